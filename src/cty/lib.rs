@@ -1,0 +1,36 @@
+//! Types and values of the configuration language.
+//!
+//! Everything else in the house speaks in the words of this room: a [`Type`], a [`Value`] of that type, and a
+//! [`Path`] into it. A value may be *null* (absent on purpose), *unknown* (a result that is not there yet, perhaps with
+//! [`Refinements`] that already say something about it), and it may carry [`Marks`] (sensitive, ephemeral) that
+//! follow it through every operation.
+//!
+//! Three properties hold everywhere:
+//! - A value is cheap to clone: text and collections are shared.
+//! - A value knows its type, its marks and whether anything inside it is unknown or marked, all in constant time:
+//!   the constructors compute those once. See [`Value`].
+//! - Nothing here panics on what a user, a file or a plugin sent: operations return a result.
+//!
+//! Where to begin: [`types`] and [`value`]; then [`ops`] (operators), [`convert`] (conversion and unification), and the
+//! two codecs, [`msgpack`] and [`json`], which write exactly what the plugin protocol and the state file contain.
+//! This crate depends on nothing of ours.
+
+pub mod convert;
+pub mod json;
+pub mod marks;
+pub mod msgpack;
+pub mod number;
+pub mod ops;
+pub mod path;
+pub mod refine;
+pub mod set;
+pub mod types;
+pub mod value;
+
+pub use convert::{ConvertError, convert, unify};
+pub use marks::Marks;
+pub use number::Number;
+pub use path::{Path, Step};
+pub use refine::Refinements;
+pub use types::{ObjectType, Type};
+pub use value::{Kind, Value};

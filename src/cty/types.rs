@@ -1,0 +1,263 @@
+//! Types, and their JSON form.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// The type of a value. Cloning costs a reference count at most.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Type {
+    /// Not known yet: the placeholder written `any`.
+    Dynamic,
+    /// Unicode text, normalised to NFC.
+    String,
+    /// A number of any size; see [`crate::Number`].
+    Number,
+    /// True or false.
+    Bool,
+    /// An ordered sequence of values of one type.
+    List(Arc<Type>),
+    /// An unordered collection of distinct values of one type.
+    Set(Arc<Type>),
+    /// Values of one type by string key.
+    Map(Arc<Type>),
+    /// A fixed sequence, each element with its own type.
+    Tuple(Arc<Vec<Type>>),
+    /// Named attributes, each with its own type.
+    Object(Arc<ObjectType>),
+}
+
+/// The attributes of an object type, sorted by name.
+#[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ObjectType {
+    attributes: Vec<ObjectAttribute>,
+}
+
+/// One attribute of an object type.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ObjectAttribute {
+    /// The attribute's name.
+    pub name: Arc<str>,
+    /// The attribute's type.
+    pub ty: Type,
+    /// Whether conversion to this type may supply a null for it. Only meaningful in a type constraint: the type of a
+    /// value has no optional attributes.
+    pub optional: bool,
+}
+
+impl ObjectType {
+    /// An object type of these attributes; of two with one name the last counts.
+    pub fn new(attributes: impl IntoIterator<Item = ObjectAttribute>) -> ObjectType {
+        let mut list: Vec<ObjectAttribute> = attributes.into_iter().collect();
+        list.sort_by(|a, b| a.name.cmp(&b.name));
+        // Keep the last of equal names: walk backwards over the stable order.
+        list.reverse();
+        list.dedup_by(|a, b| a.name == b.name);
+        list.reverse();
+        ObjectType { attributes: list }
+    }
+
+    /// The attributes in order of their names.
+    #[must_use]
+    pub fn attributes(&self) -> &[ObjectAttribute] {
+        &self.attributes
+    }
+
+    /// Where the attribute of this name stands.
+    #[must_use]
+    pub fn index_of(&self, name: &str) -> Option<usize> {
+        self.attributes.binary_search_by(|a| (*a.name).cmp(name)).ok()
+    }
+
+    /// The type of the attribute of this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Type> {
+        self.index_of(name).map(|i| &self.attributes[i].ty)
+    }
+
+    /// How many attributes there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.attributes.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.attributes.is_empty()
+    }
+}
+
+impl Type {
+    /// `list(element)`.
+    #[must_use]
+    pub fn list(element: Type) -> Type {
+        Type::List(Arc::new(element))
+    }
+
+    /// `set(element)`.
+    #[must_use]
+    pub fn set(element: Type) -> Type {
+        Type::Set(Arc::new(element))
+    }
+
+    /// `map(element)`.
+    #[must_use]
+    pub fn map(element: Type) -> Type {
+        Type::Map(Arc::new(element))
+    }
+
+    /// `tuple([…])`.
+    pub fn tuple(elements: impl IntoIterator<Item = Type>) -> Type {
+        Type::Tuple(Arc::new(elements.into_iter().collect()))
+    }
+
+    /// `object({…})` without optional attributes.
+    pub fn object<N: Into<Arc<str>>>(attributes: impl IntoIterator<Item = (N, Type)>) -> Type {
+        Type::Object(Arc::new(ObjectType::new(attributes.into_iter().map(|(name, ty)| ObjectAttribute {
+            name: name.into(),
+            ty,
+            optional: false,
+        }))))
+    }
+
+    /// The object type without attributes.
+    #[must_use]
+    pub fn empty_object() -> Type {
+        Type::Object(Arc::new(ObjectType::default()))
+    }
+
+    /// Whether this is string, number or bool.
+    #[must_use]
+    pub fn is_primitive(&self) -> bool {
+        matches!(self, Type::String | Type::Number | Type::Bool)
+    }
+
+    /// Whether this is a list, set or map.
+    #[must_use]
+    pub fn is_collection(&self) -> bool {
+        matches!(self, Type::List(_) | Type::Set(_) | Type::Map(_))
+    }
+
+    /// Whether this is a tuple or an object.
+    #[must_use]
+    pub fn is_structural(&self) -> bool {
+        matches!(self, Type::Tuple(_) | Type::Object(_))
+    }
+
+    /// The element type of a list, set or map.
+    #[must_use]
+    pub fn element(&self) -> Option<&Type> {
+        match self {
+            Type::List(t) | Type::Set(t) | Type::Map(t) => Some(t),
+            _ => None,
+        }
+    }
+
+    /// The object type, if this is one.
+    #[must_use]
+    pub fn as_object(&self) -> Option<&Arc<ObjectType>> {
+        match self {
+            Type::Object(o) => Some(o),
+            _ => None,
+        }
+    }
+
+    /// Whether this is `any`, or contains it anywhere.
+    #[must_use]
+    pub fn has_dynamic(&self) -> bool {
+        match self {
+            Type::Dynamic => true,
+            Type::String | Type::Number | Type::Bool => false,
+            Type::List(t) | Type::Set(t) | Type::Map(t) => t.has_dynamic(),
+            Type::Tuple(ts) => ts.iter().any(Type::has_dynamic),
+            Type::Object(o) => o.attributes.iter().any(|a| a.ty.has_dynamic()),
+        }
+    }
+
+    /// This type with every attribute required: the type that a value converted to this constraint has.
+    #[must_use]
+    pub fn without_optional(&self) -> Type {
+        match self {
+            Type::List(t) => Type::list(t.without_optional()),
+            Type::Set(t) => Type::set(t.without_optional()),
+            Type::Map(t) => Type::map(t.without_optional()),
+            Type::Tuple(ts) => Type::tuple(ts.iter().map(Type::without_optional)),
+            Type::Object(o) => Type::Object(Arc::new(ObjectType {
+                attributes: o
+                    .attributes
+                    .iter()
+                    .map(|a| ObjectAttribute { name: a.name.clone(), ty: a.ty.without_optional(), optional: false })
+                    .collect(),
+            })),
+            other => other.clone(),
+        }
+    }
+
+    /// The name used in messages: `string`, `list of number`, `object`.
+    #[must_use]
+    pub fn friendly_name(&self) -> String {
+        match self {
+            Type::Dynamic => "dynamic".into(),
+            Type::String => "string".into(),
+            Type::Number => "number".into(),
+            Type::Bool => "bool".into(),
+            Type::List(t) => format!("list of {}", t.friendly_element_name()),
+            Type::Set(t) => format!("set of {}", t.friendly_element_name()),
+            Type::Map(t) => format!("map of {}", t.friendly_element_name()),
+            Type::Tuple(_) => "tuple".into(),
+            Type::Object(_) => "object".into(),
+        }
+    }
+
+    fn friendly_element_name(&self) -> String {
+        match self {
+            Type::Dynamic => "any single type".into(),
+            other => other.friendly_name(),
+        }
+    }
+}
+
+/// The type as a type expression of the language: `list(string)`, `object({a=number})`.
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Type::Dynamic => f.write_str("any"),
+            Type::String => f.write_str("string"),
+            Type::Number => f.write_str("number"),
+            Type::Bool => f.write_str("bool"),
+            Type::List(t) => write!(f, "list({t})"),
+            Type::Set(t) => write!(f, "set({t})"),
+            Type::Map(t) => write!(f, "map({t})"),
+            Type::Tuple(ts) => {
+                f.write_str("tuple([")?;
+                for (i, t) in ts.iter().enumerate() {
+                    if i > 0 {
+                        f.write_str(",")?;
+                    }
+                    write!(f, "{t}")?;
+                }
+                f.write_str("])")
+            }
+            Type::Object(o) => {
+                f.write_str("object({")?;
+                for (i, a) in o.attributes.iter().enumerate() {
+                    if i > 0 {
+                        f.write_str(",")?;
+                    }
+                    if a.optional {
+                        write!(f, "{}=optional({})", a.name, a.ty)?;
+                    } else {
+                        write!(f, "{}={}", a.name, a.ty)?;
+                    }
+                }
+                f.write_str("})")
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

@@ -1,0 +1,495 @@
+//! Values.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
+
+use crate::types::ObjectAttribute;
+use crate::{Marks, Number, ObjectType, Refinements, Type};
+
+/// A value of the language: a type, what it holds, and its marks.
+///
+/// The constructors compute, from the parts, which marks occur anywhere inside and whether anything inside is unknown,
+/// so that [`Value::is_wholly_known`], [`Value::deep_marks`] and [`Value::ty`] cost nothing at any size.
+///
+/// `==` is structural: type, content, refinements and marks. The language's own equality, in which an unknown operand
+/// gives an unknown answer, is [`crate::ops::equals`].
+#[derive(Clone, PartialEq)]
+pub struct Value {
+    ty: Type,
+    kind: Kind,
+    marks: Marks,
+    deep_marks: Marks,
+    deep_unknown: bool,
+}
+
+/// What a value holds.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Kind {
+    /// Not known yet.
+    Unknown(Option<Arc<Refinements>>),
+    /// Absent.
+    Null,
+    /// A bool.
+    Bool(bool),
+    /// A number.
+    Number(Number),
+    /// A string, in NFC.
+    String(Arc<str>),
+    /// The elements of a list, tuple or set (a set's in its canonical order), or the attribute values of an object in
+    /// the order of its type's attributes.
+    Seq(Arc<[Value]>),
+    /// The elements of a map, sorted by key.
+    Map(Arc<[(Arc<str>, Value)]>),
+}
+
+impl Value {
+    fn build(ty: Type, kind: Kind) -> Value {
+        let mut deep_marks = Marks::NONE;
+        let mut deep_unknown = false;
+        match &kind {
+            Kind::Unknown(_) => deep_unknown = true,
+            Kind::Seq(items) => {
+                for item in items.iter() {
+                    deep_marks |= item.deep_marks;
+                    deep_unknown |= item.deep_unknown;
+                }
+            }
+            Kind::Map(items) => {
+                for (_, item) in items.iter() {
+                    deep_marks |= item.deep_marks;
+                    deep_unknown |= item.deep_unknown;
+                }
+            }
+            _ => {}
+        }
+        Value { ty, kind, marks: Marks::NONE, deep_marks, deep_unknown }
+    }
+
+    // ---- constructors -----------------------------------------------------------------------------------------
+
+    /// An unknown value of this type, about which nothing else is known.
+    #[must_use]
+    pub fn unknown(ty: Type) -> Value {
+        Value::build(ty, Kind::Unknown(None))
+    }
+
+    /// An unknown value about which something is known. Refinements of a value of unknown type are dropped.
+    #[must_use]
+    pub fn unknown_refined(ty: Type, refinements: Refinements) -> Value {
+        if refinements.is_empty() || ty == Type::Dynamic {
+            return Value::unknown(ty);
+        }
+        Value::build(ty, Kind::Unknown(Some(Arc::new(refinements))))
+    }
+
+    /// An unknown value that is certainly not null.
+    #[must_use]
+    pub fn unknown_not_null(ty: Type) -> Value {
+        Value::unknown_refined(ty, Refinements::not_null())
+    }
+
+    /// A value of which neither content nor type is known.
+    #[must_use]
+    pub fn dynamic() -> Value {
+        Value::unknown(Type::Dynamic)
+    }
+
+    /// Null of this type.
+    #[must_use]
+    pub fn null(ty: Type) -> Value {
+        Value::build(ty, Kind::Null)
+    }
+
+    /// A bool.
+    #[must_use]
+    pub fn bool(b: bool) -> Value {
+        Value::build(Type::Bool, Kind::Bool(b))
+    }
+
+    /// A number.
+    pub fn number(n: impl Into<Number>) -> Value {
+        Value::build(Type::Number, Kind::Number(n.into()))
+    }
+
+    /// A string; it is normalised to NFC.
+    pub fn string(s: impl AsRef<str>) -> Value {
+        let s = s.as_ref();
+        let text: Arc<str> = match is_nfc_quick(s.chars()) {
+            IsNormalized::Yes => s.into(),
+            _ => s.nfc().collect::<String>().into(),
+        };
+        Value::build(Type::String, Kind::String(text))
+    }
+
+    /// A string that is known to be normalised already, shared as it is.
+    #[must_use]
+    pub fn shared_string(s: Arc<str>) -> Value {
+        Value::build(Type::String, Kind::String(s))
+    }
+
+    /// A list. Every element must have exactly the element type (or that type must be dynamic for an empty list).
+    #[must_use]
+    pub fn list(element: Type, items: Vec<Value>) -> Value {
+        debug_assert!(items.iter().all(|i| i.ty == element), "list element of another type");
+        Value::build(Type::list(element), Kind::Seq(items.into()))
+    }
+
+    /// A set. Elements are put into canonical order, duplicates removed, and marks inside move to the set as a whole.
+    #[must_use]
+    pub fn set(element: Type, items: Vec<Value>) -> Value {
+        let mut marks = Marks::NONE;
+        let items: Vec<Value> = items
+            .into_iter()
+            .map(|item| {
+                let (item, inner) = item.unmark_deep();
+                marks |= inner;
+                item
+            })
+            .collect();
+        let items = crate::set::canonical(&element, items);
+        Value::build(Type::set(element), Kind::Seq(items.into())).with_marks(marks)
+    }
+
+    /// A map. Every element must have exactly the element type.
+    #[must_use]
+    pub fn map(element: Type, items: BTreeMap<Arc<str>, Value>) -> Value {
+        debug_assert!(items.values().all(|i| i.ty == element), "map element of another type");
+        Value::build(Type::map(element), Kind::Map(items.into_iter().collect::<Vec<_>>().into()))
+    }
+
+    /// A tuple.
+    #[must_use]
+    pub fn tuple(items: Vec<Value>) -> Value {
+        let ty = Type::tuple(items.iter().map(|i| i.ty.clone()));
+        Value::build(ty, Kind::Seq(items.into()))
+    }
+
+    /// An object; of two attributes with one name the last counts.
+    pub fn object<N: Into<Arc<str>>>(attributes: impl IntoIterator<Item = (N, Value)>) -> Value {
+        let sorted: BTreeMap<Arc<str>, Value> = attributes.into_iter().map(|(n, v)| (n.into(), v)).collect();
+        let ty = ObjectType::new(sorted.iter().map(|(name, v)| ObjectAttribute {
+            name: name.clone(),
+            ty: v.ty.clone(),
+            optional: false,
+        }));
+        Value::build(Type::Object(Arc::new(ty)), Kind::Seq(sorted.into_values().collect::<Vec<_>>().into()))
+    }
+
+    /// An object of a given type, its attribute values in the order of the type's attributes.
+    ///
+    /// Where a value's type differs from the attribute's (because that is dynamic), the object gets a type of its own.
+    #[must_use]
+    pub fn object_of(ty: &Arc<ObjectType>, values: Vec<Value>) -> Value {
+        debug_assert_eq!(ty.len(), values.len(), "object with missing attributes");
+        let same = ty.attributes().iter().zip(&values).all(|(a, v)| !a.optional && a.ty == v.ty);
+        let ty = if same {
+            ty.clone()
+        } else {
+            Arc::new(ObjectType::new(ty.attributes().iter().zip(&values).map(|(a, v)| ObjectAttribute {
+                name: a.name.clone(),
+                ty: v.ty.clone(),
+                optional: false,
+            })))
+        };
+        Value::build(Type::Object(ty), Kind::Seq(values.into()))
+    }
+
+    /// The object without attributes.
+    #[must_use]
+    pub fn empty_object() -> Value {
+        Value::build(Type::empty_object(), Kind::Seq(Arc::new([])))
+    }
+
+    /// The tuple without elements.
+    #[must_use]
+    pub fn empty_tuple() -> Value {
+        Value::tuple(Vec::new())
+    }
+
+    // ---- what it is -------------------------------------------------------------------------------------------
+
+    /// The type.
+    #[must_use]
+    pub fn ty(&self) -> &Type {
+        &self.ty
+    }
+
+    /// The content, whatever the marks.
+    #[must_use]
+    pub fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    /// The marks of the value itself.
+    #[must_use]
+    pub fn marks(&self) -> Marks {
+        self.marks
+    }
+
+    /// The marks that occur on the value itself or anywhere inside.
+    #[must_use]
+    pub fn deep_marks(&self) -> Marks {
+        self.deep_marks
+    }
+
+    /// Whether the value is null.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        matches!(self.kind, Kind::Null)
+    }
+
+    /// Whether the value itself is known (its elements may not be).
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        !matches!(self.kind, Kind::Unknown(_))
+    }
+
+    /// Whether the value and everything inside is known.
+    #[must_use]
+    pub fn is_wholly_known(&self) -> bool {
+        !self.deep_unknown
+    }
+
+    /// Whether the value is known and not null.
+    #[must_use]
+    pub fn is_present(&self) -> bool {
+        !matches!(self.kind, Kind::Unknown(_) | Kind::Null)
+    }
+
+    /// Whether the value is certainly not null, known or not.
+    #[must_use]
+    pub fn is_certainly_not_null(&self) -> bool {
+        match &self.kind {
+            Kind::Null => false,
+            Kind::Unknown(r) => r.as_ref().is_some_and(|r| r.not_null),
+            _ => true,
+        }
+    }
+
+    /// What is known about an unknown value.
+    #[must_use]
+    pub fn refinements(&self) -> Option<&Refinements> {
+        match &self.kind {
+            Kind::Unknown(r) => r.as_deref(),
+            _ => None,
+        }
+    }
+
+    // ---- content ----------------------------------------------------------------------------------------------
+
+    /// The text of a known, non-null string.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::String(s) => Some(s),
+            _ => None,
+        }
+    }
+
+    /// The shared text of a known, non-null string.
+    #[must_use]
+    pub fn as_arc_str(&self) -> Option<&Arc<str>> {
+        match &self.kind {
+            Kind::String(s) => Some(s),
+            _ => None,
+        }
+    }
+
+    /// The content of a known, non-null bool.
+    #[must_use]
+    pub fn as_bool(&self) -> Option<bool> {
+        match &self.kind {
+            Kind::Bool(b) => Some(*b),
+            _ => None,
+        }
+    }
+
+    /// The content of a known, non-null number.
+    #[must_use]
+    pub fn as_number(&self) -> Option<&Number> {
+        match &self.kind {
+            Kind::Number(n) => Some(n),
+            _ => None,
+        }
+    }
+
+    /// The elements of a known, non-null list, set or tuple. Marks of the whole are not spread onto them.
+    #[must_use]
+    pub fn as_seq(&self) -> Option<&[Value]> {
+        match (&self.kind, &self.ty) {
+            (Kind::Seq(items), Type::List(_) | Type::Set(_) | Type::Tuple(_)) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The elements of a known, non-null map or object, sorted by name. Marks of the whole are not spread onto them.
+    pub fn entries(&self) -> Option<impl Iterator<Item = (&Arc<str>, &Value)>> {
+        let (names, values, pairs): (&[ObjectAttribute], &[Value], &[(Arc<str>, Value)]) = match (&self.kind, &self.ty) {
+            (Kind::Seq(values), Type::Object(o)) => (o.attributes(), values, &[]),
+            (Kind::Map(pairs), _) => (&[], &[], pairs),
+            _ => return None,
+        };
+        Some(names.iter().map(|a| &a.name).zip(values).chain(pairs.iter().map(|(k, v)| (k, v))))
+    }
+
+    /// The attribute of a known, non-null object, or the element of a known, non-null map, by name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        match (&self.kind, &self.ty) {
+            (Kind::Seq(values), Type::Object(o)) => o.index_of(name).and_then(|i| values.get(i)),
+            (Kind::Map(pairs), _) => {
+                pairs.binary_search_by(|(k, _)| (**k).cmp(name)).ok().map(|i| &pairs[i].1)
+            }
+            _ => None,
+        }
+    }
+
+    /// How many elements or attributes a known, non-null collection, tuple or object has.
+    #[must_use]
+    pub fn len(&self) -> Option<usize> {
+        match &self.kind {
+            Kind::Seq(items) => Some(items.len()),
+            Kind::Map(items) => Some(items.len()),
+            _ => None,
+        }
+    }
+
+    // ---- marks ------------------------------------------------------------------------------------------------
+
+    /// The same value with these marks added.
+    #[must_use]
+    pub fn with_marks(mut self, marks: Marks) -> Value {
+        self.marks |= marks;
+        self.deep_marks |= marks;
+        self
+    }
+
+    /// The value without the marks of its own, and those marks. Marks inside stay.
+    #[must_use]
+    pub fn unmark(self) -> (Value, Marks) {
+        if self.marks.is_empty() {
+            return (self, Marks::NONE);
+        }
+        let marks = self.marks;
+        (Value::build(self.ty, self.kind), marks)
+    }
+
+    /// The value without any marks, on it or inside, and all that were there. Costs nothing where there are none.
+    #[must_use]
+    pub fn unmark_deep(self) -> (Value, Marks) {
+        let marks = self.deep_marks;
+        if marks.is_empty() {
+            return (self, marks);
+        }
+        let kind = match self.kind {
+            Kind::Seq(items) => Kind::Seq(items.iter().map(|v| v.clone().unmark_deep().0).collect()),
+            Kind::Map(items) => {
+                Kind::Map(items.iter().map(|(k, v)| (k.clone(), v.clone().unmark_deep().0)).collect())
+            }
+            other => other,
+        };
+        (Value::build(self.ty, kind), marks)
+    }
+
+    /// The same value, with its parts replaced by what `f` makes of them (one level). Types of elements of lists, sets
+    /// and maps must stay; those of tuples and objects may change.
+    #[must_use]
+    pub fn map_parts(&self, mut f: impl FnMut(Part<'_>, &Value) -> Value) -> Value {
+        let out = match (&self.kind, &self.ty) {
+            (Kind::Seq(items), Type::Object(o)) => Value::object_of(
+                o,
+                o.attributes().iter().zip(items.iter()).map(|(a, v)| f(Part::Attribute(&a.name), v)).collect(),
+            ),
+            (Kind::Seq(items), Type::Set(e)) => {
+                Value::set((**e).clone(), items.iter().map(|v| f(Part::SetElement, v)).collect())
+            }
+            (Kind::Seq(items), Type::Tuple(_)) => {
+                Value::tuple(items.iter().enumerate().map(|(i, v)| f(Part::Index(i), v)).collect())
+            }
+            (Kind::Seq(items), ty) => Value::build(
+                ty.clone(),
+                Kind::Seq(items.iter().enumerate().map(|(i, v)| f(Part::Index(i), v)).collect()),
+            ),
+            (Kind::Map(items), ty) => Value::build(
+                ty.clone(),
+                Kind::Map(items.iter().map(|(k, v)| (k.clone(), f(Part::Key(k), v))).collect()),
+            ),
+            _ => return self.clone(),
+        };
+        out.with_marks(self.marks)
+    }
+}
+
+/// Where a part stands in its value, for [`Value::map_parts`].
+#[derive(Clone, Copy, Debug)]
+pub enum Part<'a> {
+    /// An attribute of an object.
+    Attribute(&'a Arc<str>),
+    /// An element of a map.
+    Key(&'a Arc<str>),
+    /// An element of a list or tuple.
+    Index(usize),
+    /// An element of a set.
+    SetElement,
+}
+
+impl std::fmt::Debug for Value {
+    /// For tests and logs. The content of a sensitive or ephemeral value is never printed.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if !self.marks.is_empty() {
+            return write!(f, "<{:?} {}>", self.marks, self.ty);
+        }
+        match &self.kind {
+            Kind::Unknown(None) => write!(f, "unknown({})", self.ty),
+            Kind::Unknown(Some(r)) => write!(f, "unknown({}, {r:?})", self.ty),
+            Kind::Null => write!(f, "null({})", self.ty),
+            Kind::Bool(b) => write!(f, "{b}"),
+            Kind::Number(n) => write!(f, "{n}"),
+            Kind::String(s) => write!(f, "{s:?}"),
+            Kind::Seq(items) => match &self.ty {
+                Type::Object(o) => {
+                    f.debug_map().entries(o.attributes().iter().map(|a| &a.name).zip(items.iter())).finish()
+                }
+                Type::Set(_) => {
+                    f.write_str("set")?;
+                    f.debug_list().entries(items.iter()).finish()
+                }
+                Type::List(_) => {
+                    f.write_str("list")?;
+                    f.debug_list().entries(items.iter()).finish()
+                }
+                _ => f.debug_list().entries(items.iter()).finish(),
+            },
+            Kind::Map(items) => {
+                f.write_str("map")?;
+                f.debug_map().entries(items.iter().map(|(k, v)| (k, v))).finish()
+            }
+        }
+    }
+}
+
+impl From<&str> for Value {
+    fn from(s: &str) -> Value {
+        Value::string(s)
+    }
+}
+
+impl From<String> for Value {
+    fn from(s: String) -> Value {
+        Value::string(s)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(b: bool) -> Value {
+        Value::bool(b)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(n: i64) -> Value {
+        Value::number(n)
+    }
+}

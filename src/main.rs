@@ -1,0 +1,3 @@
+//! The multicall switch.
+
+fn main() {}
