@@ -12,6 +12,12 @@
 //!
 //! Where to begin: [`plan`] (the words), `blocks` (the graph of the configuration's blocks), then `planner` and `apply`.
 
+pub mod blocks;
+pub mod eval;
 pub mod events;
 pub mod execgraph;
+pub mod objchange;
 pub mod plan;
+pub mod providers;
+pub mod stop;
+pub mod walk;
