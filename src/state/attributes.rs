@@ -143,48 +143,47 @@ impl RawJson {
             message: e.to_string(),
         })
     }
+}
 
-    /// Writes the value over several lines, as it stands behind a key that is indented by `level` steps.
-    pub(crate) fn indented(&self, level: usize, out: &mut Vec<u8>) {
-        let bytes = self.0.as_bytes();
-        let mut level = level;
-        let mut inside = false;
-        let mut i = 0;
-        while let Some(&byte) = bytes.get(i) {
-            out.push(byte);
-            i += 1;
-            match byte {
-                b'"' => inside = !inside,
-                b'\\' if inside => {
-                    out.extend(bytes.get(i));
+/// Writes compact JSON over several lines, as it stands on a line that is indented by `level` steps.
+pub(crate) fn indent(bytes: &[u8], level: usize, out: &mut Vec<u8>) {
+    let mut level = level;
+    let mut inside = false;
+    let mut i = 0;
+    while let Some(&byte) = bytes.get(i) {
+        out.push(byte);
+        i += 1;
+        match byte {
+            b'"' => inside = !inside,
+            b'\\' if inside => {
+                out.extend(bytes.get(i));
+                i += 1;
+            }
+            _ if inside => {
+                let rest = &bytes[i..];
+                let plain = rest
+                    .iter()
+                    .position(|b| matches!(b, b'"' | b'\\'))
+                    .unwrap_or(rest.len());
+                out.extend_from_slice(&rest[..plain]);
+                i += plain;
+            }
+            b'{' | b'[' => {
+                if let Some(&close @ (b'}' | b']')) = bytes.get(i) {
+                    out.push(close);
                     i += 1;
+                } else {
+                    level += 1;
+                    line(level, out);
                 }
-                _ if inside => {
-                    let rest = &bytes[i..];
-                    let plain = rest
-                        .iter()
-                        .position(|b| matches!(b, b'"' | b'\\'))
-                        .unwrap_or(rest.len());
-                    out.extend_from_slice(&rest[..plain]);
-                    i += plain;
-                }
-                b'{' | b'[' => {
-                    if let Some(&close @ (b'}' | b']')) = bytes.get(i) {
-                        out.push(close);
-                        i += 1;
-                    } else {
-                        level += 1;
-                        line(level, out);
-                    }
-                }
-                b',' => line(level, out),
-                b':' => out.push(b' '),
-                _ => {}
             }
-            if !inside && matches!(bytes.get(i), Some(b'}' | b']')) {
-                level = level.saturating_sub(1);
-                line(level, out);
-            }
+            b',' => line(level, out),
+            b':' => out.push(b' '),
+            _ => {}
+        }
+        if !inside && matches!(bytes.get(i), Some(b'}' | b']')) {
+            level = level.saturating_sub(1);
+            line(level, out);
         }
     }
 }
@@ -208,7 +207,7 @@ mod tests {
 
     fn indented(text: &str) -> String {
         let mut out = Vec::new();
-        RawJson::parse(text).unwrap().indented(0, &mut out);
+        indent(RawJson::parse(text).unwrap().as_str().as_bytes(), 0, &mut out);
         String::from_utf8(out).unwrap()
     }
 

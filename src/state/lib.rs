@@ -5,7 +5,7 @@
 //! an object stay as the JSON text they were written in until somebody who knows the schema asks for the value
 //! ([`Attributes::decode`]): a state can be read, moved about and written again without any provider.
 //!
-//! On disk there is one format, version 4 of Terraform's ([`v4`]), byte for byte as Terraform writes it; the older
+//! On disk there is one format, version 4 of Terraform's ([`document`]), byte for byte as Terraform writes it; the older
 //! versions are turned into it when read ([`upgrade`]). [`store`] keeps a state in a local file: it says when a
 //! snapshot is new, numbers it, keeps the backup, and writes so that neither a crash nor a full disk loses what was
 //! there. [`lock`] keeps others out meanwhile, in the way that Terraform does, so that the two exclude each other.
@@ -14,9 +14,12 @@
 //! configuration or of terminals. Reading never changes a file, and a file that cannot be read is left as it is.
 
 pub mod attributes;
+pub mod document;
 pub mod error;
 pub mod lock;
 pub mod model;
+pub mod upgrade;
+mod v4;
 
 pub use attributes::{Attributes, RawJson};
 pub use error::{FormatError, StateError};

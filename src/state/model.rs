@@ -152,8 +152,8 @@ pub struct CheckResult {
     pub config_addr: Arc<str>,
     /// The worst result among its instances.
     pub status: CheckStatus,
-    /// Its instances; `None` when it is not known which there are.
-    pub objects: Option<Vec<CheckedObject>>,
+    /// Its instances, as far as it is known which there are.
+    pub objects: Vec<CheckedObject>,
 }
 
 /// How the checks of one instance of something went.
