@@ -133,9 +133,9 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// The problems, by place.
+    /// The problems, in the order in which they were found: that is nearly the order of the text, but a brace that is
+    /// missing at the end comes last.
     fn finish(mut self) -> Diagnostics {
-        self.diagnostics.sort_by_key(|d| d.subject.as_ref().map(|r| r.start.byte));
         self.diagnostics.dedup_by(|b, a| a.summary == b.summary && a.subject == b.subject);
         Diagnostics(self.diagnostics)
     }
