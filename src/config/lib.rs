@@ -11,11 +11,16 @@
 //! Where to begin: [`model`], then [`loader`], `decode` (from tree to typed blocks), `overrides`, `providers` (who configures
 //! whom). [`values`] reads variable files and flags. The room uses `lang`, `syntax`, `cty` and `addrs`.
 
+mod assemble;
+mod decode;
 pub mod files;
 pub mod loader;
 pub mod manifest;
 pub mod model;
+mod overrides;
+mod parse;
 mod pending;
+mod providers;
 pub mod snapshot;
 pub mod source_address;
 pub mod values;

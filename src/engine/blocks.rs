@@ -9,8 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use addrs::{AbsProviderConfig, ConfigResource, Mode, Module, Referenceable};
-use config::Config;
-use config::model::Resource;
+use config::{Config, ModuleNode, Resource};
 use lang::refs::{references_in_body, references_in_expr};
 use lang::schema::BlockSchema;
 use lang::scope::Reference;
@@ -75,7 +74,7 @@ impl Blocks {
     /// cycles.
     pub fn build(config: &Config, schemas: &Schemas, in_state: &[StateResource]) -> Result<Blocks, Diagnostics> {
         let mut blocks = Blocks::default();
-        blocks.add_nodes(config);
+        blocks.add_nodes(&config.root);
         for (resource, provider) in in_state {
             blocks.node(Block::Resource(resource.clone()));
             let provider = blocks.node(Block::Provider(provider.clone()));
@@ -84,7 +83,7 @@ impl Blocks {
         }
         let mut diagnostics = Diagnostics::new();
         let mut edges = Edges { blocks: &mut blocks, schemas, root: config, diagnostics: &mut diagnostics };
-        edges.module(config, None, &[]);
+        edges.module(&config.root, None, &[]);
         if !diagnostics.has_errors() {
             diagnostics.extend(blocks.cycles(config));
         }
@@ -117,7 +116,7 @@ impl Blocks {
         self.index.get(block).copied()
     }
 
-    fn add_nodes(&mut self, config: &Config) {
+    fn add_nodes(&mut self, config: &ModuleNode) {
         let path = &config.path;
         let module = &config.module;
         for name in module.variables.keys() {
@@ -132,7 +131,7 @@ impl Blocks {
         for name in module.checks.keys() {
             self.node(Block::Check(path.clone(), name.clone()));
         }
-        for resource in module.resources() {
+        for resource in module.resources.values() {
             self.node(Block::Resource(resource.address.in_module(path)));
         }
         for name in module.module_calls.keys() {
@@ -265,14 +264,14 @@ impl Blocks {
 
 /// Where a block is written.
 fn declared_at(root: &Config, block: &Block) -> Option<Range> {
-    let find = |path: &Module| root.descendant(path);
+    let find = |path: &Module| root.node(path);
     match block {
         Block::Variable(m, n) => find(m)?.module.variables.get(n).map(|v| v.range.clone()),
         Block::Local(m, n) => find(m)?.module.locals.get(n).map(|v| v.range.clone()),
         Block::Output(m, n) => find(m)?.module.outputs.get(n).map(|v| v.range.clone()),
         Block::Call(m, n) => find(m)?.module.module_calls.get(n).map(|v| v.range.clone()),
         Block::Check(m, n) => find(m)?.module.checks.get(n).map(|v| v.range.clone()),
-        Block::Resource(r) => find(&r.module)?.module.resource(&r.resource).map(|v| v.range.clone()),
+        Block::Resource(r) => find(&r.module)?.module.resources.get(&r.resource).map(|v| v.range.clone()),
         Block::Provider(_) => None,
     }
 }
@@ -288,7 +287,7 @@ struct Edges<'a> {
 impl Edges<'_> {
     /// The edges of one module and those below. `call` is the node of the call that leads here; `inherited` are the
     /// nodes that `depends_on` of calls on the way asks everything below to wait for.
-    fn module(&mut self, config: &Config, call: Option<NodeIndex>, inherited: &[NodeIndex]) {
+    fn module(&mut self, config: &ModuleNode, call: Option<NodeIndex>, inherited: &[NodeIndex]) {
         let path = &config.path;
         let module = &config.module;
         let here = |edges: &mut Self, block: Block| {
@@ -322,14 +321,16 @@ impl Edges<'_> {
             self.exprs(config, node, check.asserts.iter().flat_map(|r| [&r.condition, &r.error_message]));
         }
         for (local, provider) in &module.provider_configs {
-            if let Some(address) = config.provider_config_address(local) {
-                let node = here(self, Block::Provider(address.clone()));
-                let nothing = BlockSchema::default();
-                let schema = self.schemas.providers.get(&address.provider).map(|s| s.provider.block.clone());
-                self.body(config, node, &provider.body, schema.as_deref().unwrap_or(&nothing));
+            let address = config.provider(local);
+            if address.module != *path {
+                // A placeholder for what the caller passes in.
+                continue;
             }
+            let schema = self.schemas.providers.get(&address.provider).map(|s| s.provider.block.clone());
+            let node = here(self, Block::Provider(address));
+            self.body(config, node, &provider.body, schema.as_deref().unwrap_or(&BlockSchema::default()));
         }
-        for resource in module.resources() {
+        for resource in module.resources.values() {
             let node = here(self, Block::Resource(resource.address.in_module(path)));
             for first in inherited {
                 self.blocks.connect(*first, node);
@@ -360,7 +361,7 @@ impl Edges<'_> {
         }
     }
 
-    fn resource(&mut self, config: &Config, node: NodeIndex, resource: &Resource) {
+    fn resource(&mut self, config: &ModuleNode, node: NodeIndex, resource: &Resource) {
         self.exprs(config, node, resource.count.iter().chain(&resource.for_each));
         let address = resource.address.in_module(&config.path);
         let provider = self.root.provider_for(&address);
@@ -385,7 +386,7 @@ impl Edges<'_> {
         }
     }
 
-    fn exprs<'e>(&mut self, config: &Config, node: NodeIndex, exprs: impl IntoIterator<Item = &'e Expr>) {
+    fn exprs<'e>(&mut self, config: &ModuleNode, node: NodeIndex, exprs: impl IntoIterator<Item = &'e Expr>) {
         for expr in exprs {
             let (references, problems) = references_in_expr(expr);
             self.diagnostics.extend(problems);
@@ -393,13 +394,13 @@ impl Edges<'_> {
         }
     }
 
-    fn body(&mut self, config: &Config, node: NodeIndex, body: &Body, schema: &BlockSchema) {
+    fn body(&mut self, config: &ModuleNode, node: NodeIndex, body: &Body, schema: &BlockSchema) {
         let (references, problems) = references_in_body(body, schema);
         self.diagnostics.extend(problems);
         self.references(config, node, &references);
     }
 
-    fn references(&mut self, config: &Config, node: NodeIndex, references: &[Reference]) {
+    fn references(&mut self, config: &ModuleNode, node: NodeIndex, references: &[Reference]) {
         for reference in references {
             let own_variable = match (&self.blocks.graph[node], &reference.subject) {
                 (Block::Variable(m, n), Referenceable::Variable(v)) => *m == config.path && n == v,
@@ -428,7 +429,7 @@ impl Edges<'_> {
         }
     }
 
-    fn depends_on(&mut self, config: &Config, node: NodeIndex, reference: &Reference) {
+    fn depends_on(&mut self, config: &ModuleNode, node: NodeIndex, reference: &Reference) {
         for first in self.resolve(config, reference, true) {
             if first != node {
                 self.blocks.connect(first, node);
@@ -437,7 +438,7 @@ impl Edges<'_> {
     }
 
     /// The nodes a reference leads to; `whole_modules` if a module stands for everything inside it.
-    fn resolve(&mut self, config: &Config, reference: &Reference, whole_modules: bool) -> Vec<NodeIndex> {
+    fn resolve(&mut self, config: &ModuleNode, reference: &Reference, whole_modules: bool) -> Vec<NodeIndex> {
         let path = &config.path;
         let module = &config.module;
         let found = |edges: &Self, block: Block| edges.blocks.find(&block).into_iter().collect::<Vec<_>>();
@@ -470,7 +471,7 @@ impl Edges<'_> {
                 found(self, Block::Local(path.clone(), name.clone()))
             }
             Referenceable::Resource(resource) | Referenceable::ResourceInstance(addrs::ResourceInstance { resource, .. }) => {
-                if module.resource(resource).is_none() {
+                if module.resources.get(resource).is_none() {
                     self.undeclared_resource(config, reference, resource, &scope);
                     return Vec::new();
                 }
@@ -523,7 +524,7 @@ impl Edges<'_> {
 
     fn undeclared_resource(
         &mut self,
-        config: &Config,
+        config: &ModuleNode,
         reference: &Reference,
         resource: &addrs::Resource,
         scope: &str,
@@ -536,7 +537,8 @@ impl Edges<'_> {
         let addrs::Resource { ty, name, .. } = resource;
         let candidates: Vec<String> = config
             .module
-            .resources()
+            .resources
+            .values()
             .filter(|r| r.address.mode == resource.mode)
             .map(|r| format!("{}.{}", r.address.ty, r.address.name))
             .collect();
@@ -547,7 +549,7 @@ impl Edges<'_> {
                     mode: if resource.mode == Mode::Managed { Mode::Data } else { Mode::Managed },
                     ..resource.clone()
                 };
-                match config.module.resource(&swapped) {
+                match config.module.resources.get(&swapped) {
                     Some(_) => format!("\n\nDid you mean {swapped}?"),
                     None => String::new(),
                 }

@@ -12,6 +12,16 @@
 //!
 //! Where to begin: [`plan`] (the words), `blocks` (the graph of the configuration's blocks), then `planner` and `apply`.
 
+pub mod blocks;
+pub mod eval;
 pub mod events;
 pub mod execgraph;
+pub mod inputs;
+pub mod instance;
+pub mod objchange;
+pub mod opening;
 pub mod plan;
+pub mod planner;
+pub mod providers;
+pub mod stop;
+pub mod walk;

@@ -32,8 +32,8 @@ pub struct ModuleNode {
     pub version: Option<String>,
     /// The called modules, by call name. A call whose module could not be loaded has no entry (which has been reported).
     pub children: BTreeMap<Arc<str>, ModuleNode>,
-    /// Which configuration stands behind each name by which this module can speak of one.
-    pub(crate) providers: BTreeMap<LocalProviderConfig, AbsProviderConfig>,
+    /// Which configuration stands behind each provider and alias that this module can name.
+    pub(crate) providers: crate::providers::Visible,
 }
 
 /// A provider configuration of the tree.
@@ -106,19 +106,6 @@ impl Config {
         };
         node.provider(&local)
     }
-
-    /// Every provider configuration: each block of each module, and the default configurations that are needed without
-    /// being written. In order of address.
-    #[must_use]
-    pub fn provider_configs(&self) -> Vec<ProviderSource<'_>> {
-        Vec::new()
-    }
-
-    /// Which providers are needed, and in which versions, by all modules together.
-    #[must_use]
-    pub fn provider_requirements(&self) -> BTreeMap<Provider, Vec<Requirement>> {
-        BTreeMap::new()
-    }
 }
 
 impl ModuleNode {
@@ -126,15 +113,5 @@ impl ModuleNode {
     #[must_use]
     pub fn source_dir(&self) -> &str {
         &self.module.source_dir
-    }
-
-    /// Which configuration stands behind a name by which this module speaks of one.
-    #[must_use]
-    pub fn provider(&self, local: &LocalProviderConfig) -> AbsProviderConfig {
-        self.providers.get(local).cloned().unwrap_or_else(|| AbsProviderConfig {
-            module: addrs::Module::root(),
-            provider: self.module.provider_for_local_name(&local.name),
-            alias: None,
-        })
     }
 }

@@ -45,6 +45,8 @@ pub(crate) struct Written {
     pub sensitive: bool,
     pub ephemeral: bool,
     pub nullable: bool,
+    /// Whether an output has a value; one in an override file need not.
+    pub value: bool,
     /// The default as written, before conversion.
     pub default: Option<(Value, Range)>,
 }
@@ -119,7 +121,7 @@ impl Variable {
                 .at(range),
             )
         };
-        let value = cty::convert(value, &self.ty).map_err(|e| invalid(e.to_string()))?;
+        let value = self.fit(value).map_err(|e| invalid(conversion_error(&e)))?;
         if value.is_null() && !self.nullable {
             return self
                 .default
@@ -127,5 +129,22 @@ impl Variable {
                 .ok_or_else(|| invalid("required variable may not be set to null".into()));
         }
         Ok(value)
+    }
+
+    /// A value with the defaults of optional attributes filled in, converted to the type.
+    pub(crate) fn fit(&self, value: &Value) -> Result<Value, cty::ConvertError> {
+        match &self.defaults {
+            Some(defaults) if !value.is_null() => cty::convert(&defaults.apply(value), &self.ty),
+            _ => cty::convert(value, &self.ty),
+        }
+    }
+}
+
+/// What is wrong with a value, and where in it: `element 0: a number is required`.
+pub(crate) fn conversion_error(error: &cty::ConvertError) -> String {
+    if error.path.0.is_empty() {
+        error.message.clone()
+    } else {
+        format!("at {}, {}", error.path, error.message)
     }
 }
