@@ -26,4 +26,5 @@ pub mod plan;
 pub mod planner;
 pub mod providers;
 pub mod stop;
+pub mod validate;
 pub mod walk;
