@@ -1,11 +1,23 @@
 //! The host side of plugins: find, choose, launch, talk.
 //!
 //! Nothing further in knows a protocol number: a provider is a [`Provider`], a provisioner is a [`Provisioner`], and both
-//! speak in values, schemas and diagnostics. [`Registry`](registry::Registry) says which plugin stands for which provider
-//! address and starts it; the table of built-in plugins is handed in from above.
+//! speak in values, schemas and diagnostics.
 //!
 //! Where to begin: [`provider`] (what the engine asks of a provider).
 
+pub mod channel;
+mod convert;
+pub mod grpc;
+pub mod grpc_provisioner;
+pub mod grpc_v5;
+pub mod grpc_v6;
+pub mod handshake;
+pub mod launch;
+mod logs;
+pub mod peer;
+pub mod platform;
+pub mod process;
 pub mod provider;
+pub mod tls;
 
 pub use provider::{Provider, Provisioner};

@@ -1,0 +1,3 @@
+//! Trees, errors, robustness, and real files.
+
+mod bulk;
