@@ -300,20 +300,16 @@ impl Number {
 
     fn from_big(big: Big) -> Number {
         // Back to the fast path wherever the number fits it.
-        let plain_zero = big.magnitude == Magnitude::Zero && !big.negative;
-        if plain_zero
-            || big
-                .integer_bits()
-                .is_some_and(|bits| bits <= 64 && bits <= u64::from(big.precision))
+        if big
+            .integer_bits()
+            .is_some_and(|bits| bits <= 64 && bits <= u64::from(big.precision))
+            && let Some(value) = big.to_i128().and_then(|n| i64::try_from(n).ok())
+            && (value != 0 || !big.negative)
         {
-            if let Some(value) = big.to_i128().and_then(|n| i64::try_from(n).ok()) {
-                if value != 0 || !big.negative {
-                    return Number(Repr::Int {
-                        value,
-                        precision: big.precision,
-                    });
-                }
-            }
+            return Number(Repr::Int {
+                value,
+                precision: big.precision,
+            });
         }
         Number(Repr::Big(Arc::new(big)))
     }
