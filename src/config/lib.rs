@@ -27,5 +27,8 @@ pub mod source_address;
 pub mod values;
 pub mod version;
 
+#[cfg(test)]
+mod fixture_tests;
+
 pub use loader::{LoadOptions, Loaded, load};
 pub use model::*;

@@ -90,7 +90,7 @@ impl Decoder<'_> {
             written: Written::default(),
         };
         if let Some(a) = taken.attribute("description") {
-            variable.description = parts::constant_string(&a, self.diagnostics).map(|s| s.to_string());
+            variable.description = parts::constant_string(&a.expr, self.diagnostics).map(|s| s.to_string());
         }
         if let Some(a) = taken.attribute("type") {
             variable.typed = true;
@@ -100,7 +100,7 @@ impl Decoder<'_> {
             }
         }
         let mut flag = |this: &mut Self, name: &str, unset: bool| match taken.attribute(name) {
-            Some(a) => (parts::constant_bool(&a, this.diagnostics).unwrap_or(unset), true),
+            Some(a) => (parts::constant_bool(&a.expr, this.diagnostics).unwrap_or(unset), true),
             None => (unset, false),
         };
         (variable.sensitive, variable.written.sensitive) = flag(self, "sensitive", false);
@@ -187,10 +187,10 @@ impl Decoder<'_> {
         written.value = expr.is_some();
         let description = taken
             .attribute("description")
-            .and_then(|a| parts::constant_string(&a, self.diagnostics))
+            .and_then(|a| parts::constant_string(&a.expr, self.diagnostics))
             .map(|s| s.to_string());
         let mut flag = |this: &mut Self, name: &str| match taken.attribute(name) {
-            Some(a) => (parts::constant_bool(&a, this.diagnostics).unwrap_or(false), true),
+            Some(a) => (parts::constant_bool(&a.expr, this.diagnostics).unwrap_or(false), true),
             None => (false, false),
         };
         let sensitive;
