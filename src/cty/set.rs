@@ -1,8 +1,8 @@
 //! Sets: canonical order and removal of duplicates.
 //!
 //! The order is the one users see when they iterate over a set, so it is the peers': text by its bytes, numbers
-//! ascending, `false` before `true`, compound values by a text made of their content; nulls after those, and unknown
-//! values last. Values that are not wholly known are never equal to anything: each may turn out to be another.
+//! ascending, `false` before `true`, compound values by a text made of their content; unknown values after those, and
+//! nulls last. Values that are not wholly known are never equal to anything: each may turn out to be another.
 
 use std::cmp::Ordering;
 use std::fmt::Write;
@@ -49,11 +49,11 @@ fn is_duplicate(a: &Value, b: &Value) -> bool {
     a.is_wholly_known() && b.is_wholly_known() && compare_known(a, b).is_eq()
 }
 
-/// Present values, then nulls, then unknown ones.
+/// Present values, then unknown ones, then nulls.
 fn rank(value: &Value) -> u8 {
     match value.kind() {
-        Kind::Unknown(_) => 2,
-        Kind::Null => 1,
+        Kind::Unknown(_) => 1,
+        Kind::Null => 2,
         _ => 0,
     }
 }

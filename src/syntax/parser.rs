@@ -7,8 +7,9 @@
 //! has a good idea where to go on catches it (see [`recovery`]); the others pass it up with `?`. While a text has no error,
 //! recovery costs nothing.
 //!
-//! Two rules keep one mistake from being told twice. What is found wrong at or before the furthest place where something
-//! was found wrong already is not told again; and after an error the next thing must look like an item to be read as one.
+//! Some rules keep one mistake from being told twice. What is found wrong at or before the furthest place where something
+//! was found wrong already is not told again; nor is, until a whole item could be read, what is wrong in the same line or
+//! with a closing bracket; and after an error the next thing must look like an item to be read as one.
 
 mod body;
 mod call;
@@ -115,6 +116,10 @@ struct Parser<'t> {
     diagnostics: Vec<Diagnostic>,
     /// The furthest token at which something was found wrong.
     furthest_error: Option<usize>,
+    /// Whether an error was found and no whole block since, so that braces may not be what they seem.
+    in_doubt: bool,
+    /// The line of the last error, if no whole item was read since.
+    doubtful_line: Option<u32>,
     /// Which token closes which, from the first error on.
     brackets: Option<recovery::Brackets>,
 }
@@ -129,13 +134,15 @@ impl<'t> Parser<'t> {
             depth: 0,
             diagnostics: Vec::new(),
             furthest_error: None,
+            in_doubt: false,
+            doubtful_line: None,
             brackets: None,
         }
     }
 
-    /// The problems, by place.
+    /// The problems, in the order in which they were found: that is nearly the order of the text, but a brace that is
+    /// missing at the end comes last.
     fn finish(mut self) -> Diagnostics {
-        self.diagnostics.sort_by_key(|d| d.subject.as_ref().map(|r| r.start.byte));
         self.diagnostics.dedup_by(|b, a| a.summary == b.summary && a.subject == b.subject);
         Diagnostics(self.diagnostics)
     }
@@ -248,6 +255,13 @@ impl<'t> Parser<'t> {
     fn error_at(&mut self, token: usize, diagnostic: Diagnostic) -> Abort {
         if self.furthest_error.is_none_or(|furthest| furthest < token) {
             self.furthest_error = Some(token);
+            // In the line of another error, or where a bracket closes after one, it is likely the same error again.
+            let line = self.tokens.start(token).line;
+            let again = self.doubtful_line.is_some_and(|l| l == line || self.tokens.kind(token).is_closer());
+            self.doubtful_line = Some(line);
+            if again {
+                return Abort;
+            }
             let diagnostic = match self.tokens.kind(token) {
                 TokenKind::Invalid => text::invalid_token(self.text_of(token)).at(&self.range_of(token)),
                 _ => diagnostic,

@@ -261,34 +261,26 @@ impl Big {
         }
     }
 
-    /// `self - other * trunc(self / other)`, the quotient rounded like every division, as the peers have it.
+    /// `self - other * trunc(self / other)`, every step rounded to the precision of `self`, as the peers have it.
     pub fn rem(&self, other: &Big) -> Option<Big> {
         let quotient = self.div(other)?;
-        let quotient = quotient.to_integer(!quotient.negative);
-        let product = quotient.mul_at(other, self.precision)?;
-        let product = Big {
+        let quotient = quotient.to_integer(!quotient.negative).at_precision(self.precision);
+        let product = quotient.mul(other)?.at_precision(self.precision);
+        self.add(&Big {
             negative: !product.negative,
             ..product
-        };
-        let rest = self.add(&product)?;
-        Some(Big {
-            precision: rest.precision.max(self.precision),
-            ..rest
         })
     }
 
-    fn mul_at(&self, other: &Big, precision: u32) -> Option<Big> {
-        let exact = self.mul(other)?;
-        Some(match exact.magnitude {
-            Magnitude::Finite { mantissa, exponent } => {
-                Big::round(exact.negative, mantissa, exponent, false, precision)
-            }
+    fn at_precision(self, precision: u32) -> Big {
+        match self.magnitude {
+            Magnitude::Finite { mantissa, exponent } => Big::round(self.negative, mantissa, exponent, false, precision),
             magnitude => Big {
                 magnitude,
                 precision,
-                ..exact
+                ..self
             },
-        })
+        }
     }
 
     /// The next whole number in one direction, which is never minus zero.

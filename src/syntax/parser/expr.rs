@@ -139,14 +139,14 @@ impl Parser<'_> {
             }
             TokenKind::Number => {
                 let number = self.take();
-                let key = self.legacy_index(dot, number)?;
+                let key = self.legacy_index(number)?;
                 Ok(TraversalStep::Index { key, range: self.since(dot) })
             }
             _ => Err(self.error("Invalid attribute name", "An attribute name is required after a dot.")),
         }
     }
 
-    fn legacy_index(&mut self, dot: usize, number: usize) -> Parsed<Value> {
+    fn legacy_index(&mut self, number: usize) -> Parsed<Value> {
         let text = self.text_of(number);
         if let Some((first, second)) = text.split_once('.') {
             let detail = format!(
@@ -154,7 +154,7 @@ impl Parser<'_> {
                  syntax instead, like [{first}][{}].",
                 second.split('.').collect::<Vec<_>>().join("][")
             );
-            let range = self.since(dot);
+            let range = self.range_of(number);
             return Err(self.error_at(number, Diagnostic::error("Invalid legacy index syntax", detail).at(&range)));
         }
         self.number(number)

@@ -170,11 +170,11 @@ impl Parser<'_> {
         loop {
             loop {
                 match self.tokens.kind(index) {
-                    TokenKind::Eof | TokenKind::CloseBrace if index > item => {
+                    TokenKind::Eof => {
                         self.at = index;
                         return;
                     }
-                    TokenKind::Eof => {
+                    TokenKind::CloseBrace if index > item && self.ends_body(item, index) => {
                         self.at = index;
                         return;
                     }
@@ -190,19 +190,69 @@ impl Parser<'_> {
         }
     }
 
-    /// `name =`, `name {`, `name "label"`, `name label`; or the end of a body.
-    fn looks_like_body_item(&self, index: usize) -> bool {
+    /// Whether a brace may be the one that closes the body with this item: the last thing in its line, or in the item's.
+    fn ends_body(&self, item: usize, brace: usize) -> bool {
+        let mut after = self.solid(brace + 1, false);
+        while self.tokens.kind(after) == TokenKind::CloseBrace {
+            after = self.solid(after + 1, false);
+        }
+        matches!(self.tokens.kind(after), TokenKind::Newline | TokenKind::LineComment | TokenKind::Eof)
+            || self.tokens.start(item).line == self.tokens.start(brace).line && self.first_of_line(brace)
+    }
+
+    fn first_of_line(&self, token: usize) -> bool {
+        let mut index = token;
+        while index > 0 && self.tokens.kind(index - 1) == TokenKind::Blank {
+            index -= 1;
+        }
+        index == 0 || self.tokens.ends_line(index - 1)
+    }
+
+    /// `name =`, or `name`, labels and `{`; or the end of a body.
+    fn looks_like_body_item(&mut self, index: usize) -> bool {
         let first = self.solid(index, true);
         match self.tokens.kind(first) {
-            TokenKind::Ident => {
-                let after = self.solid(first + 1, false);
-                matches!(
-                    self.tokens.kind(after),
-                    TokenKind::Assign | TokenKind::OpenBrace | TokenKind::OpenQuote | TokenKind::Ident
-                )
-            }
-            TokenKind::CloseBrace | TokenKind::Eof => true,
-            _ => false,
+            TokenKind::Ident => {}
+            kind => return matches!(kind, TokenKind::CloseBrace | TokenKind::Eof),
         }
+        let mut after = self.solid(first + 1, false);
+        if self.tokens.kind(after) == TokenKind::Assign {
+            return true;
+        }
+        loop {
+            match self.tokens.kind(after) {
+                TokenKind::OpenBrace => return true,
+                TokenKind::Ident => after += 1,
+                TokenKind::OpenQuote => after = self.step(after),
+                _ => return false,
+            }
+            after = self.solid(after, false);
+        }
+    }
+
+    /// Goes to the next line, after an error in the header of a block that began with the token `name`, if what follows
+    /// looks as if only the opening brace were missing.
+    pub(super) fn skip_to_headless_body(&mut self, name: usize) -> bool {
+        let mut index = self.at.max(name);
+        while !self.tokens.ends_line(index) {
+            if matches!(self.tokens.kind(index), TokenKind::Eof | TokenKind::OpenBrace) {
+                return false;
+            }
+            index += 1;
+        }
+        let first = self.solid(index, true);
+        // Several words without quotes are rather a sentence that lost its comment sign.
+        let words = (name + 1..index).filter(|i| self.tokens.kind(*i) == TokenKind::Ident).count();
+        let (column, outer) = (self.tokens.start(first).column, self.tokens.start(name).column);
+        let inside = match self.tokens.kind(first) {
+            TokenKind::Ident => words <= 2 && column > outer && self.looks_like_body_item(first),
+            TokenKind::CloseBrace => column == outer,
+            _ => false,
+        };
+        if inside {
+            self.last = index;
+            self.at = index + 1;
+        }
+        inside
     }
 }

@@ -58,3 +58,17 @@ fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
         }
     }
 }
+
+#[test]
+#[ignore = "needs a file of cases in SYNTAX_CASES"]
+fn cases() {
+    let all = std::fs::read_to_string(std::env::var("SYNTAX_CASES").unwrap()).unwrap();
+    for case in all.split("=====\n") {
+        println!("----- {case:?}");
+        let (_, diagnostics) = parse_file("main.tf", case.as_bytes());
+        for d in &diagnostics {
+            let r = d.subject.clone().unwrap();
+            println!("    {}:{}-{}:{} {} | {}", r.start.line, r.start.column, r.end.line, r.end.column, d.summary, d.detail);
+        }
+    }
+}
