@@ -24,6 +24,7 @@ mod pending;
 mod providers;
 pub mod snapshot;
 pub mod source_address;
+pub mod type_constraint;
 pub mod values;
 pub mod version;
 

@@ -1,51 +1,9 @@
 //! Stands in until the type expressions and the evaluation of `lang` are there.
 
-use std::sync::Arc;
-
-use cty::{Type, Value};
+use cty::Value;
 use lang::eval::Context;
 use syntax::ast::{Expr, ObjectKey};
 use syntax::{Diagnostic, Diagnostics};
-
-/// Default values of optional attributes.
-#[derive(Clone, Debug)]
-pub struct Defaults;
-
-impl Defaults {
-    pub fn apply(&self, value: &cty::Value) -> cty::Value {
-        value.clone()
-    }
-}
-
-pub fn type_constraint(expr: &Expr, d: &mut Diagnostics) -> Option<(Type, Option<Arc<Defaults>>)> {
-    if let Some(word) = expr.as_keyword() {
-        return Some((
-            match word {
-                "string" => Type::String,
-                "number" => Type::Number,
-                "bool" => Type::Bool,
-                "any" => Type::Dynamic,
-                _ => {
-                    d.push(Diagnostic::error("Invalid type specification", "bad keyword").at(expr.range()));
-                    return None;
-                }
-            },
-            None,
-        ));
-    }
-    if let Expr::Call(c) = expr {
-        let e = type_constraint(c.args.first()?, d)?.0;
-        return Some((
-            match &*c.name {
-                "list" => Type::list(e),
-                "set" => Type::set(e),
-                _ => Type::map(e),
-            },
-            None,
-        ));
-    }
-    None
-}
 
 pub fn evaluate(expr: &Expr, _c: Context<'_>) -> (Value, Diagnostics) {
     let mut d = Diagnostics::new();

@@ -10,6 +10,7 @@ use syntax::{Diagnostic, Range};
 use super::{Decoder, parts};
 use crate::model::variable::Written;
 use crate::model::{Local, Output, Variable};
+use crate::type_constraint;
 
 /// Names that mean something else inside a module block.
 const RESERVED: &[&str] = &[
@@ -94,9 +95,9 @@ impl Decoder<'_> {
         }
         if let Some(a) = taken.attribute("type") {
             variable.typed = true;
-            if let Some((ty, defaults)) = self.type_constraint(&a.expr) {
-                variable.ty = ty;
-                variable.defaults = defaults;
+            if let Some(constraint) = self.type_constraint(&a.expr) {
+                variable.ty = constraint.ty;
+                variable.defaults = constraint.defaults.map(Arc::new);
             }
         }
         let mut flag = |this: &mut Self, name: &str, unset: bool| match taken.attribute(name) {
@@ -145,12 +146,12 @@ impl Decoder<'_> {
         Some((value, attribute.expr.range().clone()))
     }
 
-    fn type_constraint(&mut self, expr: &Expr) -> Option<(Type, Option<Arc<crate::pending::Defaults>>)> {
+    fn type_constraint(&mut self, expr: &Expr) -> Option<type_constraint::Constraint> {
         if let Some(text) = expr.as_literal_text() {
             self.diagnostics.push(quoted_type(&text, expr.range()));
             return None;
         }
-        crate::pending::type_constraint(expr, self.diagnostics)
+        type_constraint::of_variable(expr, self.diagnostics)
     }
 
     pub(super) fn locals(&mut self, block: Block, out: &mut Vec<Local>) {
