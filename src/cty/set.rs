@@ -19,8 +19,8 @@ pub fn canonical(element: &Type, items: Vec<Value>) -> Vec<Value> {
     if element.is_primitive() {
         if !items.is_sorted_by(|a, b| compare_known(a, b).is_lt()) {
             items.sort_by(compare_known);
-            items.dedup_by(|b, a| is_duplicate(a, b));
         }
+        items.dedup_by(|b, a| is_duplicate(a, b));
         return items;
     }
     let mut keyed: Vec<(String, Value)> = items
@@ -46,7 +46,7 @@ pub fn canonical(element: &Type, items: Vec<Value>) -> Vec<Value> {
 }
 
 fn is_duplicate(a: &Value, b: &Value) -> bool {
-    a.is_wholly_known() && b.is_wholly_known() && compare_known(a, b).is_eq()
+    a.is_wholly_known() && a == b
 }
 
 /// Present values, then unknown ones, then nulls.
