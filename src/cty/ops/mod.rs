@@ -215,3 +215,6 @@ fn operands(a: &Value, b: &Value, ty: &Type) -> Result<(Value, Value, Marks), Op
     let (b, b_marks) = operand(b, ty, "right")?;
     Ok((a, b, a_marks | b_marks))
 }
+
+#[cfg(test)]
+mod tests;
