@@ -303,8 +303,7 @@ impl Parser<'_> {
             ));
         };
         let word = self.text_of(keyword);
-        let piece: fn(Range) -> Piece;
-        match word {
+        let piece = match word {
             "if" => {
                 let condition = self.expression()?;
                 self.end_directive(open, word)?;
@@ -324,9 +323,9 @@ impl Parser<'_> {
                     range: self.since(open),
                 });
             }
-            "else" => piece = Piece::Else,
-            "endif" => piece = Piece::EndIf,
-            "endfor" => piece = Piece::EndFor,
+            "else" => Piece::Else,
+            "endif" => Piece::EndIf,
+            "endfor" => Piece::EndFor,
             _ => {
                 let hint = crate::content::suggest(word, ["if", "for", "else", "endif", "endfor"]);
                 let detail = format!(
@@ -337,7 +336,7 @@ impl Parser<'_> {
                 let context = self.between(open, keyword);
                 return Err(self.error_at(keyword, problem.at(&self.range_of(keyword)).within(&context)));
             }
-        }
+        };
         self.end_directive(open, word)?;
         Ok(piece(self.since(open)))
     }

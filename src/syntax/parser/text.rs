@@ -175,10 +175,7 @@ fn escape(text: &str) -> Result<(char, usize), (usize, String)> {
         return Err((2 + given, detail));
     }
     let end = 2 + digits;
-    match u32::from_str_radix(&text[2..end], 16)
-        .ok()
-        .map(|code| char::from_u32(code))
-    {
+    match u32::from_str_radix(&text[2..end], 16).ok().map(char::from_u32) {
         Some(Some(c)) => Ok((c, end)),
         // A surrogate, or beyond what Unicode has: the replacement character, as other implementations do.
         _ => Ok((char::REPLACEMENT_CHARACTER, end)),
