@@ -10,12 +10,11 @@ use lang::eval::Context;
 use lang::schema::{AttributeSchema, AttributeType, BlockSchema, Nesting, Schema};
 use state::Object;
 
-use super::managed::lasting;
 use super::{Planner, Planning};
 use crate::eval::checks::Kind;
 use crate::eval::{Failed, Repetition};
 use crate::events::Event;
-use crate::instance::{decode, encode, identity, located, with_marks};
+use crate::instance::{decode, encode, identity, lasting, located, with_marks};
 use crate::plan::{Action, Mode, Reason, ResourceChange};
 
 impl Planner<'_> {
@@ -83,6 +82,7 @@ impl Planner<'_> {
                     replace_paths: Vec::new(),
                     private: Vec::new(),
                     importing: None,
+                    config_known: false,
                 },
                 false,
                 &[],

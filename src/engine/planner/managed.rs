@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use addrs::{AbsResourceInstance, ConfigResource};
 use config::IgnoreChanges;
-use cty::{Marks, Path, Value};
+use cty::{Path, Value};
 use lang::body::decode_body;
 use lang::eval::Context;
 use lang::marking::{misplaced_ephemeral, without_write_only};
@@ -16,7 +16,7 @@ use super::{Planner, Planning};
 use crate::eval::checks::{Kind, Status};
 use crate::eval::{Failed, ModuleScope, Repetition};
 use crate::events::Event;
-use crate::instance::{Stored, encode, identity, located, upgrade, with_marks};
+use crate::instance::{Stored, encode, identity, lasting, located, upgrade, with_marks};
 use crate::objchange::{Ignore, Problem, ignore_changes, plan_problems, proposed_new};
 use crate::plan::{Action, Mode, Reason, ResourceChange};
 
@@ -56,7 +56,7 @@ impl Planner<'_> {
             return Err(Failed);
         }
         self.forbid_ephemeral(p, address, &config)?;
-        let marks = config.paths_with_marks();
+        let marks = lasting(config.paths_with_marks());
         let (config, _) = config.unmark_deep();
         let answer = p.provider.validate_resource(&address.resource.resource.ty, config.clone()).await;
         let problems = located(
@@ -73,8 +73,7 @@ impl Planner<'_> {
         if decision.action.is_replace() {
             self.allow_destroy(p, address)?;
         }
-        let config_marks = lasting(marks);
-        let after = with_marks(decision.planned, &config_marks, p.schema);
+        let after = with_marks(decision.planned, &marks, p.schema);
         let before = match &stored {
             Some(stored) => stored.marked(p.schema),
             None => Value::null(p.schema.implied_type()),
@@ -102,6 +101,7 @@ impl Planner<'_> {
                 replace_paths: decision.replace_paths,
                 private: decision.private,
                 importing: None,
+                config_known: config.is_wholly_known(),
             },
             action == Action::CreateThenDelete,
             &state_dependencies,
@@ -219,6 +219,7 @@ impl Planner<'_> {
                 replace_paths: Vec::new(),
                 private: Vec::new(),
                 importing: None,
+                config_known: true,
             };
             self.done().drift.push(change);
         }
@@ -530,6 +531,7 @@ impl Planner<'_> {
                 replace_paths: Vec::new(),
                 private,
                 importing: None,
+                config_known: true,
             },
             creates_first,
             &dependencies,
@@ -566,15 +568,5 @@ fn invalid_plan(p: &Planning<'_>, address: &AbsResourceInstance, problems: &[Pro
             )
             .about(address)
         })
-        .collect()
-}
-
-/// Marks of ephemeral values never reach a plan; this is what remains of a configuration's marks.
-#[must_use]
-pub(crate) fn lasting(marks: Vec<(Path, Marks)>) -> Vec<(Path, Marks)> {
-    marks
-        .into_iter()
-        .map(|(path, m)| (path, m.without(Marks::EPHEMERAL)))
-        .filter(|(_, m)| !m.is_empty())
         .collect()
 }

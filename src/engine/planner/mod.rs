@@ -136,7 +136,7 @@ async fn with_providers(
 
 /// Resources whose new objects are created before their old ones are destroyed: those that say so, and everything they
 /// depend on, because a dependency cannot go while the old object is still there.
-fn create_before_destroy(
+pub(crate) fn create_before_destroy(
     inputs: Inputs<'_>,
     dependencies: &BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
 ) -> BTreeSet<ConfigResource> {
