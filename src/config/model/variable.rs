@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::type_constraint::Defaults;
-use cty::{Type, Value};
+use cty::{Marks, Type, Value};
 use syntax::Range;
 use syntax::ast::Expr;
 
@@ -62,6 +62,13 @@ impl Variable {
     #[must_use]
     pub fn takes_literal_text(&self) -> bool {
         !self.typed || self.ty.is_primitive()
+    }
+
+    /// The marks that its value gets.
+    #[must_use]
+    pub fn marks(&self) -> Marks {
+        let mark = |yes: bool, mark: Marks| if yes { mark } else { Marks::NONE };
+        mark(self.sensitive, Marks::SENSITIVE) | mark(self.ephemeral, Marks::EPHEMERAL)
     }
 
     /// The type that a value of the variable has.
