@@ -1,1 +1,21 @@
-//! (to be written)
+//! The names of things: providers, modules, resources, instances, and what an expression may refer to.
+//!
+//! Addresses are plain immutable values with one textual form each, as people and the state file write it. A *configuration*
+//! address ([`Module`], [`ConfigResource`]) has no instance keys; an *absolute* one ([`ModuleInstance`], [`AbsResource`],
+//! [`AbsResourceInstance`]) has a key at every step that needs one. Text from the command line or from a state file is
+//! read by [`parse`].
+//!
+//! Where to begin: [`module`] and [`resource`]; [`provider`] for source addresses and configurations; [`reference`] for
+//! what expressions can name. This room uses nothing else of ours.
+
+pub mod module;
+pub mod parse;
+pub mod provider;
+pub mod reference;
+pub mod resource;
+
+pub use module::{InstanceKey, Module, ModuleInstance, ModuleStep};
+pub use parse::ParseError;
+pub use provider::{AbsProviderConfig, LocalProviderConfig, Provider};
+pub use reference::Referenceable;
+pub use resource::{AbsResource, AbsResourceInstance, ConfigResource, Mode, Resource, ResourceInstance, Target};

@@ -27,13 +27,13 @@ pub enum Type {
 }
 
 /// The attributes of an object type, sorted by name.
-#[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectType {
     attributes: Vec<ObjectAttribute>,
 }
 
 /// One attribute of an object type.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectAttribute {
     /// The attribute's name.
     pub name: Arc<str>,

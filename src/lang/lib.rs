@@ -1,1 +1,18 @@
-//! (to be written)
+//! From tree to value: evaluation, static references, schemas and built-in functions.
+//!
+//! The room answers three questions about a piece of configuration without knowing what planning or applying is: which
+//! objects does it refer to ([`refs`]), what value does it have when those have these values ([`eval`], given a
+//! [`scope::Scope`]), and what object does a block body form under a provider's schema ([`body`], [`schema`]).
+//!
+//! Where to begin: [`scope`] (what evaluation asks of its surroundings), then [`eval`]. The functions are one file a
+//! group under `functions`. The room uses `syntax`, `cty` and `addrs`.
+
+pub mod body;
+pub mod eval;
+pub mod functions;
+pub mod marking;
+pub mod refs;
+pub mod render;
+pub mod schema;
+pub mod scope;
+pub mod typeexpr;

@@ -1,0 +1,209 @@
+//! Modules and their instances, and instance keys.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+/// Which instance of something that `count` or `for_each` repeats.
+///
+/// Ordered as the state file orders instances: no key, then numbers, then strings.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum InstanceKey {
+    /// The single instance of something that is not repeated.
+    #[default]
+    None,
+    /// An index of `count`.
+    Int(u64),
+    /// A key of `for_each`.
+    String(Arc<str>),
+}
+
+impl InstanceKey {
+    /// Whether there is no key.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        matches!(self, InstanceKey::None)
+    }
+}
+
+/// `[0]`, `["key"]`, or nothing.
+impl fmt::Display for InstanceKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InstanceKey::None => Ok(()),
+            InstanceKey::Int(n) => write!(f, "[{n}]"),
+            InstanceKey::String(s) => write!(f, "[{}]", quoted(s)),
+        }
+    }
+}
+
+/// Text as a quoted string of the configuration language.
+#[must_use]
+pub fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '$' | '%' if chars.peek() == Some(&'{') => {
+                out.push(c);
+                out.push(c);
+            }
+            c if c.is_control() => {
+                let code = u32::from(c);
+                if code > 0xffff {
+                    out.push_str(&format!("\\U{code:08x}"));
+                } else {
+                    out.push_str(&format!("\\u{code:04x}"));
+                }
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// A module of the configuration: the names of the calls that lead to it from the root.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Module(pub Arc<[Arc<str>]>);
+
+impl Module {
+    /// The root module.
+    #[must_use]
+    pub fn root() -> Module {
+        Module::default()
+    }
+
+    /// Whether this is the root module.
+    #[must_use]
+    pub fn is_root(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The module that the call of this name in this module leads to.
+    #[must_use]
+    pub fn child(&self, name: impl Into<Arc<str>>) -> Module {
+        Module(self.0.iter().cloned().chain([name.into()]).collect())
+    }
+
+    /// The calling module and the name of the call.
+    #[must_use]
+    pub fn parent(&self) -> Option<(Module, &Arc<str>)> {
+        self.0.split_last().map(|(last, rest)| (Module(rest.into()), last))
+    }
+
+    /// Whether `other` is this module or below it.
+    #[must_use]
+    pub fn contains(&self, other: &Module) -> bool {
+        other.0.starts_with(&self.0)
+    }
+}
+
+/// `module.a.module.b`; empty for the root.
+impl fmt::Display for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, name) in self.0.iter().enumerate() {
+            write!(f, "{}module.{name}", if i > 0 { "." } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+/// One step of a module instance's address.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ModuleStep {
+    /// The name of the module call.
+    pub name: Arc<str>,
+    /// Which instance of it.
+    pub key: InstanceKey,
+}
+
+/// An instance of a module: a call and a key at each step from the root.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ModuleInstance(pub Arc<[ModuleStep]>);
+
+impl ModuleInstance {
+    /// The root module.
+    #[must_use]
+    pub fn root() -> ModuleInstance {
+        ModuleInstance::default()
+    }
+
+    /// Whether this is the root module.
+    #[must_use]
+    pub fn is_root(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The instance with this key of the call of this name in this module instance.
+    #[must_use]
+    pub fn child(&self, name: impl Into<Arc<str>>, key: InstanceKey) -> ModuleInstance {
+        ModuleInstance(self.0.iter().cloned().chain([ModuleStep { name: name.into(), key }]).collect())
+    }
+
+    /// The calling module instance and the last step.
+    #[must_use]
+    pub fn parent(&self) -> Option<(ModuleInstance, &ModuleStep)> {
+        self.0.split_last().map(|(last, rest)| (ModuleInstance(rest.into()), last))
+    }
+
+    /// The module this is an instance of.
+    #[must_use]
+    pub fn module(&self) -> Module {
+        Module(self.0.iter().map(|s| s.name.clone()).collect())
+    }
+
+    /// Whether `other` is this module instance or below it.
+    #[must_use]
+    pub fn contains(&self, other: &ModuleInstance) -> bool {
+        other.0.starts_with(&self.0)
+    }
+}
+
+/// Shorter paths first, then step by step: parents come before their children.
+impl Ord for ModuleInstance {
+    fn cmp(&self, other: &ModuleInstance) -> Ordering {
+        self.0.len().cmp(&other.0.len()).then_with(|| self.0.cmp(&other.0))
+    }
+}
+
+impl PartialOrd for ModuleInstance {
+    fn partial_cmp(&self, other: &ModuleInstance) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// `module.a[0].module.b`; empty for the root.
+impl fmt::Display for ModuleInstance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, step) in self.0.iter().enumerate() {
+            write!(f, "{}module.{}{}", if i > 0 { "." } else { "" }, step.name, step.key)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_read_as_people_write_them() {
+        let m = ModuleInstance::root().child("a", InstanceKey::Int(0)).child("b", InstanceKey::String("k\"${x}".into()));
+        assert_eq!(m.to_string(), "module.a[0].module.b[\"k\\\"$${x}\"]");
+        assert_eq!(m.module().to_string(), "module.a.module.b");
+    }
+
+    #[test]
+    fn instance_keys_order_as_in_state() {
+        let mut keys = [InstanceKey::String("a".into()), InstanceKey::Int(10), InstanceKey::None, InstanceKey::Int(9)];
+        keys.sort();
+        assert_eq!(keys.map(|k| k.to_string()), ["", "[9]", "[10]", "[\"a\"]"]);
+    }
+}

@@ -1,0 +1,339 @@
+//! Reading addresses from text: the command line, the state file.
+
+use std::sync::Arc;
+
+use crate::{
+    AbsProviderConfig, AbsResource, AbsResourceInstance, InstanceKey, Mode, Module, ModuleInstance, Provider, Resource,
+    Target,
+};
+
+/// Why text is not an address.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{summary}: {detail}")]
+pub struct ParseError {
+    /// One line that names the kind of problem.
+    pub summary: String,
+    /// What is wrong, in a sentence.
+    pub detail: String,
+}
+
+impl ParseError {
+    /// An error with this summary and detail.
+    pub fn new(summary: impl Into<String>, detail: impl Into<String>) -> ParseError {
+        ParseError { summary: summary.into(), detail: detail.into() }
+    }
+
+    fn address(detail: impl Into<String>) -> ParseError {
+        ParseError::new("Invalid address", detail)
+    }
+}
+
+/// One step of an address: a name or a key.
+#[derive(Clone, Debug, PartialEq)]
+enum Step {
+    Name(Arc<str>),
+    Key(InstanceKey),
+}
+
+/// Whether this is a valid name of the language.
+#[must_use]
+pub fn is_identifier(text: &str) -> bool {
+    let mut chars = text.chars();
+    chars.next().is_some_and(|c| c == '_' || unicode_ident::is_xid_start(c))
+        && chars.all(|c| c == '-' || unicode_ident::is_xid_continue(c))
+}
+
+fn steps(text: &str) -> Result<Vec<Step>, ParseError> {
+    let mut out = Vec::new();
+    let mut rest = text;
+    let mut first = true;
+    while !rest.is_empty() {
+        if let Some(inside) = rest.strip_prefix('[') {
+            if first {
+                return Err(ParseError::address("An address must begin with a name."));
+            }
+            let (key, after) = key(inside)?;
+            out.push(Step::Key(key));
+            rest = after;
+        } else {
+            if !first {
+                rest = rest
+                    .strip_prefix('.')
+                    .ok_or_else(|| ParseError::address(format!("A dot or a bracket is expected before \"{rest}\".")))?;
+            }
+            let end = rest.find(['.', '[']).unwrap_or(rest.len());
+            let name = &rest[..end];
+            if !is_identifier(name) {
+                return Err(ParseError::address(format!("\"{name}\" is not a valid name.")));
+            }
+            out.push(Step::Name(name.into()));
+            rest = &rest[end..];
+        }
+        first = false;
+    }
+    Ok(out)
+}
+
+/// Reads an instance key after its opening bracket; gives it and what follows the closing bracket.
+fn key(text: &str) -> Result<(InstanceKey, &str), ParseError> {
+    let Some(quoted) = text.strip_prefix('"') else {
+        let end = text.find(']').ok_or_else(|| ParseError::address("A closing bracket is missing."))?;
+        let digits = &text[..end];
+        let index = digits
+            .parse::<u64>()
+            .map_err(|_| ParseError::address(format!("The key \"{digits}\" must be a whole number or a quoted string.")))?;
+        return Ok((InstanceKey::Int(index), &text[end + 1..]));
+    };
+    let bad = || ParseError::address("A quoted key is not closed, or has an escape that is not valid.");
+    let mut out = String::new();
+    let mut chars = quoted.char_indices().peekable();
+    while let Some((i, c)) = chars.next() {
+        match c {
+            '"' => {
+                let rest = quoted[i + 1..].strip_prefix(']').ok_or_else(bad)?;
+                return Ok((InstanceKey::String(out.into()), rest));
+            }
+            '\\' => match chars.next().ok_or_else(bad)?.1 {
+                'n' => out.push('\n'),
+                'r' => out.push('\r'),
+                't' => out.push('\t'),
+                '"' => out.push('"'),
+                '\\' => out.push('\\'),
+                u @ ('u' | 'U') => {
+                    let width = if u == 'u' { 4 } else { 8 };
+                    let mut code = 0;
+                    for _ in 0..width {
+                        let digit = chars.next().and_then(|(_, c)| c.to_digit(16)).ok_or_else(bad)?;
+                        code = code * 16 + digit;
+                    }
+                    out.push(char::from_u32(code).ok_or_else(bad)?);
+                }
+                _ => return Err(bad()),
+            },
+            '$' | '%' if quoted[i + 1..].starts_with(c) && quoted[i + 2..].starts_with('{') => {
+                out.push(c);
+                chars.next();
+            }
+            '$' | '%' if quoted[i + 1..].starts_with('{') => {
+                return Err(ParseError::address("An instance key cannot contain a template."));
+            }
+            c => out.push(c),
+        }
+    }
+    Err(bad())
+}
+
+/// The module steps at the beginning, and the rest.
+fn module_prefix(steps: &[Step]) -> Result<(ModuleInstance, &[Step]), ParseError> {
+    let mut module = ModuleInstance::root();
+    let mut rest = steps;
+    while let [Step::Name(word), after @ ..] = rest {
+        if &**word != "module" {
+            break;
+        }
+        let [Step::Name(name), after @ ..] = after else {
+            return Err(ParseError::address("The word \"module\" must be followed by a module name."));
+        };
+        let (key, after) = match after {
+            [Step::Key(key), after @ ..] => (key.clone(), after),
+            after => (InstanceKey::None, after),
+        };
+        module = module.child(name.clone(), key);
+        rest = after;
+    }
+    Ok((module, rest))
+}
+
+/// The resource at the beginning, and the rest.
+fn resource(steps: &[Step]) -> Result<(Resource, &[Step]), ParseError> {
+    let (mode, rest) = match steps {
+        [Step::Name(w), rest @ ..] if &**w == "data" => (Mode::Data, rest),
+        [Step::Name(w), rest @ ..] if &**w == "ephemeral" => (Mode::Ephemeral, rest),
+        [Step::Name(w), rest @ ..] if &**w == "resource" => (Mode::Managed, rest),
+        rest => (Mode::Managed, rest),
+    };
+    let [Step::Name(ty), Step::Name(name), rest @ ..] = rest else {
+        return Err(ParseError::address("A resource address must be a resource type, a dot, and a resource name."));
+    };
+    Ok((Resource { mode, ty: ty.clone(), name: name.clone() }, rest))
+}
+
+/// Reads the address of a resource instance; a resource without key is its only instance.
+pub fn resource_instance(text: &str) -> Result<AbsResourceInstance, ParseError> {
+    let steps = steps(text)?;
+    let (module, rest) = module_prefix(&steps)?;
+    let (resource, rest) = resource(rest)?;
+    let key = match rest {
+        [] => InstanceKey::None,
+        [Step::Key(key)] => key.clone(),
+        _ => return Err(ParseError::address("Nothing may follow a resource instance.")),
+    };
+    Ok(AbsResourceInstance { module, resource: resource.instance(key) })
+}
+
+/// Reads the address of a module instance, as the state file writes it; empty for the root.
+pub fn module_instance(text: &str) -> Result<ModuleInstance, ParseError> {
+    let steps = steps(text)?;
+    match module_prefix(&steps)? {
+        (module, []) => Ok(module),
+        _ => Err(ParseError::address(format!("\"{text}\" is not the address of a module."))),
+    }
+}
+
+/// Reads the address of a resource of the configuration (no keys), as `dependencies` in the state file has it.
+pub fn config_resource(text: &str) -> Result<crate::ConfigResource, ParseError> {
+    let steps = steps(text)?;
+    let (module, rest) = module_prefix(&steps)?;
+    match resource(rest)? {
+        (resource, []) => Ok(resource.in_module(&module.module())),
+        _ => Err(ParseError::address(format!("\"{text}\" is not the address of a resource."))),
+    }
+}
+
+/// Reads what `-target` and its like select. An address without any key means all instances.
+pub fn target(text: &str) -> Result<Target, ParseError> {
+    let steps = steps(text)?;
+    let keyed = |m: &ModuleInstance| m.0.iter().any(|s| !s.key.is_none());
+    let (module, rest) = module_prefix(&steps)?;
+    if rest.is_empty() {
+        if module.is_root() {
+            return Err(ParseError::address("An address is required."));
+        }
+        return Ok(if keyed(&module) { Target::ModuleInstance(module) } else { Target::Module(module.module()) });
+    }
+    let (resource, rest) = resource(rest)?;
+    match rest {
+        [] if keyed(&module) => Ok(Target::Resource(AbsResource { module, resource })),
+        [] => Ok(Target::ConfigResource(resource.in_module(&module.module()))),
+        [Step::Key(key)] => {
+            Ok(Target::ResourceInstance(AbsResourceInstance { module, resource: resource.instance(key.clone()) }))
+        }
+        _ => Err(ParseError::address("Nothing may follow a resource instance.")),
+    }
+}
+
+/// Reads the address of a provider configuration as the state file writes it.
+pub fn provider_config(text: &str) -> Result<AbsProviderConfig, ParseError> {
+    let bad = || ParseError::new("Invalid provider configuration address", format!("\"{text}\" is not one."));
+    let at = text.find("provider[\"").or_else(|| text.find("provider.")).ok_or_else(bad)?;
+    let module = match text[..at].strip_suffix('.') {
+        Some(module) => module_instance(module)?.module(),
+        None if at == 0 => Module::root(),
+        None => return Err(bad()),
+    };
+    let rest = &text[at..];
+    let (provider, rest) = if let Some(rest) = rest.strip_prefix("provider[\"") {
+        let (source, rest) = rest.split_once("\"]").ok_or_else(bad)?;
+        (Provider::parse(source)?, rest)
+    } else {
+        // The form from before source addresses: `provider.aws.west`.
+        let rest = rest.strip_prefix("provider.").ok_or_else(bad)?;
+        let end = rest.find('.').unwrap_or(rest.len());
+        (Provider::implied(&rest[..end]), &rest[end..])
+    };
+    let alias = match rest.strip_prefix('.') {
+        Some(alias) if is_identifier(alias) => Some(alias.into()),
+        None if rest.is_empty() => None,
+        _ => return Err(bad()),
+    };
+    Ok(AbsProviderConfig { module, provider, alias })
+}
+
+/// A host name in its canonical form: lower case, a dot or a port in it.
+pub(crate) fn host(text: &str) -> Result<String, ParseError> {
+    let lower = text.to_lowercase();
+    let (name, port) = lower.split_once(':').map_or((&*lower, None), |(n, p)| (n, Some(p)));
+    let valid = !name.is_empty()
+        && name.split('.').all(|label| {
+            !label.is_empty()
+                && !label.starts_with('-')
+                && !label.ends_with('-')
+                && label.chars().all(|c| c.is_alphanumeric() || c == '-')
+        })
+        && port.is_none_or(|p| p.parse::<u16>().is_ok());
+    if valid {
+        Ok(lower)
+    } else {
+        Err(ParseError::new("Invalid provider source hostname", format!("\"{text}\" is not a valid host name.")))
+    }
+}
+
+/// A namespace or type of a provider in its canonical form: lower case letters, digits and single dashes.
+pub(crate) fn provider_part(text: &str, what: &str) -> Result<String, ParseError> {
+    let lower = text.to_lowercase();
+    let valid = !lower.is_empty()
+        && lower.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_')
+        && !lower.starts_with('-')
+        && !lower.ends_with('-')
+        && !lower.contains("--");
+    if valid {
+        Ok(lower)
+    } else {
+        Err(ParseError::new(
+            format!("Invalid provider {what}"),
+            format!(
+                "\"{text}\" is not a valid provider {what}: it must contain only letters, digits and dashes, and may not \
+                 begin or end with a dash or have two in a row."
+            ),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resource_instances_read_back() {
+        for text in [
+            "aws_x.a",
+            "data.aws_x.a[3]",
+            "module.m[\"k.[x]\\\"\"].module.n.aws_x.a[\"z\"]",
+            "module.m[0].ephemeral.t.n",
+        ] {
+            assert_eq!(resource_instance(text).unwrap().to_string(), text);
+        }
+        assert_eq!(resource_instance("resource.module.x").unwrap().to_string(), "module.x");
+    }
+
+    #[test]
+    fn bad_addresses_are_refused() {
+        for text in ["", "a", "a.b.c", "a.b[", "a.b[x]", "a.b[\"x]", "module.m", "[0]", "a..b", "a.b[0][1]", "1a.b"] {
+            assert!(resource_instance(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn targets_select_by_what_is_written() {
+        let all = target("module.m").unwrap();
+        let one = target("module.m[1]").unwrap();
+        let instance = resource_instance("module.m[1].module.n.t.a[0]").unwrap();
+        assert!(all.selects(&instance) && one.selects(&instance));
+        assert!(!target("module.m[0]").unwrap().selects(&instance));
+        assert!(target("module.m.module.n.t.a").unwrap().selects(&instance));
+        assert!(!target("t.a").unwrap().selects(&instance));
+    }
+
+    #[test]
+    fn provider_configurations_read_back() {
+        for text in [
+            "provider[\"registry.terraform.io/hashicorp/aws\"]",
+            "module.a.module.b.provider[\"example.com/x/aws\"].west",
+        ] {
+            assert_eq!(provider_config(text).unwrap().to_string(), text);
+        }
+        assert_eq!(
+            provider_config("provider.aws.west").unwrap().to_string(),
+            "provider[\"registry.terraform.io/hashicorp/aws\"].west"
+        );
+    }
+
+    #[test]
+    fn provider_sources() {
+        assert_eq!(Provider::parse("Foo/bar").unwrap().to_string(), "registry.terraform.io/foo/bar");
+        assert_eq!(Provider::parse("bar").unwrap().for_display(), "hashicorp/bar");
+        for bad in ["", "a/b/c/d", "a--b/c", "-a/b", "x/terraform-provider-y", "ho st/a/b"] {
+            assert!(Provider::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Resources, their instances, and what `-target` selects.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::{InstanceKey, Module, ModuleInstance};
+
+/// How a resource is treated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Mode {
+    /// A `data` block: only read.
+    Data,
+    /// A `resource` block: created, updated, destroyed.
+    Managed,
+    /// An `ephemeral` block: opened and closed, never stored.
+    Ephemeral,
+}
+
+impl Mode {
+    /// `managed`, `data`, `ephemeral`: as in the state file and in JSON.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Mode::Managed => "managed",
+            Mode::Data => "data",
+            Mode::Ephemeral => "ephemeral",
+        }
+    }
+}
+
+/// A resource inside its module.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Resource {
+    /// How it is treated.
+    pub mode: Mode,
+    /// Its type.
+    pub ty: Arc<str>,
+    /// Its name.
+    pub name: Arc<str>,
+}
+
+impl Resource {
+    /// A resource of a `resource` block.
+    pub fn managed(ty: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Resource {
+        Resource { mode: Mode::Managed, ty: ty.into(), name: name.into() }
+    }
+
+    /// A resource of a `data` block.
+    pub fn data(ty: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Resource {
+        Resource { mode: Mode::Data, ty: ty.into(), name: name.into() }
+    }
+
+    /// The instance with this key.
+    #[must_use]
+    pub fn instance(&self, key: InstanceKey) -> ResourceInstance {
+        ResourceInstance { resource: self.clone(), key }
+    }
+
+    /// This resource in a module instance.
+    #[must_use]
+    pub fn absolute(&self, module: &ModuleInstance) -> AbsResource {
+        AbsResource { module: module.clone(), resource: self.clone() }
+    }
+
+    /// This resource in a module.
+    #[must_use]
+    pub fn in_module(&self, module: &Module) -> ConfigResource {
+        ConfigResource { module: module.clone(), resource: self.clone() }
+    }
+
+    /// The local name of the provider that the type's name implies: what stands before the first underscore.
+    #[must_use]
+    pub fn implied_provider(&self) -> &str {
+        self.ty.split('_').next().unwrap_or(&self.ty)
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.mode {
+            Mode::Managed => {}
+            Mode::Data => f.write_str("data.")?,
+            Mode::Ephemeral => f.write_str("ephemeral.")?,
+        }
+        write!(f, "{}.{}", self.ty, self.name)
+    }
+}
+
+/// An instance of a resource inside its module.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ResourceInstance {
+    /// The resource.
+    pub resource: Resource,
+    /// Which instance.
+    pub key: InstanceKey,
+}
+
+impl fmt::Display for ResourceInstance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.resource, self.key)
+    }
+}
+
+/// A resource of the configuration, without instance keys anywhere.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConfigResource {
+    /// The module.
+    pub module: Module,
+    /// The resource in it.
+    pub resource: Resource,
+}
+
+impl fmt::Display for ConfigResource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.module.is_root() { self.resource.fmt(f) } else { write!(f, "{}.{}", self.module, self.resource) }
+    }
+}
+
+/// A resource in a module instance.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AbsResource {
+    /// The module instance.
+    pub module: ModuleInstance,
+    /// The resource in it.
+    pub resource: Resource,
+}
+
+impl AbsResource {
+    /// The instance with this key.
+    #[must_use]
+    pub fn instance(&self, key: InstanceKey) -> AbsResourceInstance {
+        AbsResourceInstance { module: self.module.clone(), resource: self.resource.instance(key) }
+    }
+
+    /// The resource of the configuration this belongs to.
+    #[must_use]
+    pub fn config(&self) -> ConfigResource {
+        self.resource.in_module(&self.module.module())
+    }
+}
+
+impl fmt::Display for AbsResource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.module.is_root() { self.resource.fmt(f) } else { write!(f, "{}.{}", self.module, self.resource) }
+    }
+}
+
+/// An instance of a resource in a module instance: the address of one object.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AbsResourceInstance {
+    /// The module instance.
+    pub module: ModuleInstance,
+    /// The resource instance in it.
+    pub resource: ResourceInstance,
+}
+
+impl AbsResourceInstance {
+    /// The resource this is an instance of.
+    #[must_use]
+    pub fn containing_resource(&self) -> AbsResource {
+        AbsResource { module: self.module.clone(), resource: self.resource.resource.clone() }
+    }
+
+    /// The resource of the configuration this belongs to.
+    #[must_use]
+    pub fn config(&self) -> ConfigResource {
+        self.resource.resource.in_module(&self.module.module())
+    }
+}
+
+impl fmt::Display for AbsResourceInstance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.module.is_root() { self.resource.fmt(f) } else { write!(f, "{}.{}", self.module, self.resource) }
+    }
+}
+
+/// What `-target` and its like select.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// Every instance of a module, and all below.
+    Module(Module),
+    /// One instance of a module, and all below.
+    ModuleInstance(ModuleInstance),
+    /// Every instance of a resource in every instance of its module.
+    ConfigResource(ConfigResource),
+    /// Every instance of a resource in one module instance.
+    Resource(AbsResource),
+    /// One instance of a resource.
+    ResourceInstance(AbsResourceInstance),
+}
+
+impl Target {
+    /// Whether this resource instance is selected.
+    #[must_use]
+    pub fn selects(&self, address: &AbsResourceInstance) -> bool {
+        match self {
+            Target::Module(m) => m.contains(&address.module.module()),
+            Target::ModuleInstance(m) => m.contains(&address.module),
+            Target::ConfigResource(r) => {
+                r.resource == address.resource.resource && r.module == address.module.module()
+            }
+            Target::Resource(r) => r.resource == address.resource.resource && r.module == address.module,
+            Target::ResourceInstance(i) => i == address,
+        }
+    }
+
+    /// Whether some instance of this resource of the configuration may be selected.
+    #[must_use]
+    pub fn may_select(&self, resource: &ConfigResource) -> bool {
+        match self {
+            Target::Module(m) => m.contains(&resource.module),
+            Target::ModuleInstance(m) => m.module().contains(&resource.module),
+            Target::ConfigResource(r) => r == resource,
+            Target::Resource(r) => r.config() == *resource,
+            Target::ResourceInstance(i) => i.config() == *resource,
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Module(t) => t.fmt(f),
+            Target::ModuleInstance(t) => t.fmt(f),
+            Target::ConfigResource(t) => t.fmt(f),
+            Target::Resource(t) => t.fmt(f),
+            Target::ResourceInstance(t) => t.fmt(f),
+        }
+    }
+}

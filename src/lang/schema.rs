@@ -1,0 +1,216 @@
+//! Schemas: what a provider says about the shape of its configuration blocks and objects.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cty::Type;
+use cty::types::{ObjectAttribute, ObjectType};
+
+/// The shape of a block: attributes and nested blocks by name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BlockSchema {
+    /// The attributes.
+    pub attributes: BTreeMap<Arc<str>, AttributeSchema>,
+    /// The nested block types.
+    pub blocks: BTreeMap<Arc<str>, NestedBlock>,
+    /// For people.
+    pub description: Description,
+    /// Whether using the block should be warned about.
+    pub deprecated: bool,
+}
+
+/// One attribute of a block or nested object.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AttributeSchema {
+    /// What values it takes.
+    pub ty: AttributeType,
+    /// It must be set.
+    pub required: bool,
+    /// It may be set.
+    pub optional: bool,
+    /// The provider sets it where the configuration does not.
+    pub computed: bool,
+    /// Its value must not be shown.
+    pub sensitive: bool,
+    /// Its value is given to the provider and never stored.
+    pub write_only: bool,
+    /// Whether using it should be warned about.
+    pub deprecated: bool,
+    /// For people.
+    pub description: Description,
+}
+
+/// The type of an attribute: a plain type, or an object with a schema of its own (protocol 6).
+#[derive(Clone, Debug, PartialEq)]
+pub enum AttributeType {
+    /// A plain type.
+    Plain(Type),
+    /// Objects whose attributes have schemas.
+    Nested(NestedObject),
+}
+
+impl Default for AttributeType {
+    fn default() -> AttributeType {
+        AttributeType::Plain(Type::Dynamic)
+    }
+}
+
+/// An attribute's nested object type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NestedObject {
+    /// The attributes of each object.
+    pub attributes: BTreeMap<Arc<str>, AttributeSchema>,
+    /// One object or a collection of them; never [`Nesting::Group`].
+    pub nesting: Nesting,
+}
+
+/// A nested block type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NestedBlock {
+    /// The content of each block.
+    pub block: BlockSchema,
+    /// How many there may be, and what they form.
+    pub nesting: Nesting,
+    /// At least so many; 0 for no limit.
+    pub min_items: u64,
+    /// At most so many; 0 for no limit.
+    pub max_items: u64,
+}
+
+/// What nested blocks or objects form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nesting {
+    /// One object, or null.
+    Single,
+    /// One object, never null.
+    Group,
+    /// A list of objects.
+    List,
+    /// A set of objects.
+    Set,
+    /// A map of objects, by the block's label.
+    Map,
+}
+
+/// Text for people, plain or Markdown.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Description {
+    /// The text.
+    pub text: String,
+    /// Whether it is Markdown.
+    pub markdown: bool,
+}
+
+/// A schema with its version: of a resource type, data source, provider configuration…
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Schema {
+    /// The version of stored objects.
+    pub version: u64,
+    /// The shape.
+    pub block: Arc<BlockSchema>,
+    /// The type of an object of this shape, computed once.
+    pub ty: ImpliedType,
+}
+
+/// The implied type of a schema; dereferences to the object type.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ImpliedType(pub Arc<ObjectType>);
+
+impl Schema {
+    /// A schema of this shape.
+    #[must_use]
+    pub fn new(version: u64, block: BlockSchema) -> Schema {
+        let ty = ImpliedType(block.implied_object());
+        Schema { version, block: Arc::new(block), ty }
+    }
+
+    /// The type of an object of this shape.
+    #[must_use]
+    pub fn implied_type(&self) -> Type {
+        Type::Object(self.ty.0.clone())
+    }
+}
+
+impl BlockSchema {
+    /// The type of an object of this shape: one attribute for each attribute and each nested block type.
+    #[must_use]
+    pub fn implied_object(&self) -> Arc<ObjectType> {
+        let attributes = self.attributes.iter().map(|(name, a)| (name.clone(), a.implied_type()));
+        let blocks = self.blocks.iter().map(|(name, b)| (name.clone(), b.implied_type()));
+        Arc::new(ObjectType::new(attributes.chain(blocks).map(|(name, ty)| ObjectAttribute {
+            name,
+            ty,
+            optional: false,
+        })))
+    }
+
+    /// The same as a type.
+    #[must_use]
+    pub fn implied_type(&self) -> Type {
+        Type::Object(self.implied_object())
+    }
+
+    /// Whether any attribute here or below is sensitive.
+    #[must_use]
+    pub fn contains_sensitive(&self) -> bool {
+        self.attributes.values().any(AttributeSchema::contains_sensitive)
+            || self.blocks.values().any(|b| b.block.contains_sensitive())
+    }
+}
+
+impl AttributeSchema {
+    /// The type of the attribute's value.
+    #[must_use]
+    pub fn implied_type(&self) -> Type {
+        match &self.ty {
+            AttributeType::Plain(ty) => ty.without_optional(),
+            AttributeType::Nested(nested) => nested.implied_type(),
+        }
+    }
+
+    /// Whether this or a nested attribute is sensitive.
+    #[must_use]
+    pub fn contains_sensitive(&self) -> bool {
+        self.sensitive
+            || match &self.ty {
+                AttributeType::Plain(_) => false,
+                AttributeType::Nested(n) => n.attributes.values().any(AttributeSchema::contains_sensitive),
+            }
+    }
+}
+
+impl NestedObject {
+    /// The type of one object.
+    #[must_use]
+    pub fn object_type(&self) -> Type {
+        Type::object(self.attributes.iter().map(|(name, a)| (name.clone(), a.implied_type())))
+    }
+
+    /// The type of the attribute's value.
+    #[must_use]
+    pub fn implied_type(&self) -> Type {
+        let object = self.object_type();
+        match self.nesting {
+            Nesting::Single | Nesting::Group => object,
+            Nesting::List => Type::list(object),
+            Nesting::Set => Type::set(object),
+            Nesting::Map => Type::map(object),
+        }
+    }
+}
+
+impl NestedBlock {
+    /// The type of the value all blocks of this type form. Where the blocks contain an `any`, a list or map of them
+    /// cannot have one element type: then it is `any` itself (a tuple or an object).
+    #[must_use]
+    pub fn implied_type(&self) -> Type {
+        let object = self.block.implied_type();
+        match self.nesting {
+            Nesting::Single | Nesting::Group => object,
+            Nesting::List | Nesting::Map if object.has_dynamic() => Type::Dynamic,
+            Nesting::List => Type::list(object),
+            Nesting::Set => Type::set(object),
+            Nesting::Map => Type::map(object),
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! What the engine asks of a provider and of a provisioner, whatever protocol it speaks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use cty::{Path, Type, Value};
+use lang::schema::Schema;
+use syntax::{Diagnostic, Diagnostics};
+
+/// Everything a provider says about itself.
+#[derive(Clone, Debug, Default)]
+pub struct ProviderSchema {
+    /// Its own configuration.
+    pub provider: Schema,
+    /// The module-wide `provider_meta` block, if it takes one.
+    pub provider_meta: Option<Schema>,
+    /// Managed resource types.
+    pub resources: BTreeMap<Arc<str>, Schema>,
+    /// Data sources.
+    pub data_sources: BTreeMap<Arc<str>, Schema>,
+    /// Ephemeral resource types.
+    pub ephemeral: BTreeMap<Arc<str>, Schema>,
+    /// Functions.
+    pub functions: BTreeMap<Arc<str>, FunctionSchema>,
+    /// What it can do beyond the basics.
+    pub capabilities: Capabilities,
+}
+
+/// What a provider can do beyond the basics; all false if it does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Capabilities {
+    /// It wants to plan destroying, too.
+    pub plan_destroy: bool,
+    /// It need not be asked for its schema by every process.
+    pub schema_optional: bool,
+    /// It can take over objects of other resource types.
+    pub move_resource_state: bool,
+}
+
+/// A function a provider offers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FunctionSchema {
+    /// The positional parameters.
+    pub parameters: Vec<ParameterSchema>,
+    /// What takes all further arguments.
+    pub variadic: Option<ParameterSchema>,
+    /// The type of the result.
+    pub result: Option<Type>,
+    /// For people: one line.
+    pub summary: String,
+    /// For people.
+    pub description: lang::schema::Description,
+    /// Why not to use it any more.
+    pub deprecation_message: String,
+}
+
+/// A parameter of a function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ParameterSchema {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What it takes.
+    pub ty: Type,
+    /// Whether null may be passed.
+    pub allow_null: bool,
+    /// Whether unknown values may be passed.
+    pub allow_unknown: bool,
+    /// For people.
+    pub description: lang::schema::Description,
+}
+
+/// An answer and the diagnostics that came with it. With an error among them the answer holds what could be saved.
+#[derive(Clone, Debug, Default)]
+pub struct Answer<T> {
+    /// The answer.
+    pub value: T,
+    /// Problems, their attribute paths not resolved to source ranges yet.
+    pub diagnostics: Vec<PluginDiagnostic>,
+}
+
+/// A problem reported by a plugin.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PluginDiagnostic {
+    /// Severity and texts.
+    pub diagnostic: Diagnostic,
+    /// The attribute it concerns, inside the configuration of the block.
+    pub attribute: Path,
+}
+
+/// The JSON of an object as some version of the provider stored it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RawState {
+    /// The `attributes` object of the state file, as text.
+    Json(Arc<[u8]>),
+    /// The flat map that states from before 0.12 have.
+    Flatmap(BTreeMap<String, String>),
+}
+
+/// What a provider plans for one object.
+#[derive(Clone, Debug)]
+pub struct PlannedChange {
+    /// The object as it will be, unknown where only apply can tell.
+    pub planned: Value,
+    /// The paths whose change asks for a new object.
+    pub requires_replace: Vec<Path>,
+    /// For the provider's own use, handed back at apply.
+    pub private: Vec<u8>,
+    /// The provider is built on the old SDK: its answers may break the rules in small ways.
+    pub legacy_type_system: bool,
+}
+
+/// What became of one object.
+#[derive(Clone, Debug)]
+pub struct Applied {
+    /// The object as it is now; null if there is none any more.
+    pub state: Value,
+    /// For the provider's own use, kept in the state.
+    pub private: Vec<u8>,
+    /// The provider is built on the old SDK: its answers may break the rules in small ways.
+    pub legacy_type_system: bool,
+}
+
+/// An object found by import.
+#[derive(Clone, Debug)]
+pub struct Imported {
+    /// The resource type.
+    pub ty: Arc<str>,
+    /// The object.
+    pub state: Value,
+    /// For the provider's own use.
+    pub private: Vec<u8>,
+}
+
+/// An open ephemeral resource.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// The result.
+    pub result: Value,
+    /// For the provider's own use.
+    pub private: Option<Vec<u8>>,
+    /// When to renew: seconds and nanoseconds since the epoch.
+    pub renew_at: Option<(i64, i32)>,
+}
+
+/// A running provider. Failing to reach the plugin at all is an error result; problems it reports are in the answer.
+///
+/// Values are given and taken in the implied type of the schema in question. Marks must be removed before.
+#[async_trait]
+pub trait Provider: Send + Sync {
+    /// What the provider says about itself; asked once and kept.
+    async fn schema(&self) -> Result<Arc<ProviderSchema>, Diagnostics>;
+    /// Checks the provider's own configuration.
+    async fn validate_provider(&self, config: Value) -> Result<Answer<()>, Diagnostics>;
+    /// Hands over the configuration. Must come before anything below but the validations and upgrades.
+    async fn configure(&self, config: Value) -> Result<Answer<()>, Diagnostics>;
+    /// Checks the configuration of a managed resource.
+    async fn validate_resource(&self, ty: &str, config: Value) -> Result<Answer<()>, Diagnostics>;
+    /// Checks the configuration of a data source.
+    async fn validate_data(&self, ty: &str, config: Value) -> Result<Answer<()>, Diagnostics>;
+    /// Checks the configuration of an ephemeral resource.
+    async fn validate_ephemeral(&self, ty: &str, config: Value) -> Result<Answer<()>, Diagnostics>;
+    /// Brings a stored object to the current schema version.
+    async fn upgrade(&self, ty: &str, version: u64, state: RawState) -> Result<Answer<Value>, Diagnostics>;
+    /// Looks at a managed object: it and the private data as they are now; null if it is gone.
+    async fn read(
+        &self,
+        ty: &str,
+        current: Value,
+        private: Vec<u8>,
+        meta: Option<Value>,
+    ) -> Result<Answer<(Value, Vec<u8>)>, Diagnostics>;
+    /// Plans a change of a managed object.
+    async fn plan(
+        &self,
+        ty: &str,
+        prior: Value,
+        proposed: Value,
+        config: Value,
+        prior_private: Vec<u8>,
+        meta: Option<Value>,
+    ) -> Result<Answer<PlannedChange>, Diagnostics>;
+    /// Carries out a planned change.
+    async fn apply(
+        &self,
+        ty: &str,
+        prior: Value,
+        planned: Value,
+        config: Value,
+        planned_private: Vec<u8>,
+        meta: Option<Value>,
+    ) -> Result<Answer<Applied>, Diagnostics>;
+    /// Finds existing objects by an identifier.
+    async fn import(&self, ty: &str, id: &str) -> Result<Answer<Vec<Imported>>, Diagnostics>;
+    /// Takes over an object of another resource type; needs the capability.
+    async fn move_state(
+        &self,
+        source_provider: &str,
+        source_type: &str,
+        source_version: u64,
+        source_state: RawState,
+        source_private: Vec<u8>,
+        target_type: &str,
+    ) -> Result<Answer<(Value, Vec<u8>)>, Diagnostics>;
+    /// Reads a data source.
+    async fn read_data(&self, ty: &str, config: Value, meta: Option<Value>) -> Result<Answer<Value>, Diagnostics>;
+    /// Opens an ephemeral resource.
+    async fn open_ephemeral(&self, ty: &str, config: Value) -> Result<Answer<Opened>, Diagnostics>;
+    /// Renews an open ephemeral resource.
+    async fn renew_ephemeral(&self, ty: &str, private: Option<Vec<u8>>) -> Result<Answer<Opened>, Diagnostics>;
+    /// Closes an open ephemeral resource.
+    async fn close_ephemeral(&self, ty: &str, private: Option<Vec<u8>>) -> Result<Answer<()>, Diagnostics>;
+    /// Calls a function; the error is the function's own and may name the argument at fault.
+    async fn call_function(
+        &self,
+        name: &str,
+        arguments: Vec<Value>,
+    ) -> Result<Result<Value, FunctionError>, Diagnostics>;
+    /// Asks the provider to end what it is doing soon.
+    async fn stop(&self) -> Result<(), Diagnostics>;
+    /// Ends the plugin. Does nothing the second time.
+    async fn close(&self);
+}
+
+/// A function's own error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionError {
+    /// What is wrong.
+    pub text: String,
+    /// The argument at fault, from 0.
+    pub argument: Option<usize>,
+}
+
+/// What takes a provisioner's output, piece by piece. (A name, because `async_trait` would give the `&str` one fixed
+/// lifetime if the type were written out in a method.)
+pub type Output<'a> = dyn Fn(&str) + Send + Sync + 'a;
+
+/// A running provisioner.
+#[async_trait]
+pub trait Provisioner: Send + Sync {
+    /// The shape of its configuration; asked once and kept.
+    async fn schema(&self) -> Result<Arc<Schema>, Diagnostics>;
+    /// Checks its configuration.
+    async fn validate(&self, config: Value) -> Result<Answer<()>, Diagnostics>;
+    /// Runs it; every piece of output goes to `output` as it comes.
+    async fn provision(&self, config: Value, connection: Value, output: &Output<'_>) -> Result<Answer<()>, Diagnostics>;
+    /// Asks it to end what it is doing soon.
+    async fn stop(&self) -> Result<(), Diagnostics>;
+    /// Ends the plugin. Does nothing the second time.
+    async fn close(&self);
+}

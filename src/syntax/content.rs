@@ -1,0 +1,183 @@
+//! Reading a body against a list of expected attributes and blocks.
+
+use crate::ast::{Attribute, Block, Body};
+use crate::{Diagnostic, Diagnostics};
+
+/// What a body may contain, for the blocks whose content the language itself fixes.
+#[derive(Clone, Copy, Debug)]
+pub struct BodySpec<'s> {
+    /// Attributes: name, and whether it must be there.
+    pub attributes: &'s [(&'s str, bool)],
+    /// Blocks: type, and the names of its labels.
+    pub blocks: &'s [(&'s str, &'s [&'s str])],
+}
+
+/// What was found of what was expected.
+#[derive(Debug, Default)]
+pub struct Content<'b> {
+    /// The expected attributes that are there, in source order.
+    pub attributes: Vec<&'b Attribute>,
+    /// The expected blocks that are there, in source order, with the right number of labels.
+    pub blocks: Vec<&'b Block>,
+    /// The attributes nobody expected.
+    pub other_attributes: Vec<&'b Attribute>,
+    /// The blocks nobody expected.
+    pub other_blocks: Vec<&'b Block>,
+}
+
+impl<'b> Content<'b> {
+    /// The attribute of this name.
+    #[must_use]
+    pub fn attribute(&self, name: &str) -> Option<&'b Attribute> {
+        self.attributes.iter().copied().find(|a| &*a.name == name)
+    }
+
+    /// The blocks of this type.
+    pub fn blocks_of(&self, ty: &str) -> impl Iterator<Item = &'b Block> {
+        self.blocks.iter().copied().filter(move |b| &*b.ty == ty)
+    }
+}
+
+/// Sorts the content of a body into what the spec expects and the rest. Reports missing required attributes and wrong
+/// numbers of labels, nothing about the rest.
+pub fn partial<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnostics) -> Content<'b> {
+    let mut content = Content::default();
+    for attribute in &body.attributes {
+        if spec.attributes.iter().any(|(name, _)| *name == &*attribute.name) {
+            content.attributes.push(attribute);
+        } else {
+            content.other_attributes.push(attribute);
+        }
+    }
+    for (name, required) in spec.attributes {
+        if *required && content.attribute(name).is_none() {
+            diagnostics.push(
+                Diagnostic::error(
+                    "Missing required argument",
+                    format!("The argument \"{name}\" is required, but no definition was found."),
+                )
+                .at(&body.end),
+            );
+        }
+    }
+    for block in &body.blocks {
+        match spec.blocks.iter().find(|(ty, _)| *ty == &*block.ty) {
+            None => content.other_blocks.push(block),
+            Some((_, names)) => {
+                if block.labels.len() > names.len() {
+                    let extra = &block.labels[names.len()];
+                    let detail = if names.is_empty() {
+                        format!("No labels are expected for {} blocks.", block.ty)
+                    } else {
+                        format!(
+                            "Only {} labels ({}) are expected for {} blocks.",
+                            names.len(),
+                            names.join(", "),
+                            block.ty
+                        )
+                    };
+                    diagnostics.push(
+                        Diagnostic::error(format!("Extraneous label for {}", block.ty), detail)
+                            .at(&extra.range)
+                            .within(&block.header),
+                    );
+                } else if block.labels.len() < names.len() {
+                    let missing = names[block.labels.len()];
+                    diagnostics.push(
+                        Diagnostic::error(
+                            format!("Missing {missing} for {}", block.ty),
+                            format!(
+                                "All {} blocks must have {} labels ({}).",
+                                block.ty,
+                                names.len(),
+                                names.join(", ")
+                            ),
+                        )
+                        .at(&block.open)
+                        .within(&block.header),
+                    );
+                } else {
+                    content.blocks.push(block);
+                }
+            }
+        }
+    }
+    content
+}
+
+/// As [`partial`], and everything the spec does not expect is an error, with the nearest expected name suggested.
+pub fn exact<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnostics) -> Content<'b> {
+    let content = partial(body, spec, diagnostics);
+    for attribute in &content.other_attributes {
+        let name = &*attribute.name;
+        let detail = if spec.blocks.iter().any(|(ty, _)| *ty == name) {
+            format!(
+                "An argument named \"{name}\" is not expected here. Did you mean to define a block of type \"{name}\"?"
+            )
+        } else {
+            let hint = suggest(name, spec.attributes.iter().map(|(n, _)| *n));
+            format!(
+                "An argument named \"{name}\" is not expected here.{}",
+                did_you_mean(hint)
+            )
+        };
+        diagnostics.push(Diagnostic::error("Unsupported argument", detail).at(&attribute.name_range));
+    }
+    for block in &content.other_blocks {
+        let ty = &*block.ty;
+        let detail = if spec.attributes.iter().any(|(n, _)| *n == ty) {
+            format!(
+                "Blocks of type \"{ty}\" are not expected here. Did you mean to define argument \"{ty}\"? If so, use the \
+                 equals sign to assign it a value."
+            )
+        } else {
+            let hint = suggest(ty, spec.blocks.iter().map(|(t, _)| *t));
+            format!("Blocks of type \"{ty}\" are not expected here.{}", did_you_mean(hint))
+        };
+        diagnostics.push(Diagnostic::error("Unsupported block type", detail).at(&block.type_range));
+    }
+    content
+}
+
+/// ` Did you mean "x"?`, or nothing.
+#[must_use]
+pub fn did_you_mean(hint: Option<&str>) -> String {
+    hint.map(|h| format!(" Did you mean \"{h}\"?")).unwrap_or_default()
+}
+
+/// The candidate nearest to what was written, if one is near enough to be a likely typing error.
+pub fn suggest<'c>(given: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+    candidates
+        .into_iter()
+        .map(|c| (edit_distance(given, c), c))
+        .filter(|(d, _)| *d < 3)
+        .min_by_key(|(d, _)| *d)
+        .map(|(_, c)| c)
+}
+
+/// The number of insertions, deletions and replacements between two words.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let replace = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = replace.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_suggested() {
+        assert_eq!(suggest("tpye", ["name", "type"]), Some("type"));
+        assert_eq!(suggest("zzz", ["name", "type"]), None);
+    }
+}

@@ -1,0 +1,196 @@
+//! Diagnostics: how every room tells a user what is wrong.
+
+use crate::Range;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// The operation cannot go on, or did not do what was asked.
+    Error,
+    /// The user should know, but the operation goes on.
+    Warning,
+}
+
+/// One problem, told to a user.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// One line that names the kind of problem; fixed wording, no final stop.
+    pub summary: String,
+    /// What is wrong, why, and what to do about it; whole sentences.
+    pub detail: String,
+    /// The place that is wrong.
+    pub subject: Option<Range>,
+    /// A larger stretch that helps to understand it.
+    pub context: Option<Range>,
+    /// The address of the object the problem belongs to, as shown.
+    pub address: Option<String>,
+    /// The expressions involved, when the problem arose while evaluating.
+    pub expression: Option<Box<ExpressionContext>>,
+    /// What the diagnostic is about beyond its text, for those that must treat it in a special way.
+    pub extra: Extra,
+}
+
+/// What an expression's evaluation saw, for display beside the source line.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ExpressionContext {
+    /// The references of the expression and what is known of their values: (`var.a`, `is a list of string`).
+    pub values: Vec<(String, String)>,
+    /// The function in whose call the problem arose.
+    pub function: Option<String>,
+}
+
+/// Facts that other code may look for in a diagnostic.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Extra {
+    /// Nothing special.
+    #[default]
+    None,
+    /// The problem is that a value is not known yet.
+    CausedByUnknown,
+    /// The problem is that a value is sensitive.
+    CausedBySensitive,
+    /// Several warnings of one kind were folded into this one; how many more there were.
+    Folded(usize),
+}
+
+impl Diagnostic {
+    /// An error.
+    pub fn error(summary: impl Into<String>, detail: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            severity: Severity::Error,
+            summary: summary.into(),
+            detail: detail.into(),
+            subject: None,
+            context: None,
+            address: None,
+            expression: None,
+            extra: Extra::None,
+        }
+    }
+
+    /// A warning.
+    pub fn warning(summary: impl Into<String>, detail: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            severity: Severity::Warning,
+            ..Diagnostic::error(summary, detail)
+        }
+    }
+
+    /// With the place that is wrong.
+    #[must_use]
+    pub fn at(mut self, subject: &Range) -> Diagnostic {
+        self.subject = Some(subject.clone());
+        self
+    }
+
+    /// With a larger stretch around the place.
+    #[must_use]
+    pub fn within(mut self, context: &Range) -> Diagnostic {
+        self.context = Some(context.clone());
+        self
+    }
+
+    /// With the address of the object it belongs to, unless it has one.
+    #[must_use]
+    pub fn about(mut self, address: impl std::fmt::Display) -> Diagnostic {
+        self.address.get_or_insert_with(|| address.to_string());
+        self
+    }
+
+    /// Whether this is an error.
+    #[must_use]
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}
+
+/// Several problems, in the order they were found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Diagnostics(pub Vec<Diagnostic>);
+
+impl Diagnostics {
+    /// No problems.
+    #[must_use]
+    pub fn new() -> Diagnostics {
+        Diagnostics::default()
+    }
+
+    /// Adds one.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        self.0.push(diagnostic);
+    }
+
+    /// Adds others.
+    pub fn extend(&mut self, others: impl IntoIterator<Item = Diagnostic>) {
+        self.0.extend(others);
+    }
+
+    /// Whether there is an error among them.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        self.0.iter().any(Diagnostic::is_error)
+    }
+
+    /// Whether there are none at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// One after the other.
+    pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
+        self.0.iter()
+    }
+
+    /// Takes the value of a result whose error is diagnostics, keeping the latter.
+    pub fn take<T>(&mut self, result: Result<T, Diagnostics>) -> Option<T> {
+        match result {
+            Ok(value) => Some(value),
+            Err(diagnostics) => {
+                self.extend(diagnostics);
+                None
+            }
+        }
+    }
+
+    /// Ok if there is no error; the diagnostics otherwise. Warnings are lost on success: use where there are none.
+    pub fn into_result<T>(self, value: T) -> Result<T, Diagnostics> {
+        if self.has_errors() { Err(self) } else { Ok(value) }
+    }
+}
+
+impl From<Diagnostic> for Diagnostics {
+    fn from(diagnostic: Diagnostic) -> Diagnostics {
+        Diagnostics(vec![diagnostic])
+    }
+}
+
+impl FromIterator<Diagnostic> for Diagnostics {
+    fn from_iter<I: IntoIterator<Item = Diagnostic>>(iter: I) -> Diagnostics {
+        Diagnostics(iter.into_iter().collect())
+    }
+}
+
+impl IntoIterator for Diagnostics {
+    type Item = Diagnostic;
+    type IntoIter = std::vec::IntoIter<Diagnostic>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Diagnostics {
+    type Item = &'a Diagnostic;
+    type IntoIter = std::slice::Iter<'a, Diagnostic>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
