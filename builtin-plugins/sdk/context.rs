@@ -23,6 +23,17 @@ impl Stop {
         Stop::new().1
     }
 
+    /// A stop that comes after this time, for tests.
+    #[must_use]
+    pub fn after(time: std::time::Duration) -> Stop {
+        let (switch, stop) = Stop::new();
+        tokio::spawn(async move {
+            tokio::time::sleep(time).await;
+            switch.stop();
+        });
+        stop
+    }
+
     /// Whether to stop now.
     #[must_use]
     pub fn is_requested(&self) -> bool {

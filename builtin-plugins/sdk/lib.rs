@@ -64,7 +64,7 @@ pub use provider::{Members, Provider};
 pub use provisioner::{Output, Provisioner};
 pub use resource::{IdentityAttribute, MoveSource, Resource, Upgrader};
 pub use schema::Schema;
-pub use server::{serve_provider, serve_provisioner};
+pub use server::{HANDSHAKE_VARIABLES, serve_provider, serve_provisioner};
 pub use validate::{Check, Validator};
 
 /// Runs work that keeps a processor or a disk busy on a thread of its own, so that other calls go on meanwhile.

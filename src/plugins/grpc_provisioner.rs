@@ -32,7 +32,7 @@ impl GrpcProvisioner {
     /// A provisioner at the other end of this channel. Its standard streams go to the log from now on.
     #[must_use]
     pub fn new(peer: Arc<Peer>, channel: Channel) -> GrpcProvisioner {
-        relay_stdio(channel.clone(), peer.title().to_owned());
+        relay_stdio(channel.clone(), &peer);
         let client = ProvisionerClient::new(channel.clone())
             .max_decoding_message_size(MESSAGE_LIMIT)
             .max_encoding_message_size(MESSAGE_LIMIT);

@@ -9,6 +9,18 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 const COOKIE_NAME: &str = "TF_PLUGIN_MAGIC_COOKIE";
 const COOKIE_VALUE: &str = "d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2";
 
+/// The variables of the handshake. A plugin that starts other programs for the person should not hand them on.
+pub const HANDSHAKE_VARIABLES: &[&str] = &[
+    COOKIE_NAME,
+    "PLUGIN_PROTOCOL_VERSIONS",
+    "PLUGIN_CLIENT_CERT",
+    "PLUGIN_MIN_PORT",
+    "PLUGIN_MAX_PORT",
+    "PLUGIN_UNIX_SOCKET_DIR",
+    "PLUGIN_UNIX_SOCKET_GROUP",
+    "PLUGIN_MULTIPLEX_GRPC",
+];
+
 /// The version of the handshake itself.
 const CORE_VERSION: u32 = 1;
 

@@ -30,6 +30,7 @@ use tonic::transport::Server;
 use self::auxiliary::{Auxiliary, Shutdown};
 use self::core::Core;
 use self::handshake::Asked;
+pub use self::handshake::HANDSHAKE_VARIABLES;
 use self::listen::Socket;
 use self::tls::{Tls, TlsError};
 use crate::{Provider, Provisioner};

@@ -40,12 +40,7 @@ impl Planner<'_> {
         let ty = &address.resource.resource.ty;
         let written = Some((&*block.body, p.schema));
         let answer = p.provider.validate_data(ty, config.clone()).await.map_err(|d| self.failed(d))?;
-        let problems = located(answer.diagnostics, written, address);
-        let failed = problems.has_errors();
-        self.evaluator.report(problems);
-        if failed {
-            return Err(Failed);
-        }
+        self.report_all(located(answer.diagnostics, written, address))?;
         let before = self.inputs.state.current(address).and_then(|o| decode(p.schema, o, address).ok());
         let wait = if !config.is_wholly_known() {
             Some(Reason::ReadBecauseConfigUnknown)

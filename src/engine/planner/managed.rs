@@ -37,7 +37,16 @@ impl Planner<'_> {
         address: &AbsResourceInstance,
         repetition: Repetition,
     ) -> Result<(), Failed> {
-        let stored = self.look(p, address).await?;
+        let mut stored = self.look(p, address).await?;
+        let mut importing = None;
+        if stored.is_none()
+            && self.options.mode == Mode::Normal
+            && let Some(id) = self.import_id(address)?
+        {
+            let imported = self.import(p, address, id).await?;
+            stored = Some(imported.stored);
+            importing = Some(imported.id);
+        }
         if self.options.mode == Mode::RefreshOnly {
             let value = match &stored {
                 Some(stored) => stored.marked(p.schema),
@@ -59,16 +68,11 @@ impl Planner<'_> {
         let marks = lasting(config.paths_with_marks());
         let (config, _) = config.unmark_deep();
         let answer = p.provider.validate_resource(&address.resource.resource.ty, config.clone()).await;
-        let problems = located(
+        self.report_all(located(
             answer.map_err(|d| self.failed(d))?.diagnostics,
             Some((&block.body, p.schema)),
             address,
-        );
-        let failed = problems.has_errors();
-        self.evaluator.report(problems);
-        if failed {
-            return Err(Failed);
-        }
+        ))?;
         let decision = self.decide(p, address, stored.as_ref(), &config).await?;
         if decision.action.is_replace() {
             self.allow_destroy(p, address)?;
@@ -100,7 +104,7 @@ impl Planner<'_> {
                 after,
                 replace_paths: decision.replace_paths,
                 private: decision.private,
-                importing: None,
+                importing,
                 config_known: config.is_wholly_known(),
             },
             action == Action::CreateThenDelete,
@@ -168,12 +172,7 @@ impl Planner<'_> {
             .read(ty, stored.value.clone(), stored.private.clone(), None)
             .await
             .map_err(|d| self.failed(d))?;
-        let problems = located(answer.diagnostics, None, address);
-        let failed = problems.has_errors();
-        self.evaluator.report(problems);
-        if failed {
-            return Err(Failed);
-        }
+        self.report_all(located(answer.diagnostics, None, address))?;
         let (value, private) = answer.value;
         if !value.is_wholly_known() {
             return Err(self.failed(
@@ -389,12 +388,7 @@ impl Planner<'_> {
             .await
             .map_err(|d| self.failed(d))?;
         let written = p.block.map(|b| (&*b.body, p.schema));
-        let problems = located(answer.diagnostics, written, address);
-        let failed = problems.has_errors();
-        self.evaluator.report(problems);
-        if failed {
-            return Err(Failed);
-        }
+        self.report_all(located(answer.diagnostics, written, address))?;
         let change = answer.value;
         let problems = plan_problems(&p.schema.block, prior, config, &change.planned);
         if change.legacy_type_system {
@@ -458,12 +452,7 @@ impl Planner<'_> {
                 .read(ty, stored.value.clone(), stored.private.clone(), None)
                 .await
                 .map_err(|d| self.failed(d))?;
-            let problems = located(answer.diagnostics, None, address);
-            let failed = problems.has_errors();
-            self.evaluator.report(problems);
-            if failed {
-                return Err(Failed);
-            }
+            self.report_all(located(answer.diagnostics, None, address))?;
             if answer.value.0.is_null() {
                 // It has gone by itself.
                 self.prior().set_deposed(address, &p.provider_address, key, None);
@@ -494,12 +483,7 @@ impl Planner<'_> {
                 .plan(ty, stored.value.clone(), null.clone(), null.clone(), private.clone(), None)
                 .await
                 .map_err(|d| self.failed(d))?;
-            let problems = located(answer.diagnostics, None, address);
-            let failed = problems.has_errors();
-            self.evaluator.report(problems);
-            if failed {
-                return Err(Failed);
-            }
+            self.report_all(located(answer.diagnostics, None, address))?;
             if !answer.value.planned.is_null() {
                 return Err(self.failed(
                     Diagnostic::error(

@@ -6,6 +6,7 @@
 //! order and the execution graph is laid down.
 
 mod data;
+mod import;
 mod managed;
 mod outputs;
 mod targets;
@@ -108,6 +109,7 @@ async fn with_providers(
         done: Mutex::default(),
     };
     planner.warn_about_replace();
+    evaluator.report(opening::unsupported_blocks(inputs.config));
     let outcomes = walk(&blocks.graph, usize::MAX, |node| planner.visit(&blocks.graph[node])).await;
     let mut diagnostics = evaluator.take_diagnostics();
     if inputs.stop.is_requested() {
