@@ -9,13 +9,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use cty::Value;
+use lang::eval::describe_convert_error;
 use syntax::ast::Expr;
 use syntax::{Diagnostic, Diagnostics, Range, SourceMap};
 
 use crate::decode::parts;
 use crate::files::FileSource;
 use crate::json;
-use crate::model::variable::conversion_error;
 use crate::model::{Module, Variable};
 use crate::parse;
 
@@ -404,7 +404,7 @@ fn evaluate(variable: &Variable, given: &Given, out: &mut CollectedValues) -> Op
                     format!(
                         "The value does not fit var.{name}, which is declared at {}: {}.",
                         variable.range,
-                        conversion_error(&error)
+                        describe_convert_error(&error)
                     ),
                 )
                 .at(range),
@@ -422,7 +422,7 @@ fn evaluate(variable: &Variable, given: &Given, out: &mut CollectedValues) -> Op
                     "Invalid value for input variable",
                     format!(
                         "The value given to var.{name} {how} does not fit: {}.",
-                        conversion_error(&error)
+                        describe_convert_error(&error)
                     ),
                 )
                 .at(&variable.range),
