@@ -16,6 +16,7 @@
 //! This crate depends on nothing of ours.
 
 pub mod convert;
+pub mod defaults;
 pub mod json;
 pub mod marks;
 pub mod msgpack;
@@ -28,6 +29,7 @@ pub mod types;
 pub mod value;
 
 pub use convert::{ConvertError, convert, unify};
+pub use defaults::Defaults;
 pub use marks::Marks;
 pub use number::Number;
 pub use path::{Path, Step};

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::Number;
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::{Number, Type, Value};
 
 /// What is known about an unknown value. The default says nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,12 +27,103 @@ impl Refinements {
     /// The refinement that says only "not null".
     #[must_use]
     pub fn not_null() -> Refinements {
-        Refinements { not_null: true, ..Refinements::default() }
+        Refinements {
+            not_null: true,
+            ..Refinements::default()
+        }
     }
 
     /// Whether nothing is said.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Refinements::default()
+    }
+
+    /// What both say together: of two bounds the tighter, of two prefixes the longer.
+    #[must_use]
+    pub fn merge(&self, other: &Refinements) -> Refinements {
+        let longer = |a: &Option<Arc<str>>, b: &Option<Arc<str>>| match (a, b) {
+            (Some(a), Some(b)) if a.len() >= b.len() => Some(a.clone()),
+            (a, None) => a.clone(),
+            (_, b) => b.clone(),
+        };
+        type Bound = Option<(Number, bool)>;
+        let tighter = |a: &Bound, b: &Bound, inward: fn(&Number, &Number) -> bool| match (a, b) {
+            (Some((x, x_inclusive)), Some((y, y_inclusive))) if x == y => {
+                Some((x.clone(), *x_inclusive && *y_inclusive))
+            }
+            (Some((x, inclusive)), Some((y, _))) if inward(x, y) => Some((x.clone(), *inclusive)),
+            (a, None) => a.clone(),
+            (_, b) => b.clone(),
+        };
+        Refinements {
+            not_null: self.not_null || other.not_null,
+            prefix: longer(&self.prefix, &other.prefix),
+            number_min: tighter(&self.number_min, &other.number_min, |a, b| a > b),
+            number_max: tighter(&self.number_max, &other.number_max, |a, b| a < b),
+            length_min: self.length_min.max(other.length_min),
+            length_max: self.length_max.into_iter().chain(other.length_max).min(),
+        }
+    }
+
+    /// What these say about a value of this type; nothing about a value of unknown type.
+    pub(crate) fn fit(self, ty: &Type) -> Refinements {
+        let string = *ty == Type::String;
+        let number = *ty == Type::Number;
+        let collection = ty.is_collection();
+        Refinements {
+            not_null: self.not_null && *ty != Type::Dynamic,
+            prefix: self.prefix.filter(|p| string && !p.is_empty()),
+            number_min: self.number_min.filter(|(n, _)| number && *n != Number::neg_infinity()),
+            number_max: self.number_max.filter(|(n, _)| number && *n != Number::infinity()),
+            length_min: self.length_min.filter(|n| collection && *n > 0),
+            length_max: self.length_max.filter(|_| collection),
+        }
+    }
+
+    /// The one value these leave, if they do. A list of a known length counts, with elements that are unknown.
+    pub(crate) fn only_value(&self, ty: &Type) -> Option<Value> {
+        if !self.not_null {
+            return None;
+        }
+        if let (Some((low, true)), Some((high, true))) = (&self.number_min, &self.number_max)
+            && low == high
+        {
+            return Some(Value::number(low.clone()));
+        }
+        let length = self.length_max?;
+        if self.length_min.unwrap_or(0) != length {
+            return None;
+        }
+        match ty {
+            Type::List(e) if length <= MAX_SPELLED_OUT => {
+                Some(Value::list((**e).clone(), vec![Value::unknown((**e).clone()); length]))
+            }
+            Type::Set(e) if length <= 1 => Some(Value::set((**e).clone(), vec![Value::unknown((**e).clone()); length])),
+            Type::Map(e) if length == 0 => Some(Value::map((**e).clone(), std::collections::BTreeMap::new())),
+            _ => None,
+        }
+    }
+}
+
+/// How long a list of unknown elements may become when only its length is known: a plugin may claim any length.
+const MAX_SPELLED_OUT: usize = 1 << 16;
+
+/// The part of this text that no text behind it can change: text that begins with the whole begins with that part, also
+/// after normalisation.
+///
+/// A combining mark behind a letter makes both another character, so the last character is cut off unless it is one of a
+/// few that do not combine, such as brackets and slashes.
+#[must_use]
+pub fn safe_prefix(text: &str) -> String {
+    let text = crate::value::normalize(text);
+    let Some((start, last)) = text.grapheme_indices(true).next_back() else {
+        return String::new();
+    };
+    const FINAL: &str = "-_:;/\\,.(){}[]|?!~ \t@#$%^&*+\"'";
+    let mut chars = last.chars();
+    match (chars.next(), chars.next()) {
+        (Some(only), None) if FINAL.contains(only) => text.to_string(),
+        _ => text[..start].to_owned(),
     }
 }

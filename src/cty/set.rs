@@ -1,9 +1,155 @@
 //! Sets: canonical order and removal of duplicates.
+//!
+//! The order is the one users see when they iterate over a set, so it is the peers': text by its bytes, numbers
+//! ascending, `false` before `true`, compound values by a text made of their content; nulls after those, and unknown
+//! values last. Values that are not wholly known are never equal to anything: each may turn out to be another.
 
-use crate::{Type, Value};
+use std::cmp::Ordering;
+use std::fmt::Write;
+
+use crate::{Kind, Type, Value};
 
 /// The elements of a set in canonical order without duplicates.
 #[must_use]
-pub fn canonical(_element: &Type, _items: Vec<Value>) -> Vec<Value> {
-    todo!()
+pub fn canonical(element: &Type, items: Vec<Value>) -> Vec<Value> {
+    if items.len() < 2 {
+        return items;
+    }
+    let mut items = items;
+    if element.is_primitive() {
+        if !items.is_sorted_by(|a, b| compare_known(a, b).is_lt()) {
+            items.sort_by(compare_known);
+            items.dedup_by(|b, a| is_duplicate(a, b));
+        }
+        return items;
+    }
+    let mut keyed: Vec<(String, Value)> = items
+        .into_iter()
+        .map(|item| {
+            let mut key = String::new();
+            write_key(&item, &mut key);
+            (key, item)
+        })
+        .collect();
+    keyed.sort_by(|(k, a), (l, b)| {
+        rank(a).cmp(&rank(b)).then_with(|| k.cmp(l)).then_with(|| {
+            // Equal texts may be of different values: numbers are cut to ten digits there.
+            if a.is_wholly_known() && b.is_wholly_known() {
+                compare_known(a, b)
+            } else {
+                Ordering::Equal
+            }
+        })
+    });
+    keyed.dedup_by(|(_, b), (_, a)| is_duplicate(a, b));
+    keyed.into_iter().map(|(_, item)| item).collect()
+}
+
+fn is_duplicate(a: &Value, b: &Value) -> bool {
+    a.is_wholly_known() && b.is_wholly_known() && compare_known(a, b).is_eq()
+}
+
+/// Present values, then nulls, then unknown ones.
+fn rank(value: &Value) -> u8 {
+    match value.kind() {
+        Kind::Unknown(_) => 2,
+        Kind::Null => 1,
+        _ => 0,
+    }
+}
+
+/// A total order of wholly known values of one type, in which equal values of the language are equal.
+fn compare_known(a: &Value, b: &Value) -> Ordering {
+    match (a.kind(), b.kind()) {
+        (Kind::Bool(x), Kind::Bool(y)) => x.cmp(y),
+        (Kind::Number(x), Kind::Number(y)) => x.compare(y),
+        (Kind::String(x), Kind::String(y)) => x.cmp(y),
+        (Kind::Seq(x), Kind::Seq(y)) => compare_each(x.iter().zip(y.iter()), x.len(), y.len()),
+        (Kind::Map(x), Kind::Map(y)) => {
+            let keys = x
+                .iter()
+                .zip(y.iter())
+                .map(|((k, _), (l, _))| k.cmp(l))
+                .find(|o| o.is_ne());
+            keys.unwrap_or_else(|| {
+                compare_each(x.iter().zip(y.iter()).map(|((_, v), (_, w))| (v, w)), x.len(), y.len())
+            })
+        }
+        _ => rank(a).cmp(&rank(b)).then_with(|| a.ty().cmp(b.ty())),
+    }
+}
+
+fn compare_each<'v>(pairs: impl Iterator<Item = (&'v Value, &'v Value)>, left: usize, right: usize) -> Ordering {
+    pairs
+        .map(|(a, b)| compare_known(a, b))
+        .find(|o| o.is_ne())
+        .unwrap_or_else(|| left.cmp(&right))
+}
+
+/// The text by which compound elements are ordered.
+fn write_key(value: &Value, out: &mut String) {
+    match value.kind() {
+        Kind::Unknown(_) => out.push('?'),
+        Kind::Null => out.push('~'),
+        Kind::Bool(b) => out.push(if *b { 'T' } else { 'F' }),
+        Kind::Number(n) => out.push_str(&n.to_ten_digits()),
+        Kind::String(s) => write_quoted(s, out),
+        Kind::Seq(items) => {
+            let (open, close) = if value.ty().is_collection() {
+                ('[', ']')
+            } else {
+                ('<', '>')
+            };
+            out.push(open);
+            for item in items.iter() {
+                write_key(item, out);
+                out.push(';');
+            }
+            out.push(close);
+        }
+        Kind::Map(items) => {
+            out.push('{');
+            for (key, item) in items.iter() {
+                write_quoted(key, out);
+                out.push(':');
+                write_key(item, out);
+                out.push(';');
+            }
+            out.push('}');
+        }
+    }
+}
+
+/// The text in quotes, with the escapes of Go's `%q`.
+fn write_quoted(text: &str, out: &mut String) {
+    out.push('"');
+    for c in text.chars() {
+        let escape = match c {
+            '"' => "\\\"",
+            '\\' => "\\\\",
+            '\u{7}' => "\\a",
+            '\u{8}' => "\\b",
+            '\u{c}' => "\\f",
+            '\n' => "\\n",
+            '\r' => "\\r",
+            '\t' => "\\t",
+            '\u{b}' => "\\v",
+            ' ' => " ",
+            c if c.is_control() || c.is_whitespace() => {
+                // Writing to a string cannot fail.
+                let _ = if (c as u32) < 0x80 {
+                    write!(out, "\\x{:02x}", c as u32)
+                } else {
+                    write!(out, "\\u{:04x}", c as u32)
+                };
+                continue;
+            }
+            c => {
+                out.push(c);
+                continue;
+            }
+        };
+        out.push_str(escape);
+    }
+    out.push('"');
 }

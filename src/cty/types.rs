@@ -113,10 +113,12 @@ impl Type {
 
     /// `object({…})` without optional attributes.
     pub fn object<N: Into<Arc<str>>>(attributes: impl IntoIterator<Item = (N, Type)>) -> Type {
-        Type::Object(Arc::new(ObjectType::new(attributes.into_iter().map(|(name, ty)| ObjectAttribute {
-            name: name.into(),
-            ty,
-            optional: false,
+        Type::Object(Arc::new(ObjectType::new(attributes.into_iter().map(|(name, ty)| {
+            ObjectAttribute {
+                name: name.into(),
+                ty,
+                optional: false,
+            }
         }))))
     }
 
@@ -174,9 +176,33 @@ impl Type {
         }
     }
 
+    /// Whether this is the wanted type, or would be if every `any` in that were filled in. Which attributes are optional
+    /// does not matter.
+    #[must_use]
+    pub fn conforms_to(&self, want: &Type) -> bool {
+        match (self, want) {
+            (_, Type::Dynamic) => true,
+            (Type::List(t), Type::List(w)) | (Type::Set(t), Type::Set(w)) | (Type::Map(t), Type::Map(w)) => {
+                Arc::ptr_eq(t, w) || t.conforms_to(w)
+            }
+            (Type::Tuple(ts), Type::Tuple(ws)) => {
+                Arc::ptr_eq(ts, ws) || ts.len() == ws.len() && ts.iter().zip(ws.iter()).all(|(t, w)| t.conforms_to(w))
+            }
+            (Type::Object(o), Type::Object(w)) => {
+                let mut pairs = o.attributes.iter().zip(&w.attributes);
+                Arc::ptr_eq(o, w)
+                    || o.len() == w.len() && pairs.all(|(a, b)| a.name == b.name && a.ty.conforms_to(&b.ty))
+            }
+            _ => self == want,
+        }
+    }
+
     /// This type with every attribute required: the type that a value converted to this constraint has.
     #[must_use]
     pub fn without_optional(&self) -> Type {
+        if !self.has_optional() {
+            return self.clone();
+        }
         match self {
             Type::List(t) => Type::list(t.without_optional()),
             Type::Set(t) => Type::set(t.without_optional()),
@@ -186,10 +212,25 @@ impl Type {
                 attributes: o
                     .attributes
                     .iter()
-                    .map(|a| ObjectAttribute { name: a.name.clone(), ty: a.ty.without_optional(), optional: false })
+                    .map(|a| ObjectAttribute {
+                        name: a.name.clone(),
+                        ty: a.ty.without_optional(),
+                        optional: false,
+                    })
                     .collect(),
             })),
             other => other.clone(),
+        }
+    }
+
+    /// Whether any attribute anywhere in this type is optional.
+    #[must_use]
+    pub fn has_optional(&self) -> bool {
+        match self {
+            Type::Dynamic | Type::String | Type::Number | Type::Bool => false,
+            Type::List(t) | Type::Set(t) | Type::Map(t) => t.has_optional(),
+            Type::Tuple(ts) => ts.iter().any(Type::has_optional),
+            Type::Object(o) => o.attributes.iter().any(|a| a.optional || a.ty.has_optional()),
         }
     }
 

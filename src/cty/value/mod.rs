@@ -1,5 +1,7 @@
 //! Values.
 
+mod walk;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -64,7 +66,13 @@ impl Value {
             }
             _ => {}
         }
-        Value { ty, kind, marks: Marks::NONE, deep_marks, deep_unknown }
+        Value {
+            ty,
+            kind,
+            marks: Marks::NONE,
+            deep_marks,
+            deep_unknown,
+        }
     }
 
     // ---- constructors -----------------------------------------------------------------------------------------
@@ -75,11 +83,18 @@ impl Value {
         Value::build(ty, Kind::Unknown(None))
     }
 
-    /// An unknown value about which something is known. Refinements of a value of unknown type are dropped.
+    /// An unknown value about which something is known.
+    ///
+    /// Refinements that say nothing about values of the type are dropped. Where they leave one possibility only, the
+    /// value is known after all: a number between equal bounds, an empty collection, a list of so many unknown elements.
     #[must_use]
     pub fn unknown_refined(ty: Type, refinements: Refinements) -> Value {
-        if refinements.is_empty() || ty == Type::Dynamic {
+        let refinements = refinements.fit(&ty);
+        if refinements.is_empty() {
             return Value::unknown(ty);
+        }
+        if let Some(known) = refinements.only_value(&ty) {
+            return known;
         }
         Value::build(ty, Kind::Unknown(Some(Arc::new(refinements))))
     }
@@ -115,12 +130,7 @@ impl Value {
 
     /// A string; it is normalised to NFC.
     pub fn string(s: impl AsRef<str>) -> Value {
-        let s = s.as_ref();
-        let text: Arc<str> = match is_nfc_quick(s.chars()) {
-            IsNormalized::Yes => s.into(),
-            _ => s.nfc().collect::<String>().into(),
-        };
-        Value::build(Type::String, Kind::String(text))
+        Value::build(Type::String, Kind::String(normalize(s.as_ref())))
     }
 
     /// A string that is known to be normalised already, shared as it is.
@@ -156,7 +166,20 @@ impl Value {
     #[must_use]
     pub fn map(element: Type, items: BTreeMap<Arc<str>, Value>) -> Value {
         debug_assert!(items.values().all(|i| i.ty == element), "map element of another type");
-        Value::build(Type::map(element), Kind::Map(items.into_iter().collect::<Vec<_>>().into()))
+        Value::build(
+            Type::map(element),
+            Kind::Map(items.into_iter().collect::<Vec<_>>().into()),
+        )
+    }
+
+    /// A map whose elements are sorted by key already.
+    pub(crate) fn map_of_sorted(element: Type, items: Arc<[(Arc<str>, Value)]>) -> Value {
+        debug_assert!(
+            items.iter().all(|(_, i)| i.ty == element),
+            "map element of another type"
+        );
+        debug_assert!(items.is_sorted_by(|(a, _), (b, _)| a < b), "map elements out of order");
+        Value::build(Type::map(element), Kind::Map(items))
     }
 
     /// A tuple.
@@ -174,7 +197,10 @@ impl Value {
             ty: v.ty.clone(),
             optional: false,
         }));
-        Value::build(Type::Object(Arc::new(ty)), Kind::Seq(sorted.into_values().collect::<Vec<_>>().into()))
+        Value::build(
+            Type::Object(Arc::new(ty)),
+            Kind::Seq(sorted.into_values().collect::<Vec<_>>().into()),
+        )
     }
 
     /// An object of a given type, its attribute values in the order of the type's attributes.
@@ -183,14 +209,20 @@ impl Value {
     #[must_use]
     pub fn object_of(ty: &Arc<ObjectType>, values: Vec<Value>) -> Value {
         debug_assert_eq!(ty.len(), values.len(), "object with missing attributes");
-        let same = ty.attributes().iter().zip(&values).all(|(a, v)| !a.optional && a.ty == v.ty);
+        let same = ty
+            .attributes()
+            .iter()
+            .zip(&values)
+            .all(|(a, v)| !a.optional && a.ty == v.ty);
         let ty = if same {
             ty.clone()
         } else {
-            Arc::new(ObjectType::new(ty.attributes().iter().zip(&values).map(|(a, v)| ObjectAttribute {
-                name: a.name.clone(),
-                ty: v.ty.clone(),
-                optional: false,
+            Arc::new(ObjectType::new(ty.attributes().iter().zip(&values).map(|(a, v)| {
+                ObjectAttribute {
+                    name: a.name.clone(),
+                    ty: v.ty.clone(),
+                    optional: false,
+                }
             })))
         };
         Value::build(Type::Object(ty), Kind::Seq(values.into()))
@@ -326,12 +358,19 @@ impl Value {
 
     /// The elements of a known, non-null map or object, sorted by name. Marks of the whole are not spread onto them.
     pub fn entries(&self) -> Option<impl Iterator<Item = (&Arc<str>, &Value)>> {
-        let (names, values, pairs): (&[ObjectAttribute], &[Value], &[(Arc<str>, Value)]) = match (&self.kind, &self.ty) {
+        let (names, values, pairs): (&[ObjectAttribute], &[Value], &[(Arc<str>, Value)]) = match (&self.kind, &self.ty)
+        {
             (Kind::Seq(values), Type::Object(o)) => (o.attributes(), values, &[]),
             (Kind::Map(pairs), _) => (&[], &[], pairs),
             _ => return None,
         };
-        Some(names.iter().map(|a| &a.name).zip(values).chain(pairs.iter().map(|(k, v)| (k, v))))
+        Some(
+            names
+                .iter()
+                .map(|a| &a.name)
+                .zip(values)
+                .chain(pairs.iter().map(|(k, v)| (k, v))),
+        )
     }
 
     /// The attribute of a known, non-null object, or the element of a known, non-null map, by name.
@@ -339,9 +378,10 @@ impl Value {
     pub fn get(&self, name: &str) -> Option<&Value> {
         match (&self.kind, &self.ty) {
             (Kind::Seq(values), Type::Object(o)) => o.index_of(name).and_then(|i| values.get(i)),
-            (Kind::Map(pairs), _) => {
-                pairs.binary_search_by(|(k, _)| (**k).cmp(name)).ok().map(|i| &pairs[i].1)
-            }
+            (Kind::Map(pairs), _) => pairs
+                .binary_search_by(|(k, _)| (**k).cmp(name))
+                .ok()
+                .map(|i| &pairs[i].1),
             _ => None,
         }
     }
@@ -353,6 +393,30 @@ impl Value {
             Kind::Seq(items) => Some(items.len()),
             Kind::Map(items) => Some(items.len()),
             _ => None,
+        }
+    }
+
+    /// Whether this is a known, non-null collection, tuple or object without elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == Some(0)
+    }
+
+    /// The same value with more known about it, if it is unknown; see [`Value::unknown_refined`].
+    #[must_use]
+    pub fn refine(self, more: &Refinements) -> Value {
+        let Kind::Unknown(known) = &self.kind else { return self };
+        let known = known.as_deref().cloned().unwrap_or_default().merge(more);
+        Value::unknown_refined(self.ty, known).with_marks(self.marks)
+    }
+
+    /// The same value, certainly not null if it is unknown. A null stays one.
+    #[must_use]
+    pub fn refine_not_null(self) -> Value {
+        if self.is_known() || self.is_certainly_not_null() {
+            self
+        } else {
+            self.refine(&Refinements::not_null())
         }
     }
 
@@ -385,9 +449,12 @@ impl Value {
         }
         let kind = match self.kind {
             Kind::Seq(items) => Kind::Seq(items.iter().map(|v| v.clone().unmark_deep().0).collect()),
-            Kind::Map(items) => {
-                Kind::Map(items.iter().map(|(k, v)| (k.clone(), v.clone().unmark_deep().0)).collect())
-            }
+            Kind::Map(items) => Kind::Map(
+                items
+                    .iter()
+                    .map(|(k, v)| (k.clone(), v.clone().unmark_deep().0))
+                    .collect(),
+            ),
             other => other,
         };
         (Value::build(self.ty, kind), marks)
@@ -400,7 +467,11 @@ impl Value {
         let out = match (&self.kind, &self.ty) {
             (Kind::Seq(items), Type::Object(o)) => Value::object_of(
                 o,
-                o.attributes().iter().zip(items.iter()).map(|(a, v)| f(Part::Attribute(&a.name), v)).collect(),
+                o.attributes()
+                    .iter()
+                    .zip(items.iter())
+                    .map(|(a, v)| f(Part::Attribute(&a.name), v))
+                    .collect(),
             ),
             (Kind::Seq(items), Type::Set(e)) => {
                 Value::set((**e).clone(), items.iter().map(|v| f(Part::SetElement, v)).collect())
@@ -420,6 +491,14 @@ impl Value {
         };
         out.with_marks(self.marks)
     }
+}
+
+/// The text in NFC. Text that is in it already, ASCII above all, is only copied.
+pub(crate) fn normalize(text: &str) -> Arc<str> {
+    if text.is_ascii() || is_nfc_quick(text.chars()) == IsNormalized::Yes {
+        return text.into();
+    }
+    text.nfc().collect::<String>().into()
 }
 
 /// Where a part stands in its value, for [`Value::map_parts`].
@@ -449,9 +528,10 @@ impl std::fmt::Debug for Value {
             Kind::Number(n) => write!(f, "{n}"),
             Kind::String(s) => write!(f, "{s:?}"),
             Kind::Seq(items) => match &self.ty {
-                Type::Object(o) => {
-                    f.debug_map().entries(o.attributes().iter().map(|a| &a.name).zip(items.iter())).finish()
-                }
+                Type::Object(o) => f
+                    .debug_map()
+                    .entries(o.attributes().iter().map(|a| &a.name).zip(items.iter()))
+                    .finish(),
                 Type::Set(_) => {
                     f.write_str("set")?;
                     f.debug_list().entries(items.iter()).finish()

@@ -1,0 +1,137 @@
+//! In words: why one type does not convert to another.
+
+use super::{can_convert, distinct};
+use crate::Type;
+use crate::types::ObjectType;
+
+/// Why a value of type `got` does not convert to `want`. Only to be asked when it does not.
+#[must_use]
+pub fn mismatch_message(got: &Type, want: &Type) -> String {
+    match (got, want) {
+        (Type::Object(got), Type::Object(want)) => objects(got, want),
+        (Type::Tuple(_), Type::List(e)) if **e == Type::Dynamic => "all list elements must have the same type".into(),
+        (Type::Tuple(_), Type::Set(e)) if **e == Type::Dynamic => "all set elements must have the same type".into(),
+        (Type::Object(_), Type::Map(e)) if **e == Type::Dynamic => "all map elements must have the same type".into(),
+        (Type::Tuple(parts), Type::List(want) | Type::Set(want)) => {
+            // The types are few where the elements are many: ask each only once.
+            let bad: Vec<&Type> = distinct(parts)
+                .into_iter()
+                .filter(|t| !can_convert(t, want, false))
+                .collect();
+            match parts.iter().enumerate().find(|(_, t)| bad.contains(t)) {
+                Some((i, part)) => format!("element {i}: {}", mismatch_message(part, want)),
+                None => format!("all elements must be {}", constraint_name(want)),
+            }
+        }
+        (Type::Object(parts), Type::Map(want)) => {
+            match parts.attributes().iter().find(|a| !can_convert(&a.ty, want, false)) {
+                Some(a) => format!("element {:?}: {}", a.name, mismatch_message(&a.ty, want)),
+                None => format!("all elements must be {}", constraint_name(want)),
+            }
+        }
+        (Type::List(g) | Type::Set(g), Type::List(w)) => {
+            format!("incorrect list element type: {}", mismatch_message(g, w))
+        }
+        (Type::List(g) | Type::Set(g), Type::Set(w)) => {
+            format!("incorrect set element type: {}", mismatch_message(g, w))
+        }
+        (Type::Map(g), Type::Map(w)) => format!("incorrect map element type: {}", mismatch_message(g, w)),
+        _ => format!("{} required", constraint_name(want)),
+    }
+}
+
+/// The name of a type as something that is asked for: `list of any single type`, `any type`.
+fn constraint_name(ty: &Type) -> String {
+    match ty {
+        Type::Dynamic => "any type".into(),
+        Type::Object(_) | Type::Tuple(_) | Type::List(_) | Type::Set(_) | Type::Map(_) => ty.friendly_name(),
+        Type::String | Type::Number | Type::Bool => ty.friendly_name(),
+    }
+}
+
+fn objects(got: &ObjectType, want: &ObjectType) -> String {
+    let missing: Vec<String> = want
+        .attributes()
+        .iter()
+        .filter(|a| !a.optional && got.index_of(&a.name).is_none())
+        .map(|a| format!("{:?}", a.name))
+        .collect();
+    match missing.as_slice() {
+        [] => {}
+        [one] => return format!("attribute {one} is required"),
+        [one, two] => return format!("attributes {one} and {two} are required"),
+        [most @ .., last] => return format!("attributes {}, and {last} are required", most.join(", ")),
+    }
+    // A type that does not convert at all is a graver matter than one whose values may not.
+    for safe_only in [false, true] {
+        for a in want.attributes() {
+            if let Some(ty) = got.get(&a.name)
+                && !can_convert(ty, &a.ty, safe_only)
+            {
+                return format!("attribute {:?}: {}", a.name, mismatch_message(ty, &a.ty));
+            }
+        }
+    }
+    "incorrect object attributes".into()
+}
+
+/// How the types of a conditional's two results differ, given that they have no common type.
+#[must_use]
+pub fn conditional_mismatch(yes: &Type, no: &Type) -> String {
+    match (yes, no) {
+        (Type::Object(a), Type::Object(b)) => {
+            for attribute in a.attributes() {
+                let name = &attribute.name;
+                match b.get(name) {
+                    None => {
+                        return format!(
+                            "The 'true' value includes object attribute {name:?}, which is absent in the 'false' value"
+                        );
+                    }
+                    Some(other) if *other != attribute.ty => {
+                        let why = conditional_mismatch(&attribute.ty, other);
+                        return format!("Type mismatch for object attribute {name:?}: {why}");
+                    }
+                    Some(_) => {}
+                }
+            }
+            if let Some(extra) = b.attributes().iter().find(|x| a.index_of(&x.name).is_none()) {
+                let name = &extra.name;
+                return format!(
+                    "The 'false' value includes object attribute {name:?}, which is absent in the 'true' value"
+                );
+            }
+        }
+        (Type::Tuple(a), Type::Tuple(b)) => {
+            if a.len() != b.len() {
+                return format!(
+                    "The 'true' tuple has length {}, but the 'false' tuple has length {}",
+                    a.len(),
+                    b.len()
+                );
+            }
+            if let Some((i, (a, b))) = a.iter().zip(b.iter()).enumerate().find(|(_, (a, b))| a != b) {
+                return format!("Type mismatch for tuple element {i}: {}", conditional_mismatch(a, b));
+            }
+        }
+        (Type::List(a), Type::List(b)) | (Type::Set(a), Type::Set(b)) | (Type::Map(a), Type::Map(b))
+            if matches!(
+                (&**a, &**b),
+                (Type::Object(_), Type::Object(_)) | (Type::Tuple(_), Type::Tuple(_))
+            ) =>
+        {
+            let kind = match yes {
+                Type::List(_) => "list",
+                Type::Set(_) => "set",
+                _ => "map",
+            };
+            return format!("Mismatched {kind} element types: {}", conditional_mismatch(a, b));
+        }
+        _ => {}
+    }
+    let (yes, no) = (yes.friendly_name(), no.friendly_name());
+    if yes == no {
+        return "At least one deeply-nested attribute or element is not compatible across both the 'true' and the 'false' value".into();
+    }
+    format!("The 'true' value is {yes}, but the 'false' value is {no}")
+}

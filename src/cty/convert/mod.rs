@@ -1,0 +1,401 @@
+//! Conversion of values to types, and the one type that several types convert to.
+//!
+//! Whether a conversion exists is decided on types alone ([`can_convert`]); some conversions then fail on certain values
+//! (text that is no number) and are called unsafe. [`convert`] asks the first question once for the whole value, then
+//! walks the value. [`unify`] finds a common type.
+
+mod mismatch;
+mod unify;
+
+use std::sync::Arc;
+
+pub use mismatch::{conditional_mismatch, mismatch_message};
+pub use unify::{unify, unify_safe, unify_values};
+
+use crate::{Kind, Number, Path, Refinements, Step, Type, Value};
+
+/// Why a value does not convert: where in it, and what is wrong there.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct ConvertError {
+    /// Where inside the value.
+    pub path: Path,
+    /// What is wrong there: `a number is required`.
+    pub message: String,
+}
+
+/// Converts a value to a type constraint, which may contain `any` and optional attributes (missing ones become null).
+/// Marks and refinements are kept as far as they hold.
+pub fn convert(value: &Value, to: &Type) -> Result<Value, ConvertError> {
+    if value.ty() == to {
+        return Ok(value.clone());
+    }
+    let plain = to.without_optional();
+    if *value.ty() == plain {
+        return Ok(value.clone());
+    }
+    if !can_convert(value.ty(), to, false) {
+        return Err(ConvertError {
+            path: Path::root(),
+            message: mismatch_message(value.ty(), to),
+        });
+    }
+    apply(value, to, &plain, &mut Vec::new())
+}
+
+/// Whether every value of type `from` (or at least some, if not `safe_only`) converts to `to`.
+#[must_use]
+pub fn can_convert(from: &Type, to: &Type, safe_only: bool) -> bool {
+    let can = |from: &Type, to: &Type| can_convert(from, to, safe_only);
+    match (from, to) {
+        (_, Type::Dynamic) => true,
+        _ if from == to => true,
+        (Type::Dynamic, _) => !safe_only,
+        (Type::Number | Type::Bool, Type::String) => true,
+        (Type::String, Type::Number | Type::Bool) => !safe_only,
+        (Type::Object(has), Type::Object(wants)) => wants.attributes().iter().all(|want| match has.get(&want.name) {
+            Some(ty) => can(ty, &want.ty),
+            None => want.optional,
+        }),
+        (Type::Tuple(has), Type::Tuple(wants)) => {
+            has.len() == wants.len() && has.iter().zip(wants.iter()).all(|(h, w)| can(h, w))
+        }
+        (Type::List(e) | Type::Set(e), Type::List(w)) | (Type::Set(e), Type::Set(w)) | (Type::Map(e), Type::Map(w)) => {
+            can(e, w)
+        }
+        // Order and duplicates are lost.
+        (Type::List(e), Type::Set(w)) => !safe_only && can(e, w),
+        (Type::Tuple(has), Type::List(w) | Type::Set(w)) => match element_target(has, w, safe_only) {
+            // A common type that is still open would have to be found again for every value.
+            Some(Type::Dynamic) => has.iter().all(|t| *t == Type::Dynamic),
+            Some(target) => distinct(has).into_iter().all(|t| can(t, &target)),
+            None => false,
+        },
+        (Type::Object(has), Type::Map(w)) => {
+            let types: Vec<Type> = has.attributes().iter().map(|a| a.ty.clone()).collect();
+            element_target(&types, w, safe_only)
+                .is_some_and(|target| distinct(&types).into_iter().all(|t| can(t, &target)))
+        }
+        // Whether the map has the attributes shows only in the value; an optional attribute may have a type that does
+        // not fit as long as the map has no such element.
+        (Type::Map(e), Type::Object(wants)) => {
+            !safe_only && wants.attributes().iter().all(|want| want.optional || can(e, &want.ty))
+        }
+        _ => false,
+    }
+}
+
+/// The element type that the parts of a tuple or object take when they become those of a collection of `wanted`.
+fn element_target(parts: &[Type], wanted: &Type, safe_only: bool) -> Option<Type> {
+    if *wanted != Type::Dynamic || parts.is_empty() {
+        return Some(wanted.clone());
+    }
+    unify::unify_types(parts, safe_only)
+}
+
+/// The different types among these, in order of first occurrence.
+fn distinct(types: &[Type]) -> Vec<&Type> {
+    let Some(first) = types.first() else { return Vec::new() };
+    if types.iter().all(|t| t == first) {
+        return vec![first];
+    }
+    let mut seen = std::collections::HashSet::new();
+    types.iter().filter(|t| seen.insert(*t)).collect()
+}
+
+type Steps = Vec<Step>;
+
+fn fail<T>(path: &Steps, message: impl Into<String>) -> Result<T, ConvertError> {
+    Err(ConvertError {
+        path: Path(path.clone()),
+        message: message.into(),
+    })
+}
+
+/// Converts one value. `plain` is `to` without optional attributes: made once, so that all elements share one type.
+fn apply(value: &Value, to: &Type, plain: &Type, path: &mut Steps) -> Result<Value, ConvertError> {
+    if !value.marks().is_empty() {
+        let (bare, marks) = value.clone().unmark();
+        return Ok(apply(&bare, to, plain, path)?.with_marks(marks));
+    }
+    if *to == Type::Dynamic || value.ty() == plain {
+        return Ok(value.clone());
+    }
+    match value.kind() {
+        Kind::Unknown(refinements) => {
+            return Ok(convert_unknown(
+                value.ty(),
+                refinements.as_deref(),
+                fill_dynamic(value.ty(), plain),
+            ));
+        }
+        Kind::Null => return Ok(Value::null(fill_dynamic(value.ty(), plain))),
+        _ => {}
+    }
+    match (value.kind(), value.ty(), to) {
+        (Kind::Number(n), _, Type::String) => Ok(Value::shared_string(n.to_string().into())),
+        (Kind::Bool(b), _, Type::String) => Ok(Value::shared_string(if *b { "true" } else { "false" }.into())),
+        (Kind::String(s), _, Type::Number) => match Number::parse(s) {
+            Some(n) => Ok(Value::number(n)),
+            None => fail(path, "a number is required"),
+        },
+        (Kind::String(s), _, Type::Bool) => match &**s {
+            "true" | "1" => Ok(Value::bool(true)),
+            "false" | "0" => Ok(Value::bool(false)),
+            other if other.eq_ignore_ascii_case("true") || other.eq_ignore_ascii_case("false") => {
+                let lower = other.to_ascii_lowercase();
+                fail(
+                    path,
+                    format!("a bool is required; to convert from string, use lowercase \"{lower}\""),
+                )
+            }
+            _ => fail(path, "a bool is required"),
+        },
+        (Kind::Seq(items), Type::Object(has), Type::Object(wants)) => {
+            let (Some(plain), attributes) = (plain.as_object(), has.attributes()) else {
+                return fail(path, mismatch_message(value.ty(), to));
+            };
+            let mut out = Vec::with_capacity(wants.len());
+            // Both lists of attributes are sorted by name, so one walk over each is enough.
+            let mut at = 0;
+            for (want, plain) in wants.attributes().iter().zip(plain.attributes()) {
+                while at < attributes.len() && attributes[at].name < want.name {
+                    at += 1;
+                }
+                if at < attributes.len() && attributes[at].name == want.name {
+                    path.push(Step::Attribute(want.name.clone()));
+                    out.push(apply(&items[at], &want.ty, &plain.ty, path)?);
+                    path.pop();
+                } else if want.optional {
+                    out.push(Value::null(plain.ty.clone()));
+                } else {
+                    return fail(path, format!("attribute {:?} is required", want.name));
+                }
+            }
+            Ok(Value::object_of(plain, out))
+        }
+        (Kind::Seq(items), Type::Tuple(_), Type::Tuple(wants)) if items.len() == wants.len() => {
+            let Type::Tuple(plain) = plain else {
+                return fail(path, mismatch_message(value.ty(), to));
+            };
+            let mut out = Vec::with_capacity(items.len());
+            for (i, item) in items.iter().enumerate() {
+                path.push(Step::Index(Value::number(i)));
+                out.push(apply(item, &wants[i], &plain[i], path)?);
+                path.pop();
+            }
+            Ok(Value::tuple(out))
+        }
+        (Kind::Seq(items), from, Type::List(want) | Type::Set(want)) if !matches!(from, Type::Object(_)) => {
+            let to_set = matches!(to, Type::Set(_));
+            let Some(plain_element) = plain.element() else {
+                return fail(path, mismatch_message(value.ty(), to));
+            };
+            if matches!(from, Type::Set(_)) && !to_set && items.len() > 1 && !value.is_wholly_known() {
+                // How many elements the list has will only show when the set's elements are known.
+                let ty = fill_dynamic(value.ty(), plain);
+                return Ok(convert_unknown(value.ty(), Some(&Refinements::not_null()), ty));
+            }
+            let (want, plain_element) = match from {
+                Type::Tuple(types) => match tuple_target(types, want, plain_element) {
+                    Some(target) => target,
+                    None => return fail(path, mismatch_message(value.ty(), to)),
+                },
+                _ => ((**want).clone(), plain_element.clone()),
+            };
+            if items.is_empty() {
+                let element = match from.element() {
+                    Some(own) if want == Type::Dynamic => own.clone(),
+                    _ => plain_element,
+                };
+                return Ok(if to_set {
+                    Value::set(element, vec![])
+                } else {
+                    Value::list(element, vec![])
+                });
+            }
+            let mut out = Vec::with_capacity(items.len());
+            for (i, item) in items.iter().enumerate() {
+                path.push(Step::Index(Value::number(i)));
+                out.push(apply(item, &want, &plain_element, path)?);
+                path.pop();
+            }
+            let kind = if to_set { "set" } else { "list" };
+            let (element, out) = uniform(out, &plain_element, path, Value::number, kind)?;
+            Ok(if to_set {
+                Value::set(element, out)
+            } else {
+                Value::list(element, out)
+            })
+        }
+        (Kind::Seq(_), Type::Object(has), Type::Map(want)) => {
+            let types: Vec<Type> = has.attributes().iter().map(|a| a.ty.clone()).collect();
+            let Some((want, plain_element)) = plain
+                .element()
+                .and_then(|plain_element| tuple_target(&types, want, plain_element))
+            else {
+                return fail(path, mismatch_message(value.ty(), to));
+            };
+            map_elements(value, &want, plain_element, path)
+        }
+        (Kind::Map(items), Type::Map(own), Type::Map(want)) => {
+            let plain_element = if items.is_empty() && **want == Type::Dynamic {
+                Some(&**own)
+            } else {
+                plain.element()
+            };
+            match plain_element {
+                Some(plain_element) => map_elements(value, want, plain_element.clone(), path),
+                None => fail(path, mismatch_message(value.ty(), to)),
+            }
+        }
+        (Kind::Map(_), Type::Map(element), Type::Object(wants)) => {
+            let Some(plain) = plain.as_object() else {
+                return fail(path, mismatch_message(value.ty(), to));
+            };
+            let mut out = Vec::with_capacity(wants.len());
+            for (want, plain) in wants.attributes().iter().zip(plain.attributes()) {
+                match value.get(&want.name) {
+                    Some(_) if !can_convert(element, &want.ty, false) => {
+                        let why = mismatch_message(element, &want.ty);
+                        let name = &want.name;
+                        return fail(
+                            path,
+                            format!("map element type is incompatible with attribute {name:?}: {why}"),
+                        );
+                    }
+                    Some(item) => {
+                        path.push(Step::Index(Value::shared_string(want.name.clone())));
+                        out.push(apply(item, &want.ty, &plain.ty, path)?);
+                        path.pop();
+                    }
+                    None if want.optional => out.push(Value::null(plain.ty.clone())),
+                    None => {
+                        return fail(
+                            path,
+                            format!("map has no element for required attribute {:?}", want.name),
+                        );
+                    }
+                }
+            }
+            Ok(Value::object_of(plain, out))
+        }
+        _ => fail(path, mismatch_message(value.ty(), to)),
+    }
+}
+
+/// The element type to convert to, with and without optional attributes.
+fn tuple_target(parts: &[Type], want: &Type, plain: &Type) -> Option<(Type, Type)> {
+    if *want == Type::Dynamic {
+        let target = element_target(parts, want, false)?;
+        return Some((target.clone(), target));
+    }
+    Some((want.clone(), plain.clone()))
+}
+
+fn map_elements(value: &Value, want: &Type, plain: Type, path: &mut Steps) -> Result<Value, ConvertError> {
+    let mut keys: Vec<Arc<str>> = Vec::new();
+    let mut out = Vec::new();
+    for (key, item) in value.entries().into_iter().flatten() {
+        path.push(Step::Index(Value::shared_string(key.clone())));
+        out.push(apply(item, want, &plain, path)?);
+        path.pop();
+        keys.push(key.clone());
+    }
+    let (element, out) = uniform(out, &plain, path, |i| Value::shared_string(keys[i].clone()), "map")?;
+    Ok(Value::map_of_sorted(element, keys.iter().cloned().zip(out).collect()))
+}
+
+/// Makes elements that are converted already, one by one, have one type: where the wanted type was partly open they may
+/// still differ.
+fn uniform(
+    items: Vec<Value>,
+    plain: &Type,
+    path: &mut Steps,
+    key: impl Fn(usize) -> Value,
+    kind: &str,
+) -> Result<(Type, Vec<Value>), ConvertError> {
+    let Some(first) = items.first().map(|v| v.ty().clone()) else {
+        return Ok((plain.clone(), items));
+    };
+    if items.iter().all(|item| *item.ty() == first) {
+        return Ok((first, items));
+    }
+    let types: Vec<Type> = items.iter().map(|v| v.ty().clone()).collect();
+    let Some(common) = unify(&types) else {
+        return fail(path, "cannot find a common base type for all elements");
+    };
+    let mut out = Vec::with_capacity(items.len());
+    for (i, item) in items.iter().enumerate() {
+        path.push(Step::Index(key(i)));
+        out.push(apply(item, &common, &common, path)?);
+        path.pop();
+    }
+    match out.first().map(|v| v.ty().clone()) {
+        Some(ty) if out.iter().all(|item| *item.ty() == ty) => Ok((ty, out)),
+        _ => fail(path, format!("element types must all match for conversion to {kind}")),
+    }
+}
+
+/// An unknown value of a new type, about which is known what follows from the old type and what was known before.
+fn convert_unknown(from: &Type, known: Option<&Refinements>, to: Type) -> Value {
+    let mut out = Refinements {
+        not_null: known.is_some_and(|r| r.not_null),
+        ..Refinements::default()
+    };
+    match (from, &to) {
+        (Type::Object(o), Type::Map(_)) => {
+            out.length_min = Some(o.len());
+            out.length_max = Some(o.len());
+        }
+        (Type::Tuple(ts), Type::List(_)) => {
+            out.length_min = Some(ts.len());
+            out.length_max = Some(ts.len());
+        }
+        (Type::Tuple(ts), Type::Set(_)) => {
+            out.length_min = Some(ts.len().min(1));
+            out.length_max = Some(ts.len());
+        }
+        (from, to) if from.is_collection() && to.is_collection() => {
+            out.length_min = known.and_then(|r| r.length_min);
+            out.length_max = known.and_then(|r| r.length_max);
+            if matches!(to, Type::Set(_)) {
+                // Elements may coalesce, though never to none.
+                out.length_min = out.length_min.map(|n| n.min(1));
+            }
+        }
+        _ => {}
+    }
+    Value::unknown_refined(to, out)
+}
+
+/// The wanted type, with every `any` in it replaced by what the given type has in that place.
+fn fill_dynamic(from: &Type, to: &Type) -> Type {
+    if !to.has_dynamic() {
+        return to.clone();
+    }
+    match (from, to) {
+        (Type::Dynamic, _) => to.clone(),
+        (_, Type::Dynamic) => from.clone(),
+        (Type::Map(f), Type::Map(t)) => Type::map(fill_dynamic(f, t)),
+        (Type::List(f) | Type::Set(f), Type::List(t)) => Type::list(fill_dynamic(f, t)),
+        (Type::List(f) | Type::Set(f), Type::Set(t)) => Type::set(fill_dynamic(f, t)),
+        (Type::Object(f), Type::Map(t)) => {
+            let types: Vec<Type> = f.attributes().iter().map(|a| a.ty.clone()).collect();
+            Type::map(unify(&types).map_or_else(|| (**t).clone(), |f| fill_dynamic(&f, t)))
+        }
+        (Type::Tuple(f), Type::List(t)) => Type::list(unify(f).map_or_else(|| (**t).clone(), |f| fill_dynamic(&f, t))),
+        (Type::Tuple(f), Type::Set(t)) => Type::set(unify(f).map_or_else(|| (**t).clone(), |f| fill_dynamic(&f, t))),
+        (Type::Tuple(f), Type::Tuple(t)) if f.len() == t.len() => {
+            Type::tuple(f.iter().zip(t.iter()).map(|(f, t)| fill_dynamic(f, t)))
+        }
+        (Type::Map(f), Type::Object(t)) => {
+            Type::object(t.attributes().iter().map(|a| (a.name.clone(), fill_dynamic(f, &a.ty))))
+        }
+        (Type::Object(f), Type::Object(t)) => Type::object(t.attributes().iter().map(|a| {
+            let ty = f.get(&a.name).map_or_else(|| a.ty.clone(), |f| fill_dynamic(f, &a.ty));
+            (a.name.clone(), ty)
+        })),
+        _ => to.clone(),
+    }
+}

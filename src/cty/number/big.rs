@@ -1,0 +1,426 @@
+//! The slow half of [`super::Number`]: a sign, a mantissa of any length up to the precision, a binary exponent.
+
+use std::cmp::Ordering;
+
+use dashu_base::BitTest;
+use dashu_int::UBig;
+
+/// A number is at most about two to this power, and at least two to minus this power; beyond are infinity and zero.
+///
+/// That is some 300,000 decimal digits: more than anybody writes down, and few enough to print.
+pub(super) const MAX_BINARY_EXPONENT: i64 = 1 << 20;
+
+/// A binary float.
+#[derive(Clone, Debug)]
+pub(super) struct Big {
+    pub negative: bool,
+    pub magnitude: Magnitude,
+    /// In bits.
+    pub precision: u32,
+}
+
+/// The size of a [`Big`], whatever its sign.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Magnitude {
+    Zero,
+    /// `mantissa * 2^exponent`, the mantissa odd and of at most as many bits as the precision.
+    Finite {
+        mantissa: UBig,
+        exponent: i64,
+    },
+    Infinite,
+}
+
+impl Big {
+    pub fn infinity(negative: bool, precision: u32) -> Big {
+        Big {
+            negative,
+            magnitude: Magnitude::Infinite,
+            precision,
+        }
+    }
+
+    pub fn zero(negative: bool, precision: u32) -> Big {
+        Big {
+            negative,
+            magnitude: Magnitude::Zero,
+            precision,
+        }
+    }
+
+    pub fn from_i64(value: i64, precision: u32) -> Big {
+        Big {
+            negative: value < 0,
+            ..Big::from_u64(value.unsigned_abs(), precision)
+        }
+    }
+
+    pub fn from_u64(value: u64, precision: u32) -> Big {
+        Big::round(false, UBig::from(value), 0, false, precision)
+    }
+
+    pub fn from_f64(value: f64, precision: u32) -> Option<Big> {
+        let negative = value.is_sign_negative();
+        if value.is_nan() {
+            return None;
+        }
+        if value.is_infinite() {
+            return Some(Big::infinity(negative, precision));
+        }
+        let bits = value.to_bits();
+        let biased = i64::try_from((bits >> 52) & 0x7ff).unwrap_or_default();
+        let fraction = bits & ((1 << 52) - 1);
+        let (mantissa, exponent) = if biased == 0 {
+            (fraction, -1074)
+        } else {
+            (fraction | (1 << 52), biased - 1075)
+        };
+        Some(Big::round(negative, UBig::from(mantissa), exponent, false, precision))
+    }
+
+    /// `mantissa * 2^exponent`, and a little more if `more`, rounded half to even to the precision.
+    pub fn round(negative: bool, mantissa: UBig, exponent: i64, more: bool, precision: u32) -> Big {
+        let (mut mantissa, mut exponent) = (mantissa, exponent);
+        let bits = mantissa.bit_len();
+        let wanted = precision as usize;
+        if bits > wanted {
+            let cut = bits - wanted;
+            let half = mantissa.bit(cut - 1);
+            let below_half = more || mantissa.trailing_zeros().is_some_and(|zeros| zeros < cut - 1);
+            mantissa >>= cut;
+            if half && (below_half || mantissa.bit(0)) {
+                mantissa += UBig::ONE;
+            }
+            exponent += cut as i64;
+        }
+        let Some(zeros) = mantissa.trailing_zeros() else {
+            return Big::zero(negative, precision);
+        };
+        mantissa >>= zeros;
+        exponent += zeros as i64;
+        let top = exponent.saturating_add(mantissa.bit_len() as i64);
+        if top > MAX_BINARY_EXPONENT {
+            return Big::infinity(negative, precision);
+        }
+        if top < -MAX_BINARY_EXPONENT {
+            return Big::zero(negative, precision);
+        }
+        Big {
+            negative,
+            magnitude: Magnitude::Finite { mantissa, exponent },
+            precision,
+        }
+    }
+
+    pub fn is_integer(&self) -> bool {
+        match &self.magnitude {
+            Magnitude::Zero => true,
+            Magnitude::Finite { exponent, .. } => *exponent >= 0,
+            Magnitude::Infinite => false,
+        }
+    }
+
+    /// How many bits the number has before the binary point, if it is a whole number.
+    pub fn integer_bits(&self) -> Option<u64> {
+        match &self.magnitude {
+            Magnitude::Zero => Some(0),
+            Magnitude::Finite { mantissa, exponent } => {
+                u64::try_from(*exponent).ok().map(|e| e + mantissa.bit_len() as u64)
+            }
+            Magnitude::Infinite => None,
+        }
+    }
+
+    pub fn to_i128(&self) -> Option<i128> {
+        match &self.magnitude {
+            Magnitude::Zero => Some(0),
+            Magnitude::Finite { mantissa, exponent } if self.integer_bits().is_some_and(|bits| bits < 127) => {
+                let n = i128::try_from(mantissa).ok()? << u32::try_from(*exponent).ok()?;
+                Some(if self.negative { -n } else { n })
+            }
+            _ => None,
+        }
+    }
+
+    pub fn to_f64(&self) -> f64 {
+        let size = match &self.magnitude {
+            Magnitude::Zero => 0.0,
+            Magnitude::Infinite => f64::INFINITY,
+            Magnitude::Finite { mantissa, exponent } => finite_to_f64(mantissa, *exponent),
+        };
+        if self.negative { -size } else { size }
+    }
+
+    pub fn add(&self, other: &Big) -> Option<Big> {
+        let precision = self.precision.max(other.precision);
+        let ((m, e), (n, f)) = match (&self.magnitude, &other.magnitude) {
+            (Magnitude::Infinite, Magnitude::Infinite) if self.negative != other.negative => return None,
+            (Magnitude::Infinite, _) => return Some(Big::infinity(self.negative, precision)),
+            (_, Magnitude::Infinite) => return Some(Big::infinity(other.negative, precision)),
+            (Magnitude::Zero, Magnitude::Zero) => {
+                return Some(Big::zero(self.negative && other.negative, precision));
+            }
+            (Magnitude::Zero, _) => {
+                return Some(Big {
+                    precision,
+                    ..other.clone()
+                });
+            }
+            (_, Magnitude::Zero) => {
+                return Some(Big {
+                    precision,
+                    ..self.clone()
+                });
+            }
+            (
+                Magnitude::Finite {
+                    mantissa: m,
+                    exponent: e,
+                },
+                Magnitude::Finite {
+                    mantissa: n,
+                    exponent: f,
+                },
+            ) => ((m, *e), (n, *f)),
+        };
+        // Where one number lies wholly below the last bit of the other's rounded form, only that it is there counts.
+        let window = i64::from(precision) * 2 + 4;
+        let (top_m, top_n) = (e + m.bit_len() as i64, f + n.bit_len() as i64);
+        if top_m - window > top_n.max(f) && e - window > top_n {
+            return Some(nudge(self.negative, m, e, self.negative == other.negative, precision));
+        }
+        if top_n - window > top_m.max(e) && f - window > top_m {
+            return Some(nudge(other.negative, n, f, self.negative == other.negative, precision));
+        }
+        let low = e.min(f);
+        let m = m << usize::try_from(e - low).ok()?;
+        let n = n << usize::try_from(f - low).ok()?;
+        if self.negative == other.negative {
+            return Some(Big::round(self.negative, m + n, low, false, precision));
+        }
+        Some(match m.cmp(&n) {
+            Ordering::Equal => Big::zero(false, precision),
+            Ordering::Greater => Big::round(self.negative, m - n, low, false, precision),
+            Ordering::Less => Big::round(other.negative, n - m, low, false, precision),
+        })
+    }
+
+    /// The product keeps more bits than the operands' precision if it needs them, up to 512.
+    pub fn mul(&self, other: &Big) -> Option<Big> {
+        let negative = self.negative != other.negative;
+        let precision = self.precision.max(other.precision);
+        match (&self.magnitude, &other.magnitude) {
+            (Magnitude::Infinite, Magnitude::Zero) | (Magnitude::Zero, Magnitude::Infinite) => None,
+            (Magnitude::Infinite, _) | (_, Magnitude::Infinite) => Some(Big::infinity(negative, precision)),
+            (Magnitude::Zero, _) | (_, Magnitude::Zero) => Some(Big::zero(negative, precision)),
+            (
+                Magnitude::Finite {
+                    mantissa: m,
+                    exponent: e,
+                },
+                Magnitude::Finite {
+                    mantissa: n,
+                    exponent: f,
+                },
+            ) => {
+                let mut product = Big::round(negative, m * n, e + f, false, super::TEXT_PRECISION.max(precision));
+                if let Magnitude::Finite { mantissa, .. } = &product.magnitude {
+                    product.precision = precision.max(u32::try_from(mantissa.bit_len()).unwrap_or(precision));
+                } else {
+                    product.precision = precision;
+                }
+                Some(product)
+            }
+        }
+    }
+
+    pub fn div(&self, other: &Big) -> Option<Big> {
+        let negative = self.negative != other.negative;
+        let precision = self.precision.max(other.precision);
+        match (&self.magnitude, &other.magnitude) {
+            (Magnitude::Infinite, Magnitude::Infinite) | (Magnitude::Zero, Magnitude::Zero) => None,
+            (Magnitude::Infinite, _) | (_, Magnitude::Zero) => Some(Big::infinity(negative, precision)),
+            (Magnitude::Zero, _) | (_, Magnitude::Infinite) => Some(Big::zero(negative, precision)),
+            (
+                Magnitude::Finite {
+                    mantissa: m,
+                    exponent: e,
+                },
+                Magnitude::Finite {
+                    mantissa: n,
+                    exponent: f,
+                },
+            ) => {
+                // Two bits more than wanted in the quotient, and whether a remainder is left, decide the rounding.
+                let shift = (precision as usize + 2 + n.bit_len()).saturating_sub(m.bit_len());
+                let numerator = m << shift;
+                let quotient = &numerator / n;
+                let more = &quotient * n != numerator;
+                Some(Big::round(negative, quotient, e - f - shift as i64, more, precision))
+            }
+        }
+    }
+
+    /// `self - other * trunc(self / other)`, the quotient rounded like every division, as the peers have it.
+    pub fn rem(&self, other: &Big) -> Option<Big> {
+        let quotient = self.div(other)?;
+        let quotient = quotient.to_integer(!quotient.negative);
+        let product = quotient.mul_at(other, self.precision)?;
+        let product = Big {
+            negative: !product.negative,
+            ..product
+        };
+        let rest = self.add(&product)?;
+        Some(Big {
+            precision: rest.precision.max(self.precision),
+            ..rest
+        })
+    }
+
+    fn mul_at(&self, other: &Big, precision: u32) -> Option<Big> {
+        let exact = self.mul(other)?;
+        Some(match exact.magnitude {
+            Magnitude::Finite { mantissa, exponent } => {
+                Big::round(exact.negative, mantissa, exponent, false, precision)
+            }
+            magnitude => Big {
+                magnitude,
+                precision,
+                ..exact
+            },
+        })
+    }
+
+    /// The next whole number in one direction, which is never minus zero.
+    pub fn to_integer(&self, down: bool) -> Big {
+        let Magnitude::Finite { mantissa, exponent } = &self.magnitude else {
+            return match self.magnitude {
+                Magnitude::Zero => Big::zero(false, self.precision),
+                _ => self.clone(),
+            };
+        };
+        if *exponent >= 0 {
+            return self.clone();
+        }
+        let cut = usize::try_from(exponent.unsigned_abs()).unwrap_or(usize::MAX);
+        let mut whole = if cut >= mantissa.bit_len() {
+            UBig::ZERO
+        } else {
+            mantissa >> cut
+        };
+        if down == self.negative {
+            whole += UBig::ONE;
+        }
+        let negative = self.negative && !whole.is_zero();
+        Big::round(negative, whole, 0, false, self.precision)
+    }
+
+    pub fn compare(&self, other: &Big) -> Ordering {
+        match (&self.magnitude, &other.magnitude) {
+            (Magnitude::Zero, Magnitude::Zero) => Ordering::Equal,
+            (Magnitude::Zero, _) => {
+                if other.negative {
+                    Ordering::Greater
+                } else {
+                    Ordering::Less
+                }
+            }
+            (_, Magnitude::Zero) => {
+                if self.negative {
+                    Ordering::Less
+                } else {
+                    Ordering::Greater
+                }
+            }
+            _ => match (self.negative, other.negative) {
+                (true, false) => Ordering::Less,
+                (false, true) => Ordering::Greater,
+                (false, false) => self.magnitude.compare(&other.magnitude),
+                (true, true) => other.magnitude.compare(&self.magnitude),
+            },
+        }
+    }
+}
+
+impl Magnitude {
+    fn compare(&self, other: &Magnitude) -> Ordering {
+        match (self, other) {
+            (Magnitude::Infinite, Magnitude::Infinite) | (Magnitude::Zero, Magnitude::Zero) => Ordering::Equal,
+            (Magnitude::Infinite, _) | (_, Magnitude::Zero) => Ordering::Greater,
+            (_, Magnitude::Infinite) | (Magnitude::Zero, _) => Ordering::Less,
+            (
+                Magnitude::Finite {
+                    mantissa: m,
+                    exponent: e,
+                },
+                Magnitude::Finite {
+                    mantissa: n,
+                    exponent: f,
+                },
+            ) => {
+                let tops = (e + m.bit_len() as i64).cmp(&(f + n.bit_len() as i64));
+                // With equal tops the exponents differ by no more than the mantissas' lengths do.
+                tops.then_with(|| {
+                    let low = *e.min(f);
+                    let shift = |e: i64| usize::try_from(e - low).unwrap_or_default();
+                    (m << shift(*e)).cmp(&(n << shift(*f)))
+                })
+            }
+        }
+    }
+}
+
+/// `mantissa * 2^exponent` with something negligible added (or taken away), rounded.
+fn nudge(negative: bool, mantissa: &UBig, exponent: i64, away: bool, precision: u32) -> Big {
+    let room = precision as usize + 2;
+    let mut wide = mantissa << room;
+    if !away {
+        wide -= UBig::ONE;
+    }
+    Big::round(negative, wide, exponent - room as i64, true, precision)
+}
+
+fn finite_to_f64(mantissa: &UBig, exponent: i64) -> f64 {
+    let top = exponent + mantissa.bit_len() as i64;
+    if top > 1024 {
+        return f64::INFINITY;
+    }
+    if top < -1074 {
+        return 0.0;
+    }
+    // Subnormal doubles have fewer bits: round once, to the bits there are.
+    let precision = (top + 1074).clamp(0, 53);
+    let Ok(precision) = u32::try_from(precision) else {
+        return 0.0;
+    };
+    if precision == 0 {
+        // Between half of the smallest double and itself; exactly half goes to even, zero.
+        return if mantissa.is_one() { 0.0 } else { f64::from_bits(1) };
+    }
+    let rounded = Big::round(false, mantissa.clone(), exponent, false, precision);
+    let Magnitude::Finite { mantissa, exponent } = rounded.magnitude else {
+        return f64::INFINITY;
+    };
+    let Ok(bits) = u64::try_from(&mantissa) else {
+        return f64::INFINITY;
+    };
+    let top = exponent + mantissa.bit_len() as i64;
+    if top > 1024 {
+        return f64::INFINITY;
+    }
+    if top <= -1022 {
+        // Subnormal: the bits count units of two to the -1074.
+        return u32::try_from(exponent + 1074)
+            .ok()
+            .map_or(0.0, |shift| f64::from_bits(bits << shift));
+    }
+    let width = mantissa.bit_len() as i64;
+    let Ok(fill) = u32::try_from(53 - width) else {
+        return f64::INFINITY;
+    };
+    let fraction = (bits << fill) & ((1 << 52) - 1);
+    let Ok(biased) = u64::try_from(top + 1022) else {
+        return 0.0;
+    };
+    f64::from_bits((biased << 52) | fraction)
+}

@@ -1,0 +1,206 @@
+//! Ways into a value: `x[key]`, `x.name`, and how long it is.
+
+use super::{OpError, length_bounds};
+use crate::{Kind, Refinements, Type, Value, convert};
+
+const INVALID_INDEX: &str = "Invalid index";
+const UNSUPPORTED_ATTRIBUTE: &str = "Unsupported attribute";
+const NO_ELEMENT: &str = "The given key does not identify an element in this collection value";
+
+/// `x[key]` on lists, tuples, maps and objects.
+pub fn index(collection: &Value, key: &Value) -> Result<Value, OpError> {
+    if collection.is_null() {
+        let detail = "This value is null, so it does not have any indices";
+        return Err(OpError::new("Attempt to index null value", detail));
+    }
+    if key.is_null() {
+        return Err(OpError::new(INVALID_INDEX, "Can't use a null value as an indexing key"));
+    }
+    // What is not there yet carries the marks of the collection; a part that is there also those of the key.
+    let pending = |ty: Type| Ok(Value::unknown(ty).with_marks(collection.marks()));
+    if *key.ty() == Type::Dynamic || *collection.ty() == Type::Dynamic {
+        return pending(Type::Dynamic);
+    }
+    let wanted = match collection.ty() {
+        Type::List(_) | Type::Tuple(_) => Type::Number,
+        Type::Map(_) | Type::Object(_) => Type::String,
+        Type::Set(_) => {
+            return Err(OpError::new(
+                INVALID_INDEX,
+                "Elements of a set are identified only by their value and don't have any separate index or key to \
+                 select with, so it's only possible to perform operations across all elements of the set",
+            ));
+        }
+        _ => return Err(OpError::new(INVALID_INDEX, "This value does not have any indices")),
+    };
+    let by_number = *key.ty() == Type::Number;
+    let key = convert(key, &wanted).map_err(|e| OpError::new(INVALID_INDEX, format!("{NO_ELEMENT}: {e}")))?;
+    let marks = collection.marks() | key.marks();
+    match collection.ty() {
+        Type::Object(_) => {
+            let Some(name) = key.as_str() else {
+                return pending(Type::Dynamic);
+            };
+            if !collection.is_known() {
+                return pending(Type::Dynamic);
+            }
+            match collection.get(name) {
+                Some(found) => Ok(found.clone().with_marks(marks)),
+                None if by_number => Err(OpError::new(
+                    INVALID_INDEX,
+                    format!(
+                        "{NO_ELEMENT}. An object only supports looking up attributes by name, not by numeric index"
+                    ),
+                )),
+                None => Err(OpError::new(INVALID_INDEX, NO_ELEMENT)),
+            }
+        }
+        Type::Map(element) => {
+            let Some(name) = key.as_str() else {
+                return pending((**element).clone());
+            };
+            if !collection.is_known() {
+                return pending((**element).clone());
+            }
+            match collection.get(name) {
+                Some(found) => Ok(found.clone().with_marks(marks)),
+                None => Err(OpError::new(INVALID_INDEX, NO_ELEMENT)),
+            }
+        }
+        Type::Tuple(types) => {
+            if key.as_number().is_none() {
+                return pending(Type::Dynamic);
+            }
+            let at = position(&key, Some(types.len()), false)?;
+            match (collection.as_seq(), types.get(at)) {
+                (Some(items), _) if at < items.len() => Ok(items[at].clone().with_marks(marks)),
+                (None, Some(ty)) => Ok(Value::unknown(ty.clone()).with_marks(marks)),
+                _ => Err(OpError::new(INVALID_INDEX, NO_ELEMENT)),
+            }
+        }
+        Type::List(element) => {
+            let Some(items) = collection.as_seq() else {
+                return pending((**element).clone());
+            };
+            if key.as_number().is_none() {
+                return pending((**element).clone());
+            }
+            let at = position(&key, Some(items.len()), !collection.marks().is_empty())?;
+            match items.get(at) {
+                Some(found) => Ok(found.clone().with_marks(marks)),
+                None => Err(OpError::new(INVALID_INDEX, NO_ELEMENT)),
+            }
+        }
+        _ => Err(OpError::new(INVALID_INDEX, "This value does not have any indices")),
+    }
+}
+
+/// The position a number means in a sequence of this length. A hidden length is not talked about.
+fn position(key: &Value, length: Option<usize>, hidden: bool) -> Result<usize, OpError> {
+    let error = |why: &str| {
+        let detail = if why.is_empty() {
+            NO_ELEMENT.to_owned()
+        } else {
+            format!("{NO_ELEMENT}: {why}")
+        };
+        OpError::new(INVALID_INDEX, detail)
+    };
+    let Some(n) = key.as_number() else {
+        return Err(error(""));
+    };
+    if !n.is_integer() && !n.is_infinite() {
+        return Err(error(
+            "indexing a sequence requires a whole number, but the given index has a fractional part",
+        ));
+    }
+    if n.is_negative() {
+        return Err(error("a negative number is not a valid index for a sequence"));
+    }
+    let at = n.to_usize().unwrap_or(usize::MAX);
+    match length {
+        Some(length) if at < length => Ok(at),
+        _ if hidden => Err(error("")),
+        Some(0) => Err(error("the collection has no elements")),
+        _ => Err(error(
+            "the given index is greater than or equal to the length of the collection",
+        )),
+    }
+}
+
+/// `x.name` on objects and maps.
+pub fn get_attribute(object: &Value, name: &str) -> Result<Value, OpError> {
+    if object.is_null() {
+        return Err(OpError::new(
+            "Attempt to get attribute from null value",
+            "This value is null, so it does not have any attributes",
+        ));
+    }
+    let unsupported = |detail: String| Err(OpError::new(UNSUPPORTED_ATTRIBUTE, detail));
+    let marks = object.marks();
+    match object.ty() {
+        Type::Dynamic => Ok(Value::dynamic().with_marks(marks)),
+        Type::Object(o) => match (o.get(name), object.get(name)) {
+            (None, _) => unsupported(format!("This object does not have an attribute named {name:?}")),
+            (Some(_), Some(found)) => Ok(found.clone().with_marks(marks)),
+            (Some(ty), None) => Ok(Value::unknown(ty.clone()).with_marks(marks)),
+        },
+        Type::Map(element) if !object.is_known() => Ok(Value::unknown((**element).clone()).with_marks(marks)),
+        Type::Map(_) => match object.get(name) {
+            Some(found) => Ok(found.clone().with_marks(marks)),
+            None => Err(OpError::new(
+                "Missing map element",
+                format!("This map does not have an element with the key {name:?}"),
+            )),
+        },
+        Type::List(element) if element.as_object().is_some() => {
+            let what = if element.as_object().is_some_and(|o| o.get(name).is_some()) {
+                format!("attribute {name:?}")
+            } else {
+                "an attribute".into()
+            };
+            unsupported(format!(
+                "Can't access attributes on a list of objects. Did you mean to access {what} for a specific element of \
+                 the list, or across all elements of the list?"
+            ))
+        }
+        Type::Set(element) if element.as_object().is_some() => unsupported(
+            "Can't access attributes on a set of objects. Did you mean to access an attribute across all elements of \
+             the set?"
+                .into(),
+        ),
+        ty if ty.is_primitive() => unsupported(format!(
+            "Can't access attributes on a primitive-typed value ({})",
+            ty.friendly_name()
+        )),
+        _ => unsupported("This value does not have any attributes".into()),
+    }
+}
+
+/// The number of elements, as the `length` function counts (collections and structural types; not strings).
+pub fn length(collection: &Value) -> Result<Value, OpError> {
+    if collection.is_null() {
+        return Err(OpError::failed("argument must not be null"));
+    }
+    if *collection.ty() == Type::Dynamic {
+        return Ok(Value::unknown_not_null(Type::Number).with_marks(collection.marks()));
+    }
+    if collection.ty().is_primitive() {
+        return Err(OpError::failed(
+            "argument must be a string, a collection type, or a structural type",
+        ));
+    }
+    let out = match (collection.kind(), collection.ty(), length_bounds(collection)) {
+        (_, _, (min, Some(max))) if min == max => Value::number(min),
+        (Kind::Unknown(_), _, (min, max)) | (_, Type::Set(_), (min, max)) => Value::unknown_refined(
+            Type::Number,
+            Refinements {
+                not_null: true,
+                number_min: Some((min.into(), true)),
+                number_max: max.map(|max| (max.into(), true)),
+                ..Refinements::default()
+            },
+        ),
+        (_, _, (min, _)) => Value::number(min),
+    };
+    Ok(out.with_marks(collection.marks()))
+}

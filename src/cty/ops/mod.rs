@@ -1,0 +1,217 @@
+//! The operators of the language on values: unknown operands, refinements and marks included.
+//!
+//! Arithmetic, comparison and logic convert their operands first, as the language does. Equality never converts.
+
+mod access;
+mod conditional;
+mod equality;
+
+use std::cmp::Ordering;
+
+pub use access::{get_attribute, index, length};
+pub use conditional::{ConditionalError, conditional};
+pub(crate) use equality::length_bounds;
+pub use equality::{equals, not_equals};
+
+use crate::{Marks, Number, Refinements, Type, Value, convert};
+
+/// Why an operation on values failed: the two texts of a diagnostic, without its place.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{detail}")]
+pub struct OpError {
+    /// The headline: `Invalid operand`.
+    pub summary: &'static str,
+    /// What is wrong: one or more sentences, without the last full stop.
+    pub detail: String,
+}
+
+impl OpError {
+    fn new(summary: &'static str, detail: impl Into<String>) -> OpError {
+        OpError {
+            summary,
+            detail: detail.into(),
+        }
+    }
+
+    fn failed(why: &str) -> OpError {
+        OpError::new("Operation failed", format!("Error during operation: {why}"))
+    }
+}
+
+/// `!`.
+pub fn not(a: &Value) -> Result<Value, OpError> {
+    let (a, marks) = operand(a, &Type::Bool, "unary")?;
+    let out = match a.as_bool() {
+        Some(b) => Value::bool(!b),
+        None => Value::unknown_not_null(Type::Bool),
+    };
+    Ok(out.with_marks(marks))
+}
+
+/// `&&` without short circuit.
+pub fn and(a: &Value, b: &Value) -> Result<Value, OpError> {
+    logic(a, b, |a, b| a && b)
+}
+
+/// `||` without short circuit.
+pub fn or(a: &Value, b: &Value) -> Result<Value, OpError> {
+    logic(a, b, |a, b| a || b)
+}
+
+fn logic(a: &Value, b: &Value, f: fn(bool, bool) -> bool) -> Result<Value, OpError> {
+    let (a, b, marks) = operands(a, b, &Type::Bool)?;
+    let out = match (a.as_bool(), b.as_bool()) {
+        (Some(a), Some(b)) => Value::bool(f(a, b)),
+        // Even where one operand decides: a known answer that hides an error in the other would be worse.
+        _ => Value::unknown_not_null(Type::Bool),
+    };
+    Ok(out.with_marks(marks))
+}
+
+/// `-x`.
+pub fn negate(a: &Value) -> Result<Value, OpError> {
+    let (a, marks) = operand(a, &Type::Number, "unary")?;
+    let out = match a.as_number() {
+        Some(n) => Value::number(n.neg()),
+        None => Value::unknown_not_null(Type::Number),
+    };
+    Ok(out.with_marks(marks))
+}
+
+/// `+`.
+pub fn add(a: &Value, b: &Value) -> Result<Value, OpError> {
+    arithmetic(a, b, Number::add, true, "can't compute sum of opposing infinities")
+}
+
+/// `-`.
+pub fn subtract(a: &Value, b: &Value) -> Result<Value, OpError> {
+    arithmetic(a, b, Number::sub, true, "can't subtract infinity from itself")
+}
+
+/// `*`.
+pub fn multiply(a: &Value, b: &Value) -> Result<Value, OpError> {
+    arithmetic(a, b, Number::mul, true, "can't multiply zero by infinity")
+}
+
+/// `/`.
+pub fn divide(a: &Value, b: &Value) -> Result<Value, OpError> {
+    arithmetic(
+        a,
+        b,
+        Number::div,
+        false,
+        "can't divide zero by zero or infinity by infinity",
+    )
+}
+
+/// `%`.
+pub fn modulo(a: &Value, b: &Value) -> Result<Value, OpError> {
+    arithmetic(a, b, Number::rem, false, "can't use modulo with zero and infinity")
+}
+
+/// `monotone` says that the results for the bounds of two ranges bound the results for everything between.
+fn arithmetic(
+    a: &Value,
+    b: &Value,
+    f: fn(&Number, &Number) -> Option<Number>,
+    monotone: bool,
+    error: &str,
+) -> Result<Value, OpError> {
+    let (a, b, marks) = operands(a, b, &Type::Number)?;
+    let out = match (a.as_number(), b.as_number()) {
+        (Some(a), Some(b)) => Value::number(f(a, b).ok_or_else(|| OpError::failed(error))?),
+        _ => {
+            let mut known = Refinements::not_null();
+            if monotone {
+                let ((a_min, a_max), (b_min, b_max)) = (bounds(&a), bounds(&b));
+                let corners: Option<Vec<Number>> =
+                    [(&a_min, &b_min), (&a_min, &b_max), (&a_max, &b_min), (&a_max, &b_max)]
+                        .into_iter()
+                        .map(|(a, b)| f(a, b))
+                        .collect();
+                if let Some(corners) = corners {
+                    known.number_min = corners.iter().min().map(|n| (n.clone(), true));
+                    known.number_max = corners.iter().max().map(|n| (n.clone(), true));
+                }
+            }
+            Value::unknown_refined(Type::Number, known)
+        }
+    };
+    Ok(out.with_marks(marks))
+}
+
+/// `<`.
+pub fn less_than(a: &Value, b: &Value) -> Result<Value, OpError> {
+    comparison(a, b, |order| order == Ordering::Less, false)
+}
+
+/// `<=`.
+pub fn less_or_equal(a: &Value, b: &Value) -> Result<Value, OpError> {
+    comparison(a, b, |order| order != Ordering::Greater, true)
+}
+
+/// `>`.
+pub fn greater_than(a: &Value, b: &Value) -> Result<Value, OpError> {
+    comparison(a, b, |order| order == Ordering::Greater, false)
+}
+
+/// `>=`.
+pub fn greater_or_equal(a: &Value, b: &Value) -> Result<Value, OpError> {
+    comparison(a, b, |order| order != Ordering::Less, true)
+}
+
+/// `or_equal` says that equal numbers are what a false strict comparison could still hide.
+fn comparison(a: &Value, b: &Value, f: fn(Ordering) -> bool, or_equal: bool) -> Result<Value, OpError> {
+    let (a, b, marks) = operands(a, b, &Type::Number)?;
+    let out = match (a.as_number(), b.as_number()) {
+        (Some(a), Some(b)) => Value::bool(f(a.compare(b))),
+        _ => {
+            // Ranges that lie apart decide.
+            let ((a_min, a_max), (b_min, b_max)) = (bounds(&a), bounds(&b));
+            let apart = if a_max < b_min {
+                Some(Ordering::Less)
+            } else if a_min > b_max {
+                Some(Ordering::Greater)
+            } else {
+                None
+            };
+            match apart.map(f) {
+                Some(answer) if answer || !or_equal || equals(&a, &b).as_bool() == Some(false) => Value::bool(answer),
+                _ => Value::unknown_not_null(Type::Bool),
+            }
+        }
+    };
+    Ok(out.with_marks(marks))
+}
+
+/// The least and the greatest number this one can be.
+fn bounds(value: &Value) -> (Number, Number) {
+    if let Some(n) = value.as_number() {
+        return (n.clone(), n.clone());
+    }
+    let known = value.refinements();
+    (
+        known
+            .and_then(|r| r.number_min.as_ref())
+            .map_or_else(Number::neg_infinity, |(n, _)| n.clone()),
+        known
+            .and_then(|r| r.number_max.as_ref())
+            .map_or_else(Number::infinity, |(n, _)| n.clone()),
+    )
+}
+
+/// The operand converted to what the operator works on, without marks, and its marks.
+fn operand(value: &Value, ty: &Type, side: &str) -> Result<(Value, Marks), OpError> {
+    let converted = convert(value, ty)
+        .map_err(|e| OpError::new("Invalid operand", format!("Unsuitable value for {side} operand: {e}")))?;
+    if converted.is_null() {
+        return Err(OpError::failed("argument must not be null"));
+    }
+    Ok(converted.unmark())
+}
+
+fn operands(a: &Value, b: &Value, ty: &Type) -> Result<(Value, Value, Marks), OpError> {
+    let (a, a_marks) = operand(a, ty, "left")?;
+    let (b, b_marks) = operand(b, ty, "right")?;
+    Ok((a, b, a_marks | b_marks))
+}
