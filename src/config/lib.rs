@@ -14,6 +14,7 @@
 mod assemble;
 mod decode;
 pub mod files;
+mod json;
 pub mod loader;
 pub mod manifest;
 pub mod model;

@@ -233,11 +233,7 @@ pub(crate) fn static_traversal(expr: &Expr, diagnostics: &mut Diagnostics) -> Op
     }
     if let Some(text) = expr.as_literal_text() {
         // Inside the quotes, one column further. Escapes would shift it; there are none in a reference.
-        let (traversal, problems) = crate::parse::traversal(&text, &inside_quotes(expr.range()));
-        let Some(traversal) = traversal.filter(|_| !problems.has_errors()) else {
-            diagnostics.extend(problems);
-            return None;
-        };
+        let traversal = diagnostics.take(crate::parse::traversal(&text, &inside_quotes(expr.range())))?;
         diagnostics.push(
             Diagnostic::warning(
                 "Quoted references are deprecated",

@@ -221,10 +221,7 @@ impl Decoder<'_> {
             Expr::Traversal(t) => parts::provider_ref_of(t),
             Expr::Invalid { .. } => return None,
             _ => expr.as_literal_text().and_then(|text| {
-                let (traversal, problems) = crate::parse::traversal(&text, expr.range());
-                traversal
-                    .filter(|_| !problems.has_errors())
-                    .and_then(|t| parts::provider_ref_of(&t))
+                crate::parse::traversal(&text, expr.range()).ok().and_then(|t| parts::provider_ref_of(&t))
             }),
         };
         let reference = reference.filter(|r| r.config.alias.is_some() && &*r.config.name == name);
