@@ -45,12 +45,20 @@ pub(crate) fn parse(file: &str, bytes: &[u8]) -> Result<Node, Box<Diagnostic>> {
                 .at(&Range::synthetic(&file)),
         )
     })?;
-    let mut parser = Parser { file, rest: text, pos: Pos::default() };
+    let mut parser = Parser {
+        file,
+        rest: text,
+        pos: Pos::default(),
+    };
     let node = parser.value(0)?;
     parser.blank();
     if !parser.rest.is_empty() {
         let at = parser.here(1);
-        return Err(problem("Extraneous data after value", "Something follows the end of the document.", &at));
+        return Err(problem(
+            "Extraneous data after value",
+            "Something follows the end of the document.",
+            &at,
+        ));
     }
     Ok(node)
 }
@@ -84,7 +92,11 @@ impl<'t> Parser<'t> {
     }
 
     fn since(&self, start: Pos) -> Range {
-        Range { file: self.file.clone(), start, end: self.pos }
+        Range {
+            file: self.file.clone(),
+            start,
+            end: self.pos,
+        }
     }
 
     fn blank(&mut self) {
@@ -98,7 +110,11 @@ impl<'t> Parser<'t> {
         self.blank();
         let start = self.pos;
         if depth > MAX_DEPTH {
-            return Err(problem("JSON nested too deeply", "The document has too many levels.", &self.here(1)));
+            return Err(problem(
+                "JSON nested too deeply",
+                "The document has too many levels.",
+                &self.here(1),
+            ));
         }
         let kind = match self.rest.bytes().next() {
             Some(b'{') => self.object(depth)?,
@@ -114,11 +130,17 @@ impl<'t> Parser<'t> {
                 ));
             }
         };
-        Ok(Node { kind, range: self.since(start) })
+        Ok(Node {
+            kind,
+            range: self.since(start),
+        })
     }
 
     fn keyword(&mut self) -> Result<Kind, Box<Diagnostic>> {
-        let len = self.rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(self.rest.len());
+        let len = self
+            .rest
+            .find(|c: char| !c.is_ascii_alphanumeric())
+            .unwrap_or(self.rest.len());
         let start = self.pos;
         match self.advance(len) {
             "true" => Ok(Kind::Bool(true)),
@@ -133,8 +155,10 @@ impl<'t> Parser<'t> {
     }
 
     fn number(&mut self) -> Result<Kind, Box<Diagnostic>> {
-        let len =
-            self.rest.find(|c: char| !matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E')).unwrap_or(self.rest.len());
+        let len = self
+            .rest
+            .find(|c: char| !matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E'))
+            .unwrap_or(self.rest.len());
         let start = self.pos;
         let text = self.advance(len);
         // The grammar of JSON is the stricter one: no leading plus, zeros or point.
@@ -255,7 +279,11 @@ impl<'t> Parser<'t> {
             }
             self.advance(1);
             let value = self.value(depth + 1)?;
-            members.push(Member { name, name_range, value });
+            members.push(Member {
+                name,
+                name_range,
+                value,
+            });
             if !self.separator('}', "property", &open)? {
                 return Ok(Kind::Object(members));
             }
@@ -307,7 +335,9 @@ mod tests {
     #[test]
     fn parts_know_their_place() {
         let node = parse("f", "{\"a\": [1, \"ü\\n\"],\n \"b\": null}".as_bytes()).unwrap();
-        let Kind::Object(members) = &node.kind else { panic!("not an object") };
+        let Kind::Object(members) = &node.kind else {
+            panic!("not an object")
+        };
         assert_eq!(members[0].value.range.to_string(), "f:1,7-17");
         assert_eq!(members[1].name_range.to_string(), "f:2,2-5");
     }
@@ -326,7 +356,11 @@ mod tests {
             ("{} x", "Extraneous data after value", "f:1,4-5"),
         ] {
             let error = parse("f", text.as_bytes()).unwrap_err();
-            assert_eq!((&*error.summary, &*error.subject.unwrap().to_string()), (summary, at), "{text}");
+            assert_eq!(
+                (&*error.summary, &*error.subject.unwrap().to_string()),
+                (summary, at),
+                "{text}"
+            );
         }
         assert!(parse("f", "[".repeat(100_000).as_bytes()).is_err());
     }

@@ -24,8 +24,12 @@ mod pending;
 mod providers;
 pub mod snapshot;
 pub mod source_address;
+pub mod type_constraint;
 pub mod values;
 pub mod version;
+
+#[cfg(test)]
+mod fixture_tests;
 
 pub use loader::{LoadOptions, Loaded, load};
 pub use model::*;

@@ -284,11 +284,15 @@ impl Loader<'_> {
         }
 
         // Before anything else: a configuration written for another version need not make sense to this one.
-        let unmet: Vec<Constraint> = bodies
-            .iter()
-            .flat_map(|(_, body)| decode::required_versions(body))
-            .filter(|constraint| !self.allows_tool(constraint))
-            .collect();
+        let asked = |overriding: bool| -> Vec<Constraint> {
+            let of_kind = bodies.iter().filter(|(is_override, _)| *is_override == overriding);
+            of_kind.flat_map(|(_, body)| decode::required_versions(body)).collect()
+        };
+        let mut unmet = asked(true);
+        if unmet.is_empty() {
+            unmet = asked(false);
+        }
+        unmet.retain(|constraint| !self.allows_tool(constraint));
         let module = if unmet.is_empty() {
             let (mut primary, mut overriding) = (Vec::new(), Vec::new());
             for (is_override, body) in bodies {
@@ -412,7 +416,7 @@ fn check_inputs(call: &ModuleCall, module: &Module, diagnostics: &mut Diagnostic
                         variable.name
                     ),
                 )
-                .at(&call.range),
+                .at(&call.inputs.end),
             );
         }
     }

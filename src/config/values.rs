@@ -98,11 +98,19 @@ enum Content {
 /// Gathers the values of a root module's variables.
 #[must_use]
 pub fn collect(module: &Module, inputs: &ValueInputs<'_>) -> CollectedValues {
-    let mut collector = Collector { files: inputs.files, given: BTreeMap::new(), out: CollectedValues::default() };
+    let mut collector = Collector {
+        files: inputs.files,
+        given: BTreeMap::new(),
+        out: CollectedValues::default(),
+    };
     for (name, text) in inputs.environment {
         // The environment may be meant for other configurations too: what is not declared here is no mistake.
         if module.variables.contains_key(&**name) {
-            collector.give(name.as_str().into(), Content::Text(text.clone()), ValueSource::Environment);
+            collector.give(
+                name.as_str().into(),
+                Content::Text(text.clone()),
+                ValueSource::Environment,
+            );
         }
     }
     collector.automatic_files();
@@ -122,7 +130,10 @@ pub fn collect(module: &Module, inputs: &ValueInputs<'_>) -> CollectedValues {
                 }
             }
             (None, Some(default)) => {
-                let value = VariableValue { value: default.clone(), source: ValueSource::Default };
+                let value = VariableValue {
+                    value: default.clone(),
+                    source: ValueSource::Default,
+                };
                 out.values.insert(variable.name.clone(), value);
             }
             (None, None) => out.missing.push(variable.name.clone()),
@@ -134,7 +145,10 @@ pub fn collect(module: &Module, inputs: &ValueInputs<'_>) -> CollectedValues {
 /// The value a person typed for a variable when asked.
 pub fn from_prompt(variable: &Variable, text: &str) -> Result<VariableValue, Diagnostics> {
     let mut out = CollectedValues::default();
-    let given = Given { content: Content::Text(text.to_owned()), source: ValueSource::Prompt };
+    let given = Given {
+        content: Content::Text(text.to_owned()),
+        source: ValueSource::Prompt,
+    };
     evaluate(variable, &given, &mut out).ok_or(out.diagnostics)
 }
 
@@ -216,12 +230,18 @@ impl Collector<'_> {
                 } else {
                     format!("The variables file {path} cannot be read: {error}.")
                 };
-                self.out.diagnostics.push(Diagnostic::error("Failed to read variables file", detail));
+                self.out
+                    .diagnostics
+                    .push(Diagnostic::error("Failed to read variables file", detail));
                 return;
             }
         };
         self.out.sources.insert(path, String::from_utf8_lossy(&bytes).as_ref());
-        if path.ends_with(".json") { self.json_file(path, &bytes) } else { self.native_file(path, &bytes) }
+        if path.ends_with(".json") {
+            self.json_file(path, &bytes)
+        } else {
+            self.native_file(path, &bytes)
+        }
     }
 
     fn native_file(&mut self, path: &str, bytes: &[u8]) {
@@ -308,7 +328,10 @@ fn report_undeclared(module: &Module, given: &BTreeMap<Arc<str>, Given>, diagnos
     if in_files > UNDECLARED_IN_FULL {
         diagnostics.push(Diagnostic::warning(
             "Values for undeclared variables",
-            format!("There are {} more values for variables that are not declared.", in_files - UNDECLARED_IN_FULL),
+            format!(
+                "There are {} more values for variables that are not declared.",
+                in_files - UNDECLARED_IN_FULL
+            ),
         ));
     }
 }
@@ -334,7 +357,10 @@ fn evaluate(variable: &Variable, given: &Given, out: &mut CollectedValues) -> Op
     };
     match (variable.fit(&value), written) {
         (Ok(value), _) if value.is_null() && !variable.nullable => match &variable.default {
-            Some(default) => Some(VariableValue { value: default.clone(), source: ValueSource::Default }),
+            Some(default) => Some(VariableValue {
+                value: default.clone(),
+                source: ValueSource::Default,
+            }),
             None => {
                 out.diagnostics.push(
                     Diagnostic::error(
@@ -346,7 +372,10 @@ fn evaluate(variable: &Variable, given: &Given, out: &mut CollectedValues) -> Op
                 None
             }
         },
-        (Ok(value), _) => Some(VariableValue { value, source: given.source.clone() }),
+        (Ok(value), _) => Some(VariableValue {
+            value,
+            source: given.source.clone(),
+        }),
         (Err(error), Some(range)) => {
             out.diagnostics.push(
                 Diagnostic::error(
@@ -370,7 +399,10 @@ fn evaluate(variable: &Variable, given: &Given, out: &mut CollectedValues) -> Op
             out.diagnostics.push(
                 Diagnostic::error(
                     "Invalid value for input variable",
-                    format!("The value given to var.{name} {how} does not fit: {}.", conversion_error(&error)),
+                    format!(
+                        "The value given to var.{name} {how} does not fit: {}.",
+                        conversion_error(&error)
+                    ),
                 )
                 .at(&variable.range),
             );

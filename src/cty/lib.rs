@@ -25,6 +25,8 @@ pub mod ops;
 pub mod path;
 pub mod refine;
 pub mod set;
+#[cfg(test)]
+mod testing;
 pub mod types;
 pub mod value;
 

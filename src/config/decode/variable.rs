@@ -10,6 +10,7 @@ use syntax::{Diagnostic, Range};
 use super::{Decoder, parts};
 use crate::model::variable::Written;
 use crate::model::{Local, Output, Variable};
+use crate::type_constraint;
 
 /// Names that mean something else inside a module block.
 const RESERVED: &[&str] = &[
@@ -90,17 +91,17 @@ impl Decoder<'_> {
             written: Written::default(),
         };
         if let Some(a) = taken.attribute("description") {
-            variable.description = parts::constant_string(&a, self.diagnostics).map(|s| s.to_string());
+            variable.description = parts::constant_string(&a.expr, self.diagnostics).map(|s| s.to_string());
         }
         if let Some(a) = taken.attribute("type") {
             variable.typed = true;
-            if let Some((ty, defaults)) = self.type_constraint(&a.expr) {
-                variable.ty = ty;
-                variable.defaults = defaults;
+            if let Some(constraint) = self.type_constraint(&a.expr) {
+                variable.ty = constraint.ty;
+                variable.defaults = constraint.defaults.map(Arc::new);
             }
         }
         let mut flag = |this: &mut Self, name: &str, unset: bool| match taken.attribute(name) {
-            Some(a) => (parts::constant_bool(&a, this.diagnostics).unwrap_or(unset), true),
+            Some(a) => (parts::constant_bool(&a.expr, this.diagnostics).unwrap_or(unset), true),
             None => (unset, false),
         };
         (variable.sensitive, variable.written.sensitive) = flag(self, "sensitive", false);
@@ -145,12 +146,12 @@ impl Decoder<'_> {
         Some((value, attribute.expr.range().clone()))
     }
 
-    fn type_constraint(&mut self, expr: &Expr) -> Option<(Type, Option<Arc<crate::pending::Defaults>>)> {
+    fn type_constraint(&mut self, expr: &Expr) -> Option<type_constraint::Constraint> {
         if let Some(text) = expr.as_literal_text() {
             self.diagnostics.push(quoted_type(&text, expr.range()));
             return None;
         }
-        crate::pending::type_constraint(expr, self.diagnostics)
+        type_constraint::of_variable(expr, self.diagnostics)
     }
 
     pub(super) fn locals(&mut self, block: Block, out: &mut Vec<Local>) {
@@ -187,10 +188,10 @@ impl Decoder<'_> {
         written.value = expr.is_some();
         let description = taken
             .attribute("description")
-            .and_then(|a| parts::constant_string(&a, self.diagnostics))
+            .and_then(|a| parts::constant_string(&a.expr, self.diagnostics))
             .map(|s| s.to_string());
         let mut flag = |this: &mut Self, name: &str| match taken.attribute(name) {
-            Some(a) => (parts::constant_bool(&a, this.diagnostics).unwrap_or(false), true),
+            Some(a) => (parts::constant_bool(&a.expr, this.diagnostics).unwrap_or(false), true),
             None => (false, false),
         };
         let sensitive;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::pending::Defaults;
+use crate::type_constraint::Defaults;
 use cty::{Type, Value};
 use syntax::Range;
 use syntax::ast::Expr;

@@ -194,7 +194,7 @@ fn apply(value: &Value, to: &Type, plain: &Type, path: &mut Steps) -> Result<Val
             if matches!(from, Type::Set(_)) && !to_set && items.len() > 1 && !value.is_wholly_known() {
                 // How many elements the list has will only show when the set's elements are known.
                 let ty = fill_dynamic(value.ty(), plain);
-                return Ok(convert_unknown(value.ty(), Some(&Refinements::not_null()), ty));
+                return Ok(Value::unknown(ty));
             }
             let (want, plain_element) = match from {
                 Type::Tuple(types) => match tuple_target(types, want, plain_element) {
@@ -399,3 +399,6 @@ fn fill_dynamic(from: &Type, to: &Type) -> Type {
         _ => to.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests;
