@@ -16,6 +16,7 @@
 //! This crate depends on nothing of ours.
 
 pub mod convert;
+pub mod defaults;
 pub mod json;
 pub mod marks;
 pub mod msgpack;
@@ -24,10 +25,13 @@ pub mod ops;
 pub mod path;
 pub mod refine;
 pub mod set;
+#[cfg(test)]
+mod testing;
 pub mod types;
 pub mod value;
 
 pub use convert::{ConvertError, convert, unify};
+pub use defaults::Defaults;
 pub use marks::Marks;
 pub use number::Number;
 pub use path::{Path, Step};

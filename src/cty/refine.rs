@@ -39,6 +39,33 @@ impl Refinements {
         *self == Refinements::default()
     }
 
+    /// What both say together: of two bounds the tighter, of two prefixes the longer.
+    #[must_use]
+    pub fn merge(&self, other: &Refinements) -> Refinements {
+        let longer = |a: &Option<Arc<str>>, b: &Option<Arc<str>>| match (a, b) {
+            (Some(a), Some(b)) if a.len() >= b.len() => Some(a.clone()),
+            (a, None) => a.clone(),
+            (_, b) => b.clone(),
+        };
+        type Bound = Option<(Number, bool)>;
+        let tighter = |a: &Bound, b: &Bound, inward: fn(&Number, &Number) -> bool| match (a, b) {
+            (Some((x, x_inclusive)), Some((y, y_inclusive))) if x == y => {
+                Some((x.clone(), *x_inclusive && *y_inclusive))
+            }
+            (Some((x, inclusive)), Some((y, _))) if inward(x, y) => Some((x.clone(), *inclusive)),
+            (a, None) => a.clone(),
+            (_, b) => b.clone(),
+        };
+        Refinements {
+            not_null: self.not_null || other.not_null,
+            prefix: longer(&self.prefix, &other.prefix),
+            number_min: tighter(&self.number_min, &other.number_min, |a, b| a > b),
+            number_max: tighter(&self.number_max, &other.number_max, |a, b| a < b),
+            length_min: self.length_min.max(other.length_min),
+            length_max: self.length_max.into_iter().chain(other.length_max).min(),
+        }
+    }
+
     /// What these say about a value of this type; nothing about a value of unknown type.
     pub(crate) fn fit(self, ty: &Type) -> Refinements {
         let string = *ty == Type::String;
@@ -47,12 +74,8 @@ impl Refinements {
         Refinements {
             not_null: self.not_null && *ty != Type::Dynamic,
             prefix: self.prefix.filter(|p| string && !p.is_empty()),
-            number_min: self
-                .number_min
-                .filter(|(n, _)| number && !(n.is_infinite() && n.is_negative())),
-            number_max: self
-                .number_max
-                .filter(|(n, _)| number && !(n.is_infinite() && !n.is_negative())),
+            number_min: self.number_min.filter(|(n, _)| number && *n != Number::neg_infinity()),
+            number_max: self.number_max.filter(|(n, _)| number && *n != Number::infinity()),
             length_min: self.length_min.filter(|n| collection && *n > 0),
             length_max: self.length_max.filter(|_| collection),
         }

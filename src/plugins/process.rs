@@ -100,6 +100,11 @@ impl Process {
         &self.program
     }
 
+    /// Takes a line that the plugin wrote, but not to its standard error.
+    pub fn remember(&self, line: &str) {
+        self.tail.push(line);
+    }
+
     /// How it ended, if it did.
     #[must_use]
     pub fn exit(&self) -> Option<Exit> {

@@ -4,10 +4,10 @@
 //! between quotes, the lines of a heredoc, a template without quotes, and the code of a sequence inside any of the last
 //! three. It reports nothing; what is wrong is for the parser to say, who knows what was expected.
 //!
-//! Two guesses keep a forgotten character from turning the rest of the file inside out. A line break in a quoted string
-//! ends it, unless the next quote looks like one that closes. And a quote that comes right after an operand, in a
-//! sequence of a quoted string, closes that string: no expression can go on with a quote there. Neither
-//! happens in a valid text.
+//! Some guesses keep a forgotten character from turning the rest of the file inside out. A line break in a quoted string
+//! ends it, unless the next quote looks like one that closes. A quote that comes right after an operand, in a
+//! sequence of a quoted string, closes that string: no expression can go on with a quote there. And a sequence ends before
+//! a line with which no expression can go on. None of this happens in a valid text.
 
 use std::sync::Arc;
 
@@ -41,14 +41,25 @@ fn run<'t>(file: &Arc<str>, text: &'t str, base: Pos, mode: Mode) -> Tokens<'t> 
     };
     if mode == Mode::Code && base.byte == 0 && text.starts_with('\u{feff}') {
         // The mark takes up bytes but no column.
-        lexer.tokens.push(Token { kind: TokenKind::Bom, start: base });
+        lexer.tokens.push(Token {
+            kind: TokenKind::Bom,
+            start: base,
+        });
         lexer.at = 3;
         lexer.pos.byte += 3;
     }
     lexer.all();
     let start = lexer.pos;
-    lexer.tokens.push(Token { kind: TokenKind::Eof, start });
-    Tokens { file: file.clone(), text, base, list: lexer.tokens }
+    lexer.tokens.push(Token {
+        kind: TokenKind::Eof,
+        start,
+    });
+    Tokens {
+        file: file.clone(),
+        text,
+        base,
+        list: lexer.tokens,
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -137,8 +148,8 @@ impl<'t> Lexer<'t> {
                 let end = self.bytes[at..].iter().position(|b| !matches!(b, b' ' | b'\t'));
                 self.simple(T::Blank, end.map_or(self.bytes.len(), |n| at + n));
             }
-            b'\n' => self.line(T::Newline, at + 1),
-            b'\r' if next == b'\n' => self.line(T::Newline, at + 2),
+            b'\n' => self.code_newline(T::Newline, at + 1),
+            b'\r' if next == b'\n' => self.code_newline(T::Newline, at + 2),
             b'#' => self.line_comment(),
             b'/' if next == b'/' => self.line_comment(),
             b'/' if next == b'*' => match self.text[at + 2..].find("*/") {
@@ -213,9 +224,65 @@ impl<'t> Lexer<'t> {
         }
     }
 
+    /// A line break in code. In a sequence, the next line may show that the sequence was never closed.
+    fn code_newline(&mut self, kind: TokenKind, end: usize) {
+        self.line(kind, end);
+        if let [.., outer, Mode::Sequence { braces }] = self.modes.as_slice() {
+            let lost = match outer {
+                Mode::Quoted => *braces == 0 && self.begins_item(end),
+                Mode::Heredoc { marker } => self.is_marker_line(end, *marker).is_some(),
+                _ => false,
+            };
+            if lost {
+                self.modes.pop();
+                self.leave_strings();
+            }
+        }
+    }
+
+    /// Leaves the quoted strings around this place, as if they had been closed.
+    fn leave_strings(&mut self) {
+        while self.modes.contains(&Mode::Quoted) {
+            self.modes.pop();
+        }
+        if self.modes.is_empty() {
+            self.modes.push(Mode::Code);
+        }
+    }
+
+    /// Whether `name =`, `name {` or `name "` stands here, with which no line within an expression can begin.
+    fn begins_item(&self, at: usize) -> bool {
+        let blanks = |at: usize| {
+            self.bytes[at..]
+                .iter()
+                .take_while(|b| matches!(b, b' ' | b'\t'))
+                .count()
+        };
+        let start = at + blanks(at);
+        let Some(end) = name_end(self.text, start) else {
+            return false;
+        };
+        let next = end + blanks(end);
+        match self.byte(next) {
+            b'=' => !matches!(self.byte(next + 1), b'=' | b'>'),
+            b'{' | b'"' => !is_keyword(&self.text[start..end]),
+            _ => false,
+        }
+    }
+
+    /// If the line that begins here holds a heredoc's marker and nothing else, where that line ends.
+    fn is_marker_line(&self, at: usize, marker: (usize, usize)) -> Option<usize> {
+        let len = self.bytes[at..].iter().position(|b| *b == b'\n')?;
+        let line = &self.text[at..at + len];
+        if line.trim() != &self.text[marker.0..marker.1] {
+            return None;
+        }
+        Some(if line.ends_with('\r') { at + len - 1 } else { at + len })
+    }
+
     fn line_comment(&mut self) {
         match self.bytes[self.at..].iter().position(|b| *b == b'\n') {
-            Some(n) => self.line(TokenKind::LineComment, self.at + n + 1),
+            Some(n) => self.code_newline(TokenKind::LineComment, self.at + n + 1),
             None => self.general(TokenKind::LineComment, self.bytes.len()),
         }
     }
@@ -223,7 +290,7 @@ impl<'t> Lexer<'t> {
     fn name(&mut self) {
         let end = name_end(self.text, self.at).unwrap_or(self.at + 1);
         let name = &self.text[self.at..end];
-        self.previous_is_keyword = matches!(name, "if" | "in" | "for");
+        self.previous_is_keyword = is_keyword(name);
         if name.is_ascii() {
             self.simple(TokenKind::Ident, end);
         } else {
@@ -240,7 +307,9 @@ impl<'t> Lexer<'t> {
             match self.byte(at) {
                 b'0'..=b'9' => at += 1,
                 b'e' | b'E' if self.byte(at + 1).is_ascii_digit() => at += 2,
-                b'e' | b'E' if matches!(self.byte(at + 1), b'+' | b'-') && self.byte(at + 2).is_ascii_digit() => at += 3,
+                b'e' | b'E' if matches!(self.byte(at + 1), b'+' | b'-') && self.byte(at + 2).is_ascii_digit() => {
+                    at += 3
+                }
                 b'.' => {
                     at += 1;
                     continue;
@@ -359,13 +428,7 @@ impl<'t> Lexer<'t> {
             }
             return self.line(TokenKind::QuotedNewline, end);
         }
-        // Leave every string that this one is in.
-        while self.modes.contains(&Mode::Quoted) {
-            self.modes.pop();
-        }
-        if self.modes.is_empty() {
-            self.modes.push(Mode::Code);
-        }
+        self.leave_strings();
         // What the line break is now, is for the mode that it is in to say.
     }
 
@@ -373,7 +436,9 @@ impl<'t> Lexer<'t> {
     /// for in a few lines only.
     fn next_quote_closes(&self, from: usize) -> bool {
         let rest = &self.bytes[from..];
-        let Some(quote) = rest.iter().take(2000).position(|b| *b == b'"') else { return false };
+        let Some(quote) = rest.iter().take(2000).position(|b| *b == b'"') else {
+            return false;
+        };
         let line_start = rest[..quote].iter().rposition(|b| *b == b'\n').map_or(0, |n| n + 1);
         let lead = rest[line_start..quote].trim_ascii_end();
         match lead.last() {
@@ -382,7 +447,10 @@ impl<'t> Lexer<'t> {
             // `type "label"`: a name alone and a blank.
             Some(_) => {
                 lead.len() == quote - line_start
-                    || !lead.trim_ascii_start().iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+                    || !lead
+                        .trim_ascii_start()
+                        .iter()
+                        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
             }
         }
     }
@@ -392,13 +460,9 @@ impl<'t> Lexer<'t> {
             return;
         }
         let at = self.at;
-        let start_of_line = matches!(self.tokens.last().map(|t| t.kind), Some(TokenKind::OpenHeredoc | TokenKind::Text))
-            && self.pos.column == 1;
-        if start_of_line
-            && let Some(n) = self.bytes[at..].iter().position(|b| *b == b'\n')
-            && self.text[at..at + n].trim() == &self.text[marker.0..marker.1]
-        {
-            let end = if self.text[at..at + n].ends_with('\r') { at + n - 1 } else { at + n };
+        // Code ends at the beginning of a line only if it was left there.
+        let start_of_line = self.pos.column == 1;
+        if start_of_line && let Some(end) = self.is_marker_line(at, marker) {
             self.modes.pop();
             return self.general(TokenKind::CloseHeredoc, end);
         }
@@ -484,6 +548,11 @@ pub fn advance(mut pos: Pos, text: &str) -> Pos {
         }
     }
     pos
+}
+
+/// Whether this is a word that an operand may follow.
+fn is_keyword(name: &str) -> bool {
+    matches!(name, "if" | "in" | "for")
 }
 
 /// Whether this text is a name and nothing else.

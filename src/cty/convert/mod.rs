@@ -67,7 +67,7 @@ pub fn can_convert(from: &Type, to: &Type, safe_only: bool) -> bool {
         (Type::List(e), Type::Set(w)) => !safe_only && can(e, w),
         (Type::Tuple(has), Type::List(w) | Type::Set(w)) => match element_target(has, w, safe_only) {
             // A common type that is still open would have to be found again for every value.
-            Some(target) if target == Type::Dynamic => has.iter().all(|t| *t == Type::Dynamic),
+            Some(Type::Dynamic) => has.iter().all(|t| *t == Type::Dynamic),
             Some(target) => distinct(has).into_iter().all(|t| can(t, &target)),
             None => false,
         },
@@ -194,7 +194,7 @@ fn apply(value: &Value, to: &Type, plain: &Type, path: &mut Steps) -> Result<Val
             if matches!(from, Type::Set(_)) && !to_set && items.len() > 1 && !value.is_wholly_known() {
                 // How many elements the list has will only show when the set's elements are known.
                 let ty = fill_dynamic(value.ty(), plain);
-                return Ok(convert_unknown(value.ty(), Some(&Refinements::not_null()), ty));
+                return Ok(Value::unknown(ty));
             }
             let (want, plain_element) = match from {
                 Type::Tuple(types) => match tuple_target(types, want, plain_element) {
@@ -221,7 +221,7 @@ fn apply(value: &Value, to: &Type, plain: &Type, path: &mut Steps) -> Result<Val
                 path.pop();
             }
             let kind = if to_set { "set" } else { "list" };
-            let (element, out) = uniform(out, &plain_element, path, |i| Value::number(i), kind)?;
+            let (element, out) = uniform(out, &plain_element, path, Value::number, kind)?;
             Ok(if to_set {
                 Value::set(element, out)
             } else {
@@ -399,3 +399,6 @@ fn fill_dynamic(from: &Type, to: &Type) -> Type {
         _ => to.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use crate::msgpack::{CodecError, MAX_DEPTH, as_type, common_type, map_of};
+use crate::msgpack::{CodecError, MAX_DEPTH, as_type, map_of, uniform};
 use crate::{Kind, Number, ObjectType, Step, Type, Value};
 
 /// Writes a known value (marks ignored) of this type. A value of another type is converted first.
@@ -136,7 +136,7 @@ fn read(json: &Json, ty: &Type, depth: usize) -> Result<Value, CodecError> {
             for (i, item) in items.iter().enumerate() {
                 out.push(read(item, element, depth + 1).map_err(|e| e.under(Step::Index(Value::number(i))))?);
             }
-            let element = common_type(element, &out)?;
+            let (element, out) = uniform(element, out)?;
             Ok(if matches!(ty, Type::Set(_)) {
                 Value::set(element, out)
             } else {
@@ -223,3 +223,6 @@ fn read_dynamic(json: &Json, depth: usize) -> Result<Value, CodecError> {
         type_from_json(ty).map_err(|e| CodecError::new(format!("failed to decode type for dynamic value: {e}")))?;
     read(value, &ty.without_optional(), depth + 1)
 }
+
+#[cfg(test)]
+mod tests;

@@ -69,6 +69,9 @@ fn read(json: &Json, depth: usize) -> Result<Type, String> {
         ("list", [element]) => Ok(Type::list(read(element, depth + 1)?)),
         ("set", [element]) => Ok(Type::set(read(element, depth + 1)?)),
         ("map", [element]) => Ok(Type::map(read(element, depth + 1)?)),
+        // Some writers have null for nothing inside.
+        ("tuple", [Json::Null]) => Ok(Type::tuple([])),
+        ("object", [Json::Null]) => Ok(Type::empty_object()),
         ("tuple", [Json::Array(elements)]) => {
             let elements: Result<Vec<Type>, String> = elements.iter().map(|e| read(e, depth + 1)).collect();
             Ok(Type::tuple(elements?))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{CodecError, MAX_DEPTH, MAX_REFINEMENT_BYTES, REFINED, refinement};
-use crate::{Number, ObjectType, Refinements, Step, Type, Value, json};
+use crate::{Number, ObjectType, Refinements, Step, Type, Value, convert, json};
 
 /// Reads a value of this type.
 pub fn decode(bytes: &[u8], ty: &Type) -> Result<Value, CodecError> {
@@ -193,7 +193,7 @@ fn read(from: &mut Reader<'_>, ty: &Type, depth: usize) -> Result<Value, CodecEr
                 let item = read(from, element, depth + 1).map_err(|e| e.under(Step::Index(Value::number(i))))?;
                 items.push(item);
             }
-            let element = common_type(element, &items)?;
+            let (element, items) = uniform(element, items)?;
             Ok(if set {
                 Value::set(element, items)
             } else {
@@ -242,18 +242,37 @@ fn plausible(length: usize, from: &Reader<'_>) -> usize {
     length.min(from.bytes.len()).min(4096)
 }
 
-/// The type all elements of a collection have: it can differ from the wanted one where that is partly open.
-pub(crate) fn common_type(wanted: &Type, items: &[Value]) -> Result<Type, CodecError> {
-    if !wanted.has_dynamic() {
-        return Ok(wanted.clone());
-    }
-    let Some(first) = items.first() else {
-        return Ok(wanted.clone());
+/// The type all elements of a collection have, and the elements with it.
+///
+/// It can differ from the wanted one where that is partly open. Elements that say nothing there, because they are null
+/// or empty, take the type of the others.
+pub(crate) fn uniform(wanted: &Type, items: Vec<Value>) -> Result<(Type, Vec<Value>), CodecError> {
+    let Some(first) = items.first().filter(|_| wanted.has_dynamic()) else {
+        return Ok((wanted.clone(), items));
     };
     if items.iter().all(|item| item.ty() == first.ty()) {
-        return Ok(first.ty().clone());
+        return Ok((first.ty().clone(), items));
     }
-    Err(CodecError::new("all elements must have the same type"))
+    let ty = items
+        .iter()
+        .map(Value::ty)
+        .find(|ty| !ty.has_dynamic())
+        .unwrap_or(first.ty())
+        .clone();
+    let error = || CodecError::new("all elements must have the same type");
+    let same = |item: Value| {
+        let fits = ty.conforms_to(item.ty());
+        Some(item)
+            .filter(|_| fits)
+            .and_then(|item| convert(&item, &ty).ok())
+            .filter(|item| *item.ty() == ty)
+    };
+    let items = items
+        .into_iter()
+        .map(same)
+        .collect::<Option<Vec<Value>>>()
+        .ok_or_else(error)?;
+    Ok((ty, items))
 }
 
 /// A map of elements in any order; of equal keys the last counts.
@@ -263,16 +282,12 @@ pub(crate) fn map_of(wanted: &Type, items: Vec<(Arc<str>, Value)>) -> Result<Val
     } else {
         items.into_iter().collect::<BTreeMap<_, _>>().into_iter().collect()
     };
-    let element = match sorted.first() {
-        Some((_, first)) if wanted.has_dynamic() => {
-            if sorted.iter().any(|(_, item)| item.ty() != first.ty()) {
-                return Err(CodecError::new("all elements must have the same type"));
-            }
-            first.ty().clone()
-        }
-        _ => wanted.clone(),
-    };
-    Ok(Value::map_of_sorted(element, sorted.into()))
+    if !wanted.has_dynamic() {
+        return Ok(Value::map_of_sorted(wanted.clone(), sorted.into()));
+    }
+    let (keys, items): (Vec<Arc<str>>, Vec<Value>) = sorted.into_iter().unzip();
+    let (element, items) = uniform(wanted, items)?;
+    Ok(Value::map_of_sorted(element, keys.into_iter().zip(items).collect()))
 }
 
 fn read_object(from: &mut Reader<'_>, ty: &Arc<ObjectType>, depth: usize) -> Result<Value, CodecError> {

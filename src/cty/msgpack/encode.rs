@@ -190,7 +190,11 @@ fn write_unknown(known: Option<&Refinements>, out: &mut Vec<u8>) {
         }
         if let Some(prefix) = &known.prefix {
             let prefix = if prefix.len() > MAX_PREFIX_BYTES {
-                Cow::Owned(safe_prefix(&prefix[..prefix.floor_char_boundary(MAX_PREFIX_BYTES - 1)]))
+                let cut = (0..MAX_PREFIX_BYTES)
+                    .rev()
+                    .find(|at| prefix.is_char_boundary(*at))
+                    .unwrap_or(0);
+                Cow::Owned(safe_prefix(&prefix[..cut]))
             } else {
                 Cow::Borrowed(&**prefix)
             };

@@ -7,7 +7,7 @@ mod decode;
 mod encode;
 
 pub use decode::decode;
-pub(crate) use decode::{common_type, map_of};
+pub(crate) use decode::{map_of, uniform};
 pub(crate) use encode::as_type;
 pub use encode::encode;
 
@@ -64,3 +64,6 @@ mod refinement {
     pub const LENGTH_MIN: i64 = 5;
     pub const LENGTH_MAX: i64 = 6;
 }
+
+#[cfg(test)]
+mod tests;

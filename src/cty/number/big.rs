@@ -261,34 +261,26 @@ impl Big {
         }
     }
 
-    /// `self - other * trunc(self / other)`, the quotient rounded like every division, as the peers have it.
+    /// `self - other * trunc(self / other)`, every step rounded to the precision of `self`, as the peers have it.
     pub fn rem(&self, other: &Big) -> Option<Big> {
         let quotient = self.div(other)?;
-        let quotient = quotient.to_integer(!quotient.negative);
-        let product = quotient.mul_at(other, self.precision)?;
-        let product = Big {
+        let quotient = quotient.to_integer(!quotient.negative).at_precision(self.precision);
+        let product = quotient.mul(other)?.at_precision(self.precision);
+        self.add(&Big {
             negative: !product.negative,
             ..product
-        };
-        let rest = self.add(&product)?;
-        Some(Big {
-            precision: rest.precision.max(self.precision),
-            ..rest
         })
     }
 
-    fn mul_at(&self, other: &Big, precision: u32) -> Option<Big> {
-        let exact = self.mul(other)?;
-        Some(match exact.magnitude {
-            Magnitude::Finite { mantissa, exponent } => {
-                Big::round(exact.negative, mantissa, exponent, false, precision)
-            }
+    fn at_precision(self, precision: u32) -> Big {
+        match self.magnitude {
+            Magnitude::Finite { mantissa, exponent } => Big::round(self.negative, mantissa, exponent, false, precision),
             magnitude => Big {
                 magnitude,
                 precision,
-                ..exact
+                ..self
             },
-        })
+        }
     }
 
     /// The next whole number in one direction, which is never minus zero.
@@ -313,6 +305,25 @@ impl Big {
         }
         let negative = self.negative && !whole.is_zero();
         Big::round(negative, whole, 0, false, self.precision)
+    }
+
+    /// Whether the numbers have one sign, and nearly the same size.
+    pub fn is_near(&self, other: &Big) -> bool {
+        match (&self.magnitude, &other.magnitude) {
+            (Magnitude::Zero, Magnitude::Zero) => true,
+            (Magnitude::Infinite, Magnitude::Infinite) => self.negative == other.negative,
+            (
+                Magnitude::Finite {
+                    mantissa: m,
+                    exponent: e,
+                },
+                Magnitude::Finite {
+                    mantissa: n,
+                    exponent: f,
+                },
+            ) => self.negative == other.negative && (e + m.bit_len() as i64).abs_diff(f + n.bit_len() as i64) <= 1,
+            _ => false,
+        }
     }
 
     pub fn compare(&self, other: &Big) -> Ordering {

@@ -364,7 +364,7 @@ impl<'a> Evaluator<'a> {
 fn converted_input(variable: &Variable, value: Value) -> Result<Value, String> {
     let (value, marks) = value.unmark();
     let value = match &variable.defaults {
-        Some(defaults) if value.is_present() => defaults.apply(value),
+        Some(defaults) if value.is_present() => defaults.apply(&value),
         _ => value,
     };
     if value.is_null() && !variable.nullable {

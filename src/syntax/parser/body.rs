@@ -7,7 +7,7 @@ use crate::ast::{Attribute, Block, Body, Label};
 use crate::token::TokenKind;
 use crate::{Diagnostic, Range};
 
-use super::{Parsed, Parser};
+use super::{Abort, Parsed, Parser};
 
 const NO_ITEM: &str = "Argument or block definition required";
 const NO_ITEM_DETAIL: &str = "An argument or block definition is required here.";
@@ -39,15 +39,28 @@ impl Parser<'_> {
             if self.peek() != TokenKind::CloseBrace || self.too_many_errors() {
                 break;
             }
-            // A brace that closes nothing.
-            self.error(NO_ITEM, NO_ITEM_DETAIL);
+            // A brace that closes nothing. After an error it is likely that recovery let another one close too much.
+            if !self.in_doubt {
+                self.error(NO_ITEM, NO_ITEM_DETAIL);
+            }
             let brace = self.take();
             self.skip_body_item(brace);
         }
         let end = self.tokens.list.len() - 1;
-        let range = Range { end: self.tokens.end(end), ..self.range_of(0) };
-        let begin = Range { end: range.start, ..range.clone() };
-        Body { attributes: items.attributes, blocks: items.blocks, range, end: begin }
+        let range = Range {
+            end: self.tokens.end(end),
+            ..self.range_of(0)
+        };
+        let begin = Range {
+            end: range.start,
+            ..range.clone()
+        };
+        Body {
+            attributes: items.attributes,
+            blocks: items.blocks,
+            range,
+            end: begin,
+        }
     }
 
     /// Items up to a brace that closes, or the end of the file.
@@ -60,7 +73,19 @@ impl Parser<'_> {
                 }
                 TokenKind::CloseBrace | TokenKind::Eof => return,
                 TokenKind::Ident => {
+                    let errors = self.furthest_error;
+                    let column = self.tokens.start(start).column;
+                    if self.doubt.is_some_and(|(_, doubtful)| column <= doubtful) {
+                        self.doubt = None;
+                    }
+                    let outer = std::mem::replace(&mut self.item_column, column);
                     let result = self.item();
+                    self.item_column = outer;
+                    if self.furthest_error != errors {
+                        self.in_doubt = true;
+                    } else if column == 1 && matches!(result, Ok(Item::Block(_))) {
+                        self.in_doubt = false;
+                    }
                     if result.is_err() {
                         self.skip_body_item(start);
                     }
@@ -106,12 +131,15 @@ impl Parser<'_> {
         let name = self.take();
         match self.peek() {
             TokenKind::Assign => {
+                let errors = self.furthest_error;
                 let attribute = self.attribute(name)?;
                 match self.peek() {
                     TokenKind::Newline => {
                         self.take();
                     }
                     TokenKind::Eof => {}
+                    // Where recovery left a broken value need not be its end.
+                    _ if self.furthest_error != errors => self.skip_body_item(name),
                     TokenKind::Comma => {
                         self.error_in(
                             name,
@@ -132,12 +160,17 @@ impl Parser<'_> {
                 }
                 Ok(Item::Attribute(attribute))
             }
-            TokenKind::OpenQuote | TokenKind::OpenBrace | TokenKind::Ident => self.nested(|p| p.block(name)).map(Item::Block),
+            TokenKind::OpenQuote | TokenKind::OpenBrace | TokenKind::Ident => {
+                self.enter()?;
+                let block = self.block(name);
+                self.leave();
+                block.map(Item::Block)
+            }
             _ => Err(self.misplaced_name(name)),
         }
     }
 
-    fn misplaced_name(&mut self, name: usize) -> super::Abort {
+    fn misplaced_name(&mut self, name: usize) -> Abort {
         let range = self.range_of(name);
         self.error_at(name, Diagnostic::error(NO_ITEM, USE_EQUALS).at(&range))
     }
@@ -155,46 +188,19 @@ impl Parser<'_> {
 
     fn block(&mut self, name: usize) -> Parsed<Block> {
         let mut labels = Vec::new();
-        loop {
-            match self.peek() {
-                TokenKind::OpenBrace => break,
-                TokenKind::OpenQuote => labels.push(self.quoted_label()?),
-                TokenKind::Ident => {
-                    let label = self.take();
-                    labels.push(Label { text: self.text_of(label).into(), range: self.range_of(label) });
-                }
-                TokenKind::Assign => {
-                    return Err(self.error_in(
-                        name,
-                        NO_BLOCK,
-                        "The equals sign \"=\" indicates an argument definition, and must not be used when defining a block.",
-                    ));
-                }
-                TokenKind::Newline => {
-                    return Err(self.error_in(
-                        name,
-                        NO_BLOCK,
-                        "A block definition must have block content delimited by \"{\" and \"}\", starting on the same line \
-                         as the block header.",
-                    ));
-                }
-                _ => {
-                    return Err(self.error_in(
-                        name,
-                        NO_BLOCK,
-                        "Either a quoted string block label or an opening brace (\"{\") is expected here.",
-                    ));
-                }
-            }
-        }
+        let complete = self.labels(name, &mut labels);
         let header = self.since(name);
-        let open = self.take();
+        let open = match complete {
+            Ok(()) => self.take(),
+            // Without its brace the block would turn what follows inside out.
+            Err(Abort) if self.skip_to_headless_body(name) => self.last,
+            Err(Abort) => return Err(Abort),
+        };
         let mut items = Items::default();
         match self.peek() {
-            TokenKind::Newline | TokenKind::CloseBrace | TokenKind::Eof => {
-                self.items(&mut items);
-            }
-            _ => self.single_line_body(open, &mut items),
+            _ if complete.is_err() => self.items(&mut items),
+            TokenKind::Newline | TokenKind::CloseBrace | TokenKind::Eof => self.items(&mut items),
+            _ => self.single_line_body(open, &mut items)?,
         }
         if self.eat(TokenKind::CloseBrace).is_none() && !self.too_many_errors() {
             let problem = Diagnostic::error(
@@ -203,15 +209,27 @@ impl Parser<'_> {
                  brace nesting elsewhere in this file.",
             );
             let end = self.next();
-            self.error_at(end, problem.at(&self.range_of(open)).within(&self.range_of(name).to(&self.range_of(open))));
+            self.error_at(
+                end,
+                problem
+                    .at(&self.range_of(open))
+                    .within(&self.range_of(name).to(&self.range_of(open))),
+            );
         }
         let range = self.since(name);
         let open_range = self.range_of(open);
         let body = Body {
             attributes: items.attributes,
             blocks: items.blocks,
-            range: Range { file: range.file.clone(), start: open_range.end, end: self.tokens.start(self.last) },
-            end: Range { end: open_range.start, ..open_range.clone() },
+            range: Range {
+                file: range.file.clone(),
+                start: open_range.end,
+                end: self.tokens.start(self.last),
+            },
+            end: Range {
+                end: open_range.start,
+                ..open_range.clone()
+            },
         };
         match self.peek() {
             TokenKind::Newline => {
@@ -219,7 +237,11 @@ impl Parser<'_> {
             }
             TokenKind::Eof => {}
             _ => {
-                self.error_in(name, "Missing newline after block definition", "A block definition must end with a newline.");
+                self.error_in(
+                    name,
+                    "Missing newline after block definition",
+                    "A block definition must end with a newline.",
+                );
                 self.skip_body_item(self.last);
             }
         }
@@ -234,8 +256,38 @@ impl Parser<'_> {
         })
     }
 
-    /// The inside of `b { a = 1 }`. After an error the closing brace is next, if there is one.
-    fn single_line_body(&mut self, open: usize, items: &mut Items) {
+    /// The labels of a block, up to the opening brace.
+    fn labels(&mut self, name: usize, labels: &mut Vec<Label>) -> Parsed<()> {
+        loop {
+            let detail = match self.peek() {
+                TokenKind::OpenBrace => return Ok(()),
+                TokenKind::OpenQuote => {
+                    labels.push(self.quoted_label()?);
+                    continue;
+                }
+                TokenKind::Ident => {
+                    let label = self.take();
+                    labels.push(Label {
+                        text: self.text_of(label).into(),
+                        range: self.range_of(label),
+                    });
+                    continue;
+                }
+                TokenKind::Assign => {
+                    "The equals sign \"=\" indicates an argument definition, and must not be used when defining a block."
+                }
+                TokenKind::Newline => {
+                    "A block definition must have block content delimited by \"{\" and \"}\", starting on the same line as the \
+                     block header."
+                }
+                _ => "Either a quoted string block label or an opening brace (\"{\") is expected here.",
+            };
+            return Err(self.error_in(name, NO_BLOCK, detail));
+        }
+    }
+
+    /// The inside of `b { a = 1 }`. If this succeeds, the closing brace is next.
+    fn single_line_body(&mut self, open: usize, items: &mut Items) -> Parsed<()> {
         let result = self.single_argument();
         let complete = result.is_ok();
         if let Ok(attribute) = result {
@@ -243,7 +295,7 @@ impl Parser<'_> {
         }
         if complete {
             let detail = match self.peek() {
-                TokenKind::CloseBrace => return,
+                TokenKind::CloseBrace => return Ok(()),
                 TokenKind::Comma => {
                     "Single-line block syntax can include only one argument definition. To define multiple arguments, use \
                      the multi-line block syntax with one argument definition per line."
@@ -260,13 +312,11 @@ impl Parser<'_> {
             };
             self.error(NO_SINGLE, detail);
         }
-        if self.skip_to_closer(open) {
-            self.at = self.last;
-        } else {
-            // Nothing closes it: go on as if it were a body of several lines.
-            self.skip_body_item(open + 1);
-            self.items(items);
+        if !self.skip_to_closer(open) {
+            return Err(Abort);
         }
+        self.at = self.last;
+        Ok(())
     }
 
     fn single_argument(&mut self) -> Parsed<Attribute> {
@@ -284,7 +334,10 @@ impl Parser<'_> {
                      own within its parent block.",
                     self.text_of(name)
                 );
-                Err(self.error_at(name, Diagnostic::error("Argument definition required", detail).at(&range)))
+                Err(self.error_at(
+                    name,
+                    Diagnostic::error("Argument definition required", detail).at(&range),
+                ))
             }
             _ => Err(self.misplaced_name(name)),
         }
@@ -293,6 +346,9 @@ impl Parser<'_> {
     fn quoted_label(&mut self) -> Parsed<Label> {
         let open = self.take();
         let text = self.plain_string(open)?;
-        Ok(Label { text: text.into(), range: self.since(open) })
+        Ok(Label {
+            text: text.into(),
+            range: self.since(open),
+        })
     }
 }

@@ -53,8 +53,12 @@ impl Brackets {
                 };
                 // A bracket or parenthesis does not reach out of braces or of a string to be closed.
                 let chosen = chosen.filter(|&at| {
-                    matches!(token.kind, TokenKind::CloseBrace | TokenKind::CloseQuote | TokenKind::CloseHeredoc)
-                        || stack[at + 1..].iter().all(|(_, closer, _)| *closer != TokenKind::CloseBrace)
+                    matches!(
+                        token.kind,
+                        TokenKind::CloseBrace | TokenKind::CloseQuote | TokenKind::CloseHeredoc
+                    ) || stack[at + 1..]
+                        .iter()
+                        .all(|(_, closer, _)| *closer != TokenKind::CloseBrace)
                 });
                 if let Some(at) = chosen {
                     closers[stack[at].0] = index as u32;
@@ -82,7 +86,9 @@ impl Parser<'_> {
     /// Which token closes this one, as far as that is clear.
     fn closer_of(&mut self, opener: usize) -> Option<usize> {
         let tokens = self.tokens;
-        self.brackets.get_or_insert_with(|| Brackets::new(tokens)).closer(opener)
+        self.brackets
+            .get_or_insert_with(|| Brackets::new(tokens))
+            .closer(opener)
     }
 
     /// The token after this one, over what it encloses.
@@ -109,7 +115,9 @@ impl Parser<'_> {
     /// Goes on after an error in the item of an object, a tuple or a call that began at `item`: behind the
     /// separator that ends it, and over what does not look like another; or to the closing bracket.
     pub(super) fn skip_item(&mut self, opener: usize, item: usize, object: bool) -> Resume {
-        let Some(closer) = self.closer_of(opener) else { return Resume::Lost };
+        let Some(closer) = self.closer_of(opener) else {
+            return Resume::Lost;
+        };
         if self.too_many_errors() {
             self.at = closer;
             return Resume::Item;
@@ -170,11 +178,11 @@ impl Parser<'_> {
         loop {
             loop {
                 match self.tokens.kind(index) {
-                    TokenKind::Eof | TokenKind::CloseBrace if index > item => {
+                    TokenKind::Eof => {
                         self.at = index;
                         return;
                     }
-                    TokenKind::Eof => {
+                    TokenKind::CloseBrace if index > item && self.ends_body(item, index) => {
                         self.at = index;
                         return;
                     }
@@ -190,19 +198,73 @@ impl Parser<'_> {
         }
     }
 
-    /// `name =`, `name {`, `name "label"`, `name label`; or the end of a body.
-    fn looks_like_body_item(&self, index: usize) -> bool {
+    /// Whether a brace may be the one that closes the body with this item: the last thing in its line, or in the item's.
+    fn ends_body(&self, item: usize, brace: usize) -> bool {
+        let mut after = self.solid(brace + 1, false);
+        while self.tokens.kind(after) == TokenKind::CloseBrace {
+            after = self.solid(after + 1, false);
+        }
+        matches!(
+            self.tokens.kind(after),
+            TokenKind::Newline | TokenKind::LineComment | TokenKind::Eof
+        ) || self.tokens.start(item).line == self.tokens.start(brace).line && self.first_of_line(brace)
+    }
+
+    fn first_of_line(&self, token: usize) -> bool {
+        let mut index = token;
+        while index > 0 && self.tokens.kind(index - 1) == TokenKind::Blank {
+            index -= 1;
+        }
+        index == 0 || self.tokens.ends_line(index - 1)
+    }
+
+    /// `name =`, or `name`, labels and `{`, of which the brace may be missing after a quoted label; or the end of a body.
+    fn looks_like_body_item(&mut self, index: usize) -> bool {
         let first = self.solid(index, true);
         match self.tokens.kind(first) {
-            TokenKind::Ident => {
-                let after = self.solid(first + 1, false);
-                matches!(
-                    self.tokens.kind(after),
-                    TokenKind::Assign | TokenKind::OpenBrace | TokenKind::OpenQuote | TokenKind::Ident
-                )
-            }
-            TokenKind::CloseBrace | TokenKind::Eof => true,
-            _ => false,
+            TokenKind::Ident => {}
+            kind => return matches!(kind, TokenKind::CloseBrace | TokenKind::Eof),
         }
+        let mut after = self.solid(first + 1, false);
+        if self.tokens.kind(after) == TokenKind::Assign {
+            return true;
+        }
+        loop {
+            match self.tokens.kind(after) {
+                TokenKind::OpenBrace => return true,
+                TokenKind::Ident => after += 1,
+                TokenKind::OpenQuote if self.closer_of(after).is_some() => return true,
+                _ => return false,
+            }
+            after = self.solid(after, false);
+        }
+    }
+
+    /// Goes to the next line, after an error in the header of a block that began with the token `name`, if what follows
+    /// looks as if only the opening brace were missing.
+    pub(super) fn skip_to_headless_body(&mut self, name: usize) -> bool {
+        let mut index = self.at.max(name);
+        while !self.tokens.ends_line(index) {
+            if matches!(self.tokens.kind(index), TokenKind::Eof | TokenKind::OpenBrace) {
+                return false;
+            }
+            index += 1;
+        }
+        let first = self.solid(index, true);
+        // Several words without quotes are rather a sentence that lost its comment sign.
+        let words = (name + 1..index)
+            .filter(|i| self.tokens.kind(*i) == TokenKind::Ident)
+            .count();
+        let (column, outer) = (self.tokens.start(first).column, self.tokens.start(name).column);
+        let inside = match self.tokens.kind(first) {
+            TokenKind::Ident => words <= 2 && column > outer && self.looks_like_body_item(first),
+            TokenKind::CloseBrace => column == outer,
+            _ => false,
+        };
+        if inside {
+            self.last = index;
+            self.at = index + 1;
+        }
+        inside
     }
 }

@@ -26,7 +26,11 @@ fn bulk() {
     let seconds = begin.elapsed().as_secs_f64();
     for diagnostics in &failed {
         for d in diagnostics {
-            println!("{}: {}", d.subject.as_ref().map(ToString::to_string).unwrap_or_default(), d.summary);
+            println!(
+                "{}: {}",
+                d.subject.as_ref().map(ToString::to_string).unwrap_or_default(),
+                d.summary
+            );
         }
     }
     let begin = Instant::now();
@@ -55,6 +59,23 @@ fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
             collect(&path, files);
         } else if name.ends_with(".tf") || name.ends_with(".tfvars") || name.ends_with(".tftest.hcl") {
             files.push(path);
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs a file of cases in SYNTAX_CASES"]
+fn cases() {
+    let all = std::fs::read_to_string(std::env::var("SYNTAX_CASES").unwrap()).unwrap();
+    for case in all.split("=====\n") {
+        println!("----- {case:?}");
+        let (_, diagnostics) = parse_file("main.tf", case.as_bytes());
+        for d in &diagnostics {
+            let r = d.subject.clone().unwrap();
+            println!(
+                "    {}:{}-{}:{} {} | {}",
+                r.start.line, r.start.column, r.end.line, r.end.column, d.summary, d.detail
+            );
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Values.
 
+mod walk;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -391,6 +393,30 @@ impl Value {
             Kind::Seq(items) => Some(items.len()),
             Kind::Map(items) => Some(items.len()),
             _ => None,
+        }
+    }
+
+    /// Whether this is a known, non-null collection, tuple or object without elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == Some(0)
+    }
+
+    /// The same value with more known about it, if it is unknown; see [`Value::unknown_refined`].
+    #[must_use]
+    pub fn refine(self, more: &Refinements) -> Value {
+        let Kind::Unknown(known) = &self.kind else { return self };
+        let known = known.as_deref().cloned().unwrap_or_default().merge(more);
+        Value::unknown_refined(self.ty, known).with_marks(self.marks)
+    }
+
+    /// The same value, certainly not null if it is unknown. A null stays one.
+    #[must_use]
+    pub fn refine_not_null(self) -> Value {
+        if self.is_known() || self.is_certainly_not_null() {
+            self
+        } else {
+            self.refine(&Refinements::not_null())
         }
     }
 
