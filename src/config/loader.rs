@@ -132,7 +132,9 @@ impl Loader<'_> {
         for call in module.module_calls.values() {
             let path = node.path.child(call.name.clone());
             if let Some(child) = self.child(path, call, &module.source_dir, ancestors) {
-                check_inputs(call, &child.module, &mut self.diagnostics);
+                if !child.module.refused {
+                    check_inputs(call, &child.module, &mut self.diagnostics);
+                }
                 node.children.insert(call.name.clone(), child);
             }
         }
@@ -321,6 +323,7 @@ impl Loader<'_> {
             Module {
                 source_dir: dir.into(),
                 files: kept,
+                refused: true,
                 ..Module::default()
             }
         };

@@ -62,6 +62,9 @@ fn below(parent: &mut ModuleNode, repeated: bool, diagnostics: &mut Diagnostics)
             .map(|(k, v)| (k.clone(), v.clone()))
             .collect();
         visible.extend(own(child));
+        if child.module.refused {
+            continue;
+        }
         for passed in call.providers.iter().flatten() {
             let (provider, alias) = key(&caller, &passed.parent.config);
             let behind = parent.providers.get(&(provider.clone(), alias.clone())).cloned();

@@ -1,6 +1,6 @@
 //! Type constraints as variables have them: `list(string)`, `object({ a = optional(number, 1) })`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cty::types::{ObjectAttribute, ObjectType};
@@ -117,7 +117,6 @@ pub(crate) fn of_variable(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<
 /// Reads a type constraint.
 pub(crate) fn constraint(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Constraint> {
     match expr {
-        Expr::Parens { inner, .. } => return constraint(inner, diagnostics),
         Expr::Call(call) => return constructed(call, diagnostics),
         Expr::Invalid { .. } => return None,
         _ => {}
@@ -203,18 +202,27 @@ fn object(items: &[syntax::ast::ObjectItem], diagnostics: &mut Diagnostics) -> O
     let mut values = BTreeMap::new();
     let mut inner = BTreeMap::new();
     let mut whole = true;
+    let mut names = BTreeSet::new();
     for item in items {
         let name = match &item.key {
             ObjectKey::Bare { name, .. } => name.clone(),
-            ObjectKey::Expr(e) => match e.as_literal_text().filter(|t| addrs::parse::is_identifier(t)) {
-                Some(name) => name,
-                None => {
-                    diagnostics.push(invalid("The name of an attribute must be a plain name.", e.range()));
-                    whole = false;
-                    continue;
-                }
-            },
+            ObjectKey::Expr(e) => {
+                diagnostics.push(invalid(
+                    "The name of an attribute is written as a plain name.",
+                    e.range(),
+                ));
+                whole = false;
+                continue;
+            }
         };
+        if !names.insert(name.clone()) {
+            diagnostics.push(invalid(
+                format!("There is an attribute \"{name}\" already."),
+                item.key.range(),
+            ));
+            whole = false;
+            continue;
+        }
         let (ty_expr, optional, default) = match &item.value {
             Expr::Call(call) if &*call.name == "optional" => match call.args.as_slice() {
                 [ty] => (ty, true, None),
@@ -368,6 +376,9 @@ mod tests {
             "tuple(string)",
             "a.b",
             "1",
+            "(string)",
+            "object({a = string, a = string})",
+            "object({\"a\" = string})",
         ] {
             assert_eq!(
                 read(text).map(|c| c.ty).err().as_deref(),

@@ -155,3 +155,17 @@ fn what_belongs_to_the_root_is_told_elsewhere() {
          error a/main.tf:4,1-7 Invalid import configuration",
     );
 }
+
+#[test]
+fn of_a_module_for_another_version_only_that_is_told() {
+    check_files(
+        &[
+            ("main.tf", "module \"a\" {\n source = \"./a\"\n input = 1\n}\n"),
+            (
+                "a/main.tf",
+                "terraform {\n required_version = \">= 99\"\n}\nvariable \"input\" {}\n",
+            ),
+        ],
+        "error a/main.tf:2,2-28 Unsupported Terraform Core version",
+    );
+}
