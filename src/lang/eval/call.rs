@@ -348,7 +348,7 @@ impl Evaluator {
                 return Value::dynamic();
             }
         };
-        let mut invalid = |this: &mut Self, name: &str, arg: &Expr, message: &str| {
+        let invalid = |this: &mut Self, name: &str, arg: &Expr, message: &str| {
             let detail = format!("Invalid value for \"{name}\" parameter: {message}.");
             let problem = Diagnostic::error("Invalid function argument", detail).at(start_range(arg));
             this.report_call(problem.within(&call.range), signature.clone(), whole, context);

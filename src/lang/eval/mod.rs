@@ -23,7 +23,9 @@ use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::scope::Scope;
 
+pub(crate) use call::render;
 pub use describe::{describe_value, with_expression};
+pub(crate) use template::safe_prefix;
 pub use traversal::{apply_steps, get_attribute, get_index};
 
 /// How deep expressions may be nested.
@@ -151,7 +153,8 @@ impl Evaluator {
     /// Runs `f` with its dynamic errors apart; gives them back.
     fn apart<T>(&mut self, quiet: bool, f: impl FnOnce(&mut Self) -> T) -> (T, Diagnostics) {
         let outer = std::mem::take(&mut self.dynamic);
-        let was_quiet = std::mem::replace(&mut self.quiet, self.quiet || quiet);
+        let was_quiet = self.quiet;
+        self.quiet |= quiet;
         let value = f(self);
         self.quiet = was_quiet;
         let own = std::mem::replace(&mut self.dynamic, outer);

@@ -41,19 +41,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
             }
             let items = sequence(&a[0]);
             let Some(element) = t.element() else { return Ok(a[0].clone()) };
-            // A set says in what order equal elements stand together; the first of each stays in its place.
-            let mut seen: Vec<Value> = Vec::new();
-            if matches!(element, Type::String) {
-                let mut texts = std::collections::HashSet::new();
-                seen = items.iter().filter(|v| texts.insert(v.as_str())).cloned().collect();
-            } else {
-                for item in items {
-                    if !seen.contains(item) {
-                        seen.push(item.clone());
-                    }
-                }
-            }
-            Ok(Value::list(element.clone(), seen))
+            let mut seen = std::collections::HashSet::new();
+            let kept = items.iter().filter(|v| seen.insert(identity(v))).cloned().collect();
+            Ok(Value::list(element.clone(), kept))
         },
     ),
     Function::new("element", &[any("list").marked(), number("index")], Returns::By(element_type), element).nullable(),
@@ -414,4 +404,12 @@ fn slice_bounds(args: &[Value], length: usize) -> CallResult<(usize, usize)> {
         return Err(CallError::argument(1, "start index must not be greater than end index"));
     }
     Ok((usize::try_from(start).unwrap_or_default(), usize::try_from(end).unwrap_or_default()))
+}
+
+/// A text that two known values of one type share only if they are equal.
+fn identity(value: &Value) -> String {
+    match value.as_str() {
+        Some(text) => format!("s{text}"),
+        None => format!("v{value:?}"),
+    }
 }

@@ -87,7 +87,6 @@ enum Text {
 #[derive(Default)]
 struct Verb {
     raw: String,
-    offset: usize,
     plus: bool,
     minus: bool,
     zero: bool,
@@ -159,7 +158,7 @@ fn apply(format: &str, args: &[Value]) -> CallResult<Text> {
 
 /// Reads what follows a percent sign.
 fn parse(text: &str, offset: usize) -> CallResult<(Verb, &str)> {
-    let mut verb = Verb { offset, ..Verb::default() };
+    let mut verb = Verb::default();
     let mut chars = text.char_indices().peekable();
     let error = |upto: usize| {
         CallError::failed(format!("unrecognized format character {:?} at offset {}", &text[..upto], offset))
@@ -175,7 +174,7 @@ fn parse(text: &str, offset: usize) -> CallResult<(Verb, &str)> {
         }
         chars.next();
     }
-    let mut number = |chars: &mut std::iter::Peekable<std::str::CharIndices<'_>>| {
+    let number = |chars: &mut std::iter::Peekable<std::str::CharIndices<'_>>| {
         let mut n: Option<usize> = None;
         while let Some((_, c)) = chars.peek() {
             let Some(digit) = c.to_digit(10) else { break };

@@ -54,7 +54,7 @@ impl CallError {
 
 impl From<cty::ops::OpError> for CallError {
     fn from(error: cty::ops::OpError) -> CallError {
-        CallError::Failed(error.0)
+        CallError::Failed(error.detail.trim_start_matches("Error during operation: ").to_owned())
     }
 }
 
@@ -70,7 +70,6 @@ enum Takes {
     ListOfString,
     ListOfBool,
     SetOfAny,
-    MapOfAny,
     MapOfListOfString,
 }
 
@@ -84,7 +83,6 @@ impl Takes {
             Takes::ListOfString => Type::list(Type::String),
             Takes::ListOfBool => Type::list(Type::Bool),
             Takes::SetOfAny => Type::set(Type::Dynamic),
-            Takes::MapOfAny => Type::map(Type::Dynamic),
             Takes::MapOfListOfString => Type::map(Type::list(Type::String)),
         }
     }
