@@ -130,7 +130,11 @@ fn ending(status: ExitStatus) -> String {
 /// Runs the command and shows its output. What it leaves running in the background is not waited for.
 async fn execute(mut command: Command, output: &Output, tail: &mut Tail, mut stop: Stop) -> io::Result<ExitStatus> {
     let (reader, writer) = io::pipe()?;
-    command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer).kill_on_drop(true);
+    command
+        .stdin(Stdio::null())
+        .stdout(writer.try_clone()?)
+        .stderr(writer)
+        .kill_on_drop(true);
     let mut child = command.spawn()?;
     // The command object still has the writing end, without which the pipe would never end.
     drop(command);

@@ -132,24 +132,44 @@ pub struct Planned {
 pub fn construct(schema: &Compiled, config: &Value, prior: Option<&Value>, proposed: &Value) -> Planned {
     let mut diagnostics = Diagnostics::new();
     let mut requires_replace = Vec::new();
-    let place = Place { config: Some(config), prior, planned: proposed };
+    let place = Place {
+        config: Some(config),
+        prior,
+        planned: proposed,
+    };
 
-    let mut state = walk(&schema.members, &place, &Path::root(), &mut |member, at, _| match member {
-        CompiledMember::Attribute(a) if a.write_only => Value::null(a.ty.clone()),
-        CompiledMember::Attribute(a) => match (&a.default, at.config) {
-            (Some(default), Some(config)) if config.is_null() => default.clone(),
-            _ => at.planned.clone(),
+    let mut state = walk(
+        &schema.members,
+        &place,
+        &Path::root(),
+        &mut |member, at, _| match member {
+            CompiledMember::Attribute(a) if a.write_only => Value::null(a.ty.clone()),
+            CompiledMember::Attribute(a) => match (&a.default, at.config) {
+                (Some(default), Some(config)) if config.is_null() => default.clone(),
+                _ => at.planned.clone(),
+            },
+            CompiledMember::Block(..) => at.planned.clone(),
         },
-        CompiledMember::Block(..) => at.planned.clone(),
-    });
+    );
     if prior.is_none_or(|prior| *prior != state) {
-        let place = Place { planned: &state, ..place };
-        state = walk(&schema.members, &place, &Path::root(), &mut |member, at, _| match member {
-            CompiledMember::Attribute(a) if becomes_unknown(a, at.config) => Value::unknown(a.ty.clone()),
-            _ => at.planned.clone(),
-        });
+        let place = Place {
+            planned: &state,
+            ..place
+        };
+        state = walk(
+            &schema.members,
+            &place,
+            &Path::root(),
+            &mut |member, at, _| match member {
+                CompiledMember::Attribute(a) if becomes_unknown(a, at.config) => Value::unknown(a.ty.clone()),
+                _ => at.planned.clone(),
+            },
+        );
     }
-    let place = Place { planned: &state, ..place };
+    let place = Place {
+        planned: &state,
+        ..place
+    };
     state = walk(&schema.members, &place, &Path::root(), &mut |member, at, parent| {
         let (modifiers, name, ty) = match member {
             CompiledMember::Attribute(a) => (&a.modifiers, a.name, &a.ty),
@@ -176,7 +196,11 @@ pub fn construct(schema: &Compiled, config: &Value, prior: Option<&Value>, propo
         }
         change.planned
     });
-    Planned { state, requires_replace, diagnostics }
+    Planned {
+        state,
+        requires_replace,
+        diagnostics,
+    }
 }
 
 fn becomes_unknown(attribute: &Attribute, config: Option<&Value>) -> bool {
@@ -207,13 +231,18 @@ fn walk(members: &[CompiledMember], place: &Place<'_>, path: &Path, f: Step3<'_>
     let mut values = Vec::with_capacity(members.len());
     for (member, attribute) in members.iter().zip(ty.attributes()) {
         let name = &attribute.name;
-        let Some(planned) = place.planned.get(name) else { return place.planned.clone() };
+        let Some(planned) = place.planned.get(name) else {
+            return place.planned.clone();
+        };
         let at = Place {
             config: place.config.and_then(|v| v.get(name)),
             prior: place.prior.and_then(|v| v.get(name)),
             planned,
         };
-        let parent = Parent { path, config: place.config };
+        let parent = Parent {
+            path,
+            config: place.config,
+        };
         let inner;
         let at = match member {
             CompiledMember::Block(nested, members) if planned.is_present() => {
@@ -231,7 +260,9 @@ fn walk_block(nesting: Nesting, members: &[CompiledMember], at: &Place<'_>, path
     if nesting == Nesting::Single {
         return walk(members, at, path, f);
     }
-    let Some(items) = at.planned.as_seq() else { return at.planned.clone() };
+    let Some(items) = at.planned.as_seq() else {
+        return at.planned.clone();
+    };
     let mut out = Vec::with_capacity(items.len());
     for (i, item) in items.iter().enumerate() {
         let (config, prior, key) = match nesting {
@@ -246,7 +277,16 @@ fn walk_block(nesting: Nesting, members: &[CompiledMember], at: &Place<'_>, path
                 Value::number(i as i64),
             ),
         };
-        out.push(walk(members, &Place { config, prior, planned: item }, &path.with(Step::Index(key)), f));
+        out.push(walk(
+            members,
+            &Place {
+                config,
+                prior,
+                planned: item,
+            },
+            &path.with(Step::Index(key)),
+            f,
+        ));
     }
     match at.planned.ty() {
         Type::Set(element) => Value::set((**element).clone(), out),
