@@ -385,5 +385,5 @@ pub(crate) fn identity_of(identity: &[IdentityAttribute], state: &Value) -> Opti
         .iter()
         .map(|a| state.get(a.name).map(|v| (Arc::from(a.name), v.clone())))
         .collect();
-    attributes.map(|attributes| Value::object::<Arc<str>>(attributes))
+    attributes.map(Value::object::<Arc<str>>)
 }
