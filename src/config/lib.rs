@@ -1,1 +1,33 @@
-//! (to be written)
+//! From files to modules: typed blocks, overrides, the module tree, and the values of the root module's variables.
+//!
+//! [`loader::load`] reads a directory and the modules it calls and gives a [`Config`]: a tree of [`Module`]s, each a
+//! collection of typed blocks ([`model`]). What a block means statically (names, addresses, types, constants, which
+//! provider a resource belongs to) is known when loading is done; what needs values is left as expressions for the
+//! engine. Every problem of every file is told, each with its place, and what could be understood is there nevertheless.
+//!
+//! Files come from a [`files::FileSource`]: a disk, or a snapshot inside a plan file ([`snapshot`]). Nothing else here touches
+//! the outside: installing modules is the business of others, who tell by a [`manifest::Manifest`] where they put them.
+//!
+//! Where to begin: [`model`], then [`loader`], `decode` (from tree to typed blocks), `overrides`, `providers` (who configures
+//! whom). [`values`] reads variable files and flags. The room uses `lang`, `syntax`, `cty` and `addrs`.
+
+mod assemble;
+mod decode;
+pub mod files;
+mod json;
+pub mod loader;
+pub mod manifest;
+pub mod model;
+mod overrides;
+mod parse;
+mod providers;
+pub mod snapshot;
+pub mod source_address;
+pub mod values;
+pub mod version;
+
+#[cfg(test)]
+mod fixture_tests;
+
+pub use loader::{LoadOptions, Loaded, load};
+pub use model::*;

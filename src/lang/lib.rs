@@ -7,4 +7,12 @@
 //! Where to begin: [`scope`] (what evaluation asks of its surroundings), then [`eval`]. The functions are one file a
 //! group under `functions`. The room uses `syntax`, `cty` and `addrs`.
 
+pub mod body;
+pub mod eval;
+pub mod functions;
+pub mod marking;
+pub mod refs;
+pub mod render;
 pub mod schema;
+pub mod scope;
+pub mod typeexpr;

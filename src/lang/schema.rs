@@ -92,6 +92,14 @@ pub enum Nesting {
     Map,
 }
 
+impl Nesting {
+    /// Whether there is one object, not a collection of them.
+    #[must_use]
+    pub fn is_single(self) -> bool {
+        matches!(self, Nesting::Single | Nesting::Group)
+    }
+}
+
 /// Text for people, plain or Markdown.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Description {

@@ -18,7 +18,7 @@ pub struct Body {
     pub blocks: Vec<Block>,
     /// The whole body, without the braces.
     pub range: Range,
-    /// Where the body ends: the place for "missing …" messages.
+    /// The place for "missing …" messages, which is empty: before the opening brace of a block, the beginning of a file.
     pub end: Range,
 }
 

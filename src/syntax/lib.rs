@@ -1,17 +1,21 @@
 //! From text to tree: the lexer, the parser, source positions and diagnostics of the configuration language.
 //!
-//! Parsing cannot fail: [`parse`] returns a tree and every problem of the file, each with its place. A tree holds what
+//! Parsing cannot fail: [`parse_file`] returns a tree and every problem of the file, each with its place. A tree holds what
 //! could be understood; where an expression could not, [`ast::Expr::Invalid`] stands in its place, so that later rooms can
 //! go on and report more.
 //!
 //! Where to begin: [`source`] (positions), [`diag`] (what a problem looks like, everywhere in the house), [`ast`] (the
-//! tree), then the lexer and the parser. [`content`] reads a body against a list of expected attributes and blocks.
+//! tree), then [`token`], [`lexer`] and [`parser`]. [`content`] reads a body against a list of expected attributes and blocks.
 //! The room uses `cty` for the numbers of literals and nothing else of ours.
 
 pub mod ast;
 pub mod content;
 pub mod diag;
+pub mod lexer;
+pub mod parser;
 pub mod source;
+pub mod token;
 
 pub use diag::{Diagnostic, Diagnostics, Severity};
+pub use parser::{parse_expression, parse_file, parse_template, parse_traversal};
 pub use source::{Pos, Range, SourceMap};

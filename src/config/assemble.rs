@@ -1,0 +1,325 @@
+//! From the files of a directory to a module: what is declared twice, what override files replace, whose each resource is.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use syntax::{Diagnostic, Diagnostics, Range};
+
+use crate::decode::FileBlocks;
+use crate::model::{Check, Local, Module, ModuleCall, ModuleFile, Output, Variable};
+use crate::overrides;
+
+/// Puts a module together.
+pub(crate) fn module(
+    source_dir: &str,
+    files: Vec<ModuleFile>,
+    primary: Vec<FileBlocks>,
+    overriding: Vec<FileBlocks>,
+    diagnostics: &mut Diagnostics,
+) -> Module {
+    let mut module = Module {
+        source_dir: source_dir.into(),
+        files,
+        ..Module::default()
+    };
+    let mut requirements_at: Option<Range> = None;
+    for file in primary {
+        add(&mut module, file, &mut requirements_at, diagnostics);
+    }
+    for file in overriding {
+        overrides::apply(&mut module, file, diagnostics);
+    }
+    if let (Some(backend), Some(cloud)) = (&module.backend, &module.cloud) {
+        diagnostics.push(
+            Diagnostic::error(
+                "Both a backend and cloud configuration are present",
+                format!(
+                    "State is kept in one place: a module has either a backend block or a cloud block. The cloud block is at \
+                     {}.",
+                    cloud.range
+                ),
+            )
+            .at(&backend.range),
+        );
+    }
+    resolve_providers(&mut module, diagnostics);
+    check_imports(&module, diagnostics);
+    module
+}
+
+/// Adds a declaration under its key, or reports that there is one already.
+fn declare<K: Ord, V>(
+    map: &mut BTreeMap<K, V>,
+    key: K,
+    value: V,
+    range: fn(&V) -> &Range,
+    duplicate: impl FnOnce(&K, &Range) -> (String, String),
+    diagnostics: &mut Diagnostics,
+) {
+    if let Some(first) = map.get(&key) {
+        let (summary, detail) = duplicate(&key, range(first));
+        diagnostics.push(Diagnostic::error(summary, detail).at(range(&value)));
+    } else {
+        map.insert(key, value);
+    }
+}
+
+/// What is declared by one name.
+trait Named {
+    fn name(&self) -> &Arc<str>;
+    fn range(&self) -> &Range;
+}
+
+/// The name and place of a kind of declaration are its fields of these names.
+macro_rules! named {
+    ($($ty:ty),*) => {$(
+        impl Named for $ty {
+            fn name(&self) -> &Arc<str> {
+                &self.name
+            }
+            fn range(&self) -> &Range {
+                &self.range
+            }
+        }
+    )*};
+}
+named!(Variable, Local, Output, ModuleCall, Check);
+
+fn declare_named<V: Named>(
+    map: &mut BTreeMap<Arc<str>, V>,
+    items: Vec<V>,
+    what: &str,
+    summary: fn(&str) -> String,
+    diagnostics: &mut Diagnostics,
+) {
+    for item in items {
+        let duplicate = |name: &Arc<str>, first: &Range| {
+            let detail =
+                format!("A {what} named \"{name}\" is at {first} already. Its name must be unique within the module.");
+            (summary(name), detail)
+        };
+        declare(map, item.name().clone(), item, V::range, duplicate, diagnostics);
+    }
+}
+
+fn add(module: &mut Module, file: FileBlocks, requirements_at: &mut Option<Range>, diagnostics: &mut Diagnostics) {
+    module.required_versions.extend(file.required_versions);
+    for (range, entries) in file.required_providers {
+        if let Some(first) = requirements_at {
+            diagnostics.push(
+                Diagnostic::error(
+                    "Duplicate required providers configuration",
+                    format!("A module has one required_providers block; the first is at {first}."),
+                )
+                .at(&range),
+            );
+            continue;
+        }
+        *requirements_at = Some(range);
+        module
+            .required_providers
+            .extend(entries.into_iter().map(|e| (e.name.clone(), e)));
+    }
+    for backend in file.backends {
+        if let Some(first) = &module.backend {
+            diagnostics.push(
+                Diagnostic::error(
+                    "Duplicate backend configuration",
+                    format!("A module has one backend block; the first is at {}.", first.range),
+                )
+                .at(&backend.range),
+            );
+        } else {
+            module.backend = Some(backend);
+        }
+    }
+    for cloud in file.clouds {
+        if let Some(first) = &module.cloud {
+            diagnostics.push(
+                Diagnostic::error(
+                    "Duplicate HCP Terraform configurations",
+                    format!("A module has one cloud block; the first is at {}.", first.range),
+                )
+                .at(&cloud.range),
+            );
+        } else {
+            module.cloud = Some(cloud);
+        }
+    }
+    for meta in file.provider_metas {
+        // Compared by local name here; the provider behind it is known later.
+        let key = addrs::Provider::default_for(meta.name.clone());
+        declare(
+            &mut module.provider_meta,
+            key,
+            meta,
+            |m| &m.range,
+            |key, first| {
+                (
+                    "Duplicate provider_meta block".into(),
+                    format!(
+                        "A module has one provider_meta block for a provider; the one for \"{}\" is at {first}.",
+                        key.ty
+                    ),
+                )
+            },
+            diagnostics,
+        );
+    }
+    for config in file.provider_configs {
+        declare(
+            &mut module.provider_configs,
+            config.address.clone(),
+            config,
+            |c| &c.range,
+            |key, first| {
+                let detail = match &key.alias {
+                    None => format!(
+                        "The default configuration of the provider \"{}\" is at {first}. Any further one needs an \"alias\".",
+                        key.name
+                    ),
+                    Some(alias) => format!(
+                        "A configuration of the provider \"{}\" with the alias \"{alias}\" is at {first}. Each needs an alias of \
+                         its own.",
+                        key.name
+                    ),
+                };
+                ("Duplicate provider configuration".into(), detail)
+            },
+            diagnostics,
+        );
+    }
+    declare_named(
+        &mut module.variables,
+        file.variables,
+        "variable",
+        |_| "Duplicate variable declaration".into(),
+        diagnostics,
+    );
+    declare_named(
+        &mut module.locals,
+        file.locals,
+        "local value",
+        |_| "Duplicate local value definition".into(),
+        diagnostics,
+    );
+    declare_named(
+        &mut module.outputs,
+        file.outputs,
+        "output",
+        |_| "Duplicate output definition".into(),
+        diagnostics,
+    );
+    declare_named(
+        &mut module.module_calls,
+        file.module_calls,
+        "module call",
+        |_| "Duplicate module call".into(),
+        diagnostics,
+    );
+    declare_named(
+        &mut module.checks,
+        file.checks,
+        "check block",
+        |name| format!("Duplicate check \"{name}\" configuration"),
+        diagnostics,
+    );
+    for resource in file.resources {
+        declare(
+            &mut module.resources,
+            resource.address.clone(),
+            resource,
+            |r| &r.range,
+            |key, first| {
+                let kind = match key.mode {
+                    addrs::Mode::Managed => "resource",
+                    addrs::Mode::Data => "data",
+                    addrs::Mode::Ephemeral => "ephemeral",
+                };
+                (
+                    format!("Duplicate {kind} \"{}\" configuration", key.ty),
+                    format!("There is a {key} at {first} already. Names are unique for each type within a module."),
+                )
+            },
+            diagnostics,
+        );
+    }
+    module.moved.extend(file.moved);
+    module.removed.extend(file.removed);
+    module.imports.extend(file.imports);
+}
+
+/// Decides which provider each local name stands for.
+fn resolve_providers(module: &mut Module, diagnostics: &mut Diagnostics) {
+    let names: BTreeMap<Arc<str>, addrs::Provider> = module
+        .required_providers
+        .iter()
+        .map(|(name, r)| (name.clone(), r.provider.clone()))
+        .collect();
+    let provider = |name: &str| {
+        names
+            .get(name)
+            .cloned()
+            .unwrap_or_else(|| addrs::Provider::implied(name))
+    };
+    for resource in module.resources.values_mut() {
+        resource.provider = provider(&resource.local_provider().name);
+    }
+    let resources = &module.resources;
+    for import in &mut module.imports {
+        let own = import
+            .to_resource
+            .module
+            .is_root()
+            .then(|| resources.get(&import.to_resource.resource))
+            .flatten();
+        import.provider = match (&import.provider_ref, own) {
+            (Some(r), _) => provider(&r.config.name),
+            (None, Some(resource)) => resource.provider.clone(),
+            (None, None) => provider(import.to_resource.resource.implied_provider()),
+        };
+    }
+    let metas = std::mem::take(&mut module.provider_meta);
+    for mut meta in metas.into_values() {
+        meta.provider = provider(&meta.name);
+        module.provider_meta.insert(meta.provider.clone(), meta);
+    }
+    // Two local names for one provider are legal, and most often a mistake.
+    let mut seen: BTreeMap<&addrs::Provider, &crate::model::RequiredProvider> = BTreeMap::new();
+    for required in module.required_providers.values() {
+        if let Some(first) = seen.insert(&required.provider, required) {
+            diagnostics.push(
+                Diagnostic::warning(
+                    "Duplicate required provider",
+                    format!(
+                        "The provider {} is required by the local names \"{}\" and \"{}\". Both mean the same provider; one is \
+                         enough.",
+                        required.provider.for_display(),
+                        first.name,
+                        required.name
+                    ),
+                )
+                .at(&required.range),
+            );
+        }
+    }
+}
+
+/// An object is imported once.
+fn check_imports(module: &Module, diagnostics: &mut Diagnostics) {
+    let mut seen: BTreeMap<String, &Range> = BTreeMap::new();
+    for import in &module.imports {
+        let Some(instance) = import.to_instance.as_ref().filter(|_| import.for_each.is_none()) else {
+            continue;
+        };
+        if let Some(first) = seen.insert(instance.to_string(), &import.range) {
+            diagnostics.push(
+                Diagnostic::error(
+                    format!("Duplicate import configuration for \"{instance}\""),
+                    format!("An object can be imported once; an import block for {instance} is at {first} already."),
+                )
+                .at(import.to.range()),
+            );
+        }
+    }
+}

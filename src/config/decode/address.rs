@@ -1,0 +1,63 @@
+//! Addresses that are written as expressions: in `moved`, `removed`, `import`, `replace_triggered_by`.
+
+use addrs::{Target, parse};
+use syntax::ast::{Expr, Traversal, TraversalStep};
+use syntax::{Diagnostic, Diagnostics};
+
+use crate::decode::parts;
+
+/// The text of a traversal, as addresses are read from the command line.
+pub(crate) fn text(traversal: &Traversal) -> Result<String, Diagnostic> {
+    let mut out = traversal.root.to_string();
+    for step in &traversal.steps {
+        match step {
+            TraversalStep::Attribute { name, .. } => {
+                out.push('.');
+                out.push_str(name);
+            }
+            TraversalStep::Index { key, range } => {
+                out.push_str(&lang::refs::instance_key(key, range, "resource")?.to_string());
+            }
+            TraversalStep::Splat { range } => {
+                return Err(Diagnostic::error("Invalid address", "An address cannot contain a splat.").at(range));
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// The address an expression is.
+pub(crate) fn target(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Target> {
+    let traversal = parts::static_traversal(expr, diagnostics)?;
+    let target = text(&traversal)
+        .and_then(|text| parse::target(&text).map_err(|e| Diagnostic::error(e.summary, e.detail).at(&traversal.range)));
+    match target {
+        Ok(target) => Some(target),
+        Err(problem) => {
+            diagnostics.push(problem);
+            None
+        }
+    }
+}
+
+/// The static steps of an address in which some keys may be expressions, which are left out; and those expressions.
+pub(crate) fn with_dynamic_keys(expr: &Expr) -> Option<(Traversal, Vec<&Expr>)> {
+    match expr {
+        Expr::Traversal(t) => Some((t.clone(), Vec::new())),
+        Expr::Index {
+            collection, key, range, ..
+        } => {
+            let (mut traversal, mut keys) = with_dynamic_keys(collection)?;
+            traversal.range = range.clone();
+            keys.push(key);
+            Some((traversal, keys))
+        }
+        Expr::Relative { source, steps, range } => {
+            let (mut traversal, keys) = with_dynamic_keys(source)?;
+            traversal.steps.extend(steps.iter().cloned());
+            traversal.range = range.clone();
+            Some((traversal, keys))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,155 @@
+//! From the tree of a file to typed blocks.
+//!
+//! Every function here takes a block by value and moves what it keeps: the part of a body that a schema describes is left
+//! over when the arguments of the language have been taken out. What is wrong is reported, and what could be understood
+//! is given nevertheless.
+
+mod address;
+mod check;
+mod module_call;
+mod moved;
+pub(crate) mod parts;
+mod provider;
+mod provisioner;
+mod resource;
+mod terraform;
+mod variable;
+
+pub(crate) use variable::convert_default;
+
+use std::sync::Arc;
+
+use addrs::Mode;
+use syntax::ast::Body;
+use syntax::content::BodySpec;
+use syntax::{Diagnostic, Diagnostics, Range};
+
+use crate::model::{
+    Backend, Check, Cloud, Import, Local, ModuleCall, Moved, Output, ProviderConfig, ProviderMeta, Removed,
+    RequiredProvider, Resource, Variable,
+};
+use crate::version::Constraint;
+
+/// The typed blocks of one file.
+#[derive(Default)]
+pub(crate) struct FileBlocks {
+    pub required_versions: Vec<Constraint>,
+    pub backends: Vec<Backend>,
+    pub clouds: Vec<Cloud>,
+    pub required_providers: Vec<(Range, Vec<RequiredProvider>)>,
+    pub provider_metas: Vec<ProviderMeta>,
+    pub provider_configs: Vec<ProviderConfig>,
+    pub variables: Vec<Variable>,
+    pub locals: Vec<Local>,
+    pub outputs: Vec<Output>,
+    pub module_calls: Vec<ModuleCall>,
+    pub resources: Vec<Resource>,
+    pub checks: Vec<Check>,
+    pub moved: Vec<Moved>,
+    pub removed: Vec<Removed>,
+    pub imports: Vec<Import>,
+}
+
+/// What decoding keeps in its hands.
+pub(crate) struct Decoder<'d> {
+    /// Whether the file is an override file: there, arguments that are required otherwise may be missing.
+    pub overriding: bool,
+    pub diagnostics: &'d mut Diagnostics,
+}
+
+const TOP: BodySpec<'static> = BodySpec {
+    attributes: &[],
+    blocks: &[
+        ("terraform", &[]),
+        ("required_providers", &[]),
+        ("provider", &["name"]),
+        ("variable", &["name"]),
+        ("locals", &[]),
+        ("output", &["name"]),
+        ("module", &["name"]),
+        ("resource", &["type", "name"]),
+        ("data", &["type", "name"]),
+        ("ephemeral", &["type", "name"]),
+        ("moved", &[]),
+        ("import", &[]),
+        ("check", &["name"]),
+        ("removed", &[]),
+    ],
+};
+
+/// Decodes the body of a file.
+pub(crate) fn file(body: Arc<Body>, overriding: bool, diagnostics: &mut Diagnostics) -> FileBlocks {
+    let mut out = FileBlocks::default();
+    let body = Arc::unwrap_or_clone(body);
+    let taken = parts::exact(body, TOP, diagnostics);
+    let mut decoder = Decoder {
+        overriding,
+        diagnostics,
+    };
+    for block in taken.blocks {
+        match &*block.ty {
+            "terraform" => decoder.terraform(block, &mut out),
+            "required_providers" => decoder.diagnostics.push(
+                Diagnostic::error(
+                    "Invalid required_providers block",
+                    "A \"required_providers\" block belongs inside a \"terraform\" block.",
+                )
+                .at(&block.header),
+            ),
+            "provider" => out.provider_configs.extend(decoder.provider(block)),
+            "variable" => out.variables.extend(decoder.variable(block)),
+            "locals" => decoder.locals(block, &mut out.locals),
+            "output" => out.outputs.extend(decoder.output(block)),
+            "module" => out.module_calls.extend(decoder.module_call(block)),
+            "resource" => out.resources.extend(decoder.resource(block, Mode::Managed)),
+            "data" => out.resources.extend(decoder.resource(block, Mode::Data)),
+            "ephemeral" => out.resources.extend(decoder.resource(block, Mode::Ephemeral)),
+            "moved" => out.moved.extend(decoder.moved(block)),
+            "import" => out.imports.extend(decoder.import(block)),
+            "check" => {
+                let (check, data) = decoder.check(block);
+                out.checks.extend(check);
+                out.resources.extend(data);
+            }
+            "removed" => out.removed.extend(decoder.removed(block)),
+            _ => {}
+        }
+    }
+    out
+}
+
+/// The constraints on the tool's version in a file, found before anything else is looked at; with the ranges of the whole
+/// arguments. What is wrong with them is reported when the file is decoded.
+pub(crate) fn required_versions(body: &Body) -> Vec<Constraint> {
+    let blocks = body.blocks.iter().filter(|b| &*b.ty == "terraform");
+    let attributes = blocks.filter_map(|b| b.body.attribute("required_version"));
+    attributes
+        .filter_map(|a| {
+            let text = parts::constant_string(&a.expr, &mut Diagnostics::new())?;
+            Constraint::parse(&text, crate::version::Dialect::Module, &a.range)
+        })
+        .collect()
+}
+
+/// A constraint on versions, from an argument.
+pub(crate) fn constraint(
+    expr: &syntax::ast::Expr,
+    dialect: crate::version::Dialect,
+    diagnostics: &mut Diagnostics,
+) -> Option<Constraint> {
+    let text = parts::constant_string(expr, diagnostics)?;
+    let range = expr.range();
+    let parsed = Constraint::parse(&text, dialect, range);
+    if parsed.is_none() {
+        diagnostics.push(invalid_constraint(range));
+    }
+    parsed
+}
+
+pub(crate) fn invalid_constraint(range: &Range) -> Diagnostic {
+    Diagnostic::error(
+        "Invalid version constraint",
+        "This is not a version constraint, such as \"1.2.3\", \"~> 1.2\" or \">= 1.0, < 3.0\".",
+    )
+    .at(range)
+}

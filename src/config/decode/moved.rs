@@ -1,0 +1,235 @@
+//! `moved`, `removed` and `import` blocks.
+
+use addrs::{Mode, Provider, Target, parse};
+use syntax::ast::Block;
+use syntax::content::BodySpec;
+use syntax::{Diagnostic, Range};
+
+use super::{Decoder, address, parts};
+use crate::model::{Import, MoveEndpoint, MoveSubject, Moved, ProvisionerWhen, Removed};
+
+const MOVED: BodySpec<'static> = BodySpec {
+    attributes: &[("from", true), ("to", true)],
+    blocks: &[],
+};
+
+const REMOVED: BodySpec<'static> = BodySpec {
+    attributes: &[("from", true)],
+    blocks: &[("lifecycle", &[]), ("connection", &[]), ("provisioner", &["type"])],
+};
+
+const REMOVED_LIFECYCLE: BodySpec<'static> = BodySpec {
+    attributes: &[("destroy", false)],
+    blocks: &[],
+};
+
+const IMPORT: BodySpec<'static> = BodySpec {
+    attributes: &[("provider", false), ("to", true), ("id", true), ("for_each", false)],
+    blocks: &[],
+};
+
+impl Decoder<'_> {
+    pub(super) fn moved(&mut self, block: Block) -> Option<Moved> {
+        let range = parts::header(&block);
+        if self.overriding {
+            self.diagnostics.push(
+                Diagnostic::error(
+                    "Cannot override 'moved' blocks",
+                    "Override files cannot have moved blocks.",
+                )
+                .at(&range),
+            );
+            return None;
+        }
+        let mut taken = parts::exact(block.body, MOVED, self.diagnostics);
+        let (from, to) = (taken.expr("from"), taken.expr("to"));
+        let mut endpoint = |expr: Option<syntax::ast::Expr>| {
+            let expr = expr?;
+            let target = address::target(&expr, self.diagnostics)?;
+            Some(MoveEndpoint {
+                subject: move_subject(target),
+                range: expr.range().clone(),
+            })
+        };
+        let (from, to) = (endpoint(from), endpoint(to));
+        let (from, to) = (from?, to?);
+        let module = |e: &MoveEndpoint| matches!(e.subject, MoveSubject::Module(_));
+        if module(&from) != module(&to) {
+            self.diagnostics.push(
+                Diagnostic::error(
+                    "Invalid \"moved\" addresses",
+                    "\"from\" and \"to\" must both be resources, or both be modules.",
+                )
+                .at(&range),
+            );
+            return None;
+        }
+        Some(Moved { from, to, range })
+    }
+
+    pub(super) fn removed(&mut self, block: Block) -> Option<Removed> {
+        let range = parts::header(&block);
+        let mut taken = parts::exact(block.body, REMOVED, self.diagnostics);
+        let from = taken.expr("from");
+        let mut destroy = true;
+        let mut lifecycle_at: Option<Range> = None;
+        let mut connection = None;
+        let mut provisioners = Vec::new();
+        let mut first_provisioner = None;
+        for block in taken.blocks {
+            match &*block.ty {
+                "lifecycle" => match &lifecycle_at {
+                    Some(first) => {
+                        self.diagnostics
+                            .push(parts::duplicate_block("lifecycle", "removed block", first, &block));
+                    }
+                    None => {
+                        lifecycle_at = Some(block.header.clone());
+                        let mut inner = parts::exact(block.body, REMOVED_LIFECYCLE, self.diagnostics);
+                        if let Some(a) = inner.attribute("destroy") {
+                            destroy = parts::constant_bool(&a.expr, self.diagnostics).unwrap_or(true);
+                        }
+                    }
+                },
+                "connection" => connection = Some(self.connection(block)),
+                _ => {
+                    first_provisioner.get_or_insert_with(|| block.header.clone());
+                    let Some(provisioner) = self.provisioner(block) else {
+                        continue;
+                    };
+                    if provisioner.when != ProvisionerWhen::Destroy {
+                        self.diagnostics.push(
+                            Diagnostic::error(
+                                "Invalid provisioner block",
+                                "Only provisioners that run at destruction (\"when = destroy\") can stand in a removed block.",
+                            )
+                            .at(&provisioner.range),
+                        );
+                    }
+                    self.only_own_references(&provisioner.body);
+                    provisioners.push(provisioner);
+                }
+            }
+        }
+        let from = from?;
+        let from_range = from.range().clone();
+        let target = address::target(&from, self.diagnostics)?;
+        let problem = match &target {
+            Target::ResourceInstance(_) | Target::Resource(_) => Some((
+                "Resource instance keys not allowed",
+                "The address must name a resource with all its instances: without any instance key.",
+            )),
+            Target::ModuleInstance(_) => Some((
+                "Module instance keys not allowed",
+                "The address must name a module with all its instances: without any instance key.",
+            )),
+            Target::ConfigResource(r) if r.resource.mode == Mode::Data => Some((
+                "Data source address not allowed",
+                "A data source is never destroyed. Remove its block, and it leaves the state by itself.",
+            )),
+            Target::ConfigResource(r) if r.resource.mode == Mode::Ephemeral => Some((
+                "Ephemeral resource address not allowed",
+                "An ephemeral resource is never stored. Removing its block is enough.",
+            )),
+            Target::Module(_) | Target::ConfigResource(_) => None,
+        };
+        if let Some((summary, detail)) = problem {
+            self.diagnostics
+                .push(Diagnostic::error(summary, detail).at(&from_range));
+            return None;
+        }
+        if let (Target::Module(_), Some(provisioner)) = (&target, first_provisioner) {
+            self.diagnostics.push(
+                Diagnostic::error(
+                    "Invalid provisioner block",
+                    "Provisioners can stand in a removed block whose address is a managed resource only.",
+                )
+                .at(&provisioner),
+            );
+        }
+        Some(Removed {
+            from: target,
+            from_range,
+            destroy,
+            provisioners,
+            connection,
+            range,
+        })
+    }
+
+    pub(super) fn import(&mut self, block: Block) -> Option<Import> {
+        let range = parts::header(&block);
+        if self.overriding {
+            self.diagnostics.push(
+                Diagnostic::error(
+                    "Cannot override 'import' blocks",
+                    "Override files cannot have import blocks.",
+                )
+                .at(&range),
+            );
+            return None;
+        }
+        let mut taken = parts::exact(block.body, IMPORT, self.diagnostics);
+        let provider_ref = taken
+            .attribute("provider")
+            .and_then(|a| parts::provider_ref(&a.expr, "provider", self.diagnostics));
+        let for_each = taken.expr("for_each");
+        let (to, id) = (taken.expr("to"), taken.expr("id"));
+        let (to, id) = (to?, id?);
+        let to_range = to.range().clone();
+        let found = match address::with_dynamic_keys(&to) {
+            Some(found) => found,
+            // A quoted address, or something that is none, which this reports.
+            None => (parts::static_traversal(&to, self.diagnostics)?, Vec::new()),
+        };
+        let (traversal, keys) = found;
+        let dynamic = !keys.is_empty();
+        let address = address::text(&traversal).and_then(|text| {
+            parse::resource_instance(&text).map_err(|e| Diagnostic::error(e.summary, e.detail).at(&to_range))
+        });
+        let instance = match address {
+            Ok(instance) => instance,
+            Err(problem) => {
+                self.diagnostics.push(problem);
+                return None;
+            }
+        };
+        if instance.resource.resource.mode != Mode::Managed {
+            self.diagnostics.push(
+                Diagnostic::error("Invalid import address", "Only managed resources can be imported.").at(&to_range),
+            );
+            return None;
+        }
+        Some(Import {
+            to,
+            to_resource: instance.config(),
+            to_instance: (!dynamic).then_some(instance),
+            id,
+            for_each,
+            provider_ref,
+            provider: Provider::default_for(""),
+            range,
+        })
+    }
+}
+
+fn move_subject(target: Target) -> MoveSubject {
+    match target {
+        Target::Module(m) => {
+            let none = addrs::InstanceKey::None;
+            MoveSubject::Module(m.0.iter().fold(addrs::ModuleInstance::root(), |at, name| {
+                at.child(name.clone(), none.clone())
+            }))
+        }
+        Target::ModuleInstance(m) => MoveSubject::Module(m),
+        Target::ConfigResource(r) => {
+            let none = addrs::InstanceKey::None;
+            let module = r.module.0.iter().fold(addrs::ModuleInstance::root(), |at, name| {
+                at.child(name.clone(), none.clone())
+            });
+            MoveSubject::Resource(r.resource.absolute(&module))
+        }
+        Target::Resource(r) => MoveSubject::Resource(r),
+        Target::ResourceInstance(i) => MoveSubject::Instance(i),
+    }
+}

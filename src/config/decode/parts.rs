@@ -1,0 +1,364 @@
+//! What the decoding of every block needs: sorting a body, constants, names, static lists and references.
+
+use std::sync::Arc;
+
+use addrs::LocalProviderConfig;
+use cty::{Type, Value};
+use lang::eval::{Context, evaluate};
+use lang::scope::Constant;
+use syntax::ast::{Attribute, Block, Body, Expr, Label, Traversal, TraversalStep};
+use syntax::content::{self, BodySpec};
+use syntax::{Diagnostic, Diagnostics, Range};
+
+use crate::model::resource::ProviderRef;
+
+/// The expected content of a body, taken out of it.
+pub(crate) struct Taken {
+    attributes: Vec<Attribute>,
+    /// The expected blocks, in source order.
+    pub blocks: Vec<Block>,
+    /// What nobody expected.
+    pub rest: Body,
+}
+
+impl Taken {
+    /// Takes the attribute of this name.
+    pub fn attribute(&mut self, name: &str) -> Option<Attribute> {
+        let at = self.attributes.iter().position(|a| &*a.name == name)?;
+        Some(self.attributes.remove(at))
+    }
+
+    /// Takes the expression of the attribute of this name.
+    pub fn expr(&mut self, name: &str) -> Option<Expr> {
+        self.attribute(name).map(|a| a.expr)
+    }
+}
+
+/// Sorts a body into what the spec expects and the rest, which is left alone.
+pub(crate) fn partial(body: Body, spec: BodySpec<'_>, diagnostics: &mut Diagnostics) -> Taken {
+    content::partial(&body, spec, diagnostics);
+    split(body, spec)
+}
+
+/// As [`partial`], and everything else in the body is an error.
+pub(crate) fn exact(body: Body, spec: BodySpec<'_>, diagnostics: &mut Diagnostics) -> Taken {
+    content::exact(&body, spec, diagnostics);
+    split(body, spec)
+}
+
+fn split(body: Body, spec: BodySpec<'_>) -> Taken {
+    let (attributes, other_attributes) = body
+        .attributes
+        .into_iter()
+        .partition(|a| spec.attributes.iter().any(|(name, _)| *name == &*a.name));
+    let mut blocks = Vec::new();
+    let mut other_blocks = Vec::new();
+    for block in body.blocks {
+        match spec.blocks.iter().find(|(ty, _)| *ty == &*block.ty) {
+            None => other_blocks.push(block),
+            Some((_, labels)) if labels.len() == block.labels.len() => blocks.push(block),
+            // A wrong number of labels has been reported.
+            Some(_) => {}
+        }
+    }
+    let rest = Body {
+        attributes: other_attributes,
+        blocks: other_blocks,
+        range: body.range,
+        end: body.end,
+    };
+    Taken {
+        attributes,
+        blocks,
+        rest,
+    }
+}
+
+/// The header of a block as a place: what most diagnostics about a whole block point at.
+pub(crate) fn header(block: &Block) -> Range {
+    block.header.clone()
+}
+
+/// Puts the content of the escape block `_` among the arguments that belong to a schema.
+pub(crate) fn unescape(blocks: &mut Vec<Block>, rest: &mut Body, what: &str, diagnostics: &mut Diagnostics) {
+    let mut seen: Option<Range> = None;
+    let (escapes, others): (Vec<Block>, Vec<Block>) = blocks.drain(..).partition(|b| &*b.ty == "_");
+    *blocks = others;
+    for block in escapes {
+        if let Some(first) = &seen {
+            diagnostics.push(
+                Diagnostic::error(
+                    "Duplicate escaping block",
+                    format!(
+                        "A block of type \"_\" makes what is inside it arguments of the {what} type, even where a name has \
+                         a meaning of its own. There can be only one; the first is at {first}."
+                    ),
+                )
+                .at(&block.type_range),
+            );
+            continue;
+        }
+        seen = Some(block.type_range);
+        for attribute in block.body.attributes {
+            if let Some(first) = rest.attribute(&attribute.name) {
+                diagnostics.push(redefined(&attribute, &first.name_range));
+            } else {
+                rest.attributes.push(attribute);
+            }
+        }
+        rest.blocks.extend(block.body.blocks);
+    }
+}
+
+fn redefined(attribute: &Attribute, first: &Range) -> Diagnostic {
+    Diagnostic::error(
+        "Attribute redefined",
+        format!(
+            "The argument \"{}\" was already set at {first}. Each argument may be set only once.",
+            attribute.name
+        ),
+    )
+    .at(&attribute.name_range)
+}
+
+/// An error for a block whose type has no meaning here yet.
+pub(crate) fn reserved_block(block: &Block, place: &str) -> Diagnostic {
+    Diagnostic::error(
+        format!("Reserved block type name in {place} block"),
+        format!(
+            "The block type name \"{}\" is reserved for later versions of the language.",
+            block.ty
+        ),
+    )
+    .at(&block.type_range)
+}
+
+/// An error for a second block where one is enough.
+pub(crate) fn duplicate_block(kind: &str, owner: &str, first: &Range, block: &Block) -> Diagnostic {
+    Diagnostic::error(
+        format!("Duplicate {kind} block"),
+        format!("This {owner} already has a {kind} block at {first}."),
+    )
+    .at(&block.header)
+}
+
+/// The rule for names, as a sentence.
+pub(crate) const NAME_RULE: &str =
+    "A name begins with a letter or an underscore, and goes on with letters, digits, underscores and dashes only.";
+
+/// Checks that a label is a valid name.
+pub(crate) fn check_name(label: &Label, summary: &str, diagnostics: &mut Diagnostics) -> bool {
+    let valid = addrs::parse::is_identifier(&label.text);
+    if !valid {
+        diagnostics.push(Diagnostic::error(summary, NAME_RULE).at(&label.range));
+    }
+    valid
+}
+
+/// The value of an expression without references and function calls. `None` if it has errors, which are reported.
+pub(crate) fn constant(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Value> {
+    match expr {
+        Expr::Literal { value, .. } => return Some(value.clone()),
+        // The parser has reported it.
+        Expr::Invalid { .. } => return None,
+        _ => {}
+    }
+    if let Some(text) = expr.as_literal_text() {
+        return Some(Value::string(text));
+    }
+    let (value, problems) = evaluate(expr, Context::new(&Constant));
+    let failed = problems.has_errors();
+    diagnostics.extend(problems);
+    (!failed).then_some(value)
+}
+
+/// A constant of a type; null counts as not set.
+fn constant_as(expr: &Expr, ty: &Type, what: &str, diagnostics: &mut Diagnostics) -> Option<Value> {
+    let value = constant(expr, diagnostics)?;
+    let unsuitable = |detail: String| Diagnostic::error("Unsuitable value type", detail).at(expr.range());
+    if value.ty() == ty {
+        return value.is_present().then_some(value);
+    }
+    match cty::convert(&value, ty) {
+        Ok(value) if value.is_null() => None,
+        Ok(value) if value.is_known() => Some(value),
+        Ok(_) => {
+            diagnostics.push(unsuitable("Unsuitable value: value must be known".into()));
+            None
+        }
+        Err(_) => {
+            diagnostics.push(unsuitable(format!("Unsuitable value: a {what} is required")));
+            None
+        }
+    }
+}
+
+/// A constant string; null counts as not set.
+pub(crate) fn constant_string(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Arc<str>> {
+    constant_as(expr, &Type::String, "string", diagnostics)?
+        .as_arc_str()
+        .cloned()
+}
+
+/// A constant bool; null counts as not set.
+pub(crate) fn constant_bool(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<bool> {
+    constant_as(expr, &Type::Bool, "bool", diagnostics)?.as_bool()
+}
+
+/// The elements of a list that is written as one.
+pub(crate) fn static_list<'e>(expr: &'e Expr, diagnostics: &mut Diagnostics) -> &'e [Expr] {
+    match expr {
+        Expr::Tuple { items, .. } => items,
+        Expr::Parens { inner, .. } => static_list(inner, diagnostics),
+        Expr::Invalid { .. } => &[],
+        _ => {
+            diagnostics.push(
+                Diagnostic::error(
+                    "Invalid expression",
+                    "A list is required here, written out between brackets.",
+                )
+                .at(expr.range()),
+            );
+            &[]
+        }
+    }
+}
+
+/// A reference that is written as one, or in the quotes of old.
+pub(crate) fn static_traversal(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Traversal> {
+    match expr {
+        Expr::Traversal(t) => return Some(t.clone()),
+        Expr::Invalid { .. } => return None,
+        _ => {}
+    }
+    if let Some(text) = expr.as_literal_text() {
+        // Inside the quotes, one column further. Escapes would shift it; there are none in a reference.
+        let traversal = diagnostics.take(crate::parse::traversal(&text, &inside_quotes(expr.range())))?;
+        diagnostics.push(
+            Diagnostic::warning(
+                "Quoted references are deprecated",
+                "References are written without quotes here. The quotes that Terraform 0.11 and earlier asked for are \
+                 still understood, and should be removed.",
+            )
+            .at(expr.range()),
+        );
+        return Some(traversal);
+    }
+    diagnostics.push(
+        Diagnostic::error(
+            "Invalid expression",
+            "A single reference is required here, such as \"aws_instance.a\": names, and keys that are constant. Nothing can be \
+             calculated.",
+        )
+        .at(expr.range()),
+    );
+    None
+}
+
+fn inside_quotes(range: &Range) -> Range {
+    let mut inside = range.clone();
+    inside.start.column += 1;
+    inside.start.byte += 1;
+    inside
+}
+
+/// A keyword, or a keyword in the quotes of old.
+pub(crate) fn keyword(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Arc<str>> {
+    if let Some(word) = expr.as_keyword() {
+        return Some(word.into());
+    }
+    let text = expr.as_literal_text()?;
+    diagnostics.push(
+        Diagnostic::warning(
+            "Quoted keywords are deprecated",
+            "Keywords are written without quotes here. The quotes that Terraform 0.11 and earlier asked for are still \
+             understood, and should be removed.",
+        )
+        .at(expr.range()),
+    );
+    Some(text)
+}
+
+/// The entries of `depends_on`.
+pub(crate) fn depends_on(attribute: Option<Attribute>, diagnostics: &mut Diagnostics) -> Vec<crate::model::Reference> {
+    let Some(attribute) = attribute else { return Vec::new() };
+    let mut out = Vec::new();
+    for item in static_list(&attribute.expr, diagnostics) {
+        let Some(traversal) = static_traversal(item, diagnostics) else {
+            continue;
+        };
+        match lang::refs::reference(&traversal) {
+            Ok(reference) if reference.remaining.is_empty() => out.push(reference),
+            Ok(reference) => {
+                let mut attribute = traversal.range.clone();
+                attribute.start = reference.range.end;
+                diagnostics.push(
+                    Diagnostic::error(
+                        "Invalid depends_on reference",
+                        "What depends_on names must be whole: a resource, a module, or another object of this module. An \
+                         attribute of it cannot be waited for alone.",
+                    )
+                    .at(&attribute)
+                    .within(item.range()),
+                );
+            }
+            Err(problem) => diagnostics.push(problem),
+        }
+    }
+    out
+}
+
+/// A provider configuration, `name` or `name.alias`.
+pub(crate) fn provider_ref(expr: &Expr, argument: &str, diagnostics: &mut Diagnostics) -> Option<ProviderRef> {
+    let invalid = || {
+        Diagnostic::error(
+            "Invalid provider configuration reference",
+            format!(
+                "The {argument} argument takes the local name of a provider, and perhaps a dot and the alias of one of its \
+                 configurations."
+            ),
+        )
+        .at(expr.range())
+    };
+    if !matches!(expr, Expr::Traversal(_) | Expr::Invalid { .. }) && expr.as_literal_text().is_none() {
+        diagnostics.push(invalid());
+        return None;
+    }
+    let traversal = static_traversal(expr, diagnostics)?;
+    match provider_ref_of(&traversal) {
+        Some(mut reference) => {
+            reference.range = expr.range().clone();
+            Some(reference)
+        }
+        None => {
+            diagnostics.push(invalid());
+            None
+        }
+    }
+}
+
+/// A traversal as the name of a provider configuration.
+pub(crate) fn provider_ref_of(traversal: &Traversal) -> Option<ProviderRef> {
+    let alias = match traversal.steps.as_slice() {
+        [] => None,
+        [TraversalStep::Attribute { name, .. }] => Some(name.clone()),
+        _ => return None,
+    };
+    let config = LocalProviderConfig {
+        name: traversal.root.clone(),
+        alias,
+    };
+    Some(ProviderRef {
+        config,
+        range: traversal.range.clone(),
+    })
+}
+
+/// Whether this can be the local name of a provider: letters, digits, dashes inside.
+pub(crate) fn is_provider_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.chars().all(|c| c.is_alphanumeric() || c == '-')
+        && !name.starts_with('-')
+        && !name.ends_with('-')
+        && name.chars().all(|c| !c.is_uppercase())
+}

@@ -1,0 +1,101 @@
+//! `provider` blocks.
+
+use std::sync::Arc;
+
+use addrs::LocalProviderConfig;
+use syntax::Diagnostic;
+use syntax::ast::Block;
+use syntax::content::BodySpec;
+
+use super::{Decoder, constraint, parts};
+use crate::model::ProviderConfig;
+use crate::version::Dialect;
+
+const PROVIDER: BodySpec<'static> = BodySpec {
+    attributes: &[
+        ("version", false),
+        ("alias", false),
+        ("count", false),
+        ("depends_on", false),
+        ("for_each", false),
+        ("source", false),
+    ],
+    blocks: &[("_", &[]), ("lifecycle", &[]), ("locals", &[])],
+};
+
+impl Decoder<'_> {
+    pub(super) fn provider(&mut self, block: Block) -> Option<ProviderConfig> {
+        let range = parts::header(&block);
+        let label = block.labels.into_iter().next()?;
+        self.provider_name(&label.text, &range);
+        let mut taken = parts::partial(block.body, PROVIDER, self.diagnostics);
+        parts::unescape(&mut taken.blocks, &mut taken.rest, "provider", self.diagnostics);
+        let mut alias = None;
+        if let Some(a) = taken.attribute("alias") {
+            alias = parts::constant_string(&a.expr, self.diagnostics);
+            if alias.as_deref().is_some_and(|text| !addrs::parse::is_identifier(text)) {
+                self.diagnostics.push(
+                    Diagnostic::error(
+                        "Invalid provider configuration alias",
+                        format!("An alias must be a name. {}", parts::NAME_RULE),
+                    )
+                    .at(a.expr.range()),
+                );
+            }
+        }
+        let mut version = None;
+        if let Some(a) = taken.attribute("version") {
+            self.diagnostics.push(
+                Diagnostic::warning(
+                    "Version constraints inside provider configuration blocks are deprecated",
+                    "Which versions of a provider will do is said in the \"required_providers\" block. The \"version\" argument \
+                     here is still understood, and will not be forever.",
+                )
+                .at(a.expr.range()),
+            );
+            version = constraint(&a.expr, Dialect::Provider, self.diagnostics);
+        }
+        for name in ["count", "depends_on", "for_each", "source"] {
+            if let Some(attribute) = taken.attribute(name) {
+                self.diagnostics.push(
+                    Diagnostic::error(
+                        "Reserved argument name in provider block",
+                        format!("The argument name \"{name}\" is reserved for later versions of the language."),
+                    )
+                    .at(&attribute.name_range),
+                );
+            }
+        }
+        for block in &taken.blocks {
+            self.diagnostics.push(parts::reserved_block(block, "provider"));
+        }
+        Some(ProviderConfig {
+            address: LocalProviderConfig {
+                name: label.text,
+                alias,
+            },
+            body: Arc::new(taken.rest),
+            version,
+            range,
+            name_range: label.range,
+        })
+    }
+
+    /// Reports a name that no provider can have.
+    pub(super) fn provider_name(&mut self, name: &str, range: &syntax::Range) -> bool {
+        let valid = parts::is_provider_name(name);
+        if !valid {
+            self.diagnostics.push(
+                Diagnostic::error(
+                    "Invalid provider local name",
+                    format!(
+                        "\"{name}\" cannot be the local name of a provider: it has lower-case letters, digits and inner \
+                         dashes only."
+                    ),
+                )
+                .at(range),
+            );
+        }
+        valid
+    }
+}

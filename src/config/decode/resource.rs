@@ -1,0 +1,334 @@
+//! `resource`, `data` and `ephemeral` blocks, and `lifecycle` inside them.
+
+use std::sync::Arc;
+
+use addrs::{Mode, Provider, Referenceable};
+use cty::{Path, Step};
+use syntax::ast::{Attribute, Block, Expr, Traversal, TraversalStep};
+use syntax::content::BodySpec;
+use syntax::{Diagnostic, Range};
+
+use super::{Decoder, address, parts};
+use crate::model::{CheckRule, IgnoreChanges, Lifecycle, Resource};
+
+const ATTRIBUTES: &[(&str, bool)] = &[
+    ("count", false),
+    ("for_each", false),
+    ("provider", false),
+    ("depends_on", false),
+];
+
+const MANAGED: BodySpec<'static> = BodySpec {
+    attributes: ATTRIBUTES,
+    blocks: &[
+        ("locals", &[]),
+        ("lifecycle", &[]),
+        ("connection", &[]),
+        ("provisioner", &["type"]),
+        ("_", &[]),
+    ],
+};
+
+/// Data sources and ephemeral resources.
+const READ: BodySpec<'static> = BodySpec {
+    attributes: ATTRIBUTES,
+    blocks: &[("locals", &[]), ("lifecycle", &[]), ("_", &[])],
+};
+
+const LIFECYCLE: BodySpec<'static> = BodySpec {
+    attributes: &[
+        ("create_before_destroy", false),
+        ("prevent_destroy", false),
+        ("ignore_changes", false),
+        ("replace_triggered_by", false),
+    ],
+    blocks: &[("precondition", &[]), ("postcondition", &[])],
+};
+
+impl Decoder<'_> {
+    pub(super) fn resource(&mut self, block: Block, mode: Mode) -> Option<Resource> {
+        let range = parts::header(&block);
+        let mut labels = block.labels.into_iter();
+        let (ty, name) = (labels.next()?, labels.next()?);
+        let what = match mode {
+            Mode::Managed => "resource",
+            Mode::Data => "data",
+            Mode::Ephemeral => "ephemeral",
+        };
+        let summary = if mode == Mode::Data { "data source" } else { "resource" };
+        let valid_type = parts::check_name(&ty, &format!("Invalid {summary} type name"), self.diagnostics);
+        parts::check_name(&name, &format!("Invalid {summary} name"), self.diagnostics);
+        let spec = if mode == Mode::Managed { MANAGED } else { READ };
+        let mut taken = parts::partial(block.body, spec, self.diagnostics);
+        let owner = if mode == Mode::Managed {
+            "resource"
+        } else {
+            "data source"
+        };
+        parts::unescape(&mut taken.blocks, &mut taken.rest, owner, self.diagnostics);
+
+        let (count, for_each) = (taken.attribute("count"), taken.attribute("for_each"));
+        self.count_and_for_each(count.as_ref(), for_each.as_ref());
+        let provider_ref = taken
+            .attribute("provider")
+            .and_then(|a| parts::provider_ref(&a.expr, "provider", self.diagnostics));
+        let depends_on = taken.attribute("depends_on");
+        if self.overriding {
+            self.no_depends_on_override(depends_on.as_ref());
+        }
+        let mut resource = Resource {
+            address: addrs::Resource {
+                mode,
+                ty: ty.text,
+                name: name.text,
+            },
+            body: Arc::new(taken.rest),
+            count: count.map(|a| a.expr),
+            for_each: for_each.map(|a| a.expr),
+            provider_ref,
+            provider: Provider::default_for(""),
+            depends_on: parts::depends_on(depends_on, self.diagnostics),
+            lifecycle: Lifecycle::default(),
+            provisioners: Vec::new(),
+            connection: None,
+            check: None,
+            range,
+            type_range: ty.range,
+        };
+        // What the name implies must be a provider's name; the module decides which one it is.
+        if resource.provider_ref.is_none()
+            && valid_type
+            && !parts::is_provider_name(&resource.address.implied_provider().to_lowercase())
+        {
+            self.diagnostics.push(
+                Diagnostic::error(
+                    "Invalid provider local name",
+                    format!(
+                        "The type implies a provider named \"{}\", which cannot be: a provider's name has letters, digits \
+                         and inner dashes only.",
+                        resource.address.implied_provider()
+                    ),
+                )
+                .at(&resource.range),
+            );
+        }
+        let mut lifecycle_at: Option<Range> = None;
+        let mut connection_at: Option<Range> = None;
+        for block in taken.blocks {
+            match &*block.ty {
+                "lifecycle" => match &lifecycle_at {
+                    Some(first) => {
+                        self.diagnostics
+                            .push(parts::duplicate_block("lifecycle", "resource", first, &block));
+                    }
+                    None => {
+                        lifecycle_at = Some(block.header.clone());
+                        resource.lifecycle = self.lifecycle(block, &resource.address);
+                    }
+                },
+                "connection" => match &connection_at {
+                    Some(first) => {
+                        self.diagnostics
+                            .push(parts::duplicate_block("connection", "resource", first, &block));
+                    }
+                    None => {
+                        connection_at = Some(block.header.clone());
+                        resource.connection = Some(self.connection(block));
+                    }
+                },
+                "provisioner" => resource.provisioners.extend(self.provisioner(block)),
+                _ => self.diagnostics.push(parts::reserved_block(&block, what)),
+            }
+        }
+        self.destroy_provisioners_refer_to_self(&resource);
+        Some(resource)
+    }
+
+    /// An error if both are there.
+    pub(super) fn count_and_for_each(&mut self, count: Option<&Attribute>, for_each: Option<&Attribute>) {
+        if let (Some(count), Some(for_each)) = (count, for_each) {
+            let second = if count.name_range.start > for_each.name_range.start {
+                count
+            } else {
+                for_each
+            };
+            self.diagnostics.push(
+                Diagnostic::error(
+                    "Invalid combination of \"count\" and \"for_each\"",
+                    "\"count\" and \"for_each\" exclude each other: use the one that says best how many instances there are.",
+                )
+                .at(&second.name_range),
+            );
+        }
+    }
+
+    fn lifecycle(&mut self, block: Block, resource: &addrs::Resource) -> Lifecycle {
+        let mut taken = parts::exact(block.body, LIFECYCLE, self.diagnostics);
+        let mut lifecycle = Lifecycle::default();
+        if resource.mode != Mode::Managed {
+            let what = if resource.mode == Mode::Data {
+                "data"
+            } else {
+                "ephemeral"
+            };
+            for (name, _) in LIFECYCLE.attributes {
+                if let Some(attribute) = taken.attribute(name) {
+                    self.diagnostics.push(
+                        Diagnostic::error(
+                            format!("Invalid {what} resource lifecycle argument"),
+                            format!(
+                                "The lifecycle argument \"{name}\" has a meaning for managed resources (\"resource\" \
+                                 blocks) only, not for {what} resources."
+                            ),
+                        )
+                        .at(&attribute.name_range),
+                    );
+                }
+            }
+        }
+        if let Some(a) = taken.attribute("create_before_destroy") {
+            lifecycle.create_before_destroy = parts::constant_bool(&a.expr, self.diagnostics);
+        }
+        if let Some(a) = taken.attribute("prevent_destroy") {
+            lifecycle.prevent_destroy = parts::constant_bool(&a.expr, self.diagnostics);
+            lifecycle.prevent_destroy_range = Some(a.range);
+        }
+        if let Some(a) = taken.attribute("ignore_changes") {
+            lifecycle.ignore_changes = self.ignore_changes(&a.expr);
+        }
+        if let Some(a) = taken.attribute("replace_triggered_by") {
+            for item in parts::static_list(&a.expr, self.diagnostics) {
+                if self.replace_trigger(item) {
+                    lifecycle.replace_triggered_by.push(item.clone());
+                }
+            }
+        }
+        for block in taken.blocks {
+            if self.overriding {
+                self.cannot_override(&block);
+                continue;
+            }
+            let post = &*block.ty == "postcondition";
+            let kind = block.ty.clone();
+            if let Some(rule) = self.check_rule(block, &kind) {
+                self.condition_avoids_itself(&rule, &kind, resource);
+                let rules = if post {
+                    &mut lifecycle.postconditions
+                } else {
+                    &mut lifecycle.preconditions
+                };
+                rules.push(rule);
+            }
+        }
+        lifecycle
+    }
+
+    /// A condition cannot speak of its own resource by name: before, there is nothing yet; after, it is `self`.
+    fn condition_avoids_itself(&mut self, rule: &CheckRule, kind: &str, resource: &addrs::Resource) {
+        for expr in [&rule.condition, &rule.error_message] {
+            for traversal in lang::refs::traversals(expr) {
+                let own = match lang::refs::whole_reference(traversal).map(|r| r.subject) {
+                    Ok(Referenceable::Resource(r)) => r == *resource,
+                    Ok(Referenceable::SelfRef) => kind == "precondition",
+                    _ => false,
+                };
+                if own {
+                    let detail = if kind == "precondition" {
+                        "A precondition is checked before its object is there, so it cannot refer to it. A postcondition can, by the name self."
+                    } else {
+                        "A postcondition refers to its own object by the name self."
+                    };
+                    self.diagnostics
+                        .push(Diagnostic::error(format!("Invalid reference in {kind}"), detail).at(&traversal.range));
+                }
+            }
+        }
+    }
+
+    fn ignore_changes(&mut self, expr: &Expr) -> IgnoreChanges {
+        if expr.as_keyword() == Some("all") {
+            return IgnoreChanges::All;
+        }
+        let mut paths = Vec::new();
+        for item in parts::static_list(expr, self.diagnostics) {
+            if item.as_literal_text().as_deref() == Some("*") {
+                self.diagnostics.push(
+                    Diagnostic::error(
+                        "Invalid ignore_changes wildcard",
+                        "The form [\"*\"] is no longer understood. Write \"ignore_changes = all\" to ignore every change.",
+                    )
+                    .at(item.range()),
+                );
+                return IgnoreChanges::All;
+            }
+            let Some(traversal) = parts::static_traversal(item, self.diagnostics) else {
+                continue;
+            };
+            match relative_path(&traversal) {
+                Ok(path) => paths.push((path, item.range().clone())),
+                Err(range) => self.diagnostics.push(
+                    Diagnostic::error(
+                        "Invalid expression",
+                        "A splat cannot be used here: name an attribute, and elements by their keys.",
+                    )
+                    .at(&range),
+                ),
+            }
+        }
+        IgnoreChanges::Paths(paths)
+    }
+
+    /// Whether this may stand in `replace_triggered_by`: a reference to a managed resource, in whose keys only
+    /// `count.index` and `each.key` are used.
+    fn replace_trigger(&mut self, expr: &Expr) -> bool {
+        let wrong = |range: &Range| {
+            Diagnostic::error(
+                "Invalid reference in replace_triggered_by expression",
+                "Only managed resources, their instances and attributes can be named here, with count.index and each.key in \
+                 instance keys.",
+            )
+            .at(range)
+        };
+        let Some((traversal, keys)) = address::with_dynamic_keys(expr) else {
+            if !matches!(expr, Expr::Invalid { .. }) {
+                self.diagnostics.push(
+                    Diagnostic::error(
+                        "Invalid replace_triggered_by expression",
+                        "A single reference to a resource is required here; nothing can be calculated.",
+                    )
+                    .at(expr.range()),
+                );
+            }
+            return false;
+        };
+        let before = self.diagnostics.len();
+        match lang::refs::whole_reference(&traversal).map(|r| r.subject) {
+            Ok(Referenceable::Resource(r)) if r.mode == Mode::Managed => {}
+            Ok(_) => self.diagnostics.push(wrong(expr.range())),
+            Err(problem) => self.diagnostics.push(problem),
+        }
+        for key in keys {
+            for traversal in lang::refs::traversals(key) {
+                match lang::refs::whole_reference(traversal).map(|r| r.subject) {
+                    Ok(Referenceable::Count(n)) if &*n == "index" => {}
+                    Ok(Referenceable::Each(n)) if &*n == "key" => {}
+                    _ => self.diagnostics.push(wrong(&traversal.range)),
+                }
+            }
+        }
+        self.diagnostics.len() == before
+    }
+}
+
+/// A traversal from the object of a resource; the place of a step that cannot be part of one.
+fn relative_path(traversal: &Traversal) -> Result<Path, Range> {
+    let mut path = Path(vec![Step::Attribute(traversal.root.clone())]);
+    for step in &traversal.steps {
+        path.0.push(match step {
+            TraversalStep::Attribute { name, .. } => Step::Attribute(name.clone()),
+            TraversalStep::Index { key, .. } => Step::Index(key.clone()),
+            TraversalStep::Splat { range } => return Err(range.clone()),
+        });
+    }
+    Ok(path)
+}

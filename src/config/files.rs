@@ -1,0 +1,149 @@
+//! Where configuration files are read from: a disk, or a map in memory (a plan file's snapshot, tests).
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+/// What loading asks of a file system. Paths are relative to the working directory, with `/` between steps.
+pub trait FileSource {
+    /// The names of the files (not directories) in a directory.
+    fn list(&self, dir: &str) -> io::Result<Vec<String>>;
+    /// The content of a file.
+    fn read(&self, path: &str) -> io::Result<Vec<u8>>;
+}
+
+/// The disk.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Disk;
+
+impl FileSource for Disk {
+    fn list(&self, dir: &str) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(dir)? {
+            let entry = entry?;
+            // A link counts as what it leads to; a broken one is listed, so that reading it tells.
+            let is_dir = std::fs::metadata(entry.path()).is_ok_and(|m| m.is_dir());
+            if !is_dir {
+                // A name that is no text cannot be read by what is put in its place: if it matters, that is reported.
+                names.push(entry.file_name().to_string_lossy().into_owned());
+            }
+        }
+        Ok(names)
+    }
+
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        std::fs::read(path)
+    }
+}
+
+/// Files in memory, by path.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryFiles(BTreeMap<String, Arc<[u8]>>);
+
+impl MemoryFiles {
+    /// Adds a file.
+    pub fn insert(&mut self, path: &str, content: impl Into<Arc<[u8]>>) {
+        self.0.insert(clean(path), content.into());
+    }
+}
+
+impl<P: AsRef<str>, C: AsRef<str>> FromIterator<(P, C)> for MemoryFiles {
+    fn from_iter<I: IntoIterator<Item = (P, C)>>(iter: I) -> MemoryFiles {
+        let mut files = MemoryFiles::default();
+        for (path, content) in iter {
+            files.insert(path.as_ref(), content.as_ref().as_bytes());
+        }
+        files
+    }
+}
+
+impl FileSource for MemoryFiles {
+    fn list(&self, dir: &str) -> io::Result<Vec<String>> {
+        let dir = clean(dir);
+        let prefix = if dir == "." { String::new() } else { format!("{dir}/") };
+        let mut below = false;
+        let mut names = Vec::new();
+        for path in self.0.keys() {
+            if let Some(rest) = path.strip_prefix(&prefix) {
+                below = true;
+                if !rest.contains('/') {
+                    names.push(rest.to_owned());
+                }
+            }
+        }
+        if below || dir == "." {
+            Ok(names)
+        } else {
+            Err(io::ErrorKind::NotFound.into())
+        }
+    }
+
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        self.0
+            .get(&clean(path))
+            .map(|c| c.to_vec())
+            .ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+/// The shortest path that means the same by its text alone: without `.` steps, with `..` steps only at the beginning.
+#[must_use]
+pub fn clean(path: &str) -> String {
+    let absolute = path.starts_with('/');
+    let mut steps: Vec<&str> = Vec::new();
+    for step in path.split('/') {
+        match step {
+            "" | "." => {}
+            ".." => match steps.last() {
+                Some(&last) if last != ".." => {
+                    steps.pop();
+                }
+                _ if absolute => {}
+                _ => steps.push(".."),
+            },
+            step => steps.push(step),
+        }
+    }
+    match (absolute, steps.is_empty()) {
+        (true, _) => format!("/{}", steps.join("/")),
+        (false, true) => ".".into(),
+        (false, false) => steps.join("/"),
+    }
+}
+
+/// A path below a directory, cleaned.
+#[must_use]
+pub fn join(dir: &str, path: &str) -> String {
+    clean(&format!("{dir}/{path}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_cleaned_by_text() {
+        for (path, expected) in [
+            ("", "."),
+            ("./", "."),
+            ("a/./b//c/", "a/b/c"),
+            ("a/../../b", "../b"),
+            ("/../a", "/a"),
+            ("./../x", "../x"),
+        ] {
+            assert_eq!(clean(path), expected, "{path}");
+        }
+        assert_eq!(join(".", "main.tf"), "main.tf");
+        assert_eq!(join("modules/a", "../b"), "modules/b");
+    }
+
+    #[test]
+    fn files_in_memory_are_listed_by_directory() {
+        let files: MemoryFiles = [("main.tf", ""), ("a/x.tf", ""), ("a/b/y.tf", "")]
+            .into_iter()
+            .collect();
+        assert_eq!(files.list(".").unwrap(), ["main.tf"]);
+        assert_eq!(files.list("./a").unwrap(), ["x.tf"]);
+        assert!(files.list("c").is_err());
+    }
+}

@@ -1,0 +1,443 @@
+//! From a directory to a tree of modules.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use syntax::content::{did_you_mean, suggest};
+use syntax::{Diagnostic, Diagnostics, Range, SourceMap};
+
+use crate::files::{FileSource, clean, join};
+use crate::manifest::Manifest;
+use crate::model::{Config, Module, ModuleCall, ModuleFile, ModuleNode};
+use crate::source_address::ModuleSource;
+use crate::version::{Constraint, Dialect, Version};
+use crate::{assemble, decode, parse, providers};
+
+/// No tree of modules that people write is deeper. Links could make an endless one.
+const MAX_DEPTH: usize = 64;
+
+/// What loading must know beside files.
+#[derive(Clone, Debug)]
+pub struct LoadOptions<'o> {
+    /// The version of the language's tool that `required_version` is compared with.
+    pub tool_version: &'o str,
+    /// Where remote modules were installed.
+    pub manifest: &'o Manifest,
+}
+
+/// What loading gives.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The configuration, as far as it could be understood. Whole if there are no errors.
+    pub config: Config,
+    /// The text of every file.
+    pub sources: SourceMap,
+    /// Every problem.
+    pub diagnostics: Diagnostics,
+    /// The modules that must be installed first. Each is an error among the diagnostics.
+    pub missing: Vec<MissingModule>,
+}
+
+/// A module that must be installed before the configuration is whole.
+#[derive(Clone, Debug)]
+pub struct MissingModule {
+    /// Its path.
+    pub path: addrs::Module,
+    /// Where it comes from.
+    pub source: ModuleSource,
+    /// Which versions will do.
+    pub version: Option<Constraint>,
+    /// Where the source is written.
+    pub range: Range,
+}
+
+/// Reads the root module in a directory and all the modules it calls.
+///
+/// A directory without configuration files is an empty module. Whether that is an error is for the caller to say:
+/// [`Module::files`] of the root is empty then.
+#[must_use]
+pub fn load(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loaded {
+    let mut loader = Loader {
+        files,
+        options,
+        modules: BTreeMap::new(),
+        sources: SourceMap::default(),
+        diagnostics: Diagnostics::new(),
+        missing: Vec::new(),
+    };
+    let dir = clean(dir);
+    let module = loader.directory(&dir).unwrap_or_else(|error| {
+        loader.diagnostics.push(Diagnostic::error(
+            "Failed to read module directory",
+            format!("The directory {dir} cannot be read: {error}."),
+        ));
+        Arc::new(Module {
+            source_dir: dir.as_str().into(),
+            ..Module::default()
+        })
+    });
+    let mut ancestors = vec![dir];
+    let mut root = loader.node(addrs::Module::root(), module, String::new(), None, &mut ancestors);
+    let Loader {
+        sources,
+        mut diagnostics,
+        missing,
+        ..
+    } = loader;
+    providers::resolve(&mut root, &mut diagnostics);
+    Loaded {
+        config: Config { root },
+        sources,
+        diagnostics,
+        missing,
+    }
+}
+
+/// Whether a directory has configuration files.
+pub fn has_configuration(files: &dyn FileSource, dir: &str) -> std::io::Result<bool> {
+    Ok(files.list(dir)?.iter().any(|name| FileKind::of(name).is_some()))
+}
+
+struct Loader<'l> {
+    files: &'l dyn FileSource,
+    options: &'l LoadOptions<'l>,
+    /// The modules read so far, by directory: several calls share one.
+    modules: BTreeMap<String, Arc<Module>>,
+    sources: SourceMap,
+    diagnostics: Diagnostics,
+    missing: Vec<MissingModule>,
+}
+
+impl Loader<'_> {
+    /// The node of a module, with everything below.
+    fn node(
+        &mut self,
+        path: addrs::Module,
+        module: Arc<Module>,
+        source: String,
+        version: Option<String>,
+        ancestors: &mut Vec<String>,
+    ) -> ModuleNode {
+        let mut node = ModuleNode {
+            path,
+            module: module.clone(),
+            source,
+            version,
+            children: BTreeMap::new(),
+            providers: BTreeMap::new(),
+        };
+        if !node.path.is_root() {
+            providers::misplaced(&node, &mut self.diagnostics);
+        }
+        for call in module.module_calls.values() {
+            let path = node.path.child(call.name.clone());
+            if let Some(child) = self.child(path, call, &module.source_dir, ancestors) {
+                if !child.module.refused {
+                    check_inputs(call, &child.module, &mut self.diagnostics);
+                }
+                node.children.insert(call.name.clone(), child);
+            }
+        }
+        node
+    }
+
+    fn child(
+        &mut self,
+        path: addrs::Module,
+        call: &ModuleCall,
+        caller_dir: &str,
+        ancestors: &mut Vec<String>,
+    ) -> Option<ModuleNode> {
+        // Without a source, the call has been reported.
+        let source = call.source.as_ref()?;
+        let (dir, version) = match source {
+            ModuleSource::Local(relative) => (join(caller_dir, relative), None),
+            ModuleSource::Registry(_) | ModuleSource::Remote(_) => self.installed(&path, source, call)?,
+        };
+        if ancestors.contains(&dir) || ancestors.len() >= MAX_DEPTH {
+            self.diagnostics.push(
+                Diagnostic::error(
+                    "Module calls itself",
+                    format!(
+                        "The module in the directory {dir} is called from itself, by way of {path}: there would be no end to it."
+                    ),
+                )
+                .at(&call.source_range),
+            );
+            return None;
+        }
+        let module = match self.directory(&dir) {
+            Ok(module) => module,
+            Err(error) => {
+                self.diagnostics.push(
+                    Diagnostic::error(
+                        "Unreadable module directory",
+                        format!(
+                            "The directory {dir} of the module \"{}\" cannot be read: {error}.",
+                            call.name
+                        ),
+                    )
+                    .at(&call.source_range),
+                );
+                return None;
+            }
+        };
+        ancestors.push(dir);
+        let node = self.node(path, module, source.to_string(), version, ancestors);
+        ancestors.pop();
+        Some(node)
+    }
+
+    /// Where a remote module is installed. One that is not, or not as the call wants it, is reported.
+    fn installed(
+        &mut self,
+        path: &addrs::Module,
+        source: &ModuleSource,
+        call: &ModuleCall,
+    ) -> Option<(String, Option<String>)> {
+        let entry = self.options.manifest.modules.get(&Manifest::key(path));
+        let problem = match entry {
+            None => Some((
+                "Module not installed",
+                "This module is not yet installed. Run \"init\" to install the modules that this configuration needs."
+                    .to_owned(),
+            )),
+            Some(entry) if entry.source != source.to_string() => Some((
+                "Module source has changed",
+                format!(
+                    "The source address was changed after this module was installed (from {}). Run \"init\" to install it \
+                     again.",
+                    entry.source
+                ),
+            )),
+            Some(entry) => match (&call.version, &entry.version) {
+                (Some(constraint), Some(text)) => match Version::parse(text, Dialect::Module) {
+                    Some(version) if constraint.allows(&version) => None,
+                    _ => Some((
+                        "Module version requirements have changed",
+                        format!(
+                            "The installed version {text} of the module is not one that \"{}\" allows. Run \"init\" to install \
+                             one that is.",
+                            constraint.text
+                        ),
+                    )),
+                },
+                _ => None,
+            },
+        };
+        if let Some((summary, detail)) = problem {
+            let detail = format!(
+                "{detail} Modules from registries and other remote places cannot be installed by this release yet; those \
+                 that Terraform's own init installed in this directory are used."
+            );
+            self.diagnostics
+                .push(Diagnostic::error(summary, detail).at(&call.source_range));
+            self.missing.push(MissingModule {
+                path: path.clone(),
+                source: source.clone(),
+                version: call.version.clone(),
+                range: call.source_range.clone(),
+            });
+            return None;
+        }
+        entry.map(|e| (clean(&e.dir), e.version.clone()))
+    }
+
+    /// The module in a directory.
+    fn directory(&mut self, dir: &str) -> std::io::Result<Arc<Module>> {
+        if let Some(module) = self.modules.get(dir) {
+            return Ok(module.clone());
+        }
+        let mut names: Vec<(FileKind, String)> = self
+            .files
+            .list(dir)?
+            .into_iter()
+            .filter_map(|n| FileKind::of(&n).map(|k| (k, n)))
+            .collect();
+        names.sort_by(|(_, a), (_, b)| a.cmp(b));
+
+        let mut kept = Vec::new();
+        let mut bodies = Vec::new();
+        for (kind, name) in names {
+            let path = join(dir, &name);
+            let content: Arc<[u8]> = match self.files.read(&path) {
+                Ok(content) => content.into(),
+                Err(error) => {
+                    self.diagnostics.push(Diagnostic::error(
+                        "Failed to read file",
+                        format!("The file {path} cannot be read: {error}."),
+                    ));
+                    continue;
+                }
+            };
+            self.sources
+                .insert(path.as_str(), String::from_utf8_lossy(&content).as_ref());
+            let (body, problems) = if kind.json {
+                json_body(&path)
+            } else {
+                parse::file(&path, &content)
+            };
+            self.diagnostics.extend(problems);
+            bodies.push((kind.overriding, body));
+            kept.push(ModuleFile {
+                name: name.into(),
+                content,
+            });
+        }
+
+        // Before anything else: a configuration written for another version need not make sense to this one.
+        let asked = |overriding: bool| -> Vec<Constraint> {
+            let of_kind = bodies.iter().filter(|(is_override, _)| *is_override == overriding);
+            of_kind.flat_map(|(_, body)| decode::required_versions(body)).collect()
+        };
+        let mut unmet = asked(true);
+        if unmet.is_empty() {
+            unmet = asked(false);
+        }
+        unmet.retain(|constraint| !self.allows_tool(constraint));
+        let module = if unmet.is_empty() {
+            let (mut primary, mut overriding) = (Vec::new(), Vec::new());
+            for (is_override, body) in bodies {
+                let blocks = decode::file(body, is_override, &mut self.diagnostics);
+                if is_override {
+                    overriding.push(blocks)
+                } else {
+                    primary.push(blocks)
+                }
+            }
+            assemble::module(dir, kept, primary, overriding, &mut self.diagnostics)
+        } else {
+            for constraint in unmet {
+                self.diagnostics.push(
+                    Diagnostic::error(
+                        "Unsupported Terraform Core version",
+                        format!(
+                            "This configuration asks for a version \"{}\" of Terraform, and this tool answers as version {}. \
+                             Use another release, or change the constraint if you know that this one will do.",
+                            constraint.text, self.options.tool_version
+                        ),
+                    )
+                    .at(&constraint.range),
+                );
+            }
+            Module {
+                source_dir: dir.into(),
+                files: kept,
+                refused: true,
+                ..Module::default()
+            }
+        };
+        let module = Arc::new(module);
+        self.modules.insert(dir.to_owned(), module.clone());
+        Ok(module)
+    }
+
+    /// The tool's version is compared by its numbers: a pre-release of 1.12 is a 1.12.
+    fn allows_tool(&self, constraint: &Constraint) -> bool {
+        Version::parse(self.options.tool_version, Dialect::Module).is_none_or(|v| constraint.allows(&v.core()))
+    }
+}
+
+/// What a file of a module directory is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct FileKind {
+    json: bool,
+    overriding: bool,
+}
+
+impl FileKind {
+    /// `None` for files that are not read.
+    fn of(name: &str) -> Option<FileKind> {
+        if name.starts_with('.') || name.ends_with('~') || (name.starts_with('#') && name.ends_with('#')) {
+            return None;
+        }
+        let (stem, json) = match name.strip_suffix(".tf.json") {
+            Some(stem) => (stem, true),
+            None => (name.strip_suffix(".tf")?, false),
+        };
+        Some(FileKind {
+            json,
+            overriding: stem == "override" || stem.ends_with("_override"),
+        })
+    }
+}
+
+fn json_body(path: &str) -> (Arc<syntax::ast::Body>, Diagnostics) {
+    let nowhere = Range::synthetic(path);
+    let problem = Diagnostic::error(
+        "JSON configuration is not supported yet",
+        format!(
+            "The file {path} is written in the JSON syntax of the language, which this release cannot read yet. Nothing of it is \
+             used."
+        ),
+    );
+    let body = syntax::ast::Body {
+        attributes: Vec::new(),
+        blocks: Vec::new(),
+        range: nowhere.clone(),
+        end: nowhere,
+    };
+    (Arc::new(body), problem.into())
+}
+
+/// Checks the inputs of a call against the variables of the module.
+fn check_inputs(call: &ModuleCall, module: &Module, diagnostics: &mut Diagnostics) {
+    for attribute in &call.inputs.attributes {
+        if !module.variables.contains_key(&attribute.name) {
+            let hint = suggest(&attribute.name, module.variables.keys().map(|n| &**n));
+            diagnostics.push(
+                Diagnostic::error(
+                    "Unsupported argument",
+                    format!(
+                        "An argument named \"{}\" is not expected here.{}",
+                        attribute.name,
+                        did_you_mean(hint)
+                    ),
+                )
+                .at(&attribute.name_range),
+            );
+        }
+    }
+    for block in &call.inputs.blocks {
+        let detail = if module.variables.contains_key(&block.ty) {
+            format!(
+                "Blocks of type \"{0}\" are not expected here. To set the variable \"{0}\", write an argument with an equals sign.",
+                block.ty
+            )
+        } else {
+            format!("Blocks of type \"{}\" are not expected here.", block.ty)
+        };
+        diagnostics.push(Diagnostic::error("Unsupported block type", detail).at(&block.type_range));
+    }
+    for variable in module.variables.values().filter(|v| v.is_required()) {
+        if call.inputs.attribute(&variable.name).is_none() {
+            diagnostics.push(
+                Diagnostic::error(
+                    "Missing required argument",
+                    format!(
+                        "The argument \"{}\" is required, but no definition was found.",
+                        variable.name
+                    ),
+                )
+                .at(&call.inputs.end),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_files_are_not_read() {
+        let kind = |name| FileKind::of(name).map(|k| (k.json, k.overriding));
+        assert_eq!(kind("main.tf"), Some((false, false)));
+        assert_eq!(kind("override.tf"), Some((false, true)));
+        assert_eq!(kind("x_override.tf.json"), Some((true, true)));
+        assert_eq!(kind("myoverride.tf"), Some((false, false)));
+        for name in [".main.tf", "main.tf~", "#main.tf#", "main.tfvars", "main.txt"] {
+            assert_eq!(kind(name), None, "{name}");
+        }
+    }
+}

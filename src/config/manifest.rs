@@ -1,0 +1,147 @@
+//! `modules.json`: which module of the tree was installed where.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use syntax::Diagnostic;
+
+use crate::files::{FileSource, join};
+
+/// Where the modules of a configuration are, by the path of calls that leads to them, joined by dots.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Manifest {
+    /// The entries by key; the root's key is empty.
+    pub modules: BTreeMap<String, ManifestEntry>,
+}
+
+/// One module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ManifestEntry {
+    /// The source address of the call; empty for the root.
+    pub source: String,
+    /// The version that was chosen, of registry modules.
+    pub version: Option<String>,
+    /// The directory, relative to the working directory.
+    pub dir: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct File {
+    #[serde(rename = "Modules")]
+    modules: Vec<Entry>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    #[serde(rename = "Key")]
+    key: String,
+    #[serde(rename = "Source", default)]
+    source: String,
+    #[serde(rename = "Version", default, skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    #[serde(rename = "Dir")]
+    dir: String,
+}
+
+impl Manifest {
+    /// Where the file stands inside the data directory.
+    pub const PATH: &'static str = "modules/modules.json";
+
+    /// Reads the file inside a data directory; empty if there is none.
+    pub fn read(files: &dyn FileSource, data_dir: &str) -> Result<Manifest, Box<Diagnostic>> {
+        let path = join(data_dir, Manifest::PATH);
+        let problem = |detail: String| Box::new(Diagnostic::error("Failed to read module manifest", detail));
+        match files.read(&path) {
+            Ok(bytes) => Manifest::parse(&bytes).map_err(|e| {
+                problem(format!(
+                    "{path}: {e} Remove the file and run \"init\" to have it written again."
+                ))
+            }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Manifest::default()),
+            Err(error) => Err(problem(format!("The file {path} cannot be read: {error}."))),
+        }
+    }
+
+    /// Reads the file's content. The error is a sentence.
+    pub fn parse(bytes: &[u8]) -> Result<Manifest, String> {
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            return Ok(Manifest::default());
+        }
+        let file: File =
+            serde_json::from_slice(bytes).map_err(|e| format!("The module manifest is not valid: {e}."))?;
+        let mut manifest = Manifest::default();
+        for Entry {
+            key,
+            source,
+            version,
+            dir,
+        } in file.modules
+        {
+            let dir = crate::files::clean(&dir.replace('\\', "/"));
+            if manifest
+                .modules
+                .insert(key.clone(), ManifestEntry { source, version, dir })
+                .is_some()
+            {
+                return Err(format!("The module manifest has two entries for \"{key}\"."));
+            }
+        }
+        Ok(manifest)
+    }
+
+    /// The content of the file: entries sorted by key, without line breaks.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let entry = |(key, e): (&String, &ManifestEntry)| Entry {
+            key: key.clone(),
+            source: e.source.clone(),
+            version: e.version.clone(),
+            dir: e.dir.clone(),
+        };
+        let file = File {
+            modules: self.modules.iter().map(entry).collect(),
+        };
+        // Text and nothing else: writing it cannot fail.
+        serde_json::to_string(&file).unwrap_or_default()
+    }
+
+    /// The key of a module.
+    #[must_use]
+    pub fn key(path: &addrs::Module) -> String {
+        path.0.join(".")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manifest_need_not_be_there() {
+        let read = |content: Option<&str>| {
+            let files: crate::files::MemoryFiles = content
+                .map(|c| (".terraform/modules/modules.json", c))
+                .into_iter()
+                .collect();
+            Manifest::read(&files, ".terraform")
+        };
+        assert_eq!(read(None), Ok(Manifest::default()));
+        assert_eq!(read(Some("{\"Modules\":[]}")), Ok(Manifest::default()));
+        assert!(
+            read(Some("{"))
+                .unwrap_err()
+                .detail
+                .contains(".terraform/modules/modules.json")
+        );
+    }
+
+    #[test]
+    fn manifests_read_back() {
+        let text = r#"{"Modules":[{"Key":"","Source":"","Dir":"."},{"Key":"a","Source":"registry.terraform.io/x/y/z","Version":"1.0.0","Dir":".terraform/modules/a"}]}"#;
+        let manifest = Manifest::parse(text.as_bytes()).unwrap();
+        assert_eq!(manifest.modules["a"].version.as_deref(), Some("1.0.0"));
+        assert_eq!(manifest.to_json(), text);
+        assert!(Manifest::parse(b"{").is_err());
+        assert!(Manifest::parse(br#"{"Modules":[{"Key":"","Dir":"."},{"Key":"","Dir":"."}]}"#).is_err());
+    }
+}

@@ -1,0 +1,31 @@
+//! Conditions: preconditions, postconditions, validations, assertions; and `check` blocks.
+
+use std::sync::Arc;
+
+use addrs::Resource;
+use syntax::Range;
+use syntax::ast::Expr;
+
+/// A condition and what to say if it does not hold.
+#[derive(Clone, Debug)]
+pub struct CheckRule {
+    /// The condition.
+    pub condition: Expr,
+    /// The message.
+    pub error_message: Expr,
+    /// The header of the block.
+    pub range: Range,
+}
+
+/// A `check` block.
+#[derive(Clone, Debug)]
+pub struct Check {
+    /// The name.
+    pub name: Arc<str>,
+    /// The data source declared inside; it is among the module's resources too.
+    pub data: Option<Resource>,
+    /// What is asserted, at least one.
+    pub asserts: Vec<CheckRule>,
+    /// The header of the block.
+    pub range: Range,
+}

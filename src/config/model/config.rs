@@ -1,0 +1,117 @@
+//! The tree of modules, and what can only be said of the whole of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use addrs::{AbsProviderConfig, ConfigResource, LocalProviderConfig, Provider};
+use syntax::Range;
+
+use crate::model::module::Module;
+use crate::model::module_call::ModuleCall;
+use crate::model::provider::ProviderConfig;
+use crate::model::resource::Resource;
+use crate::version::Constraint;
+
+/// A whole configuration.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The root module.
+    pub root: ModuleNode,
+}
+
+/// A module in its place in the tree.
+#[derive(Clone, Debug)]
+pub struct ModuleNode {
+    /// The names of the calls that lead here.
+    pub path: addrs::Module,
+    /// What the module declares.
+    pub module: Arc<Module>,
+    /// The source address of the call, as the module manifest has it; empty for the root.
+    pub source: String,
+    /// The version of an installed registry module.
+    pub version: Option<String>,
+    /// The called modules, by call name. A call whose module could not be loaded has no entry (which has been reported).
+    pub children: BTreeMap<Arc<str>, ModuleNode>,
+    /// Which configuration stands behind each provider and alias that this module can name.
+    pub(crate) providers: crate::providers::Visible,
+}
+
+/// A provider configuration of the tree.
+#[derive(Clone, Debug)]
+pub struct ProviderSource<'c> {
+    /// Its address.
+    pub address: AbsProviderConfig,
+    /// The module it belongs to.
+    pub node: &'c ModuleNode,
+    /// Its block; a default configuration that nobody wrote has none, and is empty.
+    pub block: Option<&'c ProviderConfig>,
+}
+
+/// A requirement on a provider's version.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Requirement {
+    /// The constraint; `None` where a module needs the provider without saying which version.
+    pub constraint: Option<Constraint>,
+    /// Where it is needed.
+    pub range: Range,
+    /// The module that needs it.
+    pub module: addrs::Module,
+}
+
+impl Config {
+    /// The module at a path.
+    #[must_use]
+    pub fn node(&self, path: &addrs::Module) -> Option<&ModuleNode> {
+        path.0.iter().try_fold(&self.root, |node, name| node.children.get(name))
+    }
+
+    /// Every module, callers before the called.
+    #[must_use]
+    pub fn nodes(&self) -> Vec<&ModuleNode> {
+        let mut out = Vec::new();
+        let mut stack = vec![&self.root];
+        while let Some(node) = stack.pop() {
+            out.push(node);
+            stack.extend(node.children.values().rev());
+        }
+        out
+    }
+
+    /// The block of a resource.
+    #[must_use]
+    pub fn resource(&self, address: &ConfigResource) -> Option<&Resource> {
+        self.node(&address.module)?.module.resources.get(&address.resource)
+    }
+
+    /// The call of a module; `None` for the root and for modules that are not called.
+    #[must_use]
+    pub fn call(&self, path: &addrs::Module) -> Option<&ModuleCall> {
+        let (parent, name) = path.parent()?;
+        self.node(&parent)?.module.module_calls.get(name)
+    }
+
+    /// Which provider configuration a resource is managed with. Of a resource that is not in the configuration: the
+    /// default one its type implies, as its module would have it.
+    #[must_use]
+    pub fn provider_for(&self, address: &ConfigResource) -> AbsProviderConfig {
+        let Some(node) = self.node(&address.module) else {
+            return AbsProviderConfig::root(Provider::implied(address.resource.implied_provider()));
+        };
+        let local = match node.module.resources.get(&address.resource) {
+            Some(resource) => resource.local_provider(),
+            None => LocalProviderConfig {
+                name: address.resource.implied_provider().into(),
+                alias: None,
+            },
+        };
+        node.provider(&local)
+    }
+}
+
+impl ModuleNode {
+    /// The directory of the module.
+    #[must_use]
+    pub fn source_dir(&self) -> &str {
+        &self.module.source_dir
+    }
+}

@@ -1,0 +1,24 @@
+//! The typed blocks of a configuration: one file a kind.
+
+pub mod check;
+pub mod config;
+pub mod module;
+pub mod module_call;
+pub mod moved;
+pub mod provider;
+pub mod resource;
+pub mod settings;
+pub mod variable;
+
+pub use check::{Check, CheckRule};
+pub use config::{Config, ModuleNode, ProviderSource, Requirement};
+pub use lang::refs::Reference;
+pub use module::{Module, ModuleFile};
+pub use module_call::{ModuleCall, PassedProvider};
+pub use moved::{Import, MoveEndpoint, MoveSubject, Moved, Removed};
+pub use provider::{ProviderConfig, ProviderMeta, RequiredProvider};
+pub use resource::{
+    Connection, IgnoreChanges, Lifecycle, OnFailure, ProviderRef, Provisioner, ProvisionerWhen, Resource,
+};
+pub use settings::{Backend, Cloud};
+pub use variable::{Local, Output, Variable};

@@ -1,0 +1,76 @@
+//! What happens to objects that the configuration speaks of in another way than before: `moved`, `removed`, `import`.
+
+use addrs::{AbsResource, AbsResourceInstance, ConfigResource, ModuleInstance, Provider, Target};
+use syntax::Range;
+use syntax::ast::Expr;
+
+use crate::model::resource::{Connection, ProviderRef, Provisioner};
+
+/// A `moved` block.
+#[derive(Clone, Debug)]
+pub struct Moved {
+    /// The old address, relative to the declaring module.
+    pub from: MoveEndpoint,
+    /// The new address, relative to the declaring module.
+    pub to: MoveEndpoint,
+    /// The header of the block.
+    pub range: Range,
+}
+
+/// One side of a `moved` block.
+#[derive(Clone, Debug)]
+pub struct MoveEndpoint {
+    /// What is moved.
+    pub subject: MoveSubject,
+    /// Where it is written.
+    pub range: Range,
+}
+
+/// What is moved.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum MoveSubject {
+    /// A module call if the last step has no key and neither has the other side's, else an instance of it.
+    Module(ModuleInstance),
+    /// A resource with all its instances, or its single instance if the other side is an instance.
+    Resource(AbsResource),
+    /// An instance of a resource.
+    Instance(AbsResourceInstance),
+}
+
+/// A `removed` block.
+#[derive(Clone, Debug)]
+pub struct Removed {
+    /// What is no longer managed, relative to the declaring module: a module or a resource, without keys.
+    pub from: Target,
+    /// Where it is written.
+    pub from_range: Range,
+    /// Whether objects are destroyed; if not, they are forgotten.
+    pub destroy: bool,
+    /// What runs before objects are destroyed.
+    pub provisioners: Vec<Provisioner>,
+    /// The connection of the provisioners.
+    pub connection: Option<Connection>,
+    /// The header of the block.
+    pub range: Range,
+}
+
+/// An `import` block.
+#[derive(Clone, Debug)]
+pub struct Import {
+    /// The address to import to, as written; its keys may be expressions of `each.key` and the like.
+    pub to: Expr,
+    /// The same without keys.
+    pub to_resource: ConfigResource,
+    /// The same, if all its keys are constant.
+    pub to_instance: Option<AbsResourceInstance>,
+    /// The provider's name for the object.
+    pub id: Expr,
+    /// An import for each element.
+    pub for_each: Option<Expr>,
+    /// The provider configuration, if named, for a target without configuration.
+    pub provider_ref: Option<ProviderRef>,
+    /// The provider that imports.
+    pub provider: Provider,
+    /// The header of the block.
+    pub range: Range,
+}

@@ -1,0 +1,147 @@
+//! Resources: `resource`, `data` and `ephemeral` blocks, their lifecycle and provisioners.
+
+use std::sync::Arc;
+
+use addrs::{LocalProviderConfig, Mode, Provider};
+use syntax::Range;
+use syntax::ast::{Body, Expr};
+
+use crate::model::Reference;
+use crate::model::check::CheckRule;
+
+/// A `resource`, `data` or `ephemeral` block.
+#[derive(Clone, Debug)]
+pub struct Resource {
+    /// Its address in the module: mode, type and name.
+    pub address: addrs::Resource,
+    /// The arguments and blocks that the provider's schema describes: everything but the meta-arguments.
+    pub body: Arc<Body>,
+    /// How many instances; excludes `for_each`.
+    pub count: Option<Expr>,
+    /// An instance for each element; excludes `count`.
+    pub for_each: Option<Expr>,
+    /// The provider configuration as the block names it; `None` if it does not.
+    pub provider_ref: Option<ProviderRef>,
+    /// The provider.
+    pub provider: Provider,
+    /// What must be done before, beside what the arguments refer to.
+    pub depends_on: Vec<Reference>,
+    /// The `lifecycle` block.
+    pub lifecycle: Lifecycle,
+    /// The provisioners, in order.
+    pub provisioners: Vec<Provisioner>,
+    /// The connection for all provisioners.
+    pub connection: Option<Connection>,
+    /// The `check` block that a data source stands in.
+    pub check: Option<Arc<str>>,
+    /// The header of the block.
+    pub range: Range,
+    /// Where the type label stands.
+    pub type_range: Range,
+}
+
+impl Resource {
+    /// The mode.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.address.mode
+    }
+
+    /// The local name and alias of the provider configuration, named or implied.
+    #[must_use]
+    pub fn local_provider(&self) -> LocalProviderConfig {
+        match &self.provider_ref {
+            Some(r) => r.config.clone(),
+            None => LocalProviderConfig {
+                name: self.address.implied_provider().into(),
+                alias: None,
+            },
+        }
+    }
+}
+
+/// A provider configuration as a module names it, with its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProviderRef {
+    /// Name and alias.
+    pub config: LocalProviderConfig,
+    /// Where it is written.
+    pub range: Range,
+}
+
+/// The `lifecycle` block of a resource.
+#[derive(Clone, Debug, Default)]
+pub struct Lifecycle {
+    /// Whether a replacement is created before the old object is destroyed.
+    pub create_before_destroy: Option<bool>,
+    /// Whether destroying is an error.
+    pub prevent_destroy: Option<bool>,
+    /// Which changes of the configuration are not followed.
+    pub ignore_changes: IgnoreChanges,
+    /// Whose changes cause a replacement: references, in whose indexes `count.index` and `each.key` may stand.
+    pub replace_triggered_by: Vec<Expr>,
+    /// What must hold before.
+    pub preconditions: Vec<CheckRule>,
+    /// What must hold after.
+    pub postconditions: Vec<CheckRule>,
+    /// Where the argument `prevent_destroy` stands.
+    pub prevent_destroy_range: Option<Range>,
+}
+
+/// Which changes of the configuration are not followed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum IgnoreChanges {
+    /// All are followed.
+    #[default]
+    None,
+    /// No change is followed.
+    All,
+    /// Changes at these paths are not followed.
+    Paths(Vec<(cty::Path, Range)>),
+}
+
+/// A `provisioner` block.
+#[derive(Clone, Debug)]
+pub struct Provisioner {
+    /// The type.
+    pub ty: Arc<str>,
+    /// At creation or at destruction.
+    pub when: ProvisionerWhen,
+    /// What happens if it fails.
+    pub on_failure: OnFailure,
+    /// The arguments that the provisioner's schema describes.
+    pub body: Arc<Body>,
+    /// A connection of its own.
+    pub connection: Option<Connection>,
+    /// The header of the block.
+    pub range: Range,
+    /// Where the type label stands.
+    pub type_range: Range,
+}
+
+/// When a provisioner runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProvisionerWhen {
+    /// After the object is created.
+    Create,
+    /// Before the object is destroyed.
+    Destroy,
+}
+
+/// What happens if a provisioner fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnFailure {
+    /// The operation fails, and a new object is tainted.
+    Fail,
+    /// Nothing.
+    Continue,
+}
+
+/// A `connection` block.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// The arguments.
+    pub body: Arc<Body>,
+    /// The header of the block.
+    pub range: Range,
+}

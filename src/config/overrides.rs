@@ -1,0 +1,256 @@
+//! What override files replace.
+//!
+//! An overriding block changes the block of the same name argument by argument. Nested blocks of a type that stands in the
+//! override replace all of that type.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use syntax::ast::{Block, Body};
+use syntax::{Diagnostic, Diagnostics, Range};
+
+use crate::decode::{self, FileBlocks};
+use crate::model::{IgnoreChanges, Module, ModuleCall, Output, ProviderConfig, Resource, Variable};
+
+/// Applies the blocks of one override file.
+pub(crate) fn apply(module: &mut Module, file: FileBlocks, diagnostics: &mut Diagnostics) {
+    if !file.required_versions.is_empty() {
+        module.required_versions = file.required_versions;
+    }
+    for (_, entries) in file.required_providers {
+        module
+            .required_providers
+            .extend(entries.into_iter().map(|e| (e.name.clone(), e)));
+    }
+    // Either one replaces whichever the base has.
+    if let Some(backend) = file.backends.into_iter().next_back() {
+        module.backend = Some(backend);
+        module.cloud = None;
+    }
+    if let Some(cloud) = file.clouds.into_iter().next_back() {
+        module.cloud = Some(cloud);
+        module.backend = None;
+    }
+    for meta in file.provider_metas {
+        module
+            .provider_meta
+            .insert(addrs::Provider::default_for(meta.name.clone()), meta);
+    }
+    for config in file.provider_configs {
+        match (module.provider_configs.get_mut(&config.address), &config.address.alias) {
+            (Some(base), _) => provider(base, config),
+            (None, None) => {
+                module.provider_configs.insert(config.address.clone(), config);
+            }
+            (None, Some(_)) => diagnostics.push(missing(
+                "Missing base provider configuration for override",
+                &format!("provider configuration {}", config.address),
+                &config.range,
+            )),
+        }
+    }
+    for v in file.variables {
+        match module.variables.get_mut(&v.name) {
+            Some(base) => variable(base, v, diagnostics),
+            None => diagnostics.push(missing(
+                "Missing base variable declaration to override",
+                &format!("variable \"{}\"", v.name),
+                &v.range,
+            )),
+        }
+    }
+    for v in file.locals {
+        match module.locals.get_mut(&v.name) {
+            Some(base) => *base = v,
+            None => diagnostics.push(missing(
+                "Missing base local value definition to override",
+                &format!("local value \"{}\"", v.name),
+                &v.range,
+            )),
+        }
+    }
+    for v in file.outputs {
+        match module.outputs.get_mut(&v.name) {
+            Some(base) => output(base, v),
+            None => diagnostics.push(missing(
+                "Missing base output definition to override",
+                &format!("output \"{}\"", v.name),
+                &v.range,
+            )),
+        }
+    }
+    for v in file.module_calls {
+        match module.module_calls.get_mut(&v.name) {
+            Some(base) => call(base, v),
+            None => diagnostics.push(missing(
+                "Missing module call to override",
+                &format!("module call \"{}\"", v.name),
+                &v.range,
+            )),
+        }
+    }
+    for v in file.resources {
+        if v.address.mode == addrs::Mode::Ephemeral {
+            diagnostics.push(ignored("ephemeral", &v.range));
+            continue;
+        }
+        let kind = if v.address.mode == addrs::Mode::Data {
+            "data resource"
+        } else {
+            "resource"
+        };
+        match module.resources.get_mut(&v.address) {
+            Some(base) => resource(base, v),
+            None => diagnostics.push(missing(
+                &format!("Missing {kind} to override"),
+                &format!("resource {}", v.address),
+                &v.range,
+            )),
+        }
+    }
+    for v in file.removed {
+        diagnostics.push(ignored("removed", &v.range));
+    }
+}
+
+fn missing(summary: &str, what: &str, range: &Range) -> Diagnostic {
+    Diagnostic::error(
+        summary,
+        format!("There is no {what} in the other files. An override file changes only what is declared elsewhere."),
+    )
+    .at(range)
+}
+
+/// Terraform drops these blocks and says nothing. They have no effect here either, but nobody should have to find out.
+fn ignored(kind: &str, range: &Range) -> Diagnostic {
+    Diagnostic::warning(
+        "Block in override file ignored",
+        format!("A block of type \"{kind}\" in an override file has no effect. Declare it in another file."),
+    )
+    .at(range)
+}
+
+/// Replaces what the other has.
+fn replace<T>(base: &mut Option<T>, by: Option<T>) {
+    if by.is_some() {
+        *base = by;
+    }
+}
+
+fn variable(base: &mut Variable, by: Variable, diagnostics: &mut Diagnostics) {
+    replace(&mut base.description, by.description);
+    if by.written.sensitive {
+        base.sensitive = by.sensitive;
+    }
+    if by.written.ephemeral {
+        base.ephemeral = by.ephemeral;
+    }
+    if by.written.nullable {
+        base.nullable = by.nullable;
+    }
+    if by.typed {
+        base.ty = by.ty;
+        base.typed = true;
+        base.defaults = by.defaults;
+    }
+    let inherited = by.written.default.is_none();
+    replace(&mut base.written.default, by.written.default);
+    if inherited && !by.typed && !by.written.nullable {
+        return;
+    }
+    let mut problems = Diagnostics::new();
+    base.default = decode::convert_default(base, &mut problems);
+    for mut problem in problems {
+        if inherited {
+            problem.detail = format!(
+                "The override does not agree with the default it leaves in place. {}",
+                problem.detail
+            );
+            problem = problem.at(&by.range);
+        }
+        diagnostics.push(problem);
+    }
+}
+
+fn output(base: &mut Output, by: Output) {
+    if by.written.value {
+        base.expr = by.expr;
+    }
+    replace(&mut base.description, by.description);
+    if by.written.sensitive {
+        base.sensitive = by.sensitive;
+    }
+    if by.written.ephemeral {
+        base.ephemeral = by.ephemeral;
+    }
+}
+
+fn call(base: &mut ModuleCall, by: ModuleCall) {
+    if by.source.is_some() {
+        base.source = by.source;
+        base.source_text = by.source_text;
+        base.source_range = by.source_range;
+    }
+    replace(&mut base.version, by.version);
+    replace(&mut base.count, by.count);
+    replace(&mut base.for_each, by.for_each);
+    replace(&mut base.providers, by.providers);
+    body(&mut base.inputs, by.inputs);
+}
+
+fn provider(base: &mut ProviderConfig, by: ProviderConfig) {
+    replace(&mut base.version, by.version);
+    body(&mut base.body, by.body);
+}
+
+fn resource(base: &mut Resource, by: Resource) {
+    replace(&mut base.count, by.count);
+    replace(&mut base.for_each, by.for_each);
+    replace(&mut base.provider_ref, by.provider_ref);
+    replace(&mut base.connection, by.connection);
+    if !by.provisioners.is_empty() {
+        base.provisioners = by.provisioners;
+    }
+    let lifecycle = by.lifecycle;
+    replace(
+        &mut base.lifecycle.create_before_destroy,
+        lifecycle.create_before_destroy,
+    );
+    if lifecycle.prevent_destroy.is_some() {
+        base.lifecycle.prevent_destroy = lifecycle.prevent_destroy;
+        base.lifecycle.prevent_destroy_range = lifecycle.prevent_destroy_range;
+    }
+    match (&base.lifecycle.ignore_changes, lifecycle.ignore_changes) {
+        // Once everything is ignored, it stays so.
+        (IgnoreChanges::All, _) | (_, IgnoreChanges::None) => {}
+        (_, IgnoreChanges::Paths(paths)) if paths.is_empty() => {}
+        (_, by) => base.lifecycle.ignore_changes = by,
+    }
+    body(&mut base.body, by.body);
+}
+
+/// Replaces attributes one by one, and nested blocks type by type.
+fn body(base: &mut Arc<Body>, by: Arc<Body>) {
+    if by.attributes.is_empty() && by.blocks.is_empty() {
+        return;
+    }
+    let base = Arc::make_mut(base);
+    let by = Arc::unwrap_or_clone(by);
+    for attribute in by.attributes {
+        match base.attributes.iter_mut().find(|a| a.name == attribute.name) {
+            Some(old) => *old = attribute,
+            None => base.attributes.push(attribute),
+        }
+    }
+    let replaced: BTreeSet<Arc<str>> = by.blocks.iter().map(schema_type).collect();
+    base.blocks.retain(|b| !replaced.contains(&schema_type(b)));
+    base.blocks.extend(by.blocks);
+}
+
+/// The type of block that a block is, or that a `dynamic` block makes.
+fn schema_type(block: &Block) -> Arc<str> {
+    match (&*block.ty, block.labels.first()) {
+        ("dynamic", Some(label)) => label.text.clone(),
+        _ => block.ty.clone(),
+    }
+}

@@ -1,0 +1,378 @@
+//! Who configures whom: which provider configuration stands behind each name in each module.
+//!
+//! A module finds a configuration, in this order: what its caller hands over by `providers`; a block of its own; and, for
+//! the configuration without alias, what its caller finds for the same provider. The root finds its blocks, or an empty
+//! default configuration. Names are compared by the provider they stand for, not by the word.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use addrs::{AbsProviderConfig, LocalProviderConfig, Provider};
+use syntax::{Diagnostic, Diagnostics, Range};
+
+use crate::model::{Config, Module, ModuleCall, ModuleNode, ProviderConfig, ProviderSource, Requirement};
+
+/// What a module sees: a provider and an alias, and the configuration behind it.
+pub(crate) type Visible = BTreeMap<(Provider, Option<Arc<str>>), AbsProviderConfig>;
+
+fn key(module: &Module, local: &LocalProviderConfig) -> (Provider, Option<Arc<str>>) {
+    (module.provider_for_local_name(&local.name), local.alias.clone())
+}
+
+/// Whether a block only says that a configuration is expected from the caller, as Terraform 0.10 to 0.12 wanted it.
+fn is_proxy(config: &ProviderConfig) -> bool {
+    config.body.attributes.is_empty() && config.body.blocks.is_empty() && config.version.is_none()
+}
+
+/// Fills in what every module of the tree sees, and reports what does not fit together.
+pub(crate) fn resolve(root: &mut ModuleNode, diagnostics: &mut Diagnostics) {
+    root.providers = own(root);
+    unknown_aliases(root, None, diagnostics);
+    below(root, false, diagnostics);
+}
+
+fn own(node: &ModuleNode) -> Visible {
+    let module = &node.module;
+    let abs = |local: &LocalProviderConfig| {
+        let (provider, alias) = key(module, local);
+        (
+            (provider.clone(), alias.clone()),
+            AbsProviderConfig {
+                module: node.path.clone(),
+                provider,
+                alias,
+            },
+        )
+    };
+    module.provider_configs.keys().map(abs).collect()
+}
+
+fn below(parent: &mut ModuleNode, repeated: bool, diagnostics: &mut Diagnostics) {
+    let caller = parent.module.clone();
+    for (name, child) in &mut parent.children {
+        let Some(call) = caller.module_calls.get(name) else {
+            continue;
+        };
+        let repeated = repeated || call.count.is_some() || call.for_each.is_some() || !call.depends_on.is_empty();
+        // What the caller sees by default flows down; what the module has itself comes before, what is handed over first.
+        let mut visible: Visible = parent
+            .providers
+            .iter()
+            .filter(|((_, alias), _)| alias.is_none())
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect();
+        visible.extend(own(child));
+        if child.module.refused {
+            continue;
+        }
+        for passed in call.providers.iter().flatten() {
+            let (provider, alias) = key(&caller, &passed.parent.config);
+            let behind = parent.providers.get(&(provider.clone(), alias.clone())).cloned();
+            let expected = key(&child.module, &passed.child.config);
+            if expected.0 != provider {
+                diagnostics.push(
+                    Diagnostic::error(
+                        "Provider type mismatch",
+                        format!(
+                            "In this module, \"{}\" stands for {}, but in {} \"{}\" stands for {}. A configuration can only be \
+                             handed over as one of the same provider.",
+                            passed.parent.config.name,
+                            provider.for_display(),
+                            child.path,
+                            passed.child.config.name,
+                            expected.0.for_display()
+                        ),
+                    )
+                    .at(&passed.parent.range),
+                );
+                continue;
+            }
+            if behind.is_none() && alias.is_some() {
+                diagnostics.push(
+                    Diagnostic::error(
+                        "Provider configuration not present",
+                        format!(
+                            "There is no configuration {} in this module to hand over: neither a provider block with that alias, nor \
+                             an entry in configuration_aliases.",
+                            passed.parent.config
+                        ),
+                    )
+                    .at(&passed.parent.range),
+                );
+            }
+            visible.insert(expected, behind.unwrap_or_else(|| AbsProviderConfig::root(provider)));
+        }
+        check_call(call, child, repeated, diagnostics);
+        child.providers = visible;
+        unknown_aliases(child, Some(call), diagnostics);
+        below(child, repeated, diagnostics);
+    }
+}
+
+/// Checks the configurations that a module has, expects and is given.
+fn check_call(call: &ModuleCall, child: &ModuleNode, repeated: bool, diagnostics: &mut Diagnostics) {
+    for required in child.module.required_providers.values() {
+        for alias in &required.configuration_aliases {
+            if call.passed(&alias.config).is_none() && !child.module.provider_configs.contains_key(&alias.config) {
+                diagnostics.push(
+                    Diagnostic::error(
+                        "Missing required provider configuration",
+                        format!(
+                            "The module needs to be given a configuration of the provider {} by the name {}. Add it to the \
+                             \"providers\" argument of this call.",
+                            required.provider.for_display(),
+                            alias.config
+                        ),
+                    )
+                    .at(&call.range),
+                );
+            }
+        }
+    }
+    let declared =
+        |config: &LocalProviderConfig| {
+            child.module.provider_configs.contains_key(config)
+                || child.module.required_providers.get(&config.name).is_some_and(|r| {
+                    config.alias.is_none() || r.configuration_aliases.iter().any(|a| a.config == *config)
+                })
+        };
+    for passed in call.providers.iter().flatten() {
+        if !declared(&passed.child.config) {
+            diagnostics.push(
+                Diagnostic::warning(
+                    "Reference to undefined provider",
+                    format!(
+                        "The module {} does not say that it uses a provider by the name {}; it is taken to be {}. To make that \
+                         certain, add an entry to the module's required_providers{}.",
+                        child.path,
+                        passed.child.config,
+                        child.module.provider_for_local_name(&passed.child.config.name).for_display(),
+                        if passed.child.config.alias.is_some() { ", with configuration_aliases" } else { "" }
+                    ),
+                )
+                .at(&passed.child.range),
+            );
+        }
+    }
+    for (address, config) in &child.module.provider_configs {
+        let handed_over = call.passed(address);
+        if is_proxy(config) {
+            diagnostics.push(
+                Diagnostic::warning(
+                    "Redundant empty provider block",
+                    format!(
+                        "An empty provider block once said that a module expects to be given a configuration. An entry for \
+                         \"{}\" in required_providers says it now; the block can go.",
+                        address.name
+                    ),
+                )
+                .at(&config.range),
+            );
+            continue;
+        }
+        if let Some(passed) = handed_over {
+            diagnostics.push(
+                Diagnostic::error(
+                    "Cannot override provider configuration",
+                    format!(
+                        "The module configures {address} itself, at {}; it cannot be given another.",
+                        config.range
+                    ),
+                )
+                .at(&passed.child.range),
+            );
+        }
+        if repeated {
+            let repeats = call
+                .count
+                .as_ref()
+                .or(call.for_each.as_ref())
+                .map_or(&call.range, |e| e.range());
+            diagnostics.push(
+                Diagnostic::error(
+                    "Module is incompatible with count, for_each, and depends_on",
+                    format!(
+                        "The module {} has a provider block of its own, at {}. Such a module can have only one instance, and \
+                         cannot wait for other objects. Configure the provider in the root module instead, and hand it over.",
+                        child.path, config.range
+                    ),
+                )
+                .at(repeats),
+            );
+        }
+    }
+}
+
+/// Reports resources whose provider configuration has an alias that nothing stands behind.
+fn unknown_aliases(node: &ModuleNode, call: Option<&ModuleCall>, diagnostics: &mut Diagnostics) {
+    for resource in node.module.resources.values() {
+        let Some(reference) = resource.provider_ref.as_ref().filter(|r| r.config.alias.is_some()) else {
+            continue;
+        };
+        if node.providers.contains_key(&key(&node.module, &reference.config)) {
+            continue;
+        }
+        // An alias that the module expects and is not given has been reported at the call.
+        let expected = call.is_some()
+            && node
+                .module
+                .required_providers
+                .get(&reference.config.name)
+                .is_some_and(|r| r.configuration_aliases.iter().any(|a| a.config == reference.config));
+        if !expected {
+            diagnostics.push(
+                Diagnostic::error(
+                    "Provider configuration not present",
+                    format!(
+                        "There is no provider configuration {} in this module: neither a provider block with that alias, nor an \
+                         entry in configuration_aliases through which a caller could hand one over.",
+                        reference.config
+                    ),
+                )
+                .at(&reference.range)
+                .about(resource.address.in_module(&node.path)),
+            );
+        }
+    }
+}
+
+/// Reports what stands in a called module and has no effect there, or none at all.
+pub(crate) fn misplaced(node: &ModuleNode, diagnostics: &mut Diagnostics) {
+    let module = &node.module;
+    if let Some(range) = module.backend.as_ref().map(|b| &b.range) {
+        diagnostics.push(
+            Diagnostic::warning(
+                "Backend configuration ignored",
+                "Where state is kept is said by the root module, for the whole configuration. A backend block in a called \
+                 module has no effect.",
+            )
+            .at(range),
+        );
+    }
+    if let Some(range) = module.cloud.as_ref().map(|b| &b.range) {
+        diagnostics.push(
+            Diagnostic::warning(
+                "Cloud configuration ignored",
+                "Where state is kept is said by the root module, for the whole configuration. A cloud block in a called module \
+                 has no effect.",
+            )
+            .at(range),
+        );
+    }
+    for import in &module.imports {
+        diagnostics.push(
+            Diagnostic::error(
+                "Invalid import configuration",
+                format!(
+                    "There is an import block in {}. Import blocks can stand in the root module only.",
+                    node.path
+                ),
+            )
+            .at(&import.range),
+        );
+    }
+}
+
+impl ModuleNode {
+    /// Which configuration stands behind a name by which this module speaks of one.
+    #[must_use]
+    pub fn provider(&self, local: &LocalProviderConfig) -> AbsProviderConfig {
+        let key = key(&self.module, local);
+        match (self.providers.get(&key), key) {
+            (Some(found), _) => found.clone(),
+            (None, (provider, None)) => AbsProviderConfig::root(provider),
+            (None, (provider, alias)) => AbsProviderConfig {
+                module: self.path.clone(),
+                provider,
+                alias,
+            },
+        }
+    }
+}
+
+impl Config {
+    /// Every provider configuration: each block of each module, and the default configurations that are needed without
+    /// being written. In order of address.
+    #[must_use]
+    pub fn provider_configs(&self) -> Vec<ProviderSource<'_>> {
+        let mut out: BTreeMap<AbsProviderConfig, ProviderSource<'_>> = BTreeMap::new();
+        let nodes = self.nodes();
+        for node in &nodes {
+            for (local, block) in &node.module.provider_configs {
+                let address = node.provider(local);
+                // A block in whose place something was handed over configures nothing.
+                if address.module == node.path {
+                    out.insert(
+                        address.clone(),
+                        ProviderSource {
+                            address,
+                            node,
+                            block: Some(block),
+                        },
+                    );
+                }
+            }
+        }
+        let mut needed: BTreeSet<AbsProviderConfig> = BTreeSet::new();
+        for node in &nodes {
+            needed.extend(
+                node.module
+                    .resources
+                    .values()
+                    .map(|r| node.provider(&r.local_provider())),
+            );
+            needed.extend(node.module.imports.iter().map(|i| match &i.provider_ref {
+                Some(r) => node.provider(&r.config),
+                None => self.provider_for(&i.to_resource),
+            }));
+        }
+        for address in needed {
+            if let Some(node) = self.node(&address.module) {
+                out.entry(address.clone()).or_insert(ProviderSource {
+                    address,
+                    node,
+                    block: None,
+                });
+            }
+        }
+        out.into_values().collect()
+    }
+
+    /// Which providers are needed, and in which versions, by all modules together.
+    #[must_use]
+    pub fn provider_requirements(&self) -> BTreeMap<Provider, Vec<Requirement>> {
+        let mut out: BTreeMap<Provider, Vec<Requirement>> = BTreeMap::new();
+        for node in self.nodes() {
+            let module = &node.module;
+            let mut need = |provider: Provider, constraint: Option<crate::version::Constraint>, range: &Range| {
+                out.entry(provider).or_default().push(Requirement {
+                    constraint,
+                    range: range.clone(),
+                    module: node.path.clone(),
+                });
+            };
+            let mut said: BTreeSet<Provider> = BTreeSet::new();
+            for required in module.required_providers.values() {
+                said.insert(required.provider.clone());
+                need(required.provider.clone(), required.constraint.clone(), &required.range);
+            }
+            for config in module.provider_configs.values() {
+                let provider = module.provider_for_local_name(&config.address.name);
+                if said.insert(provider.clone()) || config.version.is_some() {
+                    need(provider, config.version.clone(), &config.range);
+                }
+            }
+            for resource in module.resources.values() {
+                if said.insert(resource.provider.clone()) {
+                    need(resource.provider.clone(), None, &resource.range);
+                }
+            }
+            for import in &module.imports {
+                if said.insert(import.provider.clone()) {
+                    need(import.provider.clone(), None, &import.range);
+                }
+            }
+        }
+        out
+    }
+}

@@ -1,0 +1,100 @@
+//! The files of a configuration as a plan file keeps them, so that applying reads exactly what was planned.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::files::{MemoryFiles, join};
+use crate::manifest::{Manifest, ManifestEntry};
+use crate::model::{Config, ModuleNode};
+
+/// The files of every module of a configuration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The modules by their key in the manifest: the path of calls, joined by dots.
+    pub modules: BTreeMap<String, SnapshotModule>,
+}
+
+/// The files of one module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshotModule {
+    /// What the manifest says of it.
+    pub entry: ManifestEntry,
+    /// The files, by name.
+    pub files: BTreeMap<String, Arc<[u8]>>,
+}
+
+impl Snapshot {
+    /// The snapshot's files as something to load from.
+    #[must_use]
+    pub fn files(&self) -> MemoryFiles {
+        let mut files = MemoryFiles::default();
+        for module in self.modules.values() {
+            for (name, content) in &module.files {
+                files.insert(&join(&module.entry.dir, name), content.clone());
+            }
+        }
+        files
+    }
+
+    /// The manifest of the snapshot's modules.
+    #[must_use]
+    pub fn manifest(&self) -> Manifest {
+        Manifest {
+            modules: self
+                .modules
+                .iter()
+                .map(|(key, m)| (key.clone(), m.entry.clone()))
+                .collect(),
+        }
+    }
+
+    /// The directory of the root module.
+    #[must_use]
+    pub fn root_dir(&self) -> &str {
+        self.modules.get("").map_or(".", |m| &m.entry.dir)
+    }
+}
+
+impl Config {
+    /// The manifest of all modules as they were loaded.
+    #[must_use]
+    pub fn manifest(&self) -> Manifest {
+        let entry = |node: &&ModuleNode| (Manifest::key(&node.path), node.manifest_entry());
+        Manifest {
+            modules: self.nodes().iter().map(entry).collect(),
+        }
+    }
+
+    /// The files of every module.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let modules = self.nodes().into_iter().map(|node| {
+            let files = node
+                .module
+                .files
+                .iter()
+                .map(|f| (f.name.to_string(), f.content.clone()))
+                .collect();
+            (
+                Manifest::key(&node.path),
+                SnapshotModule {
+                    entry: node.manifest_entry(),
+                    files,
+                },
+            )
+        });
+        Snapshot {
+            modules: modules.collect(),
+        }
+    }
+}
+
+impl ModuleNode {
+    fn manifest_entry(&self) -> ManifestEntry {
+        ManifestEntry {
+            source: self.source.clone(),
+            version: self.version.clone(),
+            dir: self.module.source_dir.to_string(),
+        }
+    }
+}

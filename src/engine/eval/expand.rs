@@ -1,0 +1,334 @@
+//! How often something is there: `count` and `for_each`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use addrs::{InstanceKey, Module, ModuleInstance, Resource};
+use cty::{Marks, Type, Value};
+use lang::eval::{Context, with_expression};
+use syntax::Diagnostic;
+use syntax::ast::Expr;
+use syntax::diag::Extra;
+
+use super::{Evaluator, Failed, ModuleScope, Phase, slot};
+
+/// Something that may be repeated, in an instance of the module it stands in.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) enum Repeated {
+    Call(ModuleInstance, Arc<str>),
+    Resource(ModuleInstance, Resource),
+}
+
+/// How often something is there.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expansion {
+    /// Once, without key.
+    Single,
+    /// As often as `count` says.
+    Count(u64),
+    /// Once for each element of `for_each`.
+    ForEach(BTreeMap<Arc<str>, Value>),
+    /// Not known; only while validating.
+    Unknown {
+        /// By `count`, rather than by `for_each`.
+        counted: bool,
+    },
+}
+
+/// What `count.index` and `each` are for one instance.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Repetition {
+    /// `count.index`.
+    pub index: Option<Value>,
+    /// `each.key` and `each.value`.
+    pub each: Option<(Value, Value)>,
+}
+
+impl Expansion {
+    /// The keys of the instances.
+    #[must_use]
+    pub fn keys(&self) -> Vec<InstanceKey> {
+        match self {
+            Expansion::Single | Expansion::Unknown { .. } => vec![InstanceKey::None],
+            Expansion::Count(n) => (0..*n).map(InstanceKey::Int).collect(),
+            Expansion::ForEach(items) => items.keys().cloned().map(InstanceKey::String).collect(),
+        }
+    }
+
+    /// Whether there is an instance with this key.
+    #[must_use]
+    pub fn has(&self, key: &InstanceKey) -> bool {
+        match (self, key) {
+            (Expansion::Single | Expansion::Unknown { .. }, InstanceKey::None) => true,
+            (Expansion::Count(n), InstanceKey::Int(i)) => i < n,
+            (Expansion::ForEach(items), InstanceKey::String(k)) => items.contains_key(k),
+            _ => false,
+        }
+    }
+
+    /// What `count.index` and `each` are for the instance with this key.
+    #[must_use]
+    pub fn repetition(&self, key: &InstanceKey) -> Repetition {
+        match (self, key) {
+            (Expansion::Count(_), InstanceKey::Int(i)) => {
+                let index = Value::number(i64::try_from(*i).unwrap_or(i64::MAX));
+                Repetition { index: Some(index), each: None }
+            }
+            (Expansion::ForEach(items), InstanceKey::String(k)) => {
+                let value = items.get(k).cloned().unwrap_or_else(Value::dynamic);
+                Repetition { index: None, each: Some((Value::shared_string(k.clone()), value)) }
+            }
+            (Expansion::Unknown { counted: true }, _) => {
+                Repetition { index: Some(Value::unknown_not_null(Type::Number)), each: None }
+            }
+            (Expansion::Unknown { counted: false }, _) => {
+                Repetition { index: None, each: Some((Value::unknown_not_null(Type::String), Value::dynamic())) }
+            }
+            _ => Repetition::default(),
+        }
+    }
+
+    /// The value of all instances together: the one, a tuple, or an object by key.
+    pub fn gather(&self, mut instance: impl FnMut(InstanceKey) -> Result<Value, Failed>) -> Result<Value, Failed> {
+        Ok(match self {
+            Expansion::Single => instance(InstanceKey::None)?,
+            Expansion::Unknown { .. } => Value::dynamic(),
+            Expansion::Count(n) => {
+                Value::tuple((0..*n).map(|i| instance(InstanceKey::Int(i))).collect::<Result<_, _>>()?)
+            }
+            Expansion::ForEach(items) => Value::object(
+                items
+                    .keys()
+                    .map(|k| Ok((k.clone(), instance(InstanceKey::String(k.clone()))?)))
+                    .collect::<Result<Vec<_>, _>>()?,
+            ),
+        })
+    }
+}
+
+/// The value of the instances that exist, when nobody asks the configuration which there should be.
+pub(super) fn gather_existing(counted: bool, for_each: bool, objects: BTreeMap<InstanceKey, Value>) -> Value {
+    if counted {
+        Value::tuple(
+            objects.into_iter().filter(|(k, _)| matches!(k, InstanceKey::Int(_))).map(|(_, value)| value).collect(),
+        )
+    } else if for_each {
+        Value::object(objects.into_iter().filter_map(|(k, v)| match k {
+            InstanceKey::String(k) => Some((k, v)),
+            _ => None,
+        }))
+    } else {
+        objects.get(&InstanceKey::None).cloned().unwrap_or_else(Value::dynamic)
+    }
+}
+
+impl Evaluator<'_> {
+    /// How often a module call is there in an instance of the calling module.
+    pub fn call_expansion(&self, module: &ModuleInstance, call: &Arc<str>) -> Result<Arc<Expansion>, Failed> {
+        let block = self.config.node(&module.module()).and_then(|n| n.module.module_calls.get(call)).ok_or(Failed)?;
+        let key = Repeated::Call(module.clone(), call.clone());
+        slot(&self.expansions, &key)
+            .get_or_init(|| self.expand(module, block.count.as_ref(), block.for_each.as_ref()))
+            .clone()
+    }
+
+    /// How often a resource of the configuration is there in an instance of its module.
+    pub fn resource_expansion(&self, module: &ModuleInstance, resource: &Resource) -> Result<Arc<Expansion>, Failed> {
+        let block =
+            self.config.node(&module.module()).and_then(|n| n.module.resources.get(resource)).ok_or(Failed)?;
+        let key = Repeated::Resource(module.clone(), resource.clone());
+        slot(&self.expansions, &key)
+            .get_or_init(|| self.expand(module, block.count.as_ref(), block.for_each.as_ref()))
+            .clone()
+    }
+
+    /// The instances of a module. None if a module on the way is not in the configuration.
+    pub fn module_instances(&self, module: &Module) -> Result<Vec<ModuleInstance>, Failed> {
+        let Some((parent, name)) = module.parent() else { return Ok(vec![ModuleInstance::root()]) };
+        let mut out = Vec::new();
+        for parent in self.module_instances(&parent)? {
+            let known = self.config.node(&parent.module()).is_some_and(|n| n.module.module_calls.contains_key(name));
+            if known {
+                let expansion = self.call_expansion(&parent, name)?;
+                out.extend(expansion.keys().into_iter().map(|key| parent.child(name.clone(), key)));
+            }
+        }
+        Ok(out)
+    }
+
+    fn expand(
+        &self,
+        module: &ModuleInstance,
+        count: Option<&Expr>,
+        for_each: Option<&Expr>,
+    ) -> Result<Arc<Expansion>, Failed> {
+        let scope = self.scope(module).ok_or(Failed)?;
+        let expansion = match (count, for_each) {
+            (Some(expr), _) => self.count(expr, &scope)?,
+            (None, Some(expr)) => self.for_each(expr, &scope)?,
+            (None, None) => Expansion::Single,
+        };
+        Ok(Arc::new(expansion))
+    }
+
+    fn count(&self, expr: &Expr, scope: &ModuleScope<'_>) -> Result<Expansion, Failed> {
+        let value = self.evaluate(expr, scope)?;
+        let (value, marks) = value.unmark();
+        let wrong = |extra: Extra, detail: &str| {
+            let mut diagnostic = Diagnostic::error("Invalid count argument", detail).at(expr.range());
+            diagnostic.extra = extra;
+            self.report([with_expression(diagnostic, expr, Context::new(scope))]);
+            Failed
+        };
+        if marks.is_ephemeral() {
+            return Err(wrong(
+                Extra::None,
+                "The given \"count\" is derived from an ephemeral value, which means that Terraform cannot persist it between \
+                 plan/apply rounds. Use only non-ephemeral values to specify a number of resource instances.",
+            ));
+        }
+        let number = cty::convert(&value, &Type::Number)
+            .map_err(|e| wrong(Extra::None, &format!("Invalid \"count\" argument: {}.", e.message)))?;
+        if !number.is_known() {
+            if self.phase == Phase::Validate {
+                return Ok(Expansion::Unknown { counted: true });
+            }
+            return Err(wrong(
+                Extra::CausedByUnknown,
+                "The \"count\" value depends on resource attributes that cannot be determined until apply, so it cannot be \
+                 predicted how many instances will be created. To work around this, use the -target argument to first apply \
+                 only the resources that the count depends on.",
+            ));
+        }
+        let Some(number) = number.as_number() else {
+            return Err(wrong(
+                Extra::None,
+                "The given \"count\" argument value is null. An integer is required.",
+            ));
+        };
+        if number.is_negative() {
+            return Err(wrong(
+                Extra::None,
+                "The given \"count\" argument value is unsuitable: must be greater than or equal to zero.",
+            ));
+        }
+        match number.to_i64().and_then(|n| u64::try_from(n).ok()) {
+            Some(n) => Ok(Expansion::Count(n)),
+            None => Err(wrong(
+                Extra::None,
+                "The given \"count\" argument value is unsuitable: value must be a whole number.",
+            )),
+        }
+    }
+
+    /// What a `for_each` expression comes to.
+    pub fn for_each(&self, expr: &Expr, scope: &ModuleScope<'_>) -> Result<Expansion, Failed> {
+        let value = self.evaluate(expr, scope)?;
+        let wrong = |extra: Extra, detail: &str| {
+            let mut diagnostic = Diagnostic::error("Invalid for_each argument", detail).at(expr.range());
+            diagnostic.extra = extra;
+            self.report([with_expression(diagnostic, expr, Context::new(scope))]);
+            Failed
+        };
+        let (value, marks) = value.unmark();
+        if marks.contains(Marks::SENSITIVE) {
+            return Err(wrong(
+                Extra::CausedBySensitive,
+                "Sensitive values, or values derived from sensitive values, cannot be used as for_each arguments. If used, \
+                 the sensitive value could be exposed as a resource instance key.",
+            ));
+        }
+        if marks.contains(Marks::EPHEMERAL) {
+            return Err(wrong(
+                Extra::None,
+                "The given \"for_each\" value is derived from an ephemeral value, which cannot be kept between plan and \
+                 apply. Use only non-ephemeral values to specify a resource's instance keys.",
+            ));
+        }
+        if value.is_null() {
+            return Err(wrong(
+                Extra::None,
+                "The given \"for_each\" argument value is unsuitable: the given \"for_each\" argument value is null. A map, \
+                 or set of strings is allowed.",
+            ));
+        }
+        let unknown = || {
+            if self.phase == Phase::Validate {
+                return Ok(Expansion::Unknown { counted: false });
+            }
+            let (what, advice) = match value.ty() {
+                Type::Set(_) => (
+                    "set includes values derived from resource attributes that cannot be determined until apply",
+                    "When working with unknown values in for_each, it's better to use a map value where the keys are defined \
+                     statically in your configuration and where only the values contain apply-time results.",
+                ),
+                _ => (
+                    "map includes keys derived from resource attributes that cannot be determined until apply",
+                    "When working with unknown values in for_each, it's better to define the map keys statically in your \
+                     configuration and place apply-time results only in the map values.",
+                ),
+            };
+            Err(wrong(
+                Extra::CausedByUnknown,
+                &format!(
+                    "The \"for_each\" {what}, and so the full set of keys that will identify the instances of this resource \
+                     cannot be determined.\n\n{advice}\n\nAlternatively, you could use the -target planning option to first \
+                     apply only the resources that the for_each value depends on, and then apply a second time to fully \
+                     converge."
+                ),
+            ))
+        };
+        match value.ty() {
+            Type::Map(_) | Type::Object(_) => {
+                let Some(entries) = value.entries() else { return unknown() };
+                Ok(Expansion::ForEach(entries.map(|(k, v)| (k.clone(), v.clone())).collect()))
+            }
+            Type::Set(element) => {
+                let Some(items) = value.as_seq() else { return unknown() };
+                if items.is_empty() {
+                    return Ok(Expansion::ForEach(BTreeMap::new()));
+                }
+                if !matches!(**element, Type::String) {
+                    return Err(wrong(
+                        Extra::None,
+                        &format!(
+                            "The given \"for_each\" argument value is unsuitable: \"for_each\" supports maps and sets of \
+                             strings, but you have provided a set containing type {}.",
+                            element.friendly_name()
+                        ),
+                    ));
+                }
+                let mut out = BTreeMap::new();
+                for item in items {
+                    if !item.is_known() {
+                        return unknown();
+                    }
+                    let Some(key) = item.as_arc_str() else {
+                        return Err(wrong(
+                            Extra::None,
+                            "The given \"for_each\" argument value is unsuitable: \"for_each\" sets must not contain null \
+                             values.",
+                        ));
+                    };
+                    out.insert(key.clone(), item.clone());
+                }
+                Ok(Expansion::ForEach(out))
+            }
+            Type::Dynamic => unknown(),
+            other => {
+                let hint = match other {
+                    Type::List(_) | Type::Tuple(_) => " To use a list, convert it with toset(...).",
+                    _ => "",
+                };
+                Err(wrong(
+                    Extra::None,
+                    &format!(
+                        "The given \"for_each\" argument value is unsuitable: the \"for_each\" argument must be a map, or set \
+                         of strings, and you have provided a value of type {}.{hint}",
+                        other.friendly_name()
+                    ),
+                ))
+            }
+        }
+    }
+}

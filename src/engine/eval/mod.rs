@@ -1,0 +1,391 @@
+//! Evaluate: what is this value now?
+//!
+//! An [`Evaluator`] answers for variables, locals, outputs, modules and resources of every module instance, on demand,
+//! each once: the first to ask computes, all others share. It knows nothing of change. What the objects of resources
+//! are is told to it ([`Evaluator::set_object`]) by whoever plans or applies; it only gathers the instances of a resource
+//! into the one value that references see, again once, when the first reference comes. The walks take care that nobody
+//! asks too early: a block is visited after everything it refers to ([`crate::blocks`]).
+//!
+//! [`expand`] says how often something is there, [`scope`] is the surroundings of expressions, [`checks`] evaluates
+//! conditions.
+
+pub mod checks;
+pub mod expand;
+pub mod scope;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+
+use addrs::{AbsResource, AbsResourceInstance, InstanceKey, ModuleInstance};
+use config::{Config, ModuleNode, Variable};
+use cty::{Marks, Value};
+use lang::eval::{Context, evaluate, with_expression};
+use lang::scope::FunctionSettings;
+use syntax::ast::Expr;
+use syntax::{Diagnostic, Diagnostics, Range};
+
+pub use expand::{Expansion, Repetition};
+pub use scope::ModuleScope;
+
+/// What the evaluation is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing outside the configuration is known: variables and objects are unknown.
+    Validate,
+    /// Objects are as planned.
+    Plan,
+    /// Objects are as they are; resources have the instances that exist, whatever the configuration says.
+    Destroy,
+    /// Objects are as they are, one after the other becoming what was planned.
+    Apply,
+}
+
+/// A value that could not be evaluated; why has been reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failed;
+
+/// The facts that `path`, `terraform` and functions need.
+#[derive(Clone, Debug, Default)]
+pub struct Surroundings {
+    /// The selected workspace.
+    pub workspace: String,
+    /// The working directory as it was before `-chdir`, absolute.
+    pub cwd: String,
+    /// How functions behave.
+    pub functions: FunctionSettings,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Key {
+    Variable(ModuleInstance, Arc<str>),
+    Local(ModuleInstance, Arc<str>),
+    Output(ModuleInstance, Arc<str>),
+    Resource(AbsResource),
+    /// A module call, with all outputs or only one.
+    Module(ModuleInstance, Arc<str>, Option<Arc<str>>),
+}
+
+type Slot<T> = Arc<OnceLock<Result<T, Failed>>>;
+type Objects = BTreeMap<InstanceKey, Value>;
+
+/// Where the objects of a resource come from that nobody has told the evaluator about: the state.
+pub type Stored<'a> = Box<dyn Fn(&AbsResource) -> Objects + Send + Sync + 'a>;
+
+/// Answers what values are. See the module's documentation.
+pub struct Evaluator<'a> {
+    config: &'a Config,
+    phase: Phase,
+    surroundings: Surroundings,
+    variables: &'a BTreeMap<Arc<str>, Value>,
+    stored: Stored<'a>,
+    memo: RwLock<HashMap<Key, Slot<Value>>>,
+    expansions: RwLock<HashMap<expand::Repeated, Slot<Arc<Expansion>>>>,
+    objects: RwLock<HashMap<AbsResource, Objects>>,
+    diagnostics: Mutex<Diagnostics>,
+}
+
+fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write<T>(lock: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn slot<K: Clone + Eq + std::hash::Hash, T>(memo: &RwLock<HashMap<K, Slot<T>>>, key: &K) -> Slot<T> {
+    if let Some(slot) = read(memo).get(key) {
+        return slot.clone();
+    }
+    write(memo).entry(key.clone()).or_default().clone()
+}
+
+impl<'a> Evaluator<'a> {
+    /// An evaluator of a configuration with these values of its root variables (converted, without marks) and these
+    /// stored objects.
+    pub fn new(
+        config: &'a Config,
+        phase: Phase,
+        surroundings: Surroundings,
+        variables: &'a BTreeMap<Arc<str>, Value>,
+        stored: Stored<'a>,
+    ) -> Evaluator<'a> {
+        Evaluator {
+            config,
+            phase,
+            surroundings,
+            variables,
+            stored,
+            memo: RwLock::default(),
+            expansions: RwLock::default(),
+            objects: RwLock::default(),
+            diagnostics: Mutex::default(),
+        }
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub fn config(&self) -> &'a Config {
+        self.config
+    }
+
+    /// What the evaluation is for.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Reports problems.
+    pub fn report(&self, diagnostics: impl IntoIterator<Item = Diagnostic>) {
+        self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner).extend(diagnostics);
+    }
+
+    /// The problems reported so far; none are left.
+    pub fn take_diagnostics(&self) -> Diagnostics {
+        std::mem::take(&mut *self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The scope of a module instance, where nothing is repeated.
+    #[must_use]
+    pub fn scope(&self, module: &ModuleInstance) -> Option<ModuleScope<'_>> {
+        self.scope_with(module, Repetition::default(), None)
+    }
+
+    /// The scope of one instance of something repeated, and of `self` if there is one.
+    #[must_use]
+    pub fn scope_with(
+        &self,
+        module: &ModuleInstance,
+        repetition: Repetition,
+        self_value: Option<Value>,
+    ) -> Option<ModuleScope<'_>> {
+        let node = self.config.node(&module.module())?;
+        Some(ModuleScope { evaluator: self, module: module.clone(), node, repetition, self_value })
+    }
+
+    /// Evaluates an expression; problems are reported.
+    pub fn evaluate(&self, expr: &Expr, scope: &ModuleScope<'_>) -> Result<Value, Failed> {
+        let (value, diagnostics) = evaluate(expr, Context::new(scope));
+        let failed = diagnostics.has_errors();
+        self.report(diagnostics);
+        // A reference to something that failed gives an error without words: it has been reported where it arose.
+        if failed { Err(Failed) } else { Ok(value) }
+    }
+
+    fn memo(&self, key: &Key, compute: impl FnOnce() -> Result<Value, Failed>) -> Result<Value, Failed> {
+        slot(&self.memo, key).get_or_init(compute).clone()
+    }
+
+    // ---- variables, locals, outputs -----------------------------------------------------------------------------
+
+    /// The value of an input variable.
+    pub fn variable(&self, module: &ModuleInstance, node: &ModuleNode, name: &Arc<str>) -> Result<Value, Failed> {
+        self.memo(&Key::Variable(module.clone(), name.clone()), || {
+            let Some(variable) = node.module.variables.get(name) else { return Err(Failed) };
+            let value = match module.parent() {
+                _ if self.phase == Phase::Validate && module.is_root() => Value::unknown(variable.value_type()),
+                None => self
+                    .variables
+                    .get(name)
+                    .or(variable.default.as_ref())
+                    .cloned()
+                    .unwrap_or_else(|| Value::unknown(variable.value_type())),
+                Some((parent, step)) => self.module_input(&parent, step, variable)?,
+            };
+            let mut marks = Marks::NONE;
+            if variable.sensitive {
+                marks |= Marks::SENSITIVE;
+            }
+            if variable.ephemeral {
+                marks |= Marks::EPHEMERAL;
+            }
+            Ok(value.with_marks(marks))
+        })
+    }
+
+    /// The value that a module call gives to a variable of the module it calls.
+    fn module_input(
+        &self,
+        parent: &ModuleInstance,
+        step: &addrs::ModuleStep,
+        variable: &Variable,
+    ) -> Result<Value, Failed> {
+        let Some(node) = self.config.node(&parent.module()) else { return Err(Failed) };
+        let Some(call) = node.module.module_calls.get(&step.name) else { return Err(Failed) };
+        let Some(attribute) = call.inputs.attribute(&variable.name) else {
+            return variable.default.clone().ok_or(Failed);
+        };
+        let repetition = self.call_expansion(parent, &step.name)?.repetition(&step.key);
+        let scope = ModuleScope {
+            evaluator: self,
+            module: parent.clone(),
+            node,
+            repetition,
+            self_value: None,
+        };
+        let value = self.evaluate(&attribute.expr, &scope)?;
+        let range = attribute.expr.range();
+        if value.marks().is_ephemeral() && !variable.ephemeral {
+            self.report([Diagnostic::error(
+                "Ephemeral value not allowed",
+                format!(
+                    "The input variable \"{}\" is not declared to take ephemeral values, so it cannot be set to a result \
+                     derived from one. Declare it with ephemeral = true.",
+                    variable.name
+                ),
+            )
+            .at(range)]);
+            return Err(Failed);
+        }
+        converted_input(variable, value).map_err(|detail| {
+            let diagnostic = Diagnostic::error("Invalid value for input variable", detail).at(range);
+            self.report([with_expression(diagnostic, &attribute.expr, Context::new(&scope))]);
+            Failed
+        })
+    }
+
+    /// The value of a local value.
+    pub fn local(&self, module: &ModuleInstance, node: &ModuleNode, name: &Arc<str>) -> Result<Value, Failed> {
+        self.memo(&Key::Local(module.clone(), name.clone()), || {
+            let Some(local) = node.module.locals.get(name) else { return Err(Failed) };
+            self.evaluate(&local.expr, &self.scope(module).ok_or(Failed)?)
+        })
+    }
+
+    /// The value of an output value, marked as it is declared.
+    pub fn output(&self, module: &ModuleInstance, node: &ModuleNode, name: &Arc<str>) -> Result<Value, Failed> {
+        self.memo(&Key::Output(module.clone(), name.clone()), || {
+            let Some(output) = node.module.outputs.get(name) else { return Err(Failed) };
+            let value = self.evaluate(&output.expr, &self.scope(module).ok_or(Failed)?)?;
+            let mut marks = Marks::NONE;
+            if output.sensitive {
+                marks |= Marks::SENSITIVE;
+            }
+            if output.ephemeral {
+                marks |= Marks::EPHEMERAL;
+            }
+            if value.deep_marks().is_ephemeral() && !output.ephemeral {
+                let detail = if module.is_root() {
+                    "This output value is derived from an ephemeral value, which cannot be stored. The output values of the \
+                     root module cannot be ephemeral."
+                } else {
+                    "This output value is not declared as returning an ephemeral value, so it cannot be set to a result \
+                     derived from one. Declare it with ephemeral = true."
+                };
+                self.report([Diagnostic::error("Ephemeral value not allowed", detail).at(output.expr.range())]);
+                return Err(Failed);
+            }
+            if module.is_root() && value.deep_marks().is_sensitive() && !output.sensitive {
+                self.report([Diagnostic::error(
+                    "Output refers to sensitive values",
+                    "To reduce the risk of accidentally exporting sensitive data that was intended to be only internal, \
+                     a root module output that contains sensitive data must be marked explicitly as sensitive, to confirm \
+                     the intent.\n\nIf you do intend to export this data, annotate the output value as sensitive by adding \
+                     the following argument:\n    sensitive = true",
+                )
+                .at(output.expr.range())]);
+                return Err(Failed);
+            }
+            Ok(value.with_marks(marks))
+        })
+    }
+
+    /// The value of a module call: an object of outputs, or a tuple or object of them. With `only`, the objects hold only
+    /// that output, and no other is evaluated.
+    fn module_value(
+        &self,
+        module: &ModuleInstance,
+        node: &ModuleNode,
+        call: &Arc<str>,
+        only: Option<&Arc<str>>,
+    ) -> Result<Value, Failed> {
+        self.memo(&Key::Module(module.clone(), call.clone(), only.cloned()), || {
+            let Some(child) = node.children.get(call) else { return Err(Failed) };
+            let expansion = self.call_expansion(module, call)?;
+            let instance = |key: InstanceKey| {
+                let instance = module.child(call.clone(), key);
+                let wanted = child.module.outputs.keys().filter(|name| only.is_none_or(|only| only == *name));
+                let outputs: Result<Vec<_>, Failed> = wanted
+                    .map(|name| Ok((name.clone(), self.output(&instance, child, name)?)))
+                    .collect();
+                Ok(Value::object(outputs?))
+            };
+            expansion.gather(instance)
+        })
+    }
+
+    // ---- resources ----------------------------------------------------------------------------------------------
+
+    /// The value of a resource: its object, or a tuple or object of them.
+    fn resource_value(&self, resource: &AbsResource) -> Result<Value, Failed> {
+        if self.phase == Phase::Validate {
+            return Ok(Value::dynamic());
+        }
+        self.memo(&Key::Resource(resource.clone()), || {
+            let objects = self.with_objects(resource, |objects| objects.clone());
+            let block = self.config.resource(&resource.config()).ok_or(Failed)?;
+            if self.phase == Phase::Destroy {
+                return Ok(expand::gather_existing(block.count.is_some(), block.for_each.is_some(), objects));
+            }
+            let expansion = self.resource_expansion(&resource.module, &resource.resource)?;
+            expansion.gather(|key| Ok(objects.get(&key).cloned().unwrap_or_else(Value::dynamic)))
+        })
+    }
+
+    fn with_objects<T>(&self, resource: &AbsResource, f: impl FnOnce(&mut Objects) -> T) -> T {
+        if !read(&self.objects).contains_key(resource) {
+            let stored = (self.stored)(resource);
+            write(&self.objects).entry(resource.clone()).or_insert(stored);
+        }
+        f(write(&self.objects).entry(resource.clone()).or_default())
+    }
+
+    /// Says what an object is from now on. Must come before anything that refers to its resource is evaluated.
+    pub fn set_object(&self, address: &AbsResourceInstance, value: Value) {
+        self.with_objects(&address.containing_resource(), |objects| {
+            objects.insert(address.resource.key.clone(), value);
+        });
+    }
+
+    /// Says that there is no such object any more.
+    pub fn remove_object(&self, address: &AbsResourceInstance) {
+        self.with_objects(&address.containing_resource(), |objects| {
+            objects.remove(&address.resource.key);
+        });
+    }
+
+    /// What an object is now.
+    #[must_use]
+    pub fn object(&self, address: &AbsResourceInstance) -> Option<Value> {
+        self.with_objects(&address.containing_resource(), |objects| objects.get(&address.resource.key).cloned())
+    }
+}
+
+/// A value given to a variable by a module call, with the defaults of its type, converted. The error is a sentence.
+fn converted_input(variable: &Variable, value: Value) -> Result<Value, String> {
+    let (value, marks) = value.unmark();
+    let value = variable.defaults.apply(value);
+    if value.is_null() && !variable.nullable {
+        return match &variable.default {
+            Some(default) => Ok(default.clone()),
+            None => Err(format!(
+                "The given value is not suitable for child module variable \"{}\": required variable may not be set to null.",
+                variable.name
+            )),
+        };
+    }
+    let converted = cty::convert(&value, &variable.ty).map_err(|e| {
+        let at = e.path.to_string();
+        let at = at.strip_prefix('.').map_or(at.clone(), str::to_owned);
+        let at = if at.is_empty() { String::new() } else { format!("{at}: ") };
+        format!(
+            "The given value is not suitable for child module variable \"{}\" defined at {}: {at}{}.",
+            variable.name, place(&variable.range), e.message
+        )
+    })?;
+    Ok(converted.with_marks(marks))
+}
+
+/// `main.tf:1,1-13`, for sentences.
+fn place(range: &Range) -> String {
+    range.to_string()
+}

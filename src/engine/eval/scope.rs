@@ -1,0 +1,182 @@
+//! The surroundings of the expressions of a module instance.
+
+use addrs::{ModuleInstance, Referenceable};
+use config::ModuleNode;
+use cty::{Marks, Value};
+use lang::scope::{FunctionSettings, Reference, Scope};
+use syntax::ast::TraversalStep;
+use syntax::{Diagnostic, Diagnostics};
+
+use super::{Evaluator, Expansion, Failed, Phase, Repetition};
+
+/// What expressions in a module instance can refer to.
+pub struct ModuleScope<'e> {
+    pub(super) evaluator: &'e Evaluator<'e>,
+    pub(super) module: ModuleInstance,
+    pub(super) node: &'e ModuleNode,
+    pub(super) repetition: Repetition,
+    pub(super) self_value: Option<Value>,
+}
+
+fn error(reference: &Reference, summary: &str, detail: impl Into<String>) -> Diagnostics {
+    Diagnostic::error(summary, detail).at(&reference.range).into()
+}
+
+/// What a lookup gives for something that failed: an error without words, because it was reported where it arose.
+fn silent(_: Failed) -> Diagnostics {
+    Diagnostics::new()
+}
+
+impl ModuleScope<'_> {
+    /// An instance of something repeated must be asked for by key, something else must not.
+    fn check_key(&self, reference: &Reference, expansion: &Expansion, what: &str) -> Result<(), Diagnostics> {
+        let subject = &reference.subject;
+        let next = reference.remaining.first();
+        match (expansion, next) {
+            (Expansion::Count(_) | Expansion::ForEach(_), Some(TraversalStep::Attribute { name, range })) => {
+                let (argument, example) = match expansion {
+                    Expansion::Count(_) => ("count", format!("{subject}[count.index]")),
+                    _ => ("for_each", format!("{subject}[each.key]")),
+                };
+                // `for_each` objects may be read by attribute where the key is a name.
+                if let Expansion::ForEach(items) = expansion
+                    && items.contains_key(name)
+                    && what == "module"
+                {
+                    return Ok(());
+                }
+                Err(Diagnostic::error(
+                    format!("Missing {what} instance key"),
+                    format!(
+                        "Because {subject} has \"{argument}\" set, its attributes must be accessed on specific \
+                         instances.\n\nFor example, to correlate with indices of a referring resource, use:\n    {example}"
+                    ),
+                )
+                .at(range)
+                .within(&reference.range.to(range))
+                .into())
+            }
+            (Expansion::Single, Some(TraversalStep::Index { range, .. })) => Err(Diagnostic::error(
+                format!("Unexpected {what} instance key"),
+                format!(
+                    "Because {subject} does not have \"count\" or \"for_each\" set, references to it must not include an \
+                     index key. Remove the bracketed index to refer to the single instance of this {what}."
+                ),
+            )
+            .at(range)
+            .into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn path(&self, reference: &Reference, name: &str) -> Result<Value, Diagnostics> {
+        match name {
+            "module" => Ok(Value::string(&self.node.module.source_dir)),
+            "root" => Ok(Value::string(".")),
+            "cwd" => Ok(Value::string(&self.evaluator.surroundings.cwd)),
+            other => Err(error(
+                reference,
+                "Invalid \"path\" attribute",
+                format!(
+                    "The \"path\" object does not have an attribute named \"{other}\". Its attributes are \"cwd\", \
+                     \"module\" and \"root\"."
+                ),
+            )),
+        }
+    }
+
+    fn terraform(&self, reference: &Reference, name: &str) -> Result<Value, Diagnostics> {
+        match name {
+            "workspace" => Ok(Value::string(&self.evaluator.surroundings.workspace)),
+            "applying" => Ok(Value::bool(self.evaluator.phase == Phase::Apply).with_marks(Marks::EPHEMERAL)),
+            "env" => Err(error(
+                reference,
+                "Invalid \"terraform\" attribute",
+                "The terraform.env attribute was renamed in v0.10 and removed in v0.12; use terraform.workspace instead.",
+            )),
+            other => Err(error(
+                reference,
+                "Invalid \"terraform\" attribute",
+                format!(
+                    "The \"terraform\" object does not have an attribute named \"{other}\". Its attributes are \
+                     \"applying\" and \"workspace\"."
+                ),
+            )),
+        }
+    }
+}
+
+impl Scope for ModuleScope<'_> {
+    fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
+        let evaluator = self.evaluator;
+        match &reference.subject {
+            Referenceable::Variable(name) => evaluator.variable(&self.module, self.node, name).map_err(silent),
+            Referenceable::Local(name) => evaluator.local(&self.module, self.node, name).map_err(silent),
+            Referenceable::Resource(resource) => {
+                if evaluator.phase != Phase::Destroy {
+                    let expansion = evaluator.resource_expansion(&self.module, resource).map_err(silent)?;
+                    self.check_key(reference, &expansion, "resource")?;
+                }
+                evaluator.resource_value(&resource.absolute(&self.module)).map_err(silent)
+            }
+            Referenceable::Module(name) => {
+                let expansion = evaluator.call_expansion(&self.module, name).map_err(silent)?;
+                self.check_key(reference, &expansion, "module")?;
+                let only = match (reference.remaining.as_slice(), &*expansion) {
+                    ([TraversalStep::Attribute { name, .. }, ..], Expansion::Single | Expansion::Unknown { .. }) => Some(name),
+                    ([TraversalStep::Index { .. }, TraversalStep::Attribute { name, .. }, ..], _) => Some(name),
+                    _ => None,
+                };
+                evaluator.module_value(&self.module, self.node, name, only).map_err(silent)
+            }
+            Referenceable::Count(name) if &**name == "index" => self.repetition.index.clone().ok_or_else(|| {
+                error(
+                    reference,
+                    "Reference to \"count\" in non-counted context",
+                    "The \"count\" object can only be used in \"module\", \"resource\", and \"data\" blocks, and only when \
+                     the \"count\" argument is set.",
+                )
+            }),
+            Referenceable::Count(name) => Err(error(
+                reference,
+                "Invalid \"count\" attribute",
+                format!(
+                    "The \"count\" object does not have an attribute named \"{name}\". The only supported attribute is \
+                     count.index, which is the index of each instance of a resource block that has the \"count\" argument set."
+                ),
+            )),
+            Referenceable::Each(name) if matches!(&**name, "key" | "value") => match &self.repetition.each {
+                Some((key, value)) => Ok(if &**name == "key" { key.clone() } else { value.clone() }),
+                None => Err(error(
+                    reference,
+                    "Reference to \"each\" in context without for_each",
+                    "The \"each\" object can be used only in \"module\" or \"resource\" blocks, and only when the \
+                     \"for_each\" argument is set.",
+                )),
+            },
+            Referenceable::Each(name) => Err(error(
+                reference,
+                "Invalid \"each\" attribute",
+                format!(
+                    "The \"each\" object does not have an attribute named \"{name}\". The supported attributes are each.key \
+                     and each.value, the current key and value pair of the \"for_each\" attribute set."
+                ),
+            )),
+            Referenceable::Path(name) => self.path(reference, name),
+            Referenceable::Terraform(name) => self.terraform(reference, name),
+            Referenceable::SelfRef => self.self_value.clone().ok_or_else(|| {
+                error(
+                    reference,
+                    "Invalid \"self\" reference",
+                    "The \"self\" object is not available in this context. This object can be used only in resource \
+                     provisioner, connection, and postcondition blocks.",
+                )
+            }),
+            other => Err(error(reference, "Invalid reference", format!("{other} cannot be referred to here."))),
+        }
+    }
+
+    fn functions(&self) -> Option<&FunctionSettings> {
+        Some(&self.evaluator.surroundings.functions)
+    }
+}

@@ -1,0 +1,181 @@
+//! What planning and applying one object have in common: stored objects and their values, problems and their places.
+
+use std::fmt::Display;
+use std::sync::Arc;
+
+use cty::{Marks, Path, Value};
+use lang::body::path_range;
+use lang::marking::mark_sensitive;
+use lang::schema::Schema;
+use plugins::Provider;
+use plugins::provider::{PluginDiagnostic, RawState};
+use state::{Attributes, Object, ObjectStatus};
+use syntax::ast::Body;
+use syntax::{Diagnostic, Diagnostics};
+
+/// An object of the state as a value.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// The object, without marks.
+    pub value: Value,
+    /// The marks it was stored with.
+    pub marks: Vec<(Path, Marks)>,
+    /// The provider's own data.
+    pub private: Vec<u8>,
+    /// Everything else about it.
+    pub object: Arc<Object>,
+}
+
+impl Stored {
+    /// The value with the marks it was stored with and those of its schema.
+    #[must_use]
+    pub fn marked(&self, schema: &Schema) -> Value {
+        with_marks(self.value.clone(), &self.marks, schema)
+    }
+
+    /// Whether the object is tainted.
+    #[must_use]
+    pub fn is_tainted(&self) -> bool {
+        self.object.status == ObjectStatus::Tainted
+    }
+}
+
+/// A value with marks at these paths and those of its schema.
+#[must_use]
+pub fn with_marks(value: Value, marks: &[(Path, Marks)], schema: &Schema) -> Value {
+    let value = if marks.is_empty() { value } else { value.mark_paths(marks) };
+    mark_sensitive(&schema.block, value)
+}
+
+/// Sensitive paths of a stored object, as marks.
+#[must_use]
+pub fn stored_marks(object: &Object) -> Vec<(Path, Marks)> {
+    object.sensitive_paths.iter().map(|p| (p.clone(), Marks::SENSITIVE)).collect()
+}
+
+/// Brings a stored object to the current version of its schema, by asking its provider.
+pub async fn upgrade(
+    provider: &dyn Provider,
+    schema: &Schema,
+    ty: &str,
+    object: &Arc<Object>,
+    address: &dyn Display,
+) -> Result<Stored, Diagnostics> {
+    if object.schema_version > schema.version {
+        return Err(Diagnostic::error(
+            "Resource instance managed by newer provider version",
+            format!(
+                "The current state of {address} was created by a newer provider version than is currently selected. Upgrade \
+                 the provider to work with this state."
+            ),
+        )
+        .about(address)
+        .into());
+    }
+    let raw = match &object.attributes {
+        Attributes::Json(json) => RawState::Json(json.as_str().as_bytes().into()),
+        Attributes::Flat(flat) => RawState::Flatmap((**flat).clone()),
+    };
+    let answer = provider.upgrade(ty, object.schema_version, raw).await?;
+    let problems = located(answer.diagnostics, None, address);
+    if problems.has_errors() {
+        return Err(problems);
+    }
+    if !answer.value.is_wholly_known() {
+        return Err(Diagnostic::error(
+            "Invalid resource state upgrade",
+            format!(
+                "The provider upgraded the state of {address} to an object with unknown values, which is not allowed. This \
+                 is a bug in the provider, which should be reported in the provider's own issue tracker."
+            ),
+        )
+        .about(address)
+        .into());
+    }
+    Ok(Stored {
+        value: answer.value,
+        marks: stored_marks(object),
+        private: object.private.clone(),
+        object: object.clone(),
+    })
+}
+
+/// Reads a stored object that is at the current version of its schema.
+pub fn decode(schema: &Schema, object: &Arc<Object>, address: &dyn Display) -> Result<Stored, Diagnostics> {
+    let value = object.attributes.decode(&schema.implied_type()).map_err(|e| {
+        Diagnostics::from(
+            Diagnostic::error(
+                "Invalid object in state",
+                format!("The stored object of {address} does not fit the schema of its provider: {e}."),
+            )
+            .about(address),
+        )
+    })?;
+    Ok(Stored { value, marks: stored_marks(object), private: object.private.clone(), object: object.clone() })
+}
+
+/// The object to store for a value (marked, wholly known), with what else belongs to it taken from `like`.
+pub fn encode(schema: &Schema, value: &Value, private: Vec<u8>, like: Object) -> Result<Object, Diagnostics> {
+    let sensitive_paths = value
+        .paths_with_marks()
+        .into_iter()
+        .filter(|(_, marks)| marks.is_sensitive())
+        .map(|(path, _)| path)
+        .collect();
+    let (plain, _) = value.clone().unmark_deep();
+    let attributes = Attributes::encode(&plain, &schema.implied_type()).map_err(|e| {
+        Diagnostics::from(Diagnostic::error(
+            "Object cannot be stored",
+            format!("The object a provider returned cannot be written to the state: {e}. This is a bug in the provider."),
+        ))
+    })?;
+    Ok(Object { schema_version: schema.version, attributes, sensitive_paths, private, ..like })
+}
+
+/// Problems a plugin reported, with the place in the configuration and the address of the object.
+pub fn located(
+    problems: Vec<PluginDiagnostic>,
+    written: Option<(&Body, &Schema)>,
+    address: &dyn Display,
+) -> Diagnostics {
+    problems
+        .into_iter()
+        .map(|p| {
+            let mut diagnostic = p.diagnostic;
+            match written {
+                Some((body, schema)) => {
+                    diagnostic = diagnostic.at(&path_range(body, &schema.block, &p.attribute));
+                }
+                None if !p.attribute.0.is_empty() => {
+                    let at = p.attribute.to_string();
+                    diagnostic.detail =
+                        format!("{}\n\nAttribute: {}", diagnostic.detail, at.trim_start_matches('.')).trim().to_owned();
+                }
+                None => {}
+            }
+            diagnostic.about(address)
+        })
+        .collect()
+}
+
+/// The attribute by which people recognise an object, for progress lines: `id`, or failing that a name.
+#[must_use]
+pub fn identity(value: &Value) -> Option<(String, String)> {
+    ["id", "name"].iter().find_map(|name| {
+        let attribute = value.get(name)?;
+        if !attribute.marks().is_empty() {
+            return None;
+        }
+        Some(((*name).to_owned(), attribute.as_str().filter(|text| !text.is_empty())?.to_owned()))
+    })
+}
+
+/// Marks of ephemeral values never reach a plan; this is what remains of a configuration's marks.
+#[must_use]
+pub fn lasting(marks: Vec<(Path, Marks)>) -> Vec<(Path, Marks)> {
+    marks
+        .into_iter()
+        .map(|(path, m)| (path, m.without(Marks::EPHEMERAL)))
+        .filter(|(_, m)| !m.is_empty())
+        .collect()
+}

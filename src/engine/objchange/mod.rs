@@ -1,0 +1,91 @@
+//! Pure rules about the values of objects: what to propose to a provider, and what it may answer.
+//!
+//! Nothing here asks a provider or knows an address. Values carry no marks here: callers remove them before.
+
+mod compatible;
+mod ignore;
+mod plan_valid;
+mod proposed;
+
+pub use compatible::applied_problems;
+pub use ignore::{Ignore, ignore_changes};
+pub use plan_valid::plan_problems;
+pub use proposed::proposed_new;
+
+use cty::{Path, Type, Value};
+use lang::schema::{BlockSchema, NestedBlock, Nesting};
+
+/// A rule that an answer of a provider breaks: where, and how.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    /// Where in the object.
+    pub path: Path,
+    /// What is wrong there, without naming values.
+    pub message: String,
+}
+
+impl Problem {
+    fn new(path: &Path, message: impl Into<String>) -> Problem {
+        Problem { path: path.clone(), message: message.into() }
+    }
+}
+
+/// The object of a schema in which nothing is set: attributes null, collections of blocks empty, group blocks filled.
+pub fn empty_object(schema: &BlockSchema) -> Value {
+    let attributes = schema.attributes.iter().map(|(name, a)| (name.clone(), Value::null(a.implied_type())));
+    let blocks = schema.blocks.iter().map(|(name, b)| (name.clone(), empty_block(b)));
+    Value::object(attributes.chain(blocks))
+}
+
+fn empty_block(block: &NestedBlock) -> Value {
+    match block.nesting {
+        Nesting::Single => Value::null(block.block.implied_type()),
+        Nesting::Group => empty_object(&block.block),
+        Nesting::List => match block.implied_type() {
+            Type::Dynamic => Value::empty_tuple(),
+            _ => Value::list(block.block.implied_type(), Vec::new()),
+        },
+        Nesting::Set => Value::set(block.block.implied_type(), Vec::new()),
+        Nesting::Map => match block.implied_type() {
+            Type::Dynamic => Value::empty_object(),
+            _ => Value::map(block.block.implied_type(), Default::default()),
+        },
+    }
+}
+
+/// The attribute of an object, or null where the object itself is null or unknown.
+fn attribute(object: &Value, name: &str) -> Value {
+    object.get(name).cloned().unwrap_or_else(|| {
+        let ty = object.ty().as_object().and_then(|o| o.get(name)).cloned().unwrap_or(Type::Dynamic);
+        if object.is_known() { Value::null(ty) } else { Value::unknown(ty) }
+    })
+}
+
+/// Values of one length as a sequence of the same kind as `like`: a list stays a list, a tuple a tuple.
+fn rebuild_seq(like: &Value, items: Vec<Value>) -> Value {
+    match like.ty() {
+        Type::List(e) if items.iter().all(|i| i.ty() == &**e) => Value::list((**e).clone(), items),
+        Type::Set(e) if items.iter().all(|i| i.ty() == &**e) => Value::set((**e).clone(), items),
+        _ => Value::tuple(items),
+    }
+}
+
+/// Named values as a map or an object, whichever `like` is.
+fn rebuild_map(like: &Value, items: Vec<(std::sync::Arc<str>, Value)>) -> Value {
+    match like.ty() {
+        Type::Map(e) if items.iter().all(|(_, i)| i.ty() == &**e) => {
+            Value::map((**e).clone(), items.into_iter().collect())
+        }
+        _ => Value::object(items),
+    }
+}
+
+/// Path to an element of a list by position.
+fn at_index(path: &Path, index: usize) -> Path {
+    path.index(Value::number(i64::try_from(index).unwrap_or(i64::MAX)))
+}
+
+/// Path to an element of a map by key.
+fn at_key(path: &Path, key: &str) -> Path {
+    path.index(Value::string(key))
+}

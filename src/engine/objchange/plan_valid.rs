@@ -1,0 +1,239 @@
+//! What a provider may plan.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cty::{Path, Type, Value};
+use lang::schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting};
+
+use super::{Problem, at_index, at_key, attribute};
+
+/// The rules a planned object breaks, given the prior object and the configuration: arguments set in the configuration
+/// must be planned as set there or as they were, those not set must be null unless the provider computes them, and
+/// blocks must correspond one to one.
+pub fn plan_problems(schema: &BlockSchema, prior: &Value, config: &Value, planned: &Value) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    block(schema, prior, config, planned, &Path::root(), &mut problems);
+    problems
+}
+
+fn block(schema: &BlockSchema, prior: &Value, config: &Value, planned: &Value, path: &Path, out: &mut Vec<Problem>) {
+    if planned.is_null() && !config.is_null() {
+        out.push(Problem::new(path, "planned for absence but config wants existence"));
+        return;
+    }
+    if config.is_null() && !planned.is_null() {
+        out.push(Problem::new(path, "planned for existence but config wants absence"));
+        return;
+    }
+    if !planned.is_known() {
+        if config.is_known() {
+            out.push(Problem::new(path, "planned unknown for a block that is configured"));
+        }
+        return;
+    }
+    if !config.is_present() {
+        return;
+    }
+    attributes(&schema.attributes, prior, config, planned, path, out);
+    for (name, nested) in &schema.blocks {
+        let (p, c, n) = (attribute(prior, name), attribute(config, name), attribute(planned, name));
+        nested_block(nested, &p, &c, &n, &path.attribute(name.clone()), out);
+    }
+}
+
+fn nested_block(
+    schema: &NestedBlock,
+    prior: &Value,
+    config: &Value,
+    planned: &Value,
+    path: &Path,
+    out: &mut Vec<Problem>,
+) {
+    match schema.nesting {
+        Nesting::Single | Nesting::Group => return block(&schema.block, prior, config, planned, path, out),
+        _ if !config.is_known() => return,
+        _ if planned.is_null() => {
+            return out.push(Problem::new(path, "attribute representing a list of nested blocks must be empty to indicate no blocks, not null"));
+        }
+        _ if !planned.is_known() => {
+            return out.push(Problem::new(path, "attribute representing nested blocks must not be unknown itself; set nested attribute values to unknown instead"));
+        }
+        _ => {}
+    }
+    match schema.nesting {
+        Nesting::Map => {
+            let planned_keys: Vec<_> = planned.entries().into_iter().flatten().collect();
+            for (key, element) in &planned_keys {
+                match config.get(key) {
+                    None => out.push(Problem::new(&at_key(path, key), "block key from plan is not present in config")),
+                    Some(c) => {
+                        let p = prior.get(key).cloned().unwrap_or_else(|| Value::null(c.ty().clone()));
+                        block(&schema.block, &p, c, element, &at_key(path, key), out);
+                    }
+                }
+            }
+            for (key, _) in config.entries().into_iter().flatten() {
+                if planned.get(key).is_none() {
+                    out.push(Problem::new(&at_key(path, key), "block key from config is not present in plan"));
+                }
+            }
+        }
+        nesting => {
+            let (planned, config) = (planned.as_seq().unwrap_or_default(), config.as_seq().unwrap_or_default());
+            if planned.len() != config.len() {
+                out.push(Problem::new(
+                    path,
+                    format!("block count in plan ({}) disagrees with count in config ({})", planned.len(), config.len()),
+                ));
+            } else if nesting == Nesting::List {
+                let before = prior.as_seq().unwrap_or_default();
+                for (i, (n, c)) in planned.iter().zip(config).enumerate() {
+                    let p = before.get(i).cloned().unwrap_or_else(|| Value::null(c.ty().clone()));
+                    block(&schema.block, &p, c, n, &at_index(path, i), out);
+                }
+            }
+            // The elements of a set cannot be paired: their computed parts may differ.
+        }
+    }
+}
+
+fn attributes(
+    schemas: &BTreeMap<Arc<str>, AttributeSchema>,
+    prior: &Value,
+    config: &Value,
+    planned: &Value,
+    path: &Path,
+    out: &mut Vec<Problem>,
+) {
+    for (name, schema) in schemas {
+        let (p, c, n) = (attribute(prior, name), attribute(config, name), attribute(planned, name));
+        value(schema, &p, &c, &n, &path.attribute(name.clone()), out);
+    }
+}
+
+fn value(schema: &AttributeSchema, prior: &Value, config: &Value, planned: &Value, path: &Path, out: &mut Vec<Problem>) {
+    if schema.write_only {
+        if !planned.is_null() {
+            out.push(Problem::new(path, "a write-only attribute must be null in a plan"));
+        }
+        return;
+    }
+    if planned == config {
+        return;
+    }
+    if planned == prior && !prior.is_null() && !config.is_null() {
+        // The provider may keep a prior value that means the same as the configured one.
+        return;
+    }
+    if config.is_null() {
+        if schema.computed {
+            // Computed, and not set: anything goes. (An object with nested attributes may still hold configured ones
+            // only if it is configured, so there is nothing to compare with.)
+            return;
+        }
+        if schema.sensitive {
+            out.push(Problem::new(path, "sensitive planned value for a non-computed attribute"));
+        } else {
+            out.push(Problem::new(path, "planned value for a non-computed attribute"));
+        }
+        return;
+    }
+    if let AttributeType::Nested(nested) = &schema.ty {
+        return nested_object(nested, prior, config, planned, path, out);
+    }
+    if same_where_known(config, planned) {
+        return;
+    }
+    let what = if schema.sensitive { "sensitive planned value" } else { "planned value" };
+    if prior.is_null() {
+        out.push(Problem::new(path, format!("{what} does not match config value")));
+    } else {
+        out.push(Problem::new(path, format!("{what} does not match config value nor prior value")));
+    }
+}
+
+/// Whether a planned value says the same as a configured one, leaving out what the configuration does not know yet.
+fn same_where_known(config: &Value, planned: &Value) -> bool {
+    if !config.is_known() {
+        // The provider may say more about an unknown value, or leave it unknown.
+        return true;
+    }
+    if config.is_wholly_known() {
+        return config == planned;
+    }
+    match (config.entries(), planned.entries()) {
+        (Some(c), Some(p)) => {
+            let (c, p): (Vec<_>, Vec<_>) = (c.collect(), p.collect());
+            return c.len() == p.len() && c.iter().zip(p).all(|((ck, c), (pk, p))| *ck == pk && same_where_known(c, p));
+        }
+        (None, None) => {}
+        _ => return false,
+    }
+    match (config.as_seq(), planned.as_seq()) {
+        (Some(_), Some(p)) if matches!(config.ty(), Type::Set(_)) => p.len() <= config.len().unwrap_or(0),
+        (Some(c), Some(p)) => c.len() == p.len() && c.iter().zip(p).all(|(c, p)| same_where_known(c, p)),
+        _ => false,
+    }
+}
+
+fn nested_object(
+    schema: &NestedObject,
+    prior: &Value,
+    config: &Value,
+    planned: &Value,
+    path: &Path,
+    out: &mut Vec<Problem>,
+) {
+    if !config.is_known() {
+        return;
+    }
+    if planned.is_null() {
+        return out.push(Problem::new(path, "planned for absence but config wants existence"));
+    }
+    if !planned.is_known() {
+        return out.push(Problem::new(path, "planned unknown for configured value"));
+    }
+    match schema.nesting {
+        Nesting::Single | Nesting::Group => attributes(&schema.attributes, prior, config, planned, path, out),
+        Nesting::Map => {
+            for (key, n) in planned.entries().into_iter().flatten() {
+                match config.get(key) {
+                    None => out.push(Problem::new(&at_key(path, key), "map key from plan is not present in config")),
+                    Some(c) => {
+                        let p = prior.get(key).cloned().unwrap_or_else(|| Value::null(c.ty().clone()));
+                        element(schema, &p, c, n, &at_key(path, key), out);
+                    }
+                }
+            }
+            for (key, _) in config.entries().into_iter().flatten() {
+                if planned.get(key).is_none() {
+                    out.push(Problem::new(&at_key(path, key), "map key from config is not present in plan"));
+                }
+            }
+        }
+        nesting => {
+            let (n, c) = (planned.as_seq().unwrap_or_default(), config.as_seq().unwrap_or_default());
+            if n.len() != c.len() {
+                out.push(Problem::new(
+                    path,
+                    format!("count in plan ({}) disagrees with count in config ({})", n.len(), c.len()),
+                ));
+            } else if nesting == Nesting::List {
+                let before = prior.as_seq().unwrap_or_default();
+                for (i, (n, c)) in n.iter().zip(c).enumerate() {
+                    let p = before.get(i).cloned().unwrap_or_else(|| Value::null(c.ty().clone()));
+                    element(schema, &p, c, n, &at_index(path, i), out);
+                }
+            }
+        }
+    }
+}
+
+fn element(schema: &NestedObject, prior: &Value, config: &Value, planned: &Value, path: &Path, out: &mut Vec<Problem>) {
+    if config.is_present() && planned.is_present() {
+        attributes(&schema.attributes, prior, config, planned, path, out);
+    } else if config.is_known() && config != planned {
+        out.push(Problem::new(path, "planned value does not match config value"));
+    }
+}

@@ -1,0 +1,223 @@
+//! Planning one instance of a data source: read it now, or leave it to apply.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use addrs::{AbsResourceInstance, Referenceable};
+use cty::Value;
+use lang::body::decode_body;
+use lang::eval::Context;
+use lang::schema::{AttributeSchema, AttributeType, BlockSchema, Nesting, Schema};
+use state::Object;
+
+use super::{Planner, Planning};
+use crate::eval::checks::Kind;
+use crate::eval::{Failed, Repetition};
+use crate::events::Event;
+use crate::instance::{decode, encode, identity, lasting, located, with_marks};
+use crate::plan::{Action, Mode, Reason, ResourceChange};
+
+impl Planner<'_> {
+    /// Reads a data source, or plans to read it during apply.
+    pub(super) async fn data(
+        &self,
+        p: &Planning<'_>,
+        address: &AbsResourceInstance,
+        repetition: Repetition,
+    ) -> Result<(), Failed> {
+        let Some(block) = p.block else { return Err(Failed) };
+        let scope = self.evaluator.scope_with(&address.module, repetition.clone(), None).ok_or(Failed)?;
+        self.conditions(&block.lifecycle.preconditions, Kind::Precondition, &scope, address)?;
+        let (config, diagnostics) = decode_body(&block.body, &p.schema.block, Context::new(&scope));
+        let failed = diagnostics.has_errors();
+        self.evaluator.report(diagnostics.into_iter().map(|d| d.about(address)));
+        if failed {
+            return Err(Failed);
+        }
+        self.forbid_ephemeral(p, address, &config)?;
+        let marks = lasting(config.paths_with_marks());
+        let (config, _) = config.unmark_deep();
+        let ty = &address.resource.resource.ty;
+        let written = Some((&*block.body, p.schema));
+        let answer = p.provider.validate_data(ty, config.clone()).await.map_err(|d| self.failed(d))?;
+        self.report_all(located(answer.diagnostics, written, address))?;
+        let before = self.inputs.state.current(address).and_then(|o| decode(p.schema, o, address).ok());
+        let wait = if !config.is_wholly_known() {
+            Some(Reason::ReadBecauseConfigUnknown)
+        } else if self.dependencies_pending(p) {
+            Some(Reason::ReadBecauseDependencyPending)
+        } else {
+            None
+        };
+        if let Some(reason) = wait {
+            if self.options.mode == Mode::RefreshOnly {
+                // Nothing will be applied that could make it known: what was read last time stands.
+                if let Some(before) = before {
+                    self.evaluator.set_object(address, before.marked(p.schema));
+                }
+                return Ok(());
+            }
+            let after = with_marks(not_read_yet(p.schema, &config), &marks, p.schema);
+            self.evaluator.set_object(address, after.clone());
+            let before = match before {
+                Some(before) => before.marked(p.schema),
+                None => Value::null(p.schema.implied_type()),
+            };
+            self.prior().set_current(address, &p.provider_address, None);
+            self.add(
+                ResourceChange {
+                    address: address.clone(),
+                    previous_address: None,
+                    deposed: None,
+                    provider: p.provider_address.clone(),
+                    action: Action::Read,
+                    reason,
+                    before,
+                    after,
+                    replace_paths: Vec::new(),
+                    private: Vec::new(),
+                    importing: None,
+                    config_known: false,
+                },
+                false,
+                &[],
+            );
+            return Ok(());
+        }
+        let start = |event: fn(AbsResourceInstance) -> Event| self.inputs.events.event(event(address.clone()));
+        start(|address| Event::OperationStart { address, deposed: None, action: Action::Read, id: None });
+        let began = Instant::now();
+        let answer = p.provider.read_data(ty, config, None).await.map_err(|d| self.failed(d))?;
+        let problems = located(answer.diagnostics, written, address);
+        let failed = problems.has_errors();
+        self.evaluator.report(problems);
+        if failed {
+            self.inputs.events.event(Event::OperationFailed {
+                address: address.clone(),
+                deposed: None,
+                action: Action::Read,
+                elapsed: began.elapsed(),
+            });
+            return Err(Failed);
+        }
+        let value = with_marks(answer.value, &marks, p.schema);
+        check_read(&value, p, address).map_err(|d| self.failed(d.into()))?;
+        self.inputs.events.event(Event::OperationComplete {
+            address: address.clone(),
+            deposed: None,
+            action: Action::Read,
+            id: identity(&value),
+            elapsed: began.elapsed(),
+        });
+        let object = encode(p.schema, &value, Vec::new(), Object::new(p.schema.version, empty_attributes()))
+            .map_err(|d| self.failed(d))?;
+        let same = self.inputs.state.current(address).is_some_and(|old| **old == object);
+        if !same {
+            self.prior().set_current(address, &p.provider_address, Some(Arc::new(object)));
+        }
+        self.evaluator.set_object(address, value.clone());
+        let with_self = self.evaluator.scope_with(&address.module, repetition, Some(value)).ok_or(Failed)?;
+        self.conditions(&block.lifecycle.postconditions, Kind::Postcondition, &with_self, address)
+    }
+
+    /// Whether something that `depends_on` names, here or on the way to the module, will change; where the data source
+    /// has conditions of its own, whether anything it refers to will.
+    fn dependencies_pending(&self, p: &Planning<'_>) -> bool {
+        let Some(block) = p.block else { return false };
+        let done = self.done();
+        if done.pending.is_empty() {
+            return false;
+        }
+        let own = &p.address.module;
+        let has_conditions = !(block.lifecycle.preconditions.is_empty() && block.lifecycle.postconditions.is_empty());
+        if has_conditions
+            && self.dependencies.get(p.address).into_iter().flatten().any(|d| done.pending.contains(d))
+        {
+            return true;
+        }
+        let mut named: Vec<(addrs::Module, &Referenceable)> =
+            block.depends_on.iter().map(|r| (own.clone(), &r.subject)).collect();
+        let mut path = own.clone();
+        while let Some((parent, _)) = path.parent() {
+            if let Some(call) = self.inputs.config.call(&path) {
+                named.extend(call.depends_on.iter().map(|r| (parent.clone(), &r.subject)));
+            }
+            path = parent;
+        }
+        named.iter().any(|(module, subject)| match subject {
+            Referenceable::Resource(r) | Referenceable::ResourceInstance(addrs::ResourceInstance { resource: r, .. }) => {
+                done.pending.contains(&r.in_module(module))
+            }
+            Referenceable::Module(n) | Referenceable::ModuleInstance(n, _) | Referenceable::ModuleOutput(n, _, _) => {
+                let below = module.child(n.clone());
+                done.pending.iter().any(|r| below.contains(&r.module))
+            }
+            _ => false,
+        })
+    }
+}
+
+fn check_read(value: &Value, p: &Planning<'_>, address: &AbsResourceInstance) -> Result<(), syntax::Diagnostic> {
+    let wrong = if value.is_null() {
+        "a null object"
+    } else if !value.is_wholly_known() {
+        "an object with unknown values"
+    } else {
+        return Ok(());
+    };
+    Err(syntax::Diagnostic::error(
+        "Provider produced invalid object",
+        format!(
+            "Provider \"{}\" produced {wrong} for {address}. This is a bug in the provider, which should be reported in the \
+             provider's own issue tracker.",
+            p.provider_address.provider
+        ),
+    )
+    .about(address))
+}
+
+/// The attributes of an object that is about to get some.
+fn empty_attributes() -> state::Attributes {
+    state::Attributes::Flat(Arc::default())
+}
+
+/// The object of a data source that is read during apply: as configured, and unknown where only reading can tell.
+fn not_read_yet(schema: &Schema, config: &Value) -> Value {
+    block_not_read(&schema.block, config)
+}
+
+fn block_not_read(schema: &BlockSchema, config: &Value) -> Value {
+    if !config.is_present() {
+        return config.clone();
+    }
+    config.map_parts(|part, value| {
+        let cty::value::Part::Attribute(name) = part else { return value.clone() };
+        if let Some(attribute) = schema.attributes.get(name) {
+            return attribute_not_read(attribute, value);
+        }
+        let Some(nested) = schema.blocks.get(name) else { return value.clone() };
+        match nested.nesting {
+            Nesting::Single | Nesting::Group => block_not_read(&nested.block, value),
+            _ => value.map_parts(|_, element| block_not_read(&nested.block, element)),
+        }
+    })
+}
+
+fn attribute_not_read(schema: &AttributeSchema, value: &Value) -> Value {
+    if value.is_null() && schema.computed {
+        return Value::unknown(schema.implied_type());
+    }
+    let AttributeType::Nested(nested) = &schema.ty else { return value.clone() };
+    let object = |object: &Value| {
+        object.map_parts(|part, inner| match part {
+            cty::value::Part::Attribute(name) => {
+                nested.attributes.get(name).map_or_else(|| inner.clone(), |a| attribute_not_read(a, inner))
+            }
+            _ => inner.clone(),
+        })
+    };
+    match nested.nesting {
+        Nesting::Single | Nesting::Group => object(value),
+        _ => value.map_parts(|_, element| object(element)),
+    }
+}

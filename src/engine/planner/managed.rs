@@ -1,0 +1,556 @@
+//! Planning one object of a managed resource.
+
+use std::sync::Arc;
+
+use addrs::{AbsResourceInstance, ConfigResource};
+use config::IgnoreChanges;
+use cty::{Path, Value};
+use lang::body::decode_body;
+use lang::eval::Context;
+use lang::marking::{misplaced_ephemeral, without_write_only};
+use plugins::provider::PlannedChange;
+use state::{DeposedKey, Object};
+use syntax::{Diagnostic, Diagnostics};
+
+use super::{Planner, Planning};
+use crate::eval::checks::{Kind, Status};
+use crate::eval::{Failed, ModuleScope, Repetition};
+use crate::events::Event;
+use crate::instance::{Stored, encode, identity, lasting, located, upgrade, with_marks};
+use crate::objchange::{Ignore, Problem, ignore_changes, plan_problems, proposed_new};
+use crate::plan::{Action, Mode, Reason, ResourceChange};
+
+/// What a provider planned, checked and compared.
+struct Decision {
+    action: Action,
+    reason: Reason,
+    planned: Value,
+    private: Vec<u8>,
+    replace_paths: Vec<Path>,
+}
+
+impl Planner<'_> {
+    /// Plans an instance that the configuration asks for.
+    pub(super) async fn managed(
+        &self,
+        p: &Planning<'_>,
+        address: &AbsResourceInstance,
+        repetition: Repetition,
+    ) -> Result<(), Failed> {
+        let mut stored = self.look(p, address).await?;
+        let mut importing = None;
+        if stored.is_none()
+            && self.options.mode == Mode::Normal
+            && let Some(id) = self.import_id(address)?
+        {
+            let imported = self.import(p, address, id).await?;
+            stored = Some(imported.stored);
+            importing = Some(imported.id);
+        }
+        if self.options.mode == Mode::RefreshOnly {
+            let value = match &stored {
+                Some(stored) => stored.marked(p.schema),
+                None => Value::dynamic(),
+            };
+            self.evaluator.set_object(address, value);
+            return Ok(());
+        }
+        let Some(block) = p.block else { return Err(Failed) };
+        let scope = self.evaluator.scope_with(&address.module, repetition.clone(), None).ok_or(Failed)?;
+        self.conditions(&block.lifecycle.preconditions, Kind::Precondition, &scope, address)?;
+        let (config, diagnostics) = decode_body(&block.body, &p.schema.block, Context::new(&scope));
+        let failed = diagnostics.has_errors();
+        self.evaluator.report(diagnostics.into_iter().map(|d| d.about(address)));
+        if failed {
+            return Err(Failed);
+        }
+        self.forbid_ephemeral(p, address, &config)?;
+        let marks = lasting(config.paths_with_marks());
+        let (config, _) = config.unmark_deep();
+        let answer = p.provider.validate_resource(&address.resource.resource.ty, config.clone()).await;
+        self.report_all(located(
+            answer.map_err(|d| self.failed(d))?.diagnostics,
+            Some((&block.body, p.schema)),
+            address,
+        ))?;
+        let decision = self.decide(p, address, stored.as_ref(), &config).await?;
+        if decision.action.is_replace() {
+            self.allow_destroy(p, address)?;
+        }
+        let after = with_marks(decision.planned, &marks, p.schema);
+        let before = match &stored {
+            Some(stored) => stored.marked(p.schema),
+            None => Value::null(p.schema.implied_type()),
+        };
+        let mut action = decision.action;
+        if action == Action::NoOp && before.paths_with_marks() != after.paths_with_marks() {
+            // Only what is sensitive changes: the state must be written anew.
+            action = Action::Update;
+        }
+        self.evaluator.set_object(address, after.clone());
+        let with_self =
+            self.evaluator.scope_with(&address.module, repetition, Some(after.clone())).ok_or(Failed)?;
+        self.conditions(&block.lifecycle.postconditions, Kind::Postcondition, &with_self, address)?;
+        let state_dependencies = stored.as_ref().map(|s| s.object.dependencies.to_vec()).unwrap_or_default();
+        self.add(
+            ResourceChange {
+                address: address.clone(),
+                previous_address: None,
+                deposed: None,
+                provider: p.provider_address.clone(),
+                action,
+                reason: decision.reason,
+                before,
+                after,
+                replace_paths: decision.replace_paths,
+                private: decision.private,
+                importing,
+                config_known: config.is_wholly_known(),
+            },
+            action == Action::CreateThenDelete,
+            &state_dependencies,
+        );
+        Ok(())
+    }
+
+    pub(super) fn conditions(
+        &self,
+        rules: &[config::CheckRule],
+        kind: Kind,
+        scope: &ModuleScope<'_>,
+        address: &AbsResourceInstance,
+    ) -> Result<(), Failed> {
+        let owner = address.to_string();
+        let mut failed = false;
+        for rule in rules {
+            failed |=
+                matches!(self.evaluator.check(rule, kind, scope, Some(&owner)), Status::Fail(_) | Status::Error);
+        }
+        if failed { Err(Failed) } else { Ok(()) }
+    }
+
+    pub(super) fn forbid_ephemeral(
+        &self,
+        p: &Planning<'_>,
+        address: &AbsResourceInstance,
+        config: &Value,
+    ) -> Result<(), Failed> {
+        if !config.deep_marks().is_ephemeral() {
+            return Ok(());
+        }
+        let paths = misplaced_ephemeral(&p.schema.block, config);
+        if paths.is_empty() {
+            return Ok(());
+        }
+        for path in paths {
+            let mut diagnostic = Diagnostic::error(
+                "Invalid use of ephemeral value",
+                "Ephemeral values are not valid for this argument, because it is kept in the plan and the state.",
+            )
+            .about(address);
+            if let Some(block) = p.block {
+                diagnostic = diagnostic.at(&lang::body::path_range(&block.body, &p.schema.block, &path));
+            }
+            self.evaluator.report([diagnostic]);
+        }
+        Err(Failed)
+    }
+
+    /// The stored object of an instance, as it is now. Refreshes it unless that is off, and notes what has drifted.
+    async fn look(&self, p: &Planning<'_>, address: &AbsResourceInstance) -> Result<Option<Stored>, Failed> {
+        let Some(object) = self.inputs.state.current(address).cloned() else { return Ok(None) };
+        let ty = &address.resource.resource.ty;
+        let stored = upgrade(&*p.provider, p.schema, ty, &object, address).await.map_err(|d| self.failed(d))?;
+        if !self.options.refresh {
+            self.keep(p, address, &stored, None)?;
+            return Ok(Some(stored));
+        }
+        let id = identity(&stored.marked(p.schema));
+        self.inputs.events.event(Event::RefreshStart { address: address.clone(), id: id.clone() });
+        let answer = p
+            .provider
+            .read(ty, stored.value.clone(), stored.private.clone(), None)
+            .await
+            .map_err(|d| self.failed(d))?;
+        self.report_all(located(answer.diagnostics, None, address))?;
+        let (value, private) = answer.value;
+        if !value.is_wholly_known() {
+            return Err(self.failed(
+                Diagnostic::error(
+                    "Provider produced invalid object",
+                    format!(
+                        "Provider \"{}\" planned an object with unknown values for {address} while reading it. This is a bug \
+                         in the provider, which should be reported in the provider's own issue tracker.",
+                        p.provider_address.provider
+                    ),
+                )
+                .about(address)
+                .into(),
+            ));
+        }
+        let value = without_write_only(&p.schema.block, &value);
+        self.inputs.events.event(Event::RefreshComplete { address: address.clone(), id });
+        let now = Stored { value, private, ..stored.clone() };
+        self.keep(p, address, &now, Some(&stored))?;
+        Ok((!now.value.is_null()).then_some(now))
+    }
+
+    /// Puts an object as it turned out to be into the state, and notes drift against what it was.
+    fn keep(
+        &self,
+        p: &Planning<'_>,
+        address: &AbsResourceInstance,
+        now: &Stored,
+        was: Option<&Stored>,
+    ) -> Result<(), Failed> {
+        let changed = was.is_some_and(|was| was.value != now.value);
+        if changed && let Some(was) = was {
+            let null = now.value.is_null();
+            let change = ResourceChange {
+                address: address.clone(),
+                previous_address: None,
+                deposed: None,
+                provider: p.provider_address.clone(),
+                action: if null { Action::Delete } else { Action::Update },
+                reason: Reason::None,
+                before: was.marked(p.schema),
+                after: if null { now.value.clone() } else { now.marked(p.schema) },
+                replace_paths: Vec::new(),
+                private: Vec::new(),
+                importing: None,
+                config_known: true,
+            };
+            self.done().drift.push(change);
+        }
+        if now.value.is_null() {
+            self.prior().set_current(address, &p.provider_address, None);
+            return Ok(());
+        }
+        let same = !changed
+            && now.private == now.object.private
+            && now.object.schema_version == p.schema.version
+            && matches!(now.object.attributes, state::Attributes::Json(_));
+        if same {
+            return Ok(());
+        }
+        let object = encode(p.schema, &now.marked(p.schema), now.private.clone(), (*now.object).clone())
+            .map_err(|d| self.failed(d))?;
+        let provider = self.inputs.state.resources.get(&address.containing_resource()).map(|r| r.provider.clone());
+        let provider = provider.unwrap_or_else(|| p.provider_address.clone());
+        self.prior().set_current(address, &provider, Some(Arc::new(object)));
+        Ok(())
+    }
+
+    /// Asks the provider what would happen, and decides what will.
+    async fn decide(
+        &self,
+        p: &Planning<'_>,
+        address: &AbsResourceInstance,
+        stored: Option<&Stored>,
+        config: &Value,
+    ) -> Result<Decision, Failed> {
+        let block = p.block.ok_or(Failed)?;
+        let null = Value::null(p.schema.implied_type());
+        let tainted = stored.is_some_and(Stored::is_tainted);
+        // A tainted object counts as absent: whatever it is, a new one takes its place.
+        let prior = match stored {
+            Some(stored) if !tainted => stored.value.clone(),
+            _ => null.clone(),
+        };
+        let kept = match &block.lifecycle.ignore_changes {
+            IgnoreChanges::None => config.clone(),
+            IgnoreChanges::All => ignore_changes(&p.schema.block, &prior, config, &Ignore::All),
+            IgnoreChanges::Paths(paths) => {
+                let paths: Vec<Path> = paths.iter().map(|(path, _)| path.clone()).collect();
+                ignore_changes(&p.schema.block, &prior, config, &Ignore::Paths(&paths))
+            }
+        };
+        let private = stored.filter(|_| !tainted).map(|s| s.private.clone()).unwrap_or_default();
+        let first = self.ask(p, address, &prior, &kept, private).await?;
+        let replace = |action_if_first: bool| {
+            if action_if_first { Action::CreateThenDelete } else { Action::DeleteThenCreate }
+        };
+        let creates_first = self.creates_first(p.address);
+        if stored.is_none() {
+            return Ok(Decision {
+                action: Action::Create,
+                reason: Reason::None,
+                planned: first.planned,
+                private: first.private,
+                replace_paths: Vec::new(),
+            });
+        }
+        if tainted {
+            return Ok(Decision {
+                action: replace(creates_first),
+                reason: Reason::ReplaceBecauseTainted,
+                planned: first.planned,
+                private: first.private,
+                replace_paths: Vec::new(),
+            });
+        }
+        let replace_paths: Vec<Path> = first
+            .requires_replace
+            .iter()
+            .filter(|path| {
+                let (was, will) = (path.get(&prior), path.get(&first.planned));
+                was != will || will.is_some_and(|v| !v.is_known())
+            })
+            .cloned()
+            .collect();
+        let requested = self.options.force_replace.contains(address);
+        let triggered = self.triggered(p, address)?;
+        let equal = first.planned == prior;
+        let reason = if !replace_paths.is_empty() && !equal {
+            Reason::ReplaceBecauseCannotUpdate
+        } else if requested {
+            Reason::ReplaceByRequest
+        } else if triggered {
+            Reason::ReplaceByTriggers
+        } else {
+            let action = if equal { Action::NoOp } else { Action::Update };
+            return Ok(Decision {
+                action,
+                reason: Reason::None,
+                planned: first.planned,
+                private: first.private,
+                replace_paths: Vec::new(),
+            });
+        };
+        // The new object starts from nothing: computed attributes have no prior value, and nothing is ignored.
+        let second = self.ask(p, address, &null, config, first.private).await?;
+        Ok(Decision {
+            action: replace(creates_first),
+            reason,
+            planned: second.planned,
+            private: second.private,
+            replace_paths,
+        })
+    }
+
+    /// Whether something that `replace_triggered_by` names will change.
+    fn triggered(&self, p: &Planning<'_>, address: &AbsResourceInstance) -> Result<bool, Failed> {
+        let block = p.block.ok_or(Failed)?;
+        if block.lifecycle.replace_triggered_by.is_empty() {
+            return Ok(false);
+        }
+        let done = self.done();
+        for expr in &block.lifecycle.replace_triggered_by {
+            let (references, _) = lang::refs::references_in_expr(expr);
+            for reference in references {
+                let (resource, key) = match &reference.subject {
+                    addrs::Referenceable::Resource(r) => (r, None),
+                    addrs::Referenceable::ResourceInstance(i) => (&i.resource, Some(&i.key)),
+                    // `count.index` and `each.key` inside an index.
+                    _ => continue,
+                };
+                let named = resource.absolute(&address.module);
+                let own_key = matches!(expr, syntax::ast::Expr::Index { .. } | syntax::ast::Expr::Relative { .. });
+                let path = steps_to_path(&reference.remaining);
+                let hit = done.changes.iter().any(|c| {
+                    c.address.module == named.module
+                        && c.address.resource.resource == named.resource
+                        && match key {
+                            Some(key) => c.address.resource.key == *key,
+                            None if own_key => c.address.resource.key == address.resource.key,
+                            None => true,
+                        }
+                        && match c.action {
+                            Action::NoOp | Action::Read | Action::Create | Action::Forget => {
+                                c.action == Action::Create && path.0.is_empty()
+                            }
+                            Action::Update => path.get(&c.before) != path.get(&c.after),
+                            _ => path.0.is_empty() || path.get(&c.before) != path.get(&c.after),
+                        }
+                });
+                if hit {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// One planning call, its answer checked.
+    async fn ask(
+        &self,
+        p: &Planning<'_>,
+        address: &AbsResourceInstance,
+        prior: &Value,
+        config: &Value,
+        private: Vec<u8>,
+    ) -> Result<PlannedChange, Failed> {
+        let proposed = proposed_new(&p.schema.block, prior, config);
+        let ty = &address.resource.resource.ty;
+        let answer = p
+            .provider
+            .plan(ty, prior.clone(), proposed, config.clone(), private, None)
+            .await
+            .map_err(|d| self.failed(d))?;
+        let written = p.block.map(|b| (&*b.body, p.schema));
+        self.report_all(located(answer.diagnostics, written, address))?;
+        let change = answer.value;
+        let problems = plan_problems(&p.schema.block, prior, config, &change.planned);
+        if change.legacy_type_system {
+            for problem in &problems {
+                tracing::warn!("{address}: the provider's plan breaks a rule at {}: {}", problem.path, problem.message);
+            }
+        } else if !problems.is_empty() {
+            return Err(self.failed(invalid_plan(p, address, &problems)));
+        }
+        Ok(change)
+    }
+
+    fn allow_destroy(&self, p: &Planning<'_>, address: &AbsResourceInstance) -> Result<(), Failed> {
+        let Some(block) = p.block else { return Ok(()) };
+        if block.lifecycle.prevent_destroy != Some(true) {
+            return Ok(());
+        }
+        let diagnostic = Diagnostic::error(
+            "Instance cannot be destroyed",
+            format!(
+                "Resource {address} has lifecycle.prevent_destroy set, but the plan calls for this resource to be destroyed. \
+                 To avoid this error and continue with the plan, either disable lifecycle.prevent_destroy or reduce the scope \
+                 of the plan using the -target option."
+            ),
+        )
+        .at(&block.range)
+        .about(address);
+        Err(self.failed(diagnostic.into()))
+    }
+
+    /// Plans the end of an instance that should not be there.
+    pub(super) async fn delete(
+        &self,
+        p: &Planning<'_>,
+        address: &AbsResourceInstance,
+        reason: Reason,
+    ) -> Result<(), Failed> {
+        let Some(stored) = self.look(p, address).await? else { return Ok(()) };
+        if self.options.mode == Mode::RefreshOnly {
+            return Ok(());
+        }
+        self.allow_destroy(p, address)?;
+        self.plan_delete(p, address, &stored, None, reason).await
+    }
+
+    /// Plans the end of an object that was to be destroyed earlier.
+    pub(super) async fn delete_deposed(
+        &self,
+        p: &Planning<'_>,
+        address: &AbsResourceInstance,
+        key: DeposedKey,
+    ) -> Result<(), Failed> {
+        let object: Option<Arc<Object>> =
+            self.inputs.state.instance(address).and_then(|i| i.deposed.get(&key)).cloned();
+        let Some(object) = object else { return Ok(()) };
+        let ty = &address.resource.resource.ty;
+        let stored = upgrade(&*p.provider, p.schema, ty, &object, address).await.map_err(|d| self.failed(d))?;
+        if self.options.refresh {
+            let answer = p
+                .provider
+                .read(ty, stored.value.clone(), stored.private.clone(), None)
+                .await
+                .map_err(|d| self.failed(d))?;
+            self.report_all(located(answer.diagnostics, None, address))?;
+            if answer.value.0.is_null() {
+                // It has gone by itself.
+                self.prior().set_deposed(address, &p.provider_address, key, None);
+                return Ok(());
+            }
+        }
+        if self.options.mode == Mode::RefreshOnly {
+            return Ok(());
+        }
+        self.plan_delete(p, address, &stored, Some(key), Reason::None).await
+    }
+
+    async fn plan_delete(
+        &self,
+        p: &Planning<'_>,
+        address: &AbsResourceInstance,
+        stored: &Stored,
+        deposed: Option<DeposedKey>,
+        reason: Reason,
+    ) -> Result<(), Failed> {
+        let null = Value::null(p.schema.implied_type());
+        let mut private = stored.private.clone();
+        let capabilities = self.providers.schemas().providers.get(&p.provider_address.provider);
+        if capabilities.is_some_and(|s| s.capabilities.plan_destroy) {
+            let ty = &address.resource.resource.ty;
+            let answer = p
+                .provider
+                .plan(ty, stored.value.clone(), null.clone(), null.clone(), private.clone(), None)
+                .await
+                .map_err(|d| self.failed(d))?;
+            self.report_all(located(answer.diagnostics, None, address))?;
+            if !answer.value.planned.is_null() {
+                return Err(self.failed(
+                    Diagnostic::error(
+                        "Provider produced invalid plan",
+                        format!(
+                            "Provider \"{}\" planned a non-null destroy value for {address}. This is a bug in the provider, \
+                             which should be reported in the provider's own issue tracker.",
+                            p.provider_address.provider
+                        ),
+                    )
+                    .about(address)
+                    .into(),
+                ));
+            }
+            private = answer.value.private;
+        }
+        let creates_first = stored.object.create_before_destroy || self.creates_first(&address.config());
+        let dependencies: Vec<ConfigResource> = stored.object.dependencies.to_vec();
+        self.add(
+            ResourceChange {
+                address: address.clone(),
+                previous_address: None,
+                deposed: deposed.map(|k| k.0),
+                provider: p.provider_address.clone(),
+                action: Action::Delete,
+                reason,
+                before: stored.marked(p.schema),
+                after: null,
+                replace_paths: Vec::new(),
+                private,
+                importing: None,
+                config_known: true,
+            },
+            creates_first,
+            &dependencies,
+        );
+        Ok(())
+    }
+}
+
+fn steps_to_path(steps: &[syntax::ast::TraversalStep]) -> Path {
+    use syntax::ast::TraversalStep;
+    Path(
+        steps
+            .iter()
+            .map_while(|s| match s {
+                TraversalStep::Attribute { name, .. } => Some(cty::Step::Attribute(name.clone())),
+                TraversalStep::Index { key, .. } => Some(cty::Step::Index(key.clone())),
+                TraversalStep::Splat { .. } => None,
+            })
+            .collect(),
+    )
+}
+
+fn invalid_plan(p: &Planning<'_>, address: &AbsResourceInstance, problems: &[Problem]) -> Diagnostics {
+    problems
+        .iter()
+        .map(|problem| {
+            Diagnostic::error(
+                "Provider produced invalid plan",
+                format!(
+                    "Provider \"{}\" planned an invalid value for {address}{}: {}.\n\nThis is a bug in the provider, which \
+                     should be reported in the provider's own issue tracker.",
+                    p.provider_address.provider, problem.path, problem.message
+                ),
+            )
+            .about(address)
+        })
+        .collect()
+}

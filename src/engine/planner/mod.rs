@@ -1,0 +1,481 @@
+//! Plan: compare what should be with what is, and decide.
+//!
+//! The planner walks the graph of blocks. At each block it does what the block needs: evaluates, opens a provider, and
+//! at a resource plans every instance there is or was ([`managed`], [`data`]). Decisions go into one list of changes; the
+//! objects as planned go to the evaluator, where later blocks see them. When the walk is done, the changes are put in
+//! order and the execution graph is laid down.
+
+mod data;
+mod import;
+mod managed;
+mod outputs;
+mod targets;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource, InstanceKey, Mode as ResourceMode};
+use config::Resource;
+use futures::StreamExt;
+use lang::schema::Schema;
+use plugins::Provider;
+use state::State;
+use syntax::{Diagnostic, Diagnostics};
+use tokio::sync::Semaphore;
+
+use crate::blocks::{Block, Blocks};
+use crate::eval::checks::Kind;
+use crate::eval::{Evaluator, Failed, Phase};
+use crate::events::Event;
+use crate::execgraph::{ExecGraph, Planned};
+use crate::inputs::{Inputs, PlanOptions};
+use crate::opening;
+use crate::plan::{Action, Mode, Plan, Reason, ResourceChange};
+use crate::providers::Providers;
+use crate::walk::{Outcome, walk};
+
+use targets::Selection;
+
+/// Makes a plan. Without errors there is a whole plan; with errors there is none, or one marked as errored that shows how
+/// far planning came.
+pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> (Option<Plan>, Diagnostics) {
+    let needed = opening::providers_needed(inputs.config, inputs.state);
+    let provisioners = opening::provisioners_needed(inputs.config);
+    let providers = match Providers::start(inputs.providers, needed, provisioners).await {
+        Ok(providers) => providers,
+        Err(diagnostics) => return (None, diagnostics),
+    };
+    let result = tokio::select! {
+        result = with_providers(inputs, options, &providers) => result,
+        () = stopped(inputs, &providers) => (None, interrupted()),
+    };
+    providers.close().await;
+    result
+}
+
+/// Ends some time after a stop was requested, when the plugins had their chance to end by themselves.
+async fn stopped(inputs: Inputs<'_>, providers: &Providers<'_>) {
+    inputs.stop.requested().await;
+    inputs.events.event(Event::Stopping);
+    providers.stop().await;
+    std::future::pending::<()>().await;
+}
+
+fn interrupted() -> Diagnostics {
+    Diagnostic::error("Operation interrupted", "Planning was interrupted before it was complete.").into()
+}
+
+async fn with_providers(
+    inputs: Inputs<'_>,
+    options: &PlanOptions,
+    providers: &Providers<'_>,
+) -> (Option<Plan>, Diagnostics) {
+    let in_state: Vec<_> =
+        inputs.state.resources.iter().map(|(r, s)| (r.config(), s.provider.clone())).collect();
+    let blocks = match Blocks::build(inputs.config, providers.schemas(), &in_state) {
+        Ok(blocks) => blocks,
+        Err(diagnostics) => return (None, diagnostics),
+    };
+    let phase = if options.mode == Mode::Destroy { Phase::Destroy } else { Phase::Plan };
+    let mut surroundings = inputs.surroundings.clone();
+    surroundings.functions.pure = true;
+    let timestamp = surroundings.functions.plan_timestamp.clone().unwrap_or_default();
+    let prior = Arc::new(Mutex::new(inputs.state.clone()));
+    let stored = {
+        let (prior, schemas) = (prior.clone(), providers.schemas());
+        Box::new(move |resource: &AbsResource| {
+            if phase == Phase::Destroy {
+                opening::stored_objects(&prior.lock().unwrap_or_else(PoisonError::into_inner), schemas, resource)
+            } else {
+                BTreeMap::new()
+            }
+        })
+    };
+    let evaluator = Evaluator::new(inputs.config, phase, surroundings, inputs.variables, stored);
+    let dependencies = blocks.resource_dependencies(false);
+    let selection = Selection::new(&blocks, options, inputs.config);
+    let planner = Planner {
+        cbd: create_before_destroy(inputs, &dependencies),
+        by_config: by_config(inputs.state),
+        slots: Semaphore::new(inputs.parallelism.max(1)),
+        inputs,
+        options,
+        providers,
+        blocks: &blocks,
+        selection: &selection,
+        dependencies: &dependencies,
+        evaluator: &evaluator,
+        prior,
+        done: Mutex::default(),
+    };
+    planner.warn_about_replace();
+    evaluator.report(opening::unsupported_blocks(inputs.config));
+    let outcomes = walk(&blocks.graph, usize::MAX, |node| planner.visit(&blocks.graph[node])).await;
+    let mut diagnostics = evaluator.take_diagnostics();
+    if inputs.stop.is_requested() {
+        diagnostics.extend(interrupted());
+    }
+    let mut errored = diagnostics.has_errors();
+    if !errored && outcomes.contains(&Outcome::Failed) {
+        errored = true;
+        diagnostics.push(Diagnostic::error(
+            "Planning failed without a reason",
+            "Some part of the configuration could not be planned, and no problem was reported. This is a bug in Monoform; \
+             please report it.",
+        ));
+    }
+    let outputs = outputs::changes(&planner, errored);
+    diagnostics.extend(evaluator.take_diagnostics());
+    errored |= diagnostics.has_errors();
+    let plan = planner.finish(timestamp, outputs, errored);
+    selection.describe(&mut diagnostics);
+    if let Some(cycle) = plan.graph.cycle() {
+        diagnostics.push(cyclic(&plan, &cycle));
+        return (None, diagnostics);
+    }
+    (Some(plan), diagnostics)
+}
+
+/// Resources whose new objects are created before their old ones are destroyed: those that say so, and everything they
+/// depend on, because a dependency cannot go while the old object is still there.
+pub(crate) fn create_before_destroy(
+    inputs: Inputs<'_>,
+    dependencies: &BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
+) -> BTreeSet<ConfigResource> {
+    let mut out = BTreeSet::new();
+    for node in inputs.config.nodes() {
+        for resource in node.module.managed_resources() {
+            if resource.lifecycle.create_before_destroy == Some(true) {
+                let address = resource.address.in_module(&node.path);
+                out.extend(dependencies.get(&address).into_iter().flatten().cloned());
+                out.insert(address);
+            }
+        }
+    }
+    out
+}
+
+fn by_config(state: &State) -> HashMap<ConfigResource, Vec<AbsResource>> {
+    let mut out: HashMap<ConfigResource, Vec<AbsResource>> = HashMap::new();
+    for resource in state.resources.keys() {
+        out.entry(resource.config()).or_default().push(resource.clone());
+    }
+    out
+}
+
+fn cyclic(plan: &Plan, cycle: &[crate::execgraph::Operation]) -> Diagnostic {
+    use crate::execgraph::Operation;
+    let names: Vec<String> = cycle
+        .iter()
+        .filter_map(|operation| match operation {
+            Operation::Change(i) => Some(plan.changes.get(*i as usize)?.address.to_string()),
+            Operation::Destroy(i) => Some(format!("{} (destroy)", plan.changes.get(*i as usize)?.address)),
+            _ => None,
+        })
+        .collect();
+    Diagnostic::error(
+        format!("Cycle: {}", names.join(", ")),
+        "The planned changes wait for one another in a circle. This happens when dependencies between objects have been turned \
+         around. Apply the change in two steps: first remove the old dependency, then add the new one.",
+    )
+}
+
+/// What planning has found so far.
+#[derive(Default)]
+struct Done {
+    changes: Vec<ResourceChange>,
+    /// For each change, what its object depends on, and whether its deletion comes last.
+    planned: Vec<Planned>,
+    drift: Vec<ResourceChange>,
+    /// Resources of which something will change.
+    pending: HashSet<ConfigResource>,
+}
+
+/// One run of the planner.
+pub(crate) struct Planner<'a> {
+    inputs: Inputs<'a>,
+    options: &'a PlanOptions,
+    providers: &'a Providers<'a>,
+    blocks: &'a Blocks,
+    selection: &'a Selection,
+    dependencies: &'a BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
+    evaluator: &'a Evaluator<'a>,
+    cbd: BTreeSet<ConfigResource>,
+    by_config: HashMap<ConfigResource, Vec<AbsResource>>,
+    slots: Semaphore,
+    /// The state, objects replaced by what they turn out to be.
+    prior: Arc<Mutex<State>>,
+    done: Mutex<Done>,
+}
+
+/// A resource that is being planned: what all its instances share.
+struct Planning<'p> {
+    address: &'p ConfigResource,
+    block: Option<&'p Resource>,
+    provider: Arc<dyn Provider>,
+    provider_address: AbsProviderConfig,
+    schema: &'p Schema,
+}
+
+/// One thing to be done for a resource.
+enum Task {
+    /// An instance the configuration asks for.
+    Desired(AbsResourceInstance, crate::eval::Repetition),
+    /// An instance that only the state has.
+    Orphan(AbsResourceInstance, Reason),
+    /// An object that was to be destroyed earlier.
+    Deposed(AbsResourceInstance, state::DeposedKey),
+}
+
+impl<'a> Planner<'a> {
+    fn done(&self) -> MutexGuard<'_, Done> {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn prior(&self) -> MutexGuard<'_, State> {
+        self.prior.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn visit(&self, block: &Block) -> Outcome {
+        if self.inputs.stop.is_requested() {
+            return Outcome::Failed;
+        }
+        let result = match block {
+            _ if !self.selection.includes(block) => Ok(()),
+            Block::Resource(address) => self.resource(address).await,
+            Block::Provider(address) => self.provider(address).await,
+            // When everything goes, only what provider configurations need is evaluated, on demand.
+            _ if self.options.mode == Mode::Destroy => Ok(()),
+            Block::Variable(module, name) => opening::visit_variable(self.evaluator, module, name),
+            Block::Local(module, name) => opening::for_each_instance(self.evaluator, module, |instance, node| {
+                self.evaluator.local(instance, node, name).map(|_| ())
+            }),
+            Block::Output(module, name) => opening::visit_output(self.evaluator, module, name),
+            Block::Call(module, name) => opening::for_each_instance(self.evaluator, module, |instance, _| {
+                self.evaluator.call_expansion(instance, name).map(|_| ())
+            }),
+            Block::Check(module, name) => opening::for_each_instance(self.evaluator, module, |instance, node| {
+                let scope = self.evaluator.scope(instance).ok_or(Failed)?;
+                for rule in node.module.checks.get(name).into_iter().flat_map(|c| &c.asserts) {
+                    self.evaluator.check(rule, Kind::Assertion, &scope, None);
+                }
+                Ok(())
+            }),
+        };
+        if result.is_ok() { Outcome::Done } else { Outcome::Failed }
+    }
+
+    async fn provider(&self, address: &AbsProviderConfig) -> Result<(), Failed> {
+        if !self.selection.needs_provider(address) {
+            return Ok(());
+        }
+        opening::open(self.evaluator, self.providers, address).await
+    }
+
+    async fn resource(&self, address: &ConfigResource) -> Result<(), Failed> {
+        let config = self.inputs.config;
+        let block = config.resource(address);
+        let in_state = self.by_config.get(address).map_or(&[][..], Vec::as_slice);
+        let provider_address = match (block, in_state.first()) {
+            (None, Some(resource)) => self.inputs.state.resources[resource].provider.clone(),
+            _ => config.provider_for(address),
+        };
+        let tasks = self.tasks(address, block, in_state)?;
+        if tasks.is_empty() {
+            return Ok(());
+        }
+        let provider = self.providers.get(&provider_address).await.map_err(|d| self.failed(d))?;
+        let schema = opening::resource_schema(
+            self.providers.schemas(),
+            &provider_address.provider,
+            &address.resource,
+            block.map(|b| &b.type_range),
+        )
+        .map_err(|d| self.failed(d.into()))?;
+        let planning = Planning { address, block, provider, provider_address, schema };
+        let planning = &planning;
+        let mut results = futures::stream::iter(tasks)
+            .map(|task| async move {
+                let Ok(_slot) = self.slots.acquire().await else { return Err(Failed) };
+                if self.inputs.stop.is_requested() {
+                    return Err(Failed);
+                }
+                match (task, planning.address.resource.mode) {
+                    (Task::Desired(address, repetition), ResourceMode::Managed) => {
+                        self.managed(planning, &address, repetition).await
+                    }
+                    (Task::Desired(address, repetition), ResourceMode::Data) => {
+                        self.data(planning, &address, repetition).await
+                    }
+                    (Task::Desired(address, _), ResourceMode::Ephemeral) => {
+                        let range = planning.block.map(|b| b.range.clone());
+                        Err(self.failed(opening::unsupported("ephemeral", &address, range.as_ref()).into()))
+                    }
+                    (Task::Orphan(address, reason), ResourceMode::Managed) => {
+                        self.delete(planning, &address, reason).await
+                    }
+                    (Task::Orphan(address, _), _) => {
+                        self.prior().remove_instance(&address);
+                        Ok(())
+                    }
+                    (Task::Deposed(address, key), _) => self.delete_deposed(planning, &address, key).await,
+                }
+            })
+            .buffer_unordered(self.inputs.parallelism.max(1));
+        let mut failed = false;
+        while let Some(result) = results.next().await {
+            failed |= result.is_err();
+        }
+        if failed { Err(Failed) } else { Ok(()) }
+    }
+
+    /// Reports problems and gives the mark of failure.
+    fn failed(&self, diagnostics: Diagnostics) -> Failed {
+        self.evaluator.report(diagnostics);
+        Failed
+    }
+
+    /// What is to be done for a resource: its instances as they should be, and what else the state has of it.
+    fn tasks(
+        &self,
+        address: &ConfigResource,
+        block: Option<&Resource>,
+        in_state: &[AbsResource],
+    ) -> Result<Vec<Task>, Failed> {
+        let mut tasks = Vec::new();
+        let destroy = self.options.mode == Mode::Destroy;
+        let mut desired: HashMap<addrs::ModuleInstance, Arc<crate::eval::Expansion>> = HashMap::new();
+        let module_known = self.inputs.config.node(&address.module).is_some();
+        if !destroy && block.is_some() {
+            for module in self.evaluator.module_instances(&address.module)? {
+                let expansion = self.evaluator.resource_expansion(&module, &address.resource)?;
+                for key in expansion.keys() {
+                    let repetition = expansion.repetition(&key);
+                    let instance = address.resource.absolute(&module).instance(key);
+                    if self.selection.includes_instance(&instance) {
+                        tasks.push(Task::Desired(instance, repetition));
+                    }
+                }
+                desired.insert(module, expansion);
+            }
+        }
+        let module_instances: HashSet<addrs::ModuleInstance> = if destroy || !module_known {
+            HashSet::new()
+        } else {
+            self.evaluator.module_instances(&address.module)?.into_iter().collect()
+        };
+        for resource in in_state {
+            let Some(existing) = self.inputs.state.resources.get(resource) else { continue };
+            let expansion = desired.get(&resource.module);
+            for (key, instance) in &existing.instances {
+                let at = resource.instance(key.clone());
+                if !self.selection.includes_instance(&at) {
+                    continue;
+                }
+                if instance.current.is_some() && !expansion.is_some_and(|e| e.has(key)) {
+                    let reason = if destroy {
+                        Reason::None
+                    } else if !module_instances.contains(&resource.module) {
+                        Reason::DeleteBecauseNoModule
+                    } else {
+                        orphan_reason(expansion.map(|e| &**e), key)
+                    };
+                    tasks.push(Task::Orphan(at.clone(), reason));
+                }
+                for deposed in instance.deposed.keys() {
+                    tasks.push(Task::Deposed(at.clone(), deposed.clone()));
+                }
+            }
+        }
+        Ok(tasks)
+    }
+
+    fn warn_about_replace(&self) {
+        for address in &self.options.force_replace {
+            let Some(block) = self.inputs.config.resource(&address.config()) else { continue };
+            if address.resource.key.is_none() && (block.count.is_some() || block.for_each.is_some()) {
+                self.evaluator.report([Diagnostic::warning(
+                    "Incompletely-matched force-replace resource instance",
+                    format!(
+                        "Your force-replace request for {address} doesn't match any resource instances because this \
+                         resource has \"count\" or \"for_each\" set. Name an instance, such as {}.",
+                        if block.count.is_some() { format!("{address}[0]") } else { format!("{address}[\"key\"]") }
+                    ),
+                )]);
+            }
+        }
+    }
+
+    /// Whether new objects of a resource are created before old ones are destroyed.
+    fn creates_first(&self, address: &ConfigResource) -> bool {
+        self.cbd.contains(address)
+    }
+
+    /// Adds a change, and what ordering must know of it.
+    fn add(&self, change: ResourceChange, destroy_last: bool, state_dependencies: &[ConfigResource]) {
+        let resource = change.address.config();
+        let mut outlived = state_dependencies.to_vec();
+        // An object is destroyed through its provider configuration, so what that depends on must outlive the object.
+        if matches!(change.action, Action::Delete | Action::DeleteThenCreate | Action::CreateThenDelete) {
+            outlived.extend(self.blocks.resources_before(&Block::Provider(change.provider.clone())));
+        }
+        let planned =
+            Planned { resource: resource.clone(), action: change.action, destroy_last, state_dependencies: outlived };
+        let mut done = self.done();
+        if change.action != Action::NoOp {
+            done.pending.insert(resource);
+        }
+        done.changes.push(change);
+        done.planned.push(planned);
+    }
+
+    fn finish(
+        &self,
+        timestamp: String,
+        outputs: BTreeMap<Arc<str>, crate::plan::OutputChange>,
+        errored: bool,
+    ) -> Plan {
+        let done = std::mem::take(&mut *self.done());
+        let mut both: Vec<_> = done.changes.into_iter().zip(done.planned).collect();
+        both.sort_by(|(a, _), (b, _)| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));
+        let (changes, planned): (Vec<_>, Vec<_>) = both.into_iter().unzip();
+        let mut drift = done.drift;
+        drift.sort_by(|a, b| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));
+        let all = self.blocks.resource_dependencies(true);
+        let graph = ExecGraph::build(&planned, &all);
+        let variables = self.inputs.config.root.module.variables.iter().filter_map(|(name, variable)| {
+            let value = self.inputs.variables.get(name)?;
+            let value = if variable.ephemeral {
+                cty::Value::null(value.ty().clone()).with_marks(cty::Marks::EPHEMERAL)
+            } else {
+                value.clone()
+            };
+            Some((name.clone(), value))
+        });
+        Plan {
+            mode: self.options.mode,
+            timestamp,
+            variables: variables.collect(),
+            targets: self.options.targets.clone(),
+            force_replace: self.options.force_replace.clone(),
+            changes,
+            drift,
+            outputs,
+            previous_state: self.inputs.state.clone(),
+            prior_state: self.prior().clone(),
+            graph,
+            relevant_attributes: Vec::new(),
+            errored,
+        }
+    }
+}
+
+fn orphan_reason(expansion: Option<&crate::eval::Expansion>, key: &InstanceKey) -> Reason {
+    use crate::eval::Expansion;
+    match (expansion, key) {
+        (None, _) => Reason::DeleteBecauseNoResourceConfig,
+        (Some(Expansion::Count(_)), InstanceKey::Int(_)) => Reason::DeleteBecauseCountIndex,
+        (Some(Expansion::ForEach(_)), InstanceKey::String(_)) => Reason::DeleteBecauseEachKey,
+        _ => Reason::DeleteBecauseWrongRepetition,
+    }
+}

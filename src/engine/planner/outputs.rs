@@ -1,0 +1,62 @@
+//! What will become of the root outputs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use addrs::{Module, ModuleInstance};
+use cty::{Marks, Type, Value};
+
+use super::Planner;
+use crate::blocks::Block;
+use crate::plan::{Action, Mode, OutputChange};
+
+/// The changes of all root outputs, as declared and as stored.
+pub(super) fn changes(planner: &Planner<'_>, errored: bool) -> BTreeMap<Arc<str>, OutputChange> {
+    let stored = &planner.inputs.state.outputs;
+    let root = &planner.inputs.config.root;
+    let mut out = BTreeMap::new();
+    if errored {
+        return out;
+    }
+    let before = |name: &str| match stored.get(name) {
+        Some(o) => o.value.clone().with_marks(if o.sensitive { Marks::SENSITIVE } else { Marks::NONE }),
+        None => Value::null(Type::Dynamic),
+    };
+    if planner.options.mode != Mode::Destroy {
+        for (name, output) in &root.module.outputs {
+            if !planner.selection.includes(&Block::Output(Module::root(), name.clone())) {
+                continue;
+            }
+            let Ok(after) = planner.evaluator.output(&ModuleInstance::root(), root, name) else { continue };
+            let was = before(name);
+            let was_sensitive = stored.get(name).map(|o| o.sensitive);
+            let (plain_before, plain_after) = (was.clone().unmark_deep().0, after.clone().unmark_deep().0);
+            let action = match was_sensitive {
+                // An output that is null is not kept.
+                None if plain_after.is_null() => Action::NoOp,
+                None => Action::Create,
+                Some(_) if plain_after.is_null() => Action::Delete,
+                Some(sensitive) if sensitive == output.sensitive && plain_before == plain_after => Action::NoOp,
+                Some(_) => Action::Update,
+            };
+            out.insert(name.clone(), OutputChange { action, before: was, after, sensitive: output.sensitive });
+        }
+    }
+    if planner.selection.is_everything() {
+        for (name, output) in stored {
+            let gone = planner.options.mode == Mode::Destroy || !root.module.outputs.contains_key(name);
+            if gone {
+                out.insert(
+                    name.clone(),
+                    OutputChange {
+                        action: Action::Delete,
+                        before: before(name),
+                        after: Value::null(Type::Dynamic),
+                        sensitive: output.sensitive,
+                    },
+                );
+            }
+        }
+    }
+    out
+}

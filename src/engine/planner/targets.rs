@@ -1,0 +1,131 @@
+//! What `-target` selects of the graph.
+
+use std::collections::HashSet;
+
+use addrs::{AbsProviderConfig, AbsResourceInstance, ConfigResource, Target};
+use config::Config;
+use petgraph::Direction;
+use petgraph::graph::NodeIndex;
+use syntax::{Diagnostic, Diagnostics};
+
+use crate::blocks::{Block, Blocks};
+use crate::inputs::PlanOptions;
+use crate::plan::Mode;
+
+/// The part of the graph that is worked on.
+pub(super) struct Selection {
+    targets: Vec<Target>,
+    /// The blocks that are selected; `None` for all.
+    blocks: Option<HashSet<Block>>,
+    /// Resources that are selected as a whole because something selected needs them.
+    whole: HashSet<ConfigResource>,
+    /// Provider configurations that some selected resource uses.
+    providers: HashSet<AbsProviderConfig>,
+}
+
+impl Selection {
+    pub(super) fn new(blocks: &Blocks, options: &PlanOptions, config: &Config) -> Selection {
+        let mut selection = Selection {
+            targets: options.targets.clone(),
+            blocks: None,
+            whole: HashSet::new(),
+            providers: HashSet::new(),
+        };
+        if !options.targets.is_empty() {
+            selection.select(blocks, options.mode);
+        }
+        for node in blocks.graph.node_indices() {
+            if let Block::Resource(resource) = &blocks.graph[node]
+                && selection.includes(&blocks.graph[node])
+            {
+                selection.providers.insert(config.provider_for(resource));
+                for before in blocks.graph.neighbors_directed(node, Direction::Incoming) {
+                    if let Block::Provider(provider) = &blocks.graph[before] {
+                        selection.providers.insert(provider.clone());
+                    }
+                }
+            }
+        }
+        selection
+    }
+
+    /// Selects what is named, and everything it depends on; when destroying, everything that depends on it.
+    fn select(&mut self, blocks: &Blocks, mode: Mode) {
+        let graph = &blocks.graph;
+        let named: Vec<NodeIndex> = graph
+            .node_indices()
+            .filter(|n| match &graph[*n] {
+                Block::Resource(r) => self.targets.iter().any(|t| t.may_select(r)),
+                _ => false,
+            })
+            .collect();
+        let mut selected: HashSet<NodeIndex> = HashSet::new();
+        let direction = if mode == Mode::Destroy { Direction::Outgoing } else { Direction::Incoming };
+        let mut queue = named.clone();
+        while let Some(n) = queue.pop() {
+            for next in graph.neighbors_directed(n, direction) {
+                if let Block::Resource(r) = &graph[next] {
+                    self.whole.insert(r.clone());
+                }
+                if selected.insert(next) {
+                    queue.push(next);
+                }
+            }
+        }
+        selected.extend(named);
+        if mode == Mode::Destroy {
+            // What provider configurations need must be evaluated in any case.
+            for n in graph.node_indices().filter(|n| matches!(graph[*n], Block::Provider(_))) {
+                selected.insert(n);
+            }
+        } else {
+            // Outputs follow if everything they need is selected anyway; inner nodes first, so that chains follow.
+            for n in petgraph::algo::toposort(graph, None).unwrap_or_default() {
+                let follows = matches!(graph[n], Block::Output(..) | Block::Local(..) | Block::Variable(..) | Block::Call(..));
+                let has_resource = graph.neighbors_directed(n, Direction::Incoming).count() > 0;
+                if follows
+                    && has_resource
+                    && graph.neighbors_directed(n, Direction::Incoming).all(|d| selected.contains(&d))
+                {
+                    selected.insert(n);
+                }
+            }
+        }
+        self.blocks = Some(selected.into_iter().map(|n| graph[n].clone()).collect());
+    }
+
+    /// Whether a block is worked on.
+    pub(super) fn includes(&self, block: &Block) -> bool {
+        self.blocks.as_ref().is_none_or(|blocks| blocks.contains(block))
+    }
+
+    /// Whether an instance of a selected resource is worked on.
+    pub(super) fn includes_instance(&self, address: &AbsResourceInstance) -> bool {
+        self.blocks.is_none()
+            || self.whole.contains(&address.config())
+            || self.targets.iter().any(|t| t.selects(address))
+    }
+
+    /// Whether some selected resource uses a provider configuration.
+    pub(super) fn needs_provider(&self, address: &AbsProviderConfig) -> bool {
+        self.providers.contains(address)
+    }
+
+    /// Whether everything is selected.
+    pub(super) fn is_everything(&self) -> bool {
+        self.blocks.is_none()
+    }
+
+    /// Warns that the plan is partial.
+    pub(super) fn describe(&self, diagnostics: &mut Diagnostics) {
+        if self.blocks.is_some() {
+            diagnostics.push(Diagnostic::warning(
+                "Resource targeting is in effect",
+                "You are creating a plan with the -target option, which means that the result of this plan may not represent \
+                 all of the changes requested by the current configuration.\n\nThe -target option is not for routine use, and \
+                 is provided only for exceptional situations such as recovering from errors or mistakes, or when an error \
+                 message specifically suggests to use it.",
+            ));
+        }
+    }
+}

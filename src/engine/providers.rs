@@ -1,0 +1,207 @@
+//! The running plugins of one operation: schemas asked once, configurations opened when first needed.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use addrs::AbsProviderConfig;
+use async_trait::async_trait;
+use cty::Value;
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use lang::schema::Schema;
+use plugins::provider::ProviderSchema;
+use plugins::{Provider, Provisioner};
+use syntax::{Diagnostic, Diagnostics};
+use tokio::sync::Mutex;
+
+/// Where plugins come from.
+#[async_trait]
+pub trait ProviderSource: Send + Sync {
+    /// Starts a process of this provider.
+    async fn start(&self, provider: &addrs::Provider) -> Result<Arc<dyn Provider>, Diagnostics>;
+    /// Starts a process of this provisioner.
+    async fn start_provisioner(&self, name: &str) -> Result<Arc<dyn Provisioner>, Diagnostics>;
+}
+
+/// What every provider says about itself.
+#[derive(Clone, Debug, Default)]
+pub struct Schemas {
+    /// By provider.
+    pub providers: BTreeMap<addrs::Provider, Arc<ProviderSchema>>,
+    /// By type of provisioner.
+    pub provisioners: BTreeMap<Arc<str>, Arc<Schema>>,
+}
+
+impl Schemas {
+    /// The schema of a resource type of a provider.
+    #[must_use]
+    pub fn resource(&self, provider: &addrs::Provider, mode: addrs::Mode, ty: &str) -> Option<&Schema> {
+        let provider = self.providers.get(provider)?;
+        match mode {
+            addrs::Mode::Managed => provider.resources.get(ty),
+            addrs::Mode::Data => provider.data_sources.get(ty),
+            addrs::Mode::Ephemeral => provider.ephemeral.get(ty),
+        }
+    }
+}
+
+/// The running plugins of one operation.
+pub struct Providers<'s> {
+    source: &'s dyn ProviderSource,
+    schemas: Schemas,
+    /// Processes that were started for their schema and are not configured yet.
+    idle: Mutex<HashMap<addrs::Provider, Arc<dyn Provider>>>,
+    open: Mutex<BTreeMap<AbsProviderConfig, Arc<dyn Provider>>>,
+    provisioners: HashMap<Arc<str>, Arc<dyn Provisioner>>,
+}
+
+impl<'s> Providers<'s> {
+    /// Starts every provider and provisioner named, side by side, and asks for their schemas.
+    pub async fn start(
+        source: &'s dyn ProviderSource,
+        providers: impl IntoIterator<Item = addrs::Provider>,
+        provisioners: impl IntoIterator<Item = Arc<str>>,
+    ) -> Result<Providers<'s>, Diagnostics> {
+        let mut starting: FuturesUnordered<_> = providers
+            .into_iter()
+            .map(|provider| async move {
+                let started = async {
+                    let running = source.start(&provider).await?;
+                    match running.schema().await {
+                        Ok(schema) => Ok((running, schema)),
+                        Err(diagnostics) => {
+                            running.close().await;
+                            Err(diagnostics)
+                        }
+                    }
+                };
+                let result = started.await;
+                (provider, result)
+            })
+            .collect();
+        let mut starting_provisioners: FuturesUnordered<_> = provisioners
+            .into_iter()
+            .map(|name| async move {
+                let started = async {
+                    let running = source.start_provisioner(&name).await?;
+                    let schema = running.schema().await?;
+                    Ok::<_, Diagnostics>((running, schema))
+                };
+                let result = started.await;
+                (name, result)
+            })
+            .collect();
+        let mut diagnostics = Diagnostics::new();
+        let mut schemas = Schemas::default();
+        let mut idle = HashMap::new();
+        while let Some((provider, result)) = starting.next().await {
+            if let Some((running, schema)) = diagnostics.take(result) {
+                schemas.providers.insert(provider.clone(), schema);
+                idle.insert(provider, running);
+            }
+        }
+        let mut running_provisioners = HashMap::new();
+        while let Some((name, result)) = starting_provisioners.next().await {
+            if let Some((running, schema)) = diagnostics.take(result) {
+                schemas.provisioners.insert(name.clone(), schema);
+                running_provisioners.insert(name, running);
+            }
+        }
+        drop((starting, starting_provisioners));
+        let all = Providers {
+            source,
+            schemas,
+            idle: Mutex::new(idle),
+            open: Mutex::new(BTreeMap::new()),
+            provisioners: running_provisioners,
+        };
+        if diagnostics.has_errors() {
+            all.close().await;
+            // The order in which plugins answered is of no interest.
+            diagnostics.0.sort_by(|a, b| (&a.summary, &a.detail).cmp(&(&b.summary, &b.detail)));
+            return Err(diagnostics);
+        }
+        Ok(all)
+    }
+
+    /// What the plugins say about themselves.
+    #[must_use]
+    pub fn schemas(&self) -> &Schemas {
+        &self.schemas
+    }
+
+    /// A process of this provider that needs no configuration: for validation and for upgrading stored objects.
+    pub async fn unconfigured(&self, provider: &addrs::Provider) -> Result<Arc<dyn Provider>, Diagnostics> {
+        if let Some(running) = self.idle.lock().await.get(provider) {
+            return Ok(running.clone());
+        }
+        if let Some((_, running)) = self.open.lock().await.iter().find(|(config, _)| config.provider == *provider) {
+            return Ok(running.clone());
+        }
+        let running = self.source.start(provider).await?;
+        self.idle.lock().await.insert(provider.clone(), running.clone());
+        Ok(running)
+    }
+
+    /// Opens a provider configuration: a process of its own, configured with this value (marks removed). Gives the
+    /// diagnostics of configuring, too.
+    pub async fn configure(
+        &self,
+        address: &AbsProviderConfig,
+        config: Value,
+    ) -> Result<Vec<plugins::provider::PluginDiagnostic>, Diagnostics> {
+        let idle = self.idle.lock().await.remove(&address.provider);
+        let running = match idle {
+            Some(running) => running,
+            None => self.source.start(&address.provider).await?,
+        };
+        let answer = running.configure(config).await;
+        self.open.lock().await.insert(address.clone(), running);
+        Ok(answer?.diagnostics)
+    }
+
+    /// The process of an open provider configuration.
+    pub async fn get(&self, address: &AbsProviderConfig) -> Result<Arc<dyn Provider>, Diagnostics> {
+        self.open.lock().await.get(address).cloned().ok_or_else(|| {
+            Diagnostic::error(
+                "Provider configuration not present",
+                format!(
+                    "The provider configuration {address} is needed here but was not opened. This is a bug in Monoform; \
+                     please report it."
+                ),
+            )
+            .into()
+        })
+    }
+
+    /// Whether this configuration is open already.
+    pub async fn is_open(&self, address: &AbsProviderConfig) -> bool {
+        self.open.lock().await.contains_key(address)
+    }
+
+    /// A running provisioner.
+    #[must_use]
+    pub fn provisioner(&self, name: &str) -> Option<&Arc<dyn Provisioner>> {
+        self.provisioners.get(name)
+    }
+
+    /// Asks every plugin to end what it is doing soon.
+    pub async fn stop(&self) {
+        let providers: Vec<_> = self.open.lock().await.values().cloned().collect();
+        let providers = futures::future::join_all(providers.iter().map(|p| p.stop()));
+        let provisioners = futures::future::join_all(self.provisioners.values().map(|p| p.stop()));
+        for failed in providers.await.into_iter().chain(provisioners.await).filter_map(Result::err) {
+            for diagnostic in failed {
+                tracing::warn!("a plugin did not stop: {}: {}", diagnostic.summary, diagnostic.detail);
+            }
+        }
+    }
+
+    /// Ends every plugin.
+    pub async fn close(&self) {
+        let mut all: Vec<_> = self.idle.lock().await.drain().map(|(_, p)| p).collect();
+        all.extend(std::mem::take(&mut *self.open.lock().await).into_values());
+        futures::future::join_all(all.iter().map(|p| p.close())).await;
+        futures::future::join_all(self.provisioners.values().map(|p| p.close())).await;
+    }
+}

@@ -1,0 +1,121 @@
+//! A walk over a graph of things that wait for one another. Knows no word of the rest of the house.
+
+use std::future::Future;
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use petgraph::Direction;
+use petgraph::graph::{DiGraph, NodeIndex};
+
+/// How the visit of a node ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Those that wait for the node may go on.
+    Done,
+    /// Those that wait for the node, directly or not, are skipped.
+    Failed,
+    /// Not visited, because something it waits for failed or was skipped.
+    Skipped,
+}
+
+/// Visits every node once all that it waits for (the sources of its incoming edges) are done; at most `limit` visits run
+/// at a time. Gives the outcome of every node by index.
+///
+/// The graph must have no cycle; nodes on one are reported as skipped.
+pub async fn walk<N, F, Fut>(graph: &DiGraph<N, ()>, limit: usize, visit: F) -> Vec<Outcome>
+where
+    F: Fn(NodeIndex) -> Fut,
+    Fut: Future<Output = Outcome>,
+{
+    let mut outcomes = vec![Outcome::Skipped; graph.node_count()];
+    let mut waiting: Vec<usize> =
+        graph.node_indices().map(|n| graph.neighbors_directed(n, Direction::Incoming).count()).collect();
+    let mut spoiled = vec![false; graph.node_count()];
+    let mut ready: std::collections::VecDeque<NodeIndex> =
+        graph.node_indices().filter(|n| waiting[n.index()] == 0).collect();
+    let mut running = FuturesUnordered::new();
+    loop {
+        while running.len() < limit.max(1) {
+            let Some(node) = ready.pop_front() else { break };
+            if spoiled[node.index()] {
+                release(graph, node, true, &mut waiting, &mut spoiled, &mut ready);
+            } else {
+                let visited = visit(node);
+                running.push(async move { (node, visited.await) });
+            }
+        }
+        let Some((node, outcome)) = running.next().await else { break };
+        outcomes[node.index()] = outcome;
+        release(graph, node, outcome != Outcome::Done, &mut waiting, &mut spoiled, &mut ready);
+    }
+    outcomes
+}
+
+fn release<N>(
+    graph: &DiGraph<N, ()>,
+    node: NodeIndex,
+    failed: bool,
+    waiting: &mut [usize],
+    spoiled: &mut [bool],
+    ready: &mut std::collections::VecDeque<NodeIndex>,
+) {
+    for next in graph.neighbors_directed(node, Direction::Outgoing) {
+        spoiled[next.index()] |= failed;
+        waiting[next.index()] -= 1;
+        if waiting[next.index()] == 0 {
+            ready.push_back(next);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+
+    use super::*;
+
+    fn chain(edges: &[(u32, u32)]) -> DiGraph<(), ()> {
+        let mut graph = DiGraph::new();
+        let last = edges.iter().map(|(a, b)| (*a).max(*b)).max().unwrap_or(0);
+        for _ in 0..=last {
+            graph.add_node(());
+        }
+        for (a, b) in edges {
+            graph.add_edge(NodeIndex::new(*a as usize), NodeIndex::new(*b as usize), ());
+        }
+        graph
+    }
+
+    #[tokio::test]
+    async fn nodes_wait_for_their_dependencies_and_failures_skip_dependents() {
+        let graph = chain(&[(0, 1), (1, 3), (0, 2), (2, 4)]);
+        let order = RefCell::new(Vec::new());
+        let outcomes = walk(&graph, 4, |n| {
+            order.borrow_mut().push(n.index());
+            async move { if n.index() == 1 { Outcome::Failed } else { Outcome::Done } }
+        })
+        .await;
+        assert_eq!(
+            outcomes,
+            [Outcome::Done, Outcome::Failed, Outcome::Done, Outcome::Skipped, Outcome::Done]
+        );
+        let order = order.into_inner();
+        assert!(!order.contains(&3), "{order:?}");
+        assert!(order.iter().position(|n| *n == 2) < order.iter().position(|n| *n == 4), "{order:?}");
+    }
+
+    #[tokio::test]
+    async fn no_more_than_the_limit_run_at_once() {
+        let graph = chain(&[(0, 99)]);
+        let (now, most) = (Cell::new(0), Cell::new(0));
+        walk(&graph, 7, |_| async {
+            now.set(now.get() + 1);
+            most.set(most.get().max(now.get()));
+            tokio::task::yield_now().await;
+            now.set(now.get() - 1);
+            Outcome::Done
+        })
+        .await;
+        assert_eq!(most.get(), 7);
+    }
+}

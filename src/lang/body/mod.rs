@@ -1,0 +1,337 @@
+//! From block body to object, under a schema.
+//!
+//! [`decode_body`] evaluates attributes, gathers nested blocks (`expand` multiplies the dynamic ones) and reports all
+//! that the schema does not allow. [`path_range`] finds the way back: where a part of the object is written.
+
+mod expand;
+mod ranges;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cty::types::{ObjectAttribute, ObjectType};
+use cty::{Type, Value};
+use syntax::ast::{Attribute, Body};
+use syntax::content::{did_you_mean, suggest};
+use syntax::{Diagnostic, Diagnostics};
+
+use crate::eval::{Context, evaluate, with_expression};
+use crate::schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting};
+use expand::Expanded;
+pub use ranges::path_range;
+
+/// The object a body forms under a schema: attributes evaluated and converted, nested blocks gathered, `dynamic` blocks
+/// expanded. The body holds only what belongs to the schema: meta-arguments have been taken out of it. Where there are
+/// errors, the part concerned is unknown; the value always has the schema's implied type.
+#[must_use]
+pub fn decode_body(body: &Body, schema: &BlockSchema, context: Context<'_>) -> (Value, Diagnostics) {
+    let mut decoder = Decoder { diagnostics: Diagnostics::new() };
+    let value = decoder.body(body, schema, &context);
+    (value, decoder.diagnostics)
+}
+
+struct Decoder {
+    diagnostics: Diagnostics,
+}
+
+impl Decoder {
+    fn body(&mut self, body: &Body, schema: &BlockSchema, context: &Context<'_>) -> Value {
+        self.check_names(body, schema);
+        let ty = schema.implied_object();
+        let mut blocks = self.expand(body, schema, context);
+        let values = ty
+            .attributes()
+            .iter()
+            .map(|part| {
+                let own = blocks.remove(&part.name).unwrap_or_default();
+                if let Some(nested) = schema.blocks.get(&part.name) {
+                    return self.blocks(&part.name, nested, own, body, context);
+                }
+                match schema.attributes.get(&part.name) {
+                    Some(attribute) => self.attribute(&part.name, attribute, own, body, context),
+                    None => Value::unknown(part.ty.clone()),
+                }
+            })
+            .collect();
+        Value::object_of(&ty, values)
+    }
+
+    fn check_names(&mut self, body: &Body, schema: &BlockSchema) {
+        for attribute in &body.attributes {
+            let name = &*attribute.name;
+            if schema.attributes.contains_key(name) {
+                continue;
+            }
+            let detail = if schema.blocks.contains_key(name) {
+                format!(
+                    "An argument named \"{name}\" is not expected here. Did you mean to define a block of type \"{name}\"?"
+                )
+            } else {
+                let hint = did_you_mean(suggest(name, schema.attributes.keys().map(|k| &**k)));
+                format!("An argument named \"{name}\" is not expected here.{hint}")
+            };
+            self.diagnostics.push(Diagnostic::error("Unsupported argument", detail).at(&attribute.name_range));
+        }
+    }
+
+    fn unsupported_block(&mut self, ty: &str, range: &syntax::Range, schema: &BlockSchema) {
+        let detail = if schema.attributes.contains_key(ty) {
+            format!(
+                "Blocks of type \"{ty}\" are not expected here. Did you mean to define argument \"{ty}\"? If so, use the \
+                 equals sign to assign it a value."
+            )
+        } else {
+            let hint = did_you_mean(suggest(ty, schema.blocks.keys().map(|k| &**k)));
+            format!("Blocks of type \"{ty}\" are not expected here.{hint}")
+        };
+        self.diagnostics.push(Diagnostic::error("Unsupported block type", detail).at(range));
+    }
+
+    fn attribute(
+        &mut self,
+        name: &str,
+        schema: &AttributeSchema,
+        blocks: Vec<Expanded<'_>>,
+        body: &Body,
+        context: &Context<'_>,
+    ) -> Value {
+        let ty = schema.implied_type();
+        let Some(attribute) = body.attribute(name) else {
+            if !blocks.is_empty() {
+                return self.attribute_of_blocks(&ty, blocks, context);
+            }
+            if schema.required {
+                self.diagnostics.push(
+                    Diagnostic::error(
+                        "Missing required argument",
+                        format!("The argument \"{name}\" is required, but no definition was found."),
+                    )
+                    .at(&body.end),
+                );
+                return Value::unknown(ty);
+            }
+            return Value::null(ty);
+        };
+        if let Some(block) = blocks.first() {
+            self.diagnostics.push(
+                Diagnostic::error(
+                    "Unsupported block type",
+                    format!(
+                        "Blocks of type \"{name}\" are not expected here, because the argument \"{name}\" is set, too."
+                    ),
+                )
+                .at(block.range),
+            );
+        }
+        self.attribute_value(attribute, &constraint(schema), &ty, context)
+    }
+
+    fn attribute_value(
+        &mut self,
+        attribute: &Attribute,
+        constraint: &Type,
+        ty: &Type,
+        context: &Context<'_>,
+    ) -> Value {
+        let (value, problems) = evaluate(&attribute.expr, *context);
+        let failed = problems.has_errors();
+        self.diagnostics.extend(problems);
+        if failed {
+            return Value::unknown(ty.clone());
+        }
+        match cty::convert(&value, constraint) {
+            Ok(value) => value,
+            Err(error) => {
+                let name = &attribute.name;
+                let problem = Diagnostic::error(
+                    "Incorrect attribute value type",
+                    format!("Inappropriate value for attribute \"{name}\": {}.", error.message),
+                );
+                let problem = problem.at(attribute.expr.range()).within(&attribute.range);
+                self.diagnostics.push(with_expression(problem, &attribute.expr, *context));
+                Value::unknown(ty.clone())
+            }
+        }
+    }
+
+    /// The value of an attribute that is written as blocks, one for each element.
+    fn attribute_of_blocks(&mut self, ty: &Type, blocks: Vec<Expanded<'_>>, context: &Context<'_>) -> Value {
+        let Some(Type::Object(object)) = ty.element() else { return Value::unknown(ty.clone()) };
+        let schema = schema_of_object(object);
+        let nesting = if matches!(ty, Type::Set(_)) { Nesting::Set } else { Nesting::List };
+        self.collect(nesting, &schema, &blocks, context).unwrap_or_else(|| Value::unknown(ty.clone()))
+    }
+
+    fn blocks(
+        &mut self,
+        ty: &str,
+        schema: &NestedBlock,
+        blocks: Vec<Expanded<'_>>,
+        body: &Body,
+        context: &Context<'_>,
+    ) -> Value {
+        let implied = schema.implied_type();
+        let unknown = blocks.iter().any(|b| b.unknown);
+        match schema.nesting {
+            Nesting::Single | Nesting::Group => {
+                if let [first, second, ..] = blocks.as_slice()
+                    && !unknown
+                {
+                    let detail = format!(
+                        "Only one block of type \"{ty}\" is allowed. Previous definition was at {}.",
+                        first.range
+                    );
+                    self.diagnostics.push(Diagnostic::error(format!("Duplicate {ty} block"), detail).at(second.range));
+                }
+                match blocks.first() {
+                    _ if unknown => {
+                        self.collect(Nesting::List, &schema.block, &blocks, context);
+                        Value::unknown(implied)
+                    }
+                    Some(block) => self.one(block, &schema.block, context),
+                    None if schema.min_items > 0 => {
+                        self.diagnostics.push(
+                            Diagnostic::error(
+                                format!("Missing {ty} block"),
+                                format!("A block of type \"{ty}\" is required here."),
+                            )
+                            .at(&body.end),
+                        );
+                        Value::unknown(implied)
+                    }
+                    None if schema.nesting == Nesting::Single => Value::null(implied),
+                    None => empty_object(&schema.block),
+                }
+            }
+            nesting => {
+                let count = blocks.len() as u64;
+                if !unknown && count < schema.min_items {
+                    self.diagnostics.push(
+                        Diagnostic::error(
+                            format!("Insufficient {ty} blocks"),
+                            format!("At least {} \"{ty}\" blocks are required.", schema.min_items),
+                        )
+                        .at(&body.end),
+                    );
+                }
+                if !unknown && schema.max_items > 0 && count > schema.max_items {
+                    let extra = usize::try_from(schema.max_items).unwrap_or(usize::MAX);
+                    let at = blocks.get(extra).map_or(&body.end, |b| b.range);
+                    self.diagnostics.push(
+                        Diagnostic::error(
+                            format!("Too many {ty} blocks"),
+                            format!("No more than {} \"{ty}\" blocks are allowed", schema.max_items),
+                        )
+                        .at(at),
+                    );
+                }
+                self.collect(nesting, &schema.block, &blocks, context).unwrap_or(Value::unknown(implied))
+            }
+        }
+    }
+
+    fn one(&mut self, block: &Expanded<'_>, schema: &BlockSchema, context: &Context<'_>) -> Value {
+        block.in_context(context, |inner| self.body(block.body, schema, inner)).with_marks(block.marks)
+    }
+
+    /// The collection that blocks form; `None` if it is not known how many there will be, or they do not go together.
+    fn collect(
+        &mut self,
+        nesting: Nesting,
+        schema: &BlockSchema,
+        blocks: &[Expanded<'_>],
+        context: &Context<'_>,
+    ) -> Option<Value> {
+        let mut named: BTreeMap<Arc<str>, Value> = BTreeMap::new();
+        let mut items = Vec::with_capacity(blocks.len());
+        let mut known = true;
+        for block in blocks {
+            let value = self.one(block, schema, context);
+            known &= !block.unknown;
+            if nesting == Nesting::Map {
+                let Some(key) = &block.key else { continue };
+                if named.insert(key.clone(), value).is_some() {
+                    self.diagnostics.push(
+                        Diagnostic::error(
+                            format!("Duplicate {} block", block.ty),
+                            format!("A block of type \"{}\" with the label \"{key}\" is there already.", block.ty),
+                        )
+                        .at(block.range),
+                    );
+                }
+            } else {
+                items.push(value);
+            }
+        }
+        if !known {
+            return None;
+        }
+        let element = schema.implied_type();
+        let dynamic = element.has_dynamic();
+        Some(match nesting {
+            Nesting::Map if dynamic => Value::object(named),
+            Nesting::Map => Value::map(element, named),
+            Nesting::Set if dynamic => {
+                let (element, items) = cty::convert::unify_values(&items).ok()??;
+                Value::set(element, items)
+            }
+            Nesting::Set => Value::set(element, items),
+            _ if dynamic => Value::tuple(items),
+            _ => Value::list(element, items),
+        })
+    }
+}
+
+/// Whether an attribute may be written as repeated blocks, too: lists and sets of objects.
+fn takes_blocks(schema: &AttributeSchema) -> bool {
+    matches!(&schema.ty, AttributeType::Plain(Type::List(e) | Type::Set(e)) if matches!(**e, Type::Object(_)))
+}
+
+/// The schema of the blocks that an attribute's objects may be written as: all attributes optional.
+fn schema_of_object(object: &ObjectType) -> BlockSchema {
+    let attributes = object.attributes().iter().map(|a| {
+        let schema = AttributeSchema { ty: AttributeType::Plain(a.ty.clone()), optional: true, ..AttributeSchema::default() };
+        (a.name.clone(), schema)
+    });
+    BlockSchema { attributes: attributes.collect(), ..BlockSchema::default() }
+}
+
+/// The object of a block that is not there but counts as empty.
+fn empty_object(schema: &BlockSchema) -> Value {
+    let ty = schema.implied_object();
+    let values = ty.attributes().iter().map(|part| match schema.blocks.get(&part.name) {
+        None => Value::null(part.ty.clone()),
+        Some(nested) => match (nested.nesting, &part.ty) {
+            (Nesting::Single, ty) => Value::null(ty.clone()),
+            (Nesting::Group, _) => empty_object(&nested.block),
+            (_, Type::List(e)) => Value::list((**e).clone(), Vec::new()),
+            (_, Type::Set(e)) => Value::set((**e).clone(), Vec::new()),
+            (_, Type::Map(e)) => Value::map((**e).clone(), BTreeMap::new()),
+            (Nesting::Map, _) => Value::empty_object(),
+            _ => Value::empty_tuple(),
+        },
+    });
+    Value::object_of(&ty, values.collect())
+}
+
+/// What an attribute's value is converted to: attributes of nested objects that need not be set are optional.
+fn constraint(schema: &AttributeSchema) -> Type {
+    match &schema.ty {
+        AttributeType::Plain(ty) => ty.without_optional(),
+        AttributeType::Nested(nested) => nested_constraint(nested),
+    }
+}
+
+fn nested_constraint(nested: &NestedObject) -> Type {
+    let object = Type::Object(Arc::new(ObjectType::new(nested.attributes.iter().map(|(name, a)| ObjectAttribute {
+        name: name.clone(),
+        ty: constraint(a),
+        optional: !a.required,
+    }))));
+    match nested.nesting {
+        Nesting::Single | Nesting::Group => object,
+        Nesting::List => Type::list(object),
+        Nesting::Set => Type::set(object),
+        Nesting::Map => Type::map(object),
+    }
+}

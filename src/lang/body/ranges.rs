@@ -1,0 +1,89 @@
+//! The way back from a part of an object to where it is written.
+
+use cty::{Path, Step};
+use syntax::Range;
+use syntax::ast::{Block, Body, Expr, ObjectKey};
+
+use crate::schema::{BlockSchema, Nesting};
+
+/// Where in a body the part of its object at `path` is written: the nearest there is. What is not written at all is
+/// missing where the body ends.
+#[must_use]
+pub fn path_range(body: &Body, schema: &BlockSchema, path: &Path) -> Range {
+    in_body(body, schema, &path.0)
+}
+
+fn in_body(body: &Body, schema: &BlockSchema, steps: &[Step]) -> Range {
+    let Some((Step::Attribute(name), rest)) = steps.split_first() else { return body.end.clone() };
+    if let Some(attribute) = body.attribute(name) {
+        return in_expr(&attribute.expr, rest).clone();
+    }
+    let nothing = BlockSchema::default();
+    let (inner, nesting) =
+        schema.blocks.get(name).map_or((&nothing, Nesting::List), |nested| (&nested.block, nested.nesting));
+    let blocks: Vec<&Block> = body.blocks.iter().filter(|b| block_type(b) == &**name).collect();
+    let (block, rest) = match (nesting, rest) {
+        (Nesting::Single | Nesting::Group, rest) => (blocks.first(), rest),
+        (_, [Step::Index(key), rest @ ..]) => {
+            let found = match (key.as_str(), key.as_number().and_then(cty::Number::to_usize)) {
+                (Some(key), _) => blocks.iter().find(|b| b.labels.first().is_some_and(|l| &*l.text == key)),
+                // A dynamic block stands for any number of them: then the count says nothing.
+                (_, Some(i)) if blocks.iter().all(|b| &*b.ty != "dynamic") => blocks.get(i),
+                _ => None,
+            };
+            // An element of a set is not told apart by its place.
+            (found.or(if let [only] = blocks.as_slice() { Some(only) } else { None }), rest)
+        }
+        (_, rest) => (blocks.first(), rest),
+    };
+    match block {
+        None => body.end.clone(),
+        Some(block) if rest.is_empty() => block.header.clone(),
+        Some(block) => match content(block) {
+            Some(content) => in_body(content, inner, rest),
+            None => block.header.clone(),
+        },
+    }
+}
+
+/// The type of a block, or of the blocks that a dynamic block makes.
+fn block_type(block: &Block) -> &str {
+    match (&*block.ty, block.labels.first()) {
+        ("dynamic", Some(label)) => &label.text,
+        (ty, _) => ty,
+    }
+}
+
+fn content(block: &Block) -> Option<&Body> {
+    if &*block.ty == "dynamic" {
+        block.body.blocks.iter().find(|b| &*b.ty == "content").map(|b| &b.body)
+    } else {
+        Some(&block.body)
+    }
+}
+
+/// As far into an expression as its constructors are written out.
+fn in_expr<'e>(expr: &'e Expr, steps: &[Step]) -> &'e Range {
+    let Some((step, rest)) = steps.split_first() else { return expr.range() };
+    let inner = match (expr, step) {
+        (Expr::Parens { inner, .. }, _) => return in_expr(inner, steps),
+        (Expr::Object { items, .. }, Step::Attribute(name)) => item(items, name),
+        (Expr::Object { items, .. }, Step::Index(key)) => key.as_str().and_then(|k| item(items, k)),
+        (Expr::Tuple { items, .. }, Step::Index(key)) => {
+            key.as_number().and_then(cty::Number::to_usize).and_then(|i| items.get(i))
+        }
+        _ => None,
+    };
+    inner.map_or(expr.range(), |e| in_expr(e, rest))
+}
+
+fn item<'e>(items: &'e [syntax::ast::ObjectItem], name: &str) -> Option<&'e Expr> {
+    items
+        .iter()
+        .rev()
+        .find(|item| match &item.key {
+            ObjectKey::Bare { name: key, .. } => &**key == name,
+            ObjectKey::Expr(key) => key.as_literal_text().is_some_and(|k| &*k == name),
+        })
+        .map(|item| &item.value)
+}

@@ -1,0 +1,501 @@
+//! Function calls, and the functions that take expressions instead of values.
+
+use std::sync::Arc;
+
+use cty::{Type, Value};
+use syntax::ast::{Call, Expr};
+use syntax::diag::ExpressionContext;
+use syntax::{Diagnostic, Pos, Range};
+
+use super::{Context, Evaluator, evaluate_template};
+use crate::functions::{self, CallError, Function, Surroundings};
+use crate::scope::{FunctionSettings, ProviderCall};
+
+/// An argument: its value and where it is written. Several may be written in one place, by expansion.
+struct Argument<'e> {
+    expr: &'e Expr,
+    value: Value,
+}
+
+impl Evaluator {
+    pub(super) fn call(&mut self, call: &Call, whole: &Expr, context: &Context<'_>) -> Value {
+        let Some(settings) = context.scope.functions() else {
+            self.fixed.push(
+                Diagnostic::error("Function calls not allowed", "Functions may not be called here.").at(&call.range),
+            );
+            return Value::dynamic();
+        };
+        let name = call.name.strip_prefix("core::").unwrap_or(&call.name);
+        match name {
+            "try" => return self.try_function(call, whole, context),
+            "can" => return self.can_function(call, whole, context),
+            "templatestring" => return self.templatestring(call, settings, whole, context),
+            "type" if settings.console => return self.type_function(call, whole, context),
+            _ => {}
+        }
+        if let Some((provider, function)) = name.strip_prefix("provider::").and_then(|n| n.split_once("::")) {
+            return self.provider_function(call, provider, function, whole, context);
+        }
+        let Some(function) = functions::find(name) else {
+            self.fixed.push(unknown_function(call));
+            return Value::dynamic();
+        };
+        let args = match self.arguments(call, whole, context) {
+            Ok(args) => args,
+            Err(value) => return value,
+        };
+        if !self.check_count(call, function.parameters.len(), function, args.len(), &args) {
+            return Value::dynamic();
+        }
+        let errors = self.errors();
+        let mut values = Vec::with_capacity(args.len());
+        for (i, arg) in args.iter().enumerate() {
+            let Some(parameter) = function.parameter(i) else { continue };
+            let ty = parameter.ty();
+            if *arg.value.ty() == ty || ty == Type::Dynamic {
+                values.push(arg.value.clone());
+                continue;
+            }
+            match cty::convert(&arg.value, &ty) {
+                Ok(value) => values.push(value),
+                Err(error) => self.invalid_argument(call, function, i, &error.message, &args, whole, context),
+            }
+        }
+        if self.errors() > errors {
+            return Value::dynamic();
+        }
+        let around = Surroundings::new(settings, context.scope, self.in_template, self.depth);
+        match functions::call(function, values, &around) {
+            Ok(value) => value,
+            Err(error) => {
+                self.failed(call, Some(function), error, &args, whole, context);
+                Value::dynamic()
+            }
+        }
+    }
+
+    /// The arguments, the last one expanded if it says so; an error or an unknown expansion decides the value at once.
+    fn arguments<'e>(
+        &mut self,
+        call: &'e Call,
+        _whole: &Expr,
+        context: &Context<'_>,
+    ) -> Result<Vec<Argument<'e>>, Value> {
+        let errors = self.errors();
+        let mut args: Vec<Argument<'e>> =
+            call.args.iter().map(|expr| Argument { expr, value: self.expr(expr, context) }).collect();
+        if self.errors() > errors {
+            return Err(Value::dynamic());
+        }
+        if !call.expand_last {
+            return Ok(args);
+        }
+        let Some(last) = args.pop() else { return Ok(args) };
+        let (value, marks) = last.value.unmark();
+        let invalid = |what: &str| {
+            Diagnostic::error(
+                "Invalid expanding argument value",
+                format!("The expanding argument (indicated by ...) must {what}."),
+            )
+            .at(last.expr.range())
+            .within(&call.range)
+        };
+        let problem = match value.ty() {
+            _ if value.is_null() => invalid("not be null"),
+            Type::Dynamic => return Err(Value::dynamic().with_marks(marks)),
+            Type::Tuple(_) | Type::List(_) | Type::Set(_) => match value.as_seq() {
+                None => return Err(Value::dynamic().with_marks(marks)),
+                Some(items) => {
+                    let expr = last.expr;
+                    args.extend(items.iter().map(|v| Argument { expr, value: v.clone().with_marks(marks) }));
+                    return Ok(args);
+                }
+            },
+            _ => invalid("be of a tuple, list, or set type"),
+        };
+        self.report(problem, last.expr, context);
+        Err(Value::dynamic())
+    }
+
+    fn check_count(
+        &mut self,
+        call: &Call,
+        wanted: usize,
+        function: &Function,
+        given: usize,
+        args: &[Argument<'_>],
+    ) -> bool {
+        if given < wanted {
+            let at_least = if function.variadic.is_some() { " at least" } else { "" };
+            let missing = function.parameters.get(given).map_or("", |p| p.name);
+            self.too_few(call, at_least, wanted, missing);
+            false
+        } else if given > wanted && function.variadic.is_none() {
+            let extra = args.get(wanted).map_or(&call.range, |a| start_range(a.expr));
+            self.dynamic.push(
+                Diagnostic::error(
+                    "Too many function arguments",
+                    format!("Function \"{}\" expects only {wanted} argument(s).", call.name),
+                )
+                .at(extra)
+                .within(&call.range),
+            );
+            false
+        } else {
+            true
+        }
+    }
+
+    fn too_few(&mut self, call: &Call, at_least: &str, wanted: usize, missing: &str) {
+        self.dynamic.push(
+            Diagnostic::error(
+                "Not enough function arguments",
+                format!(
+                    "Function \"{}\" expects{at_least} {wanted} argument(s). Missing value for \"{missing}\".",
+                    call.name
+                ),
+            )
+            .at(&call.close)
+            .within(&call.range),
+        );
+    }
+
+    fn invalid_argument(
+        &mut self,
+        call: &Call,
+        function: &Function,
+        position: usize,
+        message: &str,
+        args: &[Argument<'_>],
+        whole: &Expr,
+        context: &Context<'_>,
+    ) {
+        let name = function.parameter(position).map_or("", |p| p.name);
+        let at = args.get(position).map_or(&call.range, |a| start_range(a.expr));
+        let problem = Diagnostic::error(
+            "Invalid function argument",
+            format!("Invalid value for \"{name}\" parameter: {message}."),
+        );
+        self.report_call(problem.at(at).within(&call.range), function.signature(), whole, context);
+    }
+
+    fn failed(
+        &mut self,
+        call: &Call,
+        function: Option<&Function>,
+        error: CallError,
+        args: &[Argument<'_>],
+        whole: &Expr,
+        context: &Context<'_>,
+    ) {
+        match (error, function) {
+            (CallError::Unknown(problem), _) => self.fixed.push(problem.at(&call.name_range).within(&call.range)),
+            (CallError::Argument(i, message), Some(function)) => {
+                self.invalid_argument(call, function, i, &message, args, whole, context);
+            }
+            (CallError::Argument(i, message), None) => {
+                let at = args.get(i).map_or(&call.range, |a| start_range(a.expr));
+                let detail = format!("Invalid value for argument {}: {message}.", i + 1);
+                let problem = Diagnostic::error("Invalid function argument", detail);
+                self.report_call(problem.at(at).within(&call.range), format!("{}(...)", call.name), whole, context);
+            }
+            (CallError::Failed(message), function) => {
+                let signature = function.map_or_else(|| format!("{}(...)", call.name), Function::signature);
+                self.call_failed(call, &message, signature, whole, context);
+            }
+        }
+    }
+
+    fn call_failed(&mut self, call: &Call, message: &str, signature: String, whole: &Expr, context: &Context<'_>) {
+        let problem = Diagnostic::error(
+            "Error in function call",
+            format!("Call to function \"{}\" failed: {message}.", call.name),
+        );
+        self.report_call(problem.at(&call.name_range).within(&call.range), signature, whole, context);
+    }
+
+    fn report_call(&mut self, mut problem: Diagnostic, signature: String, whole: &Expr, context: &Context<'_>) {
+        problem.expression = Some(Box::new(ExpressionContext { values: Vec::new(), function: Some(signature) }));
+        self.report(problem, whole, context);
+    }
+
+    fn provider_function(
+        &mut self,
+        call: &Call,
+        provider: &str,
+        function: &str,
+        whole: &Expr,
+        context: &Context<'_>,
+    ) -> Value {
+        let args = match self.arguments(call, whole, context) {
+            Ok(args) => args,
+            Err(value) => return value,
+        };
+        let arguments: Vec<Value> = args.iter().map(|a| a.value.clone()).collect();
+        let request = ProviderCall { provider, function, arguments: &arguments, range: &call.range };
+        match context.scope.call_provider_function(&request) {
+            Ok(value) => value,
+            Err(error) => {
+                self.failed(call, None, error, &args, whole, context);
+                Value::dynamic()
+            }
+        }
+    }
+
+    /// `try`: the first argument that evaluates without a dynamic error.
+    fn try_function(&mut self, call: &Call, whole: &Expr, context: &Context<'_>) -> Value {
+        let signature = || "try(expressions...)".to_owned();
+        if call.args.is_empty() {
+            self.call_failed(call, "at least one argument is required", signature(), whole, context);
+            return Value::dynamic();
+        }
+        let mut list = String::from("no expression succeeded:\n");
+        for arg in &call.args {
+            let (value, problems) = self.attempt(arg, context);
+            if !problems.has_errors() {
+                // What is not wholly known may still turn out to fail, or to have another type.
+                let marks = value.deep_marks();
+                return if value.is_wholly_known() { value } else { Value::dynamic().with_marks(marks) };
+            }
+            for problem in &problems {
+                let place = problem.subject.as_ref().map(|r| format!(" (at {r})")).unwrap_or_default();
+                list.push_str(&format!("- {}{place}\n  {}\n", problem.summary, problem.detail));
+            }
+        }
+        list.push_str("\nAt least one expression must produce a successful result");
+        self.call_failed(call, &list, signature(), whole, context);
+        Value::dynamic()
+    }
+
+    /// `can`: whether the argument evaluates without a dynamic error.
+    fn can_function(&mut self, call: &Call, _whole: &Expr, context: &Context<'_>) -> Value {
+        let Some(arg) = self.only_argument(call, "expression") else { return Value::dynamic() };
+        let (value, problems) = self.attempt(arg, context);
+        if problems.has_errors() {
+            Value::bool(false)
+        } else if value.is_wholly_known() {
+            Value::bool(true)
+        } else {
+            Value::unknown_not_null(Type::Bool)
+        }
+    }
+
+    /// An expression that may fail. Errors that are no matter of values are reported all the same.
+    fn attempt(&mut self, expr: &Expr, context: &Context<'_>) -> (Value, syntax::Diagnostics) {
+        self.apart(true, |s| s.expr(expr, context))
+    }
+
+    fn only_argument<'c>(&mut self, call: &'c Call, name: &str) -> Option<&'c Expr> {
+        match call.args.as_slice() {
+            [] => {
+                self.too_few(call, "", 1, name);
+                None
+            }
+            [one] => Some(one),
+            [_, extra, ..] => {
+                self.dynamic.push(
+                    Diagnostic::error(
+                        "Too many function arguments",
+                        format!("Function \"{}\" expects only 1 argument(s).", call.name),
+                    )
+                    .at(start_range(extra))
+                    .within(&call.range),
+                );
+                None
+            }
+        }
+    }
+
+    /// `type`, in the console: the type of a value, written as a type expression.
+    fn type_function(&mut self, call: &Call, _whole: &Expr, context: &Context<'_>) -> Value {
+        let Some(arg) = self.only_argument(call, "value") else { return Value::dynamic() };
+        let errors = self.errors();
+        let value = self.expr(arg, context);
+        if self.errors() > errors {
+            return Value::dynamic();
+        }
+        Value::string(crate::render::format_type(value.ty())).with_marks(cty::Marks::TYPE)
+    }
+
+    /// `templatestring`: a template that is the value of a reference.
+    fn templatestring(
+        &mut self,
+        call: &Call,
+        settings: &FunctionSettings,
+        whole: &Expr,
+        context: &Context<'_>,
+    ) -> Value {
+        let signature = "templatestring(template, vars)".to_owned();
+        let (template, vars) = match call.args.as_slice() {
+            [template, vars] => (template, vars),
+            [] => {
+                self.too_few(call, "", 2, "template");
+                return Value::dynamic();
+            }
+            [_] => {
+                self.too_few(call, "", 2, "vars");
+                return Value::dynamic();
+            }
+            [_, _, extra, ..] => {
+                self.dynamic.push(
+                    Diagnostic::error(
+                        "Too many function arguments",
+                        format!("Function \"{}\" expects only 2 argument(s).", call.name),
+                    )
+                    .at(start_range(extra))
+                    .within(&call.range),
+                );
+                return Value::dynamic();
+            }
+        };
+        let invalid = |this: &mut Self, name: &str, arg: &Expr, message: &str| {
+            let detail = format!("Invalid value for \"{name}\" parameter: {message}.");
+            let problem = Diagnostic::error("Invalid function argument", detail).at(start_range(arg));
+            this.report_call(problem.within(&call.range), signature.clone(), whole, context);
+            Value::dynamic()
+        };
+        if let Some(message) = not_a_reference(template) {
+            return invalid(self, "template", template, message);
+        }
+        let errors = self.errors();
+        let text = self.expr(template, context);
+        let variables = self.expr(vars, context);
+        if self.errors() > errors {
+            return Value::dynamic();
+        }
+        let (text, marks) = text.unmark_deep();
+        let text = match cty::convert(&text, &Type::String) {
+            Ok(text) if text.is_null() => return invalid(self, "template", template, "argument must not be null"),
+            Ok(text) => text,
+            Err(error) => return invalid(self, "template", template, &error.message),
+        };
+        let Some(text) = text.as_str() else { return Value::dynamic().with_marks(marks) };
+        if variables.is_null() {
+            return invalid(self, "vars", vars, "argument must not be null");
+        }
+        let place = "<templatestring argument>";
+        let around = Surroundings::new(settings, context.scope, self.in_template, self.depth);
+        match render(place, text, &variables, &around) {
+            Ok(value) => value.with_marks(marks),
+            Err(CallError::Argument(0, message)) => invalid(self, "template", template, &message),
+            Err(CallError::Argument(_, message)) => invalid(self, "vars", vars, &message),
+            Err(CallError::Failed(message)) => {
+                self.call_failed(call, &message, "templatestring(template, vars)".into(), whole, context);
+                Value::dynamic()
+            }
+            Err(CallError::Unknown(problem)) => {
+                self.fixed.push(problem);
+                Value::dynamic()
+            }
+        }
+    }
+}
+
+/// Why an expression cannot be the template of `templatestring`.
+fn not_a_reference(expr: &Expr) -> Option<&'static str> {
+    match expr {
+        Expr::Traversal(_) | Expr::Relative { .. } | Expr::Index { .. } => None,
+        Expr::Parens { inner, .. } => not_a_reference(inner),
+        Expr::Template(_) | Expr::Wrap { .. } => Some(
+            "invalid template expression: templatestring is only for rendering templates retrieved dynamically from \
+             elsewhere, and so does not support providing a literal template; consider using a template string expression \
+             instead",
+        ),
+        _ => Some(
+            "invalid template expression: must be a direct reference to a single string from elsewhere, containing valid \
+             Terraform template syntax",
+        ),
+    }
+}
+
+/// Parses and evaluates a template in which only `variables` may be referred to. Errors tell whether the template
+/// (argument 0) or the variables (argument 1) are to blame.
+pub(crate) fn render(
+    name: &str,
+    text: &str,
+    variables: &Value,
+    around: &Surroundings<'_>,
+) -> Result<Value, CallError> {
+    let (template, problems) = syntax::parse_template(name, text, Pos::default());
+    if problems.has_errors() {
+        return Err(CallError::Argument(0, sentences(&problems)));
+    }
+    let marks = variables.marks();
+    let structure = matches!(variables.ty(), Type::Object(_) | Type::Map(_) | Type::Dynamic);
+    if !structure {
+        return Err(CallError::Argument(1, "invalid vars value: must be a map".into()));
+    }
+    let Some(entries) = variables.entries() else { return Ok(Value::dynamic().with_marks(marks)) };
+    let variables: Vec<(Arc<str>, Value)> = entries.map(|(k, v)| (k.clone(), v.clone())).collect();
+    if let Some((bad, _)) = variables.iter().find(|(name, _)| !addrs::parse::is_identifier(name)) {
+        return Err(CallError::Argument(
+            1,
+            format!(
+                "invalid template variable name \"{bad}\": must start with a letter, followed by zero or more letters, \
+                 digits, and underscores"
+            ),
+        ));
+    }
+    for traversal in crate::refs::traversals(&template) {
+        if !variables.iter().any(|(name, _)| *name == traversal.root) {
+            return Err(CallError::Argument(
+                1,
+                format!("vars map does not contain key \"{}\", referenced at {}", traversal.root, traversal.root_range),
+            ));
+        }
+    }
+    let base = Context::new(around.scope());
+    let (value, problems) = evaluate_template(&template, &base.with_variables(&variables), around.depth());
+    if problems.has_errors() {
+        return Err(CallError::Failed(sentences(&problems)));
+    }
+    Ok(value.with_marks(marks))
+}
+
+/// Diagnostics in one line, for the message of an outer one.
+fn sentences(problems: &syntax::Diagnostics) -> String {
+    let errors: Vec<&Diagnostic> = problems.iter().filter(|d| d.is_error()).collect();
+    let one = |d: &Diagnostic| match &d.subject {
+        Some(range) => format!("{range}: {}; {}", d.summary, d.detail),
+        None => format!("{}; {}", d.summary, d.detail),
+    };
+    match errors.as_slice() {
+        [] => String::new(),
+        [only] => one(only),
+        [first, rest @ ..] => format!("{}, and {} other diagnostic(s)", one(first), rest.len()),
+    }
+}
+
+fn unknown_function(call: &Call) -> Diagnostic {
+    let name = call.name.strip_prefix("core::").unwrap_or(&call.name);
+    let problem = match name.rsplit_once("::") {
+        Some((namespace, _)) => Diagnostic::error(
+            "Call to unknown function",
+            format!("There are no functions in namespace \"{namespace}::\"."),
+        ),
+        None => {
+            let hint = syntax::content::suggest(name, functions::names());
+            Diagnostic::error(
+                "Call to unknown function",
+                format!("There is no function named \"{}\".{}", call.name, syntax::content::did_you_mean(hint)),
+            )
+        }
+    };
+    problem.at(&call.name_range).within(&call.range)
+}
+
+/// Where an expression begins: the first of its words or signs.
+fn start_range(expr: &Expr) -> &Range {
+    match expr {
+        Expr::Traversal(t) => &t.root_range,
+        Expr::Relative { source, .. } | Expr::Splat { source, .. } => start_range(source),
+        Expr::Index { collection, .. } => start_range(collection),
+        Expr::Call(c) => &c.name_range,
+        Expr::Conditional { condition, .. } => start_range(condition),
+        Expr::Binary { left, .. } => start_range(left),
+        Expr::Unary { op_range, .. } => op_range,
+        Expr::Tuple { open, .. } | Expr::Object { open, .. } => open,
+        Expr::For(e) => &e.open,
+        other => other.range(),
+    }
+}

@@ -1,0 +1,356 @@
+//! Object constructors, `for` expressions and splats.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cty::{Marks, Refinements, Type, Value};
+use syntax::ast::{Expr, For, ObjectItem, ObjectKey};
+use syntax::{Diagnostic, Range};
+
+use super::{Context, Evaluator};
+
+/// The elements of something that can be iterated over, with their keys.
+pub(super) type Elements = Vec<(Value, Value)>;
+
+impl Evaluator {
+    pub(super) fn object(&mut self, items: &[ObjectItem], _whole: &Expr, context: &Context<'_>) -> Value {
+        let mut attributes: BTreeMap<Arc<str>, Value> = BTreeMap::new();
+        let mut marks = Marks::NONE;
+        let mut known = true;
+        for item in items {
+            let key = match &item.key {
+                ObjectKey::Bare { name, .. } => Some(name.clone()),
+                ObjectKey::Expr(key) => self.object_key(key, item, &mut marks, context),
+            };
+            let value = self.expr(&item.value, context);
+            match key {
+                Some(key) => {
+                    attributes.insert(key, value);
+                }
+                None => known = false,
+            }
+        }
+        if known { Value::object(attributes).with_marks(marks) } else { Value::dynamic().with_marks(marks) }
+    }
+
+    fn object_key(
+        &mut self,
+        key: &Expr,
+        item: &ObjectItem,
+        marks: &mut Marks,
+        context: &Context<'_>,
+    ) -> Option<Arc<str>> {
+        if let Expr::Traversal(t) = key
+            && !t.steps.is_empty()
+        {
+            let problem = Diagnostic::error(
+                "Ambiguous attribute key",
+                "If this expression is intended to be a reference, wrap it in parentheses. If it's instead intended as a \
+                 literal name containing periods, wrap it in quotes to create a string literal.",
+            );
+            self.report(problem.at(key.range()), key, context);
+            return None;
+        }
+        let errors = self.errors();
+        let value = self.expr(key, context);
+        if self.errors() > errors {
+            return None;
+        }
+        if value.is_null() {
+            let problem = Diagnostic::error("Null value as key", "Can't use a null value as a key.");
+            self.report(problem.at(item.value.range()), key, context);
+            return None;
+        }
+        *marks |= value.marks();
+        match cty::convert(&value, &Type::String) {
+            Ok(text) => text.as_arc_str().cloned(),
+            Err(error) => {
+                let problem =
+                    Diagnostic::error("Incorrect key type", format!("Can't use this value as a key: {}.", error.message));
+                self.report(problem.at(key.range()), key, context);
+                None
+            }
+        }
+    }
+
+    /// The elements to iterate over and the marks of the whole, or the value that the iteration has at once.
+    pub(super) fn elements(
+        &mut self,
+        collection: &Expr,
+        whole: &Expr,
+        whole_range: &Range,
+        context: &Context<'_>,
+    ) -> Result<(Elements, Marks), Value> {
+        let errors = self.errors();
+        let value = self.expr(collection, context);
+        if self.errors() > errors {
+            return Err(Value::dynamic());
+        }
+        if value.is_null() {
+            let problem = Diagnostic::error(
+                "Iteration over null value",
+                "A null value cannot be used as the collection in a 'for' expression.",
+            );
+            self.report(problem.at(collection.range()).within(whole_range), collection, context);
+            return Err(Value::dynamic());
+        }
+        let marks = value.marks();
+        if *value.ty() == Type::Dynamic {
+            return Err(Value::dynamic().with_marks(marks));
+        }
+        if value.ty().is_primitive() {
+            let problem = Diagnostic::error(
+                "Iteration over non-iterable value",
+                format!(
+                    "A value of type {} cannot be used as the collection in a 'for' expression.",
+                    value.ty().friendly_name()
+                ),
+            );
+            self.report(problem.at(collection.range()).within(whole_range), whole, context);
+            return Err(Value::dynamic());
+        }
+        match iterate(&value) {
+            Some(elements) => Ok((elements, marks)),
+            None => Err(Value::dynamic().with_marks(marks)),
+        }
+    }
+
+    pub(super) fn for_expression(&mut self, e: &For, whole: &Expr, context: &Context<'_>) -> Value {
+        let (elements, mut marks) = match self.elements(&e.collection, whole, &e.range, context) {
+            Ok(found) => found,
+            Err(value) => return value,
+        };
+        if let Some(condition) = &e.condition
+            && !self.condition_can_hold(condition, e, context)
+        {
+            return Value::dynamic();
+        }
+        let mut known = true;
+        let mut list: Vec<Value> = Vec::new();
+        let mut single: BTreeMap<Arc<str>, Value> = BTreeMap::new();
+        let mut grouped: BTreeMap<Arc<str>, Vec<Value>> = BTreeMap::new();
+        for (key, value) in elements {
+            let both;
+            let one;
+            let variables: &[(Arc<str>, Value)] = match &e.key {
+                Some(name) => {
+                    both = [(name.clone(), key), (e.value.clone(), value)];
+                    &both
+                }
+                None => {
+                    one = [(e.value.clone(), value)];
+                    &one
+                }
+            };
+            let inner = context.with_variables(variables);
+            if let Some(condition) = &e.condition {
+                match self.include(condition, e, &mut marks, &inner) {
+                    Some(true) => {}
+                    Some(false) => continue,
+                    None => {
+                        known = false;
+                        continue;
+                    }
+                }
+            }
+            let Some(key_expr) = &e.result_key else {
+                list.push(self.expr(&e.result, &inner));
+                continue;
+            };
+            let key = self.result_key(key_expr, e, &mut marks, &inner);
+            let value = self.expr(&e.result, &inner);
+            let Some(key) = key else {
+                known = false;
+                continue;
+            };
+            if e.group {
+                grouped.entry(key).or_default().push(value);
+            } else if single.contains_key(&key) {
+                let problem = Diagnostic::error(
+                    "Duplicate object key",
+                    format!(
+                        "Two different items produced the key {key:?} in this 'for' expression. If duplicates are \
+                         expected, use the ellipsis (...) after the value expression to enable grouping by key."
+                    ),
+                );
+                self.report(problem.at(key_expr.range()).within(&e.range), key_expr, &inner);
+            } else {
+                single.insert(key, value);
+            }
+        }
+        let result = if !known {
+            Value::dynamic()
+        } else if e.result_key.is_none() {
+            Value::tuple(list)
+        } else if e.group {
+            Value::object(grouped.into_iter().map(|(k, v)| (k, Value::tuple(v))))
+        } else {
+            Value::object(single)
+        };
+        result.with_marks(marks)
+    }
+
+    /// Looks, before iterating, whether the condition can be a bool at all, so as to say so once only.
+    fn condition_can_hold(&mut self, condition: &Expr, e: &For, context: &Context<'_>) -> bool {
+        let variables: Vec<(Arc<str>, Value)> =
+            e.key.iter().chain([&e.value]).map(|n| (n.clone(), Value::dynamic())).collect();
+        let inner = context.with_variables(&variables);
+        let (value, problems) = self.apart(true, |s| s.expr(condition, &inner));
+        if problems.has_errors() {
+            return true;
+        }
+        let problem = if value.is_null() {
+            Diagnostic::error("Condition is null", "The value of the 'if' clause must not be null.")
+        } else if let Err(error) = cty::convert(&value, &Type::Bool) {
+            Diagnostic::error("Invalid 'for' condition", format!("The 'if' clause value is invalid: {}.", error.message))
+        } else {
+            return true;
+        };
+        self.report(problem.at(condition.range()).within(&e.range), condition, &inner);
+        false
+    }
+
+    /// Whether an element is wanted; `None` if that is not known.
+    fn include(&mut self, condition: &Expr, e: &For, marks: &mut Marks, inner: &Context<'_>) -> Option<bool> {
+        let errors = self.errors();
+        let value = self.expr(condition, inner);
+        if self.errors() > errors {
+            return None;
+        }
+        let problem = if value.is_null() {
+            Diagnostic::error("Invalid 'for' condition", "The value of the 'if' clause must not be null.")
+        } else {
+            *marks |= value.marks();
+            match cty::convert(&value, &Type::Bool) {
+                Ok(include) => return include.as_bool(),
+                Err(error) => Diagnostic::error(
+                    "Invalid 'for' condition",
+                    format!("The 'if' clause value is invalid: {}.", error.message),
+                ),
+            }
+        };
+        self.report(problem.at(condition.range()).within(&e.range), condition, inner);
+        None
+    }
+
+    fn result_key(&mut self, key: &Expr, e: &For, marks: &mut Marks, inner: &Context<'_>) -> Option<Arc<str>> {
+        let errors = self.errors();
+        let value = self.expr(key, inner);
+        if self.errors() > errors {
+            return None;
+        }
+        let problem = if value.is_null() {
+            Diagnostic::error(
+                "Invalid object key",
+                "Key expression in 'for' expression must not produce a null value.",
+            )
+        } else {
+            *marks |= value.marks();
+            match cty::convert(&value, &Type::String) {
+                Ok(key) => return key.as_arc_str().cloned(),
+                Err(error) => Diagnostic::error(
+                    "Invalid object key",
+                    format!("The key expression produced an invalid result: {}.", error.message),
+                ),
+            }
+        };
+        self.report(problem.at(key.range()).within(&e.range), key, inner);
+        None
+    }
+
+    pub(super) fn splat(
+        &mut self,
+        source: &Expr,
+        each: &Expr,
+        marker: &Range,
+        whole: &Expr,
+        context: &Context<'_>,
+    ) -> Value {
+        let errors = self.errors();
+        let value = self.expr(source, context);
+        if self.errors() > errors {
+            return Value::dynamic();
+        }
+        let (value, marks) = value.unmark();
+        let sequence = matches!(value.ty(), Type::List(_) | Type::Set(_) | Type::Tuple(_));
+        if value.is_null() {
+            if !sequence {
+                return Value::empty_tuple().with_marks(marks);
+            }
+            let problem = Diagnostic::error(
+                "Splat of null value",
+                "Splat expressions (with the * symbol) cannot be applied to null sequences.",
+            );
+            self.report(problem.at(source.range()).within(&source.range().to(marker)), whole, context);
+            return Value::dynamic();
+        }
+        if *value.ty() == Type::Dynamic {
+            return Value::dynamic().with_marks(marks);
+        }
+        if !sequence {
+            // One element, unless it turns out to be null.
+            let unsure = !value.is_certainly_not_null();
+            let element = self.expr(each, &context.with_splat_element(&value));
+            return if unsure { Value::dynamic() } else { Value::tuple(vec![element]) }.with_marks(marks);
+        }
+        if !value.is_known() {
+            let ty = self.splat_type(value.ty(), each, context);
+            let refinements = Refinements {
+                not_null: true,
+                length_min: value.refinements().and_then(|r| r.length_min),
+                length_max: value.refinements().and_then(|r| r.length_max),
+                ..Refinements::default()
+            };
+            let refinements = if ty.is_collection() { refinements } else { Refinements::not_null() };
+            return Value::unknown_refined(ty, refinements).with_marks(marks);
+        }
+        let errors = self.errors();
+        let items: Vec<Value> = value
+            .as_seq()
+            .unwrap_or_default()
+            .iter()
+            .map(|element| self.expr(each, &context.with_splat_element(element)))
+            .collect();
+        if self.errors() > errors {
+            let ty = self.splat_type(value.ty(), each, context);
+            return Value::unknown(ty).with_marks(marks);
+        }
+        let result = if matches!(value.ty(), Type::Tuple(_)) {
+            Value::tuple(items)
+        } else if let Some(first) = items.first() {
+            let element = first.ty().clone();
+            // Where an element has a type of its own because something in it is dynamic, there is no list of them.
+            if items.iter().all(|i| *i.ty() == element) { Value::list(element, items) } else { Value::tuple(items) }
+        } else {
+            match self.splat_type(value.ty(), each, context) {
+                Type::List(element) => Value::list((*element).clone(), Vec::new()),
+                _ => Value::empty_tuple(),
+            }
+        };
+        result.with_marks(marks)
+    }
+
+    /// The type of a splat's result, from the type of its source.
+    fn splat_type(&mut self, source: &Type, each: &Expr, context: &Context<'_>) -> Type {
+        let mut element = |ty: &Type| {
+            let unknown = Value::unknown(ty.clone());
+            let (value, _) = self.apart(true, |s| s.expr(each, &context.with_splat_element(&unknown)));
+            value.ty().clone()
+        };
+        match source {
+            Type::Tuple(types) => Type::tuple(types.iter().map(element).collect::<Vec<_>>()),
+            Type::List(e) | Type::Set(e) => Type::list(element(e)),
+            _ => Type::Dynamic,
+        }
+    }
+}
+
+/// Keys and elements of a known collection or structure; `None` for anything else.
+pub(super) fn iterate(value: &Value) -> Option<Elements> {
+    if let Some(items) = value.as_seq() {
+        let set = matches!(value.ty(), Type::Set(_));
+        let key = |i: usize, v: &Value| if set { v.clone() } else { Value::number(i) };
+        return Some(items.iter().enumerate().map(|(i, v)| (key(i, v), v.clone())).collect());
+    }
+    Some(value.entries()?.map(|(k, v)| (Value::shared_string(k.clone()), v.clone())).collect())
+}

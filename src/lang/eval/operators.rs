@@ -1,0 +1,162 @@
+//! Operators and conditionals.
+
+use cty::ops::{ConditionalError, OpError};
+use cty::{Type, Value, ops};
+use syntax::Diagnostic;
+use syntax::ast::{BinaryOp, Expr, UnaryOp};
+
+use super::{Context, Evaluator};
+
+impl Evaluator {
+    /// A binary operation. Long chains of operators lean to the left; they are gone down without recursion.
+    pub(super) fn binary(&mut self, expr: &Expr, context: &Context<'_>) -> Value {
+        let mut chain = Vec::new();
+        let mut at = expr;
+        while let Expr::Binary { op, left, right, .. } = at {
+            chain.push((*op, &**left, &**right, at));
+            at = left;
+        }
+        let errors = self.errors();
+        let mut value = self.expr(at, context);
+        for (op, left, right, whole) in chain.into_iter().rev() {
+            let right_value = self.expr(right, context);
+            let failed = self.errors() > errors;
+            value = self.apply_binary(op, (left, value), (right, right_value), whole, failed, context);
+        }
+        value
+    }
+
+    fn apply_binary(
+        &mut self,
+        op: BinaryOp,
+        (left, a): (&Expr, Value),
+        (right, b): (&Expr, Value),
+        whole: &Expr,
+        failed: bool,
+        context: &Context<'_>,
+    ) -> Value {
+        let (operand, result) = match op {
+            BinaryOp::Or | BinaryOp::And => (Type::Bool, Type::Bool),
+            BinaryOp::Equal | BinaryOp::NotEqual => (Type::Dynamic, Type::Bool),
+            BinaryOp::Less | BinaryOp::LessOrEqual | BinaryOp::Greater | BinaryOp::GreaterOrEqual => {
+                (Type::Number, Type::Bool)
+            }
+            _ => (Type::Number, Type::Number),
+        };
+        if failed {
+            return Value::unknown(result);
+        }
+        let before = self.errors();
+        self.check_operand(&a, &operand, "left", left, whole, context);
+        self.check_operand(&b, &operand, "right", right, whole, context);
+        if self.errors() > before {
+            return Value::unknown(result);
+        }
+        let outcome = match op {
+            BinaryOp::Or => ops::or(&a, &b),
+            BinaryOp::And => ops::and(&a, &b),
+            BinaryOp::Equal => Ok(ops::equals(&a, &b)),
+            BinaryOp::NotEqual => Ok(ops::not_equals(&a, &b)),
+            BinaryOp::Less => ops::less_than(&a, &b),
+            BinaryOp::LessOrEqual => ops::less_or_equal(&a, &b),
+            BinaryOp::Greater => ops::greater_than(&a, &b),
+            BinaryOp::GreaterOrEqual => ops::greater_or_equal(&a, &b),
+            BinaryOp::Add => ops::add(&a, &b),
+            BinaryOp::Subtract => ops::subtract(&a, &b),
+            BinaryOp::Multiply => ops::multiply(&a, &b),
+            BinaryOp::Divide => ops::divide(&a, &b),
+            BinaryOp::Modulo => ops::modulo(&a, &b),
+        };
+        self.operation(outcome, result, whole, context)
+    }
+
+    pub(super) fn unary(&mut self, op: UnaryOp, operand: &Expr, whole: &Expr, context: &Context<'_>) -> Value {
+        let ty = match op {
+            UnaryOp::Negate => Type::Number,
+            UnaryOp::Not => Type::Bool,
+        };
+        let errors = self.errors();
+        let value = self.expr(operand, context);
+        if self.errors() == errors {
+            self.check_operand(&value, &ty, "unary", operand, whole, context);
+        }
+        if self.errors() > errors {
+            return Value::unknown(ty);
+        }
+        let outcome = match op {
+            UnaryOp::Negate => ops::negate(&value),
+            UnaryOp::Not => ops::not(&value),
+        };
+        self.operation(outcome, ty, whole, context)
+    }
+
+    /// Reports an operand that is not what the operator takes.
+    fn check_operand(
+        &mut self,
+        value: &Value,
+        ty: &Type,
+        which: &str,
+        operand: &Expr,
+        whole: &Expr,
+        context: &Context<'_>,
+    ) {
+        if value.ty() != ty
+            && let Err(error) = cty::convert(value, ty)
+        {
+            let detail = format!("Unsuitable value for {which} operand: {}.", error.message);
+            let problem = Diagnostic::error("Invalid operand", detail).at(operand.range()).within(whole.range());
+            self.report(problem, operand, context);
+        }
+    }
+
+    fn operation(&mut self, outcome: Result<Value, OpError>, ty: Type, whole: &Expr, context: &Context<'_>) -> Value {
+        match outcome {
+            Ok(value) => value,
+            Err(error) => {
+                let problem = Diagnostic::error(error.summary, format!("{}.", error.detail)).at(whole.range());
+                self.report(problem, whole, context);
+                Value::unknown(ty)
+            }
+        }
+    }
+
+    /// A conditional: both results are evaluated, but only the errors of the chosen one count.
+    pub(super) fn conditional(
+        &mut self,
+        condition: &Expr,
+        yes: &Expr,
+        no: &Expr,
+        whole: &Expr,
+        context: &Context<'_>,
+    ) -> Value {
+        let (yes_value, yes_problems) = self.apart(false, |e| e.expr(yes, context));
+        let (no_value, no_problems) = self.apart(false, |e| e.expr(no, context));
+        let errors = self.errors();
+        let given = self.expr(condition, context);
+        if self.errors() > errors {
+            return Value::dynamic();
+        }
+        let outcome = ops::conditional(&given, &yes_value, &no_value);
+        if !matches!(outcome, Err(ConditionalError::InconsistentTypes(_))) {
+            match cty::convert(&given, &Type::Bool).ok().and_then(|c| c.as_bool()) {
+                Some(true) => self.dynamic.extend(yes_problems),
+                Some(false) => self.dynamic.extend(no_problems),
+                None => {}
+            }
+        }
+        match outcome {
+            Ok(value) => value,
+            Err(error) => {
+                let (at, about) = match &error {
+                    ConditionalError::InconsistentTypes(_) => (yes.range().to(no.range()), whole),
+                    ConditionalError::WrongType { chosen: true, .. } => (yes.range().clone(), yes),
+                    ConditionalError::WrongType { chosen: false, .. } => (no.range().clone(), no),
+                    _ => (condition.range().clone(), condition),
+                };
+                let problem = Diagnostic::error(error.summary(), error.to_string()).at(&at).within(whole.range());
+                self.report(problem, about, context);
+                Value::dynamic()
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Templates: text with interpolations and directives.
+
+use std::sync::Arc;
+
+use cty::{Marks, Refinements, Type, Value};
+use syntax::ast::{Expr, Template, TemplatePart};
+use syntax::{Diagnostic, Range};
+
+use super::{Context, Evaluator};
+
+/// The text of a template as far as it is known: what follows something unknown is not collected any more.
+#[derive(Default)]
+struct Text {
+    known: String,
+    open: bool,
+    marks: Marks,
+}
+
+impl Text {
+    fn push(&mut self, text: &str) {
+        if !self.open {
+            self.known.push_str(text);
+        }
+    }
+
+    fn value(self) -> Value {
+        let value = if self.open {
+            Value::unknown_refined(
+                Type::String,
+                Refinements { not_null: true, prefix: safe_prefix(&self.known), ..Refinements::default() },
+            )
+        } else {
+            Value::string(self.known)
+        };
+        value.with_marks(self.marks)
+    }
+}
+
+/// What of a text can be relied on as a prefix: a last character that could combine with what follows cannot.
+pub(crate) fn safe_prefix(text: &str) -> Option<Arc<str>> {
+    let last = text.chars().next_back()?;
+    let safe = if last.is_ascii() { text } else { &text[..text.len() - last.len_utf8()] };
+    (!safe.is_empty()).then(|| safe.into())
+}
+
+impl Evaluator {
+    /// The string that parts form.
+    pub(super) fn parts(&mut self, parts: &[TemplatePart], whole: &Expr, context: &Context<'_>) -> Value {
+        let mut text = Text::default();
+        let errors = self.errors();
+        for part in parts {
+            self.part(part, whole, &mut text, context);
+        }
+        if self.errors() > errors {
+            return Value::unknown(Type::String).with_marks(text.marks);
+        }
+        text.value()
+    }
+
+    fn part(&mut self, part: &TemplatePart, whole: &Expr, text: &mut Text, context: &Context<'_>) {
+        match part {
+            TemplatePart::Literal { text: literal, .. } => text.push(literal),
+            TemplatePart::Interpolation(expr) => {
+                let value = self.expr(expr, context);
+                self.append(&value, expr, whole, text, context);
+            }
+            TemplatePart::If { condition, yes, no, range } => {
+                let (yes, no) = (block(yes, range), block(no, range));
+                let value = self.conditional(condition, &yes, &no, whole, context);
+                self.append(&value, whole, whole, text, context);
+            }
+            TemplatePart::For { key, value, collection, body, range } => {
+                let (elements, marks) = match self.elements(collection, whole, range, context) {
+                    Ok(found) => found,
+                    Err(unknown) => {
+                        text.marks |= unknown.marks();
+                        text.open = true;
+                        return;
+                    }
+                };
+                text.marks |= marks;
+                for (k, v) in elements {
+                    let mut variables = vec![(value.clone(), v)];
+                    if let Some(name) = key {
+                        variables.insert(0, (name.clone(), k));
+                    }
+                    let inner = context.with_variables(&variables);
+                    for part in body {
+                        self.part(part, whole, text, &inner);
+                    }
+                }
+            }
+        }
+    }
+
+    fn append(&mut self, value: &Value, expr: &Expr, whole: &Expr, text: &mut Text, context: &Context<'_>) {
+        text.marks |= value.deep_marks();
+        let problem = |detail: String| {
+            Diagnostic::error("Invalid template interpolation value", detail).at(expr.range()).within(whole.range())
+        };
+        if value.is_null() {
+            self.report(
+                problem("The expression result is null. Cannot include a null value in a string template.".into()),
+                expr,
+                context,
+            );
+            return;
+        }
+        match cty::convert(value, &Type::String) {
+            Ok(string) => match string.as_str() {
+                Some(known) => text.push(known),
+                None => {
+                    // What is known of the beginning of the first unknown part counts, too.
+                    if let Some(prefix) = string.refinements().and_then(|r| r.prefix.clone()) {
+                        text.push(&prefix);
+                    }
+                    text.open = true;
+                }
+            },
+            Err(error) => self.report(
+                problem(format!("Cannot include the given value in a string template: {}.", error.message)),
+                expr,
+                context,
+            ),
+        }
+    }
+}
+
+/// The parts of a directive's branch as a template of its own.
+fn block(parts: &[TemplatePart], range: &Range) -> Expr {
+    Expr::Template(Template { parts: parts.to_vec(), heredoc: false, range: range.clone() })
+}

@@ -1,0 +1,114 @@
+//! Conversions, and what is about marks.
+
+use std::collections::BTreeMap;
+
+use cty::{Kind, Marks, Type, Value};
+
+use super::{CallError, CallResult, Function, Returns, Surroundings, any};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new("tobool", &[any("v").everything()], Returns::By(|a| to_type(a, Type::Bool)), to).nullable(),
+    Function::new("tolist", &[any("v").everything()], Returns::By(|a| to_type(a, Type::list(Type::Dynamic))), to).nullable(),
+    Function::new("tomap", &[any("v").everything()], Returns::By(|a| to_type(a, Type::map(Type::Dynamic))), to).nullable(),
+    Function::new("tonumber", &[any("v").everything()], Returns::By(|a| to_type(a, Type::Number)), to).nullable(),
+    Function::new("toset", &[any("v").everything()], Returns::By(|a| to_type(a, Type::set(Type::Dynamic))), to).nullable(),
+    Function::new("tostring", &[any("v").everything()], Returns::By(|a| to_type(a, Type::String)), to).nullable(),
+    Function::new("sensitive", &[any("value").everything()], Returns::By(same), |a, _, _| {
+        Ok(a[0].clone().with_marks(Marks::SENSITIVE))
+    })
+    .nullable(),
+    Function::new("nonsensitive", &[any("value").everything()], Returns::By(same), |a, _, _| {
+        let (value, marks) = a[0].clone().unmark();
+        Ok(value.with_marks(marks.without(Marks::SENSITIVE)))
+    })
+    .nullable(),
+    Function::new("issensitive", &[any("value").everything()], Returns::Bool, |a, t, _| {
+        if a[0].marks().is_sensitive() {
+            Ok(Value::bool(true))
+        } else if a[0].is_known() {
+            Ok(Value::bool(false))
+        } else {
+            // It may turn out to be sensitive.
+            Ok(Value::unknown_not_null(t.clone()))
+        }
+    }),
+    Function::new("ephemeralasnull", &[any("value").everything()], Returns::By(same), |a, _, _| {
+        Ok(ephemeral_as_null(&a[0]))
+    })
+    .nullable(),
+];
+
+fn same(args: &[Value]) -> CallResult<Type> {
+    Ok(args[0].ty().clone())
+}
+
+fn to_type(args: &[Value], ty: Type) -> CallResult<Type> {
+    Ok(if args[0].ty() == &ty { args[0].ty().clone() } else { ty })
+}
+
+fn to(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+    let value = &args[0];
+    // A set cannot hold marks inside, and moves them outward by itself.
+    cty::convert(value, ty).map_err(|error| {
+        let hidden = value.deep_marks().is_sensitive();
+        let message = match (value.ty(), ty) {
+            (Type::String, Type::Number | Type::Bool) if value.is_known() => {
+                let wanted = if *ty == Type::Bool { "bool" } else { "number" };
+                if hidden {
+                    format!("cannot convert this sensitive string to {wanted}")
+                } else if *ty == Type::Bool {
+                    let text = value.as_str().unwrap_or_default();
+                    format!("cannot convert {text:?} to bool; only the strings \"true\" or \"false\" are allowed")
+                } else {
+                    let text = value.as_str().unwrap_or_default();
+                    format!("cannot convert {text:?} to number; given string must be a decimal representation of a number")
+                }
+            }
+            _ => {
+                let from = value.ty().friendly_name();
+                let why = &error.message;
+                let _ = &why;
+                let wanted = match ty {
+                    Type::List(_) => "list of any single type".to_owned(),
+                    Type::Set(_) => "set of any single type".to_owned(),
+                    Type::Map(_) => "map of any single type".to_owned(),
+                    other => other.friendly_name(),
+                };
+                if ty.is_primitive() || value.ty().is_primitive() || !same_shape(value.ty(), ty) {
+                    format!("cannot convert {from} to {wanted}")
+                } else {
+                    format!("cannot convert {from} to {wanted}: {why}")
+                }
+            }
+        };
+        CallError::argument(0, message)
+    })
+}
+
+/// Whether values of one type may convert to the other if their elements do.
+fn same_shape(from: &Type, to: &Type) -> bool {
+    match to {
+        Type::List(_) | Type::Set(_) => matches!(from, Type::List(_) | Type::Set(_) | Type::Tuple(_)),
+        Type::Map(_) => matches!(from, Type::Map(_) | Type::Object(_)),
+        _ => false,
+    }
+}
+
+/// The value with every ephemeral part null.
+fn ephemeral_as_null(value: &Value) -> Value {
+    if !value.deep_marks().is_ephemeral() {
+        return value.clone();
+    }
+    if value.marks().is_ephemeral() {
+        let rest = value.marks().without(Marks::EPHEMERAL);
+        return Value::null(value.ty().clone()).with_marks(rest);
+    }
+    match value.kind() {
+        Kind::Map(items) => {
+            let element = value.ty().element().cloned().unwrap_or(Type::Dynamic);
+            let items: BTreeMap<_, _> = items.iter().map(|(k, v)| (k.clone(), ephemeral_as_null(v))).collect();
+            Value::map(element, items).with_marks(value.marks())
+        }
+        _ => value.map_parts(|_, part| ephemeral_as_null(part)),
+    }
+}

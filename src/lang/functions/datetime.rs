@@ -1,0 +1,334 @@
+//! Times.
+
+use std::cmp::Ordering;
+
+use cty::Value;
+use jiff::civil::Weekday;
+use jiff::tz::Offset;
+use jiff::{SignedDuration, Timestamp};
+
+use super::{CallError, CallResult, Function, Returns, Surroundings, string, text, unknown};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new("formatdate", &[string("format"), string("time")], Returns::String, |a, _, _| {
+        let time = Time::parse(text(a, 1)).map_err(|e| CallError::argument(1, e))?;
+        Ok(Value::string(format_date(text(a, 0), &time)?))
+    }),
+    Function::new("plantimestamp", &[], Returns::String, |_, t, s| match &s.settings.plan_timestamp {
+        Some(time) => Ok(Value::string(time)),
+        None => unknown(t),
+    }),
+    Function::new("timeadd", &[string("timestamp"), string("duration")], Returns::String, |a, _, _| {
+        let time = Time::parse(text(a, 0)).map_err(|e| CallError::argument(0, e))?;
+        let duration = parse_duration(text(a, 1)).map_err(|e| CallError::argument(1, e))?;
+        let sum = time.instant.checked_add(duration).map_err(|e| CallError::argument(1, e.to_string()))?;
+        Ok(Value::string(Time { instant: sum, ..time }.rfc3339()))
+    }),
+    Function::new("timecmp", &[string("timestamp_a"), string("timestamp_b")], Returns::Number, |a, _, _| {
+        let x = Time::parse(text(a, 0)).map_err(|e| CallError::argument(0, e))?;
+        let y = Time::parse(text(a, 1)).map_err(|e| CallError::argument(1, e))?;
+        Ok(Value::number(match x.instant.cmp(&y.instant) {
+            Ordering::Less => -1i64,
+            Ordering::Equal => 0,
+            Ordering::Greater => 1,
+        }))
+    }),
+    Function::new("timestamp", &[], Returns::String, timestamp),
+];
+
+fn timestamp(_: &[Value], ty: &cty::Type, around: &Surroundings<'_>) -> CallResult {
+    if around.settings.pure {
+        return unknown(ty);
+    }
+    Ok(Value::string(Time { instant: Timestamp::now(), offset: Offset::UTC, zulu: true }.rfc3339()))
+}
+
+/// A time of RFC 3339, with the offset it was written with.
+#[derive(Clone, Copy)]
+struct Time {
+    instant: Timestamp,
+    offset: Offset,
+    zulu: bool,
+}
+
+impl Time {
+    fn parse(text: &str) -> Result<Time, String> {
+        let invalid = |why: &str| format!("not a valid RFC3339 timestamp: {why}");
+        let bytes = text.as_bytes();
+        if bytes.is_empty() {
+            return Err(invalid("end of string before year"));
+        }
+        let digits = |from: usize, to: usize| -> Option<i64> {
+            let part = text.get(from..to)?;
+            part.bytes().all(|b| b.is_ascii_digit()).then(|| part.parse().ok()).flatten()
+        };
+        // Each field in turn, so that the message can name the first that is wrong.
+        let fields = [
+            (0, 4, "year", 0, 9999),
+            (5, 7, "month", 1, 12),
+            (8, 10, "day of month", 1, 31),
+            (11, 13, "hour", 0, 23),
+            (14, 16, "minute", 0, 59),
+            (17, 19, "second", 0, 59),
+        ];
+        let separators = [None, Some((4, "-")), Some((7, "-")), Some((10, "T")), Some((13, ":")), Some((16, ":"))];
+        let mut values = [0i64; 6];
+        for (i, (from, to, name, low, high)) in fields.into_iter().enumerate() {
+            if let Some((at, wanted)) = separators[i] {
+                match text.get(at..=at) {
+                    Some(found) if found == wanted => {}
+                    Some(_) => {
+                        let rest = text.get(at..).unwrap_or_default();
+                        let what = match wanted {
+                            "T" => "missing required time introducer 'T'".to_owned(),
+                            "-" => format!("found {:?} where \"-\" is expected", rest.chars().next().map(String::from).unwrap_or_default()),
+                            _ => format!("found {:?} where \":\" is expected", rest.chars().next().map(String::from).unwrap_or_default()),
+                        };
+                        return Err(invalid(&what));
+                    }
+                    None if wanted == "T" => return Err(invalid("missing required time introducer 'T'")),
+                    None => return Err(invalid(&format!("end of string before {name}"))),
+                }
+            }
+            let Some(value) = digits(from, to) else {
+                let rest = text.get(from..).unwrap_or_default();
+                return Err(invalid(&if rest.is_empty() {
+                    format!("end of string before {name}")
+                } else {
+                    format!("cannot use {rest:?} as {name}")
+                }));
+            };
+            if value < low || value > high {
+                return Err(invalid(&format!("{name} must be between {low} and {high} inclusive")));
+            }
+            values[i] = value;
+        }
+        let mut rest = text.get(19..).unwrap_or_default();
+        if let Some(fraction) = rest.strip_prefix('.') {
+            let end = fraction.bytes().take_while(u8::is_ascii_digit).count();
+            if end == 0 {
+                return Err(invalid("missing fractional seconds"));
+            }
+            rest = &fraction[end..];
+        }
+        let (offset, zulu) = match rest {
+            "Z" => (Offset::UTC, true),
+            "" => return Err(invalid("missing UTC offset")),
+            _ => {
+                let sign = match rest.as_bytes()[0] {
+                    b'+' => 1,
+                    b'-' => -1,
+                    _ => return Err(invalid(&format!("cannot use {rest:?} as UTC offset"))),
+                };
+                let at = text.len() - rest.len();
+                match (digits(at + 1, at + 3), text.get(at + 3..at + 4), digits(at + 4, at + 6), rest.len()) {
+                    (Some(h), Some(":"), Some(m), 6) if h < 24 && m < 60 => {
+                        let seconds = i32::try_from(sign * (h * 3600 + m * 60)).unwrap_or(0);
+                        let offset = Offset::from_seconds(seconds).map_err(|e| invalid(&e.to_string()))?;
+                        (offset, false)
+                    }
+                    _ => return Err(invalid(&format!("cannot use {rest:?} as UTC offset"))),
+                }
+            }
+        };
+        let [year, month, day, hour, minute, second] = values;
+        let narrow = |n: i64| i8::try_from(n).unwrap_or(0);
+        let civil = jiff::civil::DateTime::new(
+            i16::try_from(year).unwrap_or(0),
+            narrow(month),
+            narrow(day),
+            narrow(hour),
+            narrow(minute),
+            narrow(second),
+            fraction_nanos(text),
+        )
+        .map_err(|_| invalid(&format!("cannot use {text:?} as a date")))?;
+        let instant = offset.to_timestamp(civil).map_err(|e| invalid(&e.to_string()))?;
+        Ok(Time { instant, offset, zulu })
+    }
+
+    fn civil(&self) -> jiff::civil::DateTime {
+        self.offset.to_datetime(self.instant)
+    }
+
+    fn rfc3339(&self) -> String {
+        let t = self.civil();
+        let zone = if self.offset == Offset::UTC { "Z".to_owned() } else { self.zone(":") };
+        format!(
+            "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}{zone}",
+            t.year(),
+            t.month(),
+            t.day(),
+            t.hour(),
+            t.minute(),
+            t.second()
+        )
+    }
+
+    /// `+01:00`, with this between hours and minutes.
+    fn zone(&self, separator: &str) -> String {
+        let seconds = self.offset.seconds();
+        let sign = if seconds < 0 { '-' } else { '+' };
+        let minutes = seconds.abs() / 60;
+        format!("{sign}{:02}{separator}{:02}", minutes / 60, minutes % 60)
+    }
+}
+
+/// The fraction of a second in a time, which has been checked.
+fn fraction_nanos(text: &str) -> i32 {
+    let Some(fraction) = text.get(19..).and_then(|r| r.strip_prefix('.')) else { return 0 };
+    let digits: String = fraction.chars().take_while(char::is_ascii_digit).chain("000000000".chars()).take(9).collect();
+    digits.parse().unwrap_or(0)
+}
+
+/// A duration as Go writes it: `1h30m`, `-1.5s`.
+fn parse_duration(text: &str) -> Result<SignedDuration, String> {
+    let invalid = || format!("time: invalid duration {text:?}");
+    let (negative, mut rest) = match text.as_bytes().first() {
+        Some(b'-') => (true, &text[1..]),
+        Some(b'+') => (false, &text[1..]),
+        _ => (false, text),
+    };
+    if rest == "0" {
+        return Ok(SignedDuration::ZERO);
+    }
+    if rest.is_empty() {
+        return Err(invalid());
+    }
+    let mut nanos: i128 = 0;
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let (number, after) = rest.split_at(end);
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') || number.len() > 30 {
+            return Err(invalid());
+        }
+        let unit_end = after.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(after.len());
+        let (unit, next) = after.split_at(unit_end);
+        let scale: i128 = match unit {
+            "ns" => 1,
+            "us" | "µs" | "μs" => 1_000,
+            "ms" => 1_000_000,
+            "s" => 1_000_000_000,
+            "m" => 60_000_000_000,
+            "h" => 3_600_000_000_000,
+            "" => return Err(format!("time: missing unit in duration {text:?}")),
+            _ => return Err(format!("time: unknown unit {unit:?} in duration {text:?}")),
+        };
+        let whole: i128 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| invalid())? };
+        nanos = whole.checked_mul(scale).and_then(|n| nanos.checked_add(n)).ok_or_else(invalid)?;
+        let mut part = scale;
+        for digit in fraction.chars().filter_map(|c| c.to_digit(10)) {
+            part /= 10;
+            nanos += part * i128::from(digit);
+        }
+        rest = next;
+    }
+    let nanos = i64::try_from(nanos).map_err(|_| invalid())?;
+    Ok(SignedDuration::from_nanos(if negative { -nanos } else { nanos }))
+}
+
+const MONTHS: [&str; 12] = [
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+];
+
+fn format_date(format: &str, time: &Time) -> CallResult<String> {
+    let t = time.civil();
+    let mut out = String::new();
+    let mut rest = format;
+    while let Some(c) = rest.chars().next() {
+        if c == '\'' {
+            let (literal, after) = quoted(&rest[1..])?;
+            out.push_str(&literal);
+            rest = after;
+            continue;
+        }
+        if !c.is_ascii_alphabetic() {
+            out.push(c);
+            rest = &rest[c.len_utf8()..];
+            continue;
+        }
+        let end = rest.find(|other| other != c).unwrap_or(rest.len());
+        let (verb, after) = rest.split_at(end);
+        rest = after;
+        let hour12 = if t.hour() % 12 == 0 { 12 } else { t.hour() % 12 };
+        let month = usize::try_from(t.month()).unwrap_or(1).clamp(1, 12) - 1;
+        let weekday = match t.weekday() {
+            Weekday::Monday => "Monday",
+            Weekday::Tuesday => "Tuesday",
+            Weekday::Wednesday => "Wednesday",
+            Weekday::Thursday => "Thursday",
+            Weekday::Friday => "Friday",
+            Weekday::Saturday => "Saturday",
+            Weekday::Sunday => "Sunday",
+        };
+        let piece = match verb {
+            "YYYY" => format!("{:04}", t.year()),
+            "YY" => format!("{:02}", t.year() % 100),
+            "MMMM" => MONTHS[month].to_owned(),
+            "MMM" => MONTHS[month][..3].to_owned(),
+            "MM" => format!("{:02}", t.month()),
+            "M" => t.month().to_string(),
+            "DD" => format!("{:02}", t.day()),
+            "D" => t.day().to_string(),
+            "EEEE" => weekday.to_owned(),
+            "EEE" => weekday[..3].to_owned(),
+            "hh" => format!("{:02}", t.hour()),
+            "h" => t.hour().to_string(),
+            "HH" => format!("{hour12:02}"),
+            "H" => hour12.to_string(),
+            "AA" => if t.hour() < 12 { "AM" } else { "PM" }.to_owned(),
+            "aa" => if t.hour() < 12 { "am" } else { "pm" }.to_owned(),
+            "mm" => format!("{:02}", t.minute()),
+            "m" => t.minute().to_string(),
+            "ss" => format!("{:02}", t.second()),
+            "s" => t.second().to_string(),
+            "ZZZZZ" => time.zone(":"),
+            "ZZZZ" => time.zone(""),
+            "ZZZ" if time.zulu || time.offset == Offset::UTC => "UTC".to_owned(),
+            "ZZZ" => time.zone(""),
+            "Z" if time.zulu || time.offset == Offset::UTC => "Z".to_owned(),
+            "Z" => time.zone(":"),
+            _ => {
+                let hint = match c {
+                    'Y' => "must use either \"YY\" or \"YYYY\" for the year",
+                    'M' => "must use between one and four \"M\" characters for the month",
+                    'D' => "must use one or two \"D\" characters for the day",
+                    'E' => "must use either \"EEE\" or \"EEEE\" for the weekday",
+                    'h' | 'H' => "must use one or two \"h\" or \"H\" characters for the hour",
+                    'A' | 'a' => "must use exactly two \"A\" or \"a\" characters for AM and PM",
+                    'm' => "must use one or two \"m\" characters for the minute",
+                    's' => "must use one or two \"s\" characters for the second",
+                    'Z' => "must use between one and five \"Z\" characters, but not two, for the time zone",
+                    _ => "",
+                };
+                let message = if hint.is_empty() {
+                    format!("invalid date format verb {verb:?}: unsupported date format character; literal letters must stand in quotes")
+                } else {
+                    format!("invalid date format verb {verb:?}: {hint}")
+                };
+                return Err(CallError::argument(0, message));
+            }
+        };
+        out.push_str(&piece);
+    }
+    Ok(out)
+}
+
+/// Literal text in single quotes, a doubled quote standing for one; the opening quote is gone already.
+fn quoted(rest: &str) -> CallResult<(String, &str)> {
+    let mut out = String::new();
+    let mut chars = rest.char_indices().peekable();
+    while let Some((i, c)) = chars.next() {
+        if c != '\'' {
+            out.push(c);
+        } else if matches!(chars.peek(), Some((_, '\''))) {
+            chars.next();
+            out.push('\'');
+        } else {
+            return Ok((out, &rest[i + 1..]));
+        }
+    }
+    Err(CallError::argument(0, "unterminated literal '"))
+}

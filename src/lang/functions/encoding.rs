@@ -1,0 +1,182 @@
+//! Base64, URLs, CSV and JSON.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use cty::{Refinements, Type, Value};
+
+use super::{CallError, CallResult, Function, Returns, Surroundings, any, string, text, unknown};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new("base64decode", &[string("str")], Returns::String, |a, _, _| {
+        let given = text(a, 0);
+        let invalid = || CallError::failed(format!("failed to decode base64 data {given:?}"));
+        // Line breaks inside are allowed.
+        let compact: String = given.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
+        let bytes = STANDARD.decode(compact).map_err(|_| invalid())?;
+        match String::from_utf8(bytes) {
+            Ok(text) => Ok(Value::string(text)),
+            Err(_) => Err(CallError::failed("the result of decoding the provided string is not valid UTF-8")),
+        }
+    }),
+    Function::new("base64encode", &[string("str")], Returns::String, |a, _, _| {
+        Ok(Value::string(STANDARD.encode(text(a, 0))))
+    }),
+    Function::new("csvdecode", &[string("str")], Returns::By(csv_type), |a, t, _| csv(text(a, 0), t)),
+    Function::new("jsondecode", &[string("str")], Returns::By(jsondecode_type), |a, _, _| {
+        jsondecode(text(a, 0))
+    })
+    .nullable(),
+    Function::new("jsonencode", &[any("val").null().unknown().dynamic()], Returns::String, jsonencode),
+    Function::new("urlencode", &[string("str")], Returns::String, |a, _, _| {
+        let mut out = String::new();
+        for byte in text(a, 0).bytes() {
+            match byte {
+                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(byte)),
+                b' ' => out.push('+'),
+                _ => out.push_str(&format!("%{byte:02X}")),
+            }
+        }
+        Ok(Value::string(out))
+    }),
+];
+
+fn jsondecode(text: &str) -> CallResult {
+    let json = serde_json::from_str(text).map_err(|e| CallError::argument(0, describe(&e)))?;
+    Ok(cty::json::from_simple_json(&json))
+}
+
+/// What is wrong with a JSON text, without the position words of the library.
+fn describe(error: &serde_json::Error) -> String {
+    if error.is_eof() { "EOF".into() } else { format!("invalid JSON: {error}") }
+}
+
+fn jsondecode_type(args: &[Value]) -> CallResult<Type> {
+    match args[0].as_str() {
+        Some(text) => Ok(jsondecode(text)?.ty().clone()),
+        None => Ok(Type::Dynamic),
+    }
+}
+
+fn jsonencode(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+    let value = &args[0];
+    if !value.is_wholly_known() {
+        // The first character can be told from the type.
+        let first = if !value.is_certainly_not_null() {
+            None
+        } else {
+            match value.ty() {
+                Type::String => Some("\""),
+                Type::Object(_) | Type::Map(_) => Some("{"),
+                Type::List(_) | Type::Set(_) | Type::Tuple(_) => Some("["),
+                _ => None,
+            }
+        };
+        return Ok(Value::unknown_refined(
+            ty.clone(),
+            Refinements { not_null: true, prefix: first.map(Arc::from), ..Refinements::default() },
+        ));
+    }
+    if value.is_null() {
+        return Ok(Value::string("null"));
+    }
+    let json = cty::json::to_simple_json(value).map_err(|e| CallError::argument(0, e.to_string()))?;
+    Ok(Value::string(cty::json::to_text(&json, None)))
+}
+
+fn csv_type(args: &[Value]) -> CallResult<Type> {
+    let Some(text) = args[0].as_str() else { return Ok(Type::Dynamic) };
+    let mut rows = parse_csv(text).into_iter();
+    let header = match rows.next() {
+        Some(row) => row?,
+        None => return Err(CallError::argument(0, "missing header line")),
+    };
+    let mut names: Vec<String> = Vec::new();
+    for name in header {
+        if names.contains(&name) {
+            return Err(CallError::argument(0, format!("duplicate column name {name:?}")));
+        }
+        names.push(name);
+    }
+    Ok(Type::list(Type::object(names.into_iter().map(|n| (n, Type::String)))))
+}
+
+fn csv(text: &str, ty: &Type) -> CallResult {
+    let Some(element) = ty.element() else { return unknown(ty) };
+    let mut rows = parse_csv(text).into_iter();
+    let header = rows.next().transpose()?.unwrap_or_default();
+    let mut out = Vec::new();
+    for (i, row) in rows.enumerate() {
+        let row = row?;
+        if row.len() != header.len() {
+            return Err(CallError::argument(0, format!("record on line {}: wrong number of fields", i + 2)));
+        }
+        out.push(Value::object(header.iter().cloned().zip(row.into_iter().map(Value::string))));
+    }
+    Ok(Value::list(element.clone(), out))
+}
+
+/// The records of a CSV text; empty lines do not count.
+fn parse_csv(text: &str) -> Vec<CallResult<Vec<String>>> {
+    let mut rows = Vec::new();
+    let mut chars = text.chars().peekable();
+    let mut line = 1;
+    while chars.peek().is_some() {
+        if chars.next_if_eq(&'\n').is_some() {
+            line += 1;
+            continue;
+        }
+        let mut row = Vec::new();
+        let mut error = None;
+        loop {
+            let mut field = String::new();
+            if chars.next_if_eq(&'"').is_some() {
+                loop {
+                    match chars.next() {
+                        Some('"') if chars.next_if_eq(&'"').is_some() => field.push('"'),
+                        Some('"') => break,
+                        Some(c) => {
+                            line += usize::from(c == '\n');
+                            if c == '\r' && chars.peek() == Some(&'\n') {
+                                continue;
+                            }
+                            field.push(c);
+                        }
+                        None => {
+                            error = Some(format!("parse error on line {line}: extraneous or missing \" in quoted-field"));
+                            break;
+                        }
+                    }
+                }
+                if !matches!(chars.peek(), None | Some(',' | '\n' | '\r')) && error.is_none() {
+                    error = Some(format!("parse error on line {line}: extraneous or missing \" in quoted-field"));
+                }
+            }
+            while let Some(c) = chars.next_if(|c| !matches!(c, ',' | '\n')) {
+                if c == '\r' && matches!(chars.peek(), Some('\n') | None) {
+                    continue;
+                }
+                if c == '"' && error.is_none() {
+                    error = Some(format!("parse error on line {line}: bare \" in non-quoted-field"));
+                }
+                field.push(c);
+            }
+            row.push(field);
+            match chars.next() {
+                Some(',') => {}
+                _ => {
+                    line += 1;
+                    break;
+                }
+            }
+        }
+        let blank = row.len() == 1 && row[0].is_empty() && error.is_none();
+        match error {
+            Some(error) => rows.push(Err(CallError::argument(0, error))),
+            None if blank => {}
+            None => rows.push(Ok(row)),
+        }
+    }
+    rows
+}

@@ -1,0 +1,158 @@
+//! Files: reading them at evaluation, and paths.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Component, Path, PathBuf};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use cty::{Type, Value};
+
+use super::{CallError, CallResult, Function, Returns, Surroundings, any, glob, string, text};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new("abspath", &[string("path")], Returns::String, |a, _, _| {
+        let path = Path::new(text(a, 0));
+        let whole = if path.is_absolute() {
+            path.to_owned()
+        } else {
+            std::env::current_dir().map_err(|e| CallError::failed(e.to_string()))?.join(path)
+        };
+        Ok(path_value(&clean(&whole)))
+    }),
+    Function::new("basename", &[string("path")], Returns::String, |a, _, _| {
+        Ok(Value::string(basename(text(a, 0))))
+    }),
+    Function::new("dirname", &[string("path")], Returns::String, |a, _, _| {
+        let given = text(a, 0);
+        let parent = given.rfind('/').map_or("", |i| &given[..=i]);
+        Ok(path_value(&clean(Path::new(parent))))
+    }),
+    Function::new("file", &[string("path")], Returns::String, |a, _, s| {
+        Ok(Value::string(read_text(text(a, 0), s)?))
+    }),
+    Function::new("filebase64", &[string("path")], Returns::String, |a, _, s| {
+        Ok(Value::string(STANDARD.encode(read(text(a, 0), s)?)))
+    }),
+    Function::new("fileexists", &[string("path")], Returns::Bool, |a, _, s| {
+        let given = text(a, 0);
+        match fs::metadata(resolve(given, s)?) {
+            Ok(found) if found.is_dir() => {
+                Err(CallError::failed(format!("{given:?} is a directory, not a file")))
+            }
+            Ok(_) => Ok(Value::bool(true)),
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(Value::bool(false)),
+            Err(e) => Err(CallError::failed(format!("failed to stat {given:?}: {e}"))),
+        }
+    }),
+    Function::new("fileset", &[string("path"), string("pattern")], Returns::SetOfString, fileset),
+    Function::new("pathexpand", &[string("path")], Returns::String, |a, _, _| {
+        Ok(path_value(&expand_home(text(a, 0))?))
+    }),
+    Function::new("templatefile", &[string("path"), any("vars").marked()], Returns::Any, templatefile).nullable(),
+];
+
+fn path_value(path: &Path) -> Value {
+    Value::string(path.to_string_lossy())
+}
+
+fn basename(path: &str) -> String {
+    let trimmed = path.trim_end_matches('/');
+    match (path.is_empty(), trimmed.is_empty()) {
+        (true, _) => ".".into(),
+        (_, true) => "/".into(),
+        _ => trimmed.rsplit('/').next().unwrap_or_default().to_owned(),
+    }
+}
+
+/// The shortest path of the same meaning, as text alone tells.
+fn clean(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => match out.components().next_back() {
+                Some(Component::Normal(_)) => {
+                    out.pop();
+                }
+                Some(Component::RootDir) => {}
+                _ => out.push(".."),
+            },
+            other => out.push(other),
+        }
+    }
+    if out.as_os_str().is_empty() { PathBuf::from(".") } else { out }
+}
+
+/// The path with a leading `~` replaced by the home directory.
+fn expand_home(path: &str) -> CallResult<PathBuf> {
+    let Some(rest) = path.strip_prefix('~') else { return Ok(PathBuf::from(path)) };
+    if !rest.is_empty() && !rest.starts_with('/') {
+        return Err(CallError::failed("cannot expand user-specific home dir"));
+    }
+    let home = std::env::var_os("HOME").filter(|h| !h.is_empty()).ok_or_else(|| {
+        CallError::failed("failed to expand ~: the environment variable HOME is not set")
+    })?;
+    Ok(clean(&PathBuf::from(home).join(rest.trim_start_matches('/'))))
+}
+
+fn resolve(path: &str, around: &Surroundings<'_>) -> CallResult<PathBuf> {
+    let path = expand_home(path)?;
+    Ok(if path.is_absolute() { path } else { clean(&around.settings.base_dir.join(path)) })
+}
+
+/// The bytes of a file.
+pub(super) fn read(path: &str, around: &Surroundings<'_>) -> CallResult<Vec<u8>> {
+    let place = resolve(path, around)?;
+    fs::read(&place).map_err(|e| match e.kind() {
+        ErrorKind::NotFound => CallError::argument(
+            0,
+            format!(
+                "no file exists at {:?}; this function works only with files that are distributed as part of the \
+                 configuration source code, so if this file will be created by a resource in this configuration you must \
+                 instead obtain this result from an attribute of that resource",
+                path
+            ),
+        ),
+        _ => CallError::argument(0, format!("failed to read {}: {}", place.display(), os_message(&e))),
+    })
+}
+
+/// What the operating system says, without the number.
+fn os_message(error: &std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::IsADirectory => "is a directory".into(),
+        ErrorKind::PermissionDenied => "permission denied".into(),
+        _ => error.to_string(),
+    }
+}
+
+fn read_text(path: &str, around: &Surroundings<'_>) -> CallResult<String> {
+    String::from_utf8(read(path, around)?).map_err(|_| {
+        CallError::argument(
+            0,
+            format!(
+                "contents of {path} are not valid UTF-8; use the filebase64 function to obtain the Base64 encoded contents or \
+                 the other file functions (e.g. filemd5, filesha256) to obtain file hashing results instead"
+            ),
+        )
+    })
+}
+
+fn fileset(args: &[Value], _: &Type, around: &Surroundings<'_>) -> CallResult {
+    let root = resolve(text(args, 0), around)?;
+    let pattern = text(args, 1);
+    let found = glob::files(&root, pattern).map_err(|why| {
+        CallError::failed(format!("failed to glob pattern ({}): {why}", root.join(pattern).display()))
+    })?;
+    Ok(Value::set(Type::String, found.into_iter().map(Value::from).collect()))
+}
+
+fn templatefile(args: &[Value], _: &Type, around: &Surroundings<'_>) -> CallResult {
+    if around.in_template {
+        return Err(CallError::failed("cannot recursively call templatefile from inside another template"));
+    }
+    let path = text(args, 0);
+    let template = read_text(path, around)?;
+    crate::eval::render(path, &template, &args[1], around)
+}

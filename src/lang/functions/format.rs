@@ -1,0 +1,504 @@
+//! `format` and `formatlist`: verbs as in C, with the details of Go.
+
+use cty::{Number, Refinements, Type, Value};
+
+use super::{CallError, CallResult, Function, Returns, Surroundings, any, string, text};
+use crate::eval::safe_prefix;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new("format", &[string("format")], Returns::String, format).variadic(any("args").null().unknown()),
+    Function::new("formatlist", &[string("format")], Returns::ListOfString, formatlist)
+        .variadic(any("args").null().unknown()),
+];
+
+fn format(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+    match apply(text(args, 0), &args[1..])? {
+        Text::Known(text) => Ok(Value::string(text)),
+        Text::Prefix(prefix) => Ok(Value::unknown_refined(
+            Type::String,
+            Refinements { not_null: true, prefix: safe_prefix(&prefix), ..Refinements::default() },
+        )),
+    }
+}
+
+fn formatlist(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+    let rest = &args[1..];
+    if rest.is_empty() {
+        // Nothing to repeat: one formatted string.
+        return match apply(text(args, 0), rest)? {
+            Text::Known(text) => Ok(Value::list(Type::String, vec![Value::string(text)])),
+            Text::Prefix(_) => super::unknown(ty),
+        };
+    }
+    let is_list = |v: &Value| matches!(v.ty(), Type::List(_) | Type::Set(_) | Type::Tuple(_)) && !v.is_null();
+    let mut length: Option<(usize, usize)> = None;
+    let mut open = false;
+    for (i, arg) in rest.iter().enumerate().filter(|(_, a)| is_list(a)) {
+        let Some(n) = arg.len() else {
+            open = true;
+            continue;
+        };
+        match length {
+            None => length = Some((n, i)),
+            Some((first, _)) if first == n => {}
+            Some((first, position)) => {
+                return Err(CallError::argument(
+                    i + 1,
+                    format!(
+                        "argument {} has length {n}, which is inconsistent with argument {} of length {first}",
+                        i + 1,
+                        position + 1
+                    ),
+                ));
+            }
+        }
+    }
+    if open {
+        return super::unknown(ty);
+    }
+    let count = length.map_or(1, |(n, _)| n);
+    let mut out = Vec::with_capacity(count);
+    for row in 0..count {
+        let one: Vec<Value> =
+            rest.iter().map(|a| if is_list(a) { super::sequence(a)[row].clone() } else { a.clone() }).collect();
+        let text = apply(text(args, 0), &one).map_err(|e| match e {
+            CallError::Failed(message) => CallError::Failed(format!("error on format iteration {row}: {message}")),
+            other => other,
+        })?;
+        out.push(match text {
+            Text::Known(text) => Value::string(text),
+            Text::Prefix(prefix) => Value::unknown_refined(
+                Type::String,
+                Refinements { not_null: true, prefix: safe_prefix(&prefix), ..Refinements::default() },
+            ),
+        });
+    }
+    Ok(Value::list(Type::String, out))
+}
+
+/// What a format gave.
+enum Text {
+    Known(String),
+    /// An argument was unknown: what stands before it.
+    Prefix(String),
+}
+
+/// One verb with all that stands between it and its percent sign.
+#[derive(Default)]
+struct Verb {
+    raw: String,
+    plus: bool,
+    minus: bool,
+    zero: bool,
+    space: bool,
+    sharp: bool,
+    width: Option<usize>,
+    precision: Option<usize>,
+    /// The argument, from 1; 0 means the next one.
+    argument: usize,
+    mode: char,
+}
+
+/// The longest width and precision there is any use for.
+const MAX_WIDTH: usize = 1 << 16;
+
+fn apply(format: &str, args: &[Value]) -> CallResult<Text> {
+    let mut out = String::new();
+    let mut prefix: Option<String> = None;
+    let mut next = 0;
+    let mut highest = 0;
+    let mut rest = format;
+    while let Some(at) = rest.find('%') {
+        out.push_str(&rest[..at]);
+        let offset = format.len() - rest.len() + at;
+        let (mut verb, after) = parse(&rest[at + 1..], offset)?;
+        rest = after;
+        if verb.mode == '%' {
+            out.push('%');
+            continue;
+        }
+        if verb.argument == 0 {
+            next += 1;
+            verb.argument = next;
+        } else {
+            next = verb.argument;
+        }
+        highest = highest.max(verb.argument);
+        let Some(arg) = args.get(verb.argument - 1) else {
+            return Err(CallError::failed(format!(
+                "not enough arguments for \"%{}\" at {offset}: need index {} but have {} total",
+                verb.raw,
+                verb.argument,
+                args.len()
+            )));
+        };
+        if !arg.is_wholly_known() {
+            // Go on all the same: there may be errors in what follows.
+            prefix.get_or_insert_with(|| out.clone());
+            continue;
+        }
+        one(&verb, arg, &mut out).map_err(|why| {
+            CallError::argument(verb.argument, format!("unsupported value for \"%{}\" at {offset}: {why}", verb.raw))
+        })?;
+    }
+    out.push_str(rest);
+    if highest < args.len() {
+        let message = if highest == 0 {
+            "too many arguments; no verbs in format string".to_owned()
+        } else {
+            format!("too many arguments; only {highest} used by format string")
+        };
+        return Err(CallError::argument(highest + 1, message));
+    }
+    Ok(match prefix {
+        Some(prefix) => Text::Prefix(prefix),
+        None => Text::Known(out),
+    })
+}
+
+/// Reads what follows a percent sign.
+fn parse(text: &str, offset: usize) -> CallResult<(Verb, &str)> {
+    let mut verb = Verb::default();
+    let mut chars = text.char_indices().peekable();
+    let error = |upto: usize| {
+        CallError::failed(format!("unrecognized format character {:?} at offset {}", &text[..upto], offset))
+    };
+    loop {
+        match chars.peek() {
+            Some((_, '+')) => verb.plus = true,
+            Some((_, '-')) => verb.minus = true,
+            Some((_, '0')) => verb.zero = true,
+            Some((_, ' ')) => verb.space = true,
+            Some((_, '#')) => verb.sharp = true,
+            _ => break,
+        }
+        chars.next();
+    }
+    let number = |chars: &mut std::iter::Peekable<std::str::CharIndices<'_>>| {
+        let mut n: Option<usize> = None;
+        while let Some((_, c)) = chars.peek() {
+            let Some(digit) = c.to_digit(10) else { break };
+            n = Some(n.unwrap_or(0).saturating_mul(10).saturating_add(digit as usize).min(MAX_WIDTH));
+            chars.next();
+        }
+        n
+    };
+    verb.width = number(&mut chars);
+    if matches!(chars.peek(), Some((_, '.'))) {
+        chars.next();
+        verb.precision = Some(number(&mut chars).unwrap_or(0));
+    }
+    if matches!(chars.peek(), Some((_, '['))) {
+        chars.next();
+        verb.argument = number(&mut chars).unwrap_or(0);
+        match chars.next() {
+            Some((_, ']')) if verb.argument > 0 => {}
+            Some((i, c)) => return Err(error(i + c.len_utf8())),
+            None => return Err(CallError::failed("format string ends in the middle of a verb")),
+        }
+    }
+    let Some((i, mode)) = chars.next() else {
+        return Err(CallError::failed(format!("unterminated verb at end of format string (offset {offset})")));
+    };
+    let end = i + mode.len_utf8();
+    verb.mode = mode;
+    verb.raw = text[..end].to_owned();
+    if !"vtbdoxXeEfgGsq%".contains(mode) {
+        return Err(CallError::failed(format!("unsupported format verb {:?} at offset {}", mode, offset + end)));
+    }
+    Ok((verb, &text[end..]))
+}
+
+fn one(verb: &Verb, arg: &Value, out: &mut String) -> Result<(), String> {
+    if verb.mode == 'v' {
+        let plain = match (arg.ty(), verb.sharp) {
+            _ if arg.is_null() => None,
+            (Type::String, false) => arg.as_str().map(str::to_owned),
+            (Type::Number, false) => arg.as_number().map(|n| general(n, None, 'g', 21)),
+            _ => None,
+        };
+        let text = match plain {
+            Some(text) => text,
+            None => {
+                let json = cty::json::to_simple_json(arg).map_err(|e| e.to_string())?;
+                cty::json::to_text(&json, None)
+            }
+        };
+        pad(verb, &text, out);
+        return Ok(());
+    }
+    let ty = match verb.mode {
+        't' => Type::Bool,
+        's' | 'q' => Type::String,
+        _ => Type::Number,
+    };
+    if arg.is_null() {
+        return Err("null value cannot be formatted".into());
+    }
+    let value = cty::convert(arg, &ty).map_err(|e| e.message)?;
+    match verb.mode {
+        't' => pad(verb, &value.as_bool().unwrap_or_default().to_string(), out),
+        's' => pad(verb, &cut(verb, value.as_str().unwrap_or_default()), out),
+        'q' => {
+            let text = cty::json::to_text(&serde_json::Value::from(value.as_str().unwrap_or_default()), None);
+            pad(verb, &text, out);
+        }
+        mode => {
+            let zero = Number::from(0i64);
+            let number = value.as_number().unwrap_or(&zero);
+            let text = match mode {
+                'b' | 'd' | 'o' | 'x' | 'X' => {
+                    if !number.is_integer() {
+                        return Err("an integer is required".into());
+                    }
+                    whole(verb, number)
+                }
+                'f' => fixed(number, verb.precision.unwrap_or(6)),
+                'e' | 'E' => exponent(number, verb.precision.unwrap_or(6), mode),
+                _ => general(number, verb.precision, if mode == 'G' { 'E' } else { 'g' }, 21),
+            };
+            pad_number(verb, &text, out);
+        }
+    }
+    Ok(())
+}
+
+/// At most `precision` characters.
+fn cut(verb: &Verb, text: &str) -> String {
+    use unicode_segmentation::UnicodeSegmentation;
+    match verb.precision {
+        Some(n) => text.graphemes(true).take(n).collect(),
+        None => text.to_owned(),
+    }
+}
+
+/// Padded with spaces to the width.
+fn pad(verb: &Verb, text: &str, out: &mut String) {
+    use unicode_segmentation::UnicodeSegmentation;
+    let missing = verb.width.unwrap_or(0).saturating_sub(text.graphemes(true).count());
+    let fill = if verb.zero && !verb.minus { "0" } else { " " }.repeat(missing);
+    if verb.minus {
+        out.push_str(text);
+        out.push_str(&fill);
+    } else {
+        out.push_str(&fill);
+        out.push_str(text);
+    }
+}
+
+/// A signed number padded to the width: zeros go between sign and digits.
+fn pad_number(verb: &Verb, text: &str, out: &mut String) {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text),
+    };
+    let sign = if negative {
+        "-"
+    } else if verb.plus {
+        "+"
+    } else if verb.space {
+        " "
+    } else {
+        ""
+    };
+    let missing = verb.width.unwrap_or(0).saturating_sub(sign.len() + digits.chars().count());
+    if verb.minus {
+        out.push_str(sign);
+        out.push_str(digits);
+        out.push_str(&" ".repeat(missing));
+    } else if verb.zero {
+        out.push_str(sign);
+        out.push_str(&"0".repeat(missing));
+        out.push_str(digits);
+    } else {
+        out.push_str(&" ".repeat(missing));
+        out.push_str(sign);
+        out.push_str(digits);
+    }
+}
+
+/// A whole number in some base.
+fn whole(verb: &Verb, number: &Number) -> String {
+    let decimal = number.to_string();
+    let (sign, digits) = match decimal.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", decimal.as_str()),
+    };
+    let (base, prefix) = match verb.mode {
+        'b' => (2, "0b"),
+        'o' => (8, "0"),
+        'x' => (16, "0x"),
+        'X' => (16, "0X"),
+        _ => (10, ""),
+    };
+    let mut text = if base == 10 { digits.to_owned() } else { rebase(digits, base) };
+    if verb.mode == 'X' {
+        text.make_ascii_uppercase();
+    }
+    if let Some(precision) = verb.precision {
+        text = format!("{}{text}", "0".repeat(precision.saturating_sub(text.len())));
+    }
+    let prefix = if verb.sharp { prefix } else { "" };
+    format!("{sign}{prefix}{text}")
+}
+
+/// Decimal digits in another base, by repeated division.
+fn rebase(decimal: &str, base: u32) -> String {
+    let mut digits: Vec<u32> = decimal.chars().filter_map(|c| c.to_digit(10)).collect();
+    let mut out = Vec::new();
+    while digits.iter().any(|d| *d != 0) {
+        let mut remainder = 0;
+        for d in &mut digits {
+            let n = remainder * 10 + *d;
+            *d = n / base;
+            remainder = n % base;
+        }
+        out.push(char::from_digit(remainder, base).unwrap_or('0'));
+    }
+    if out.is_empty() {
+        return "0".into();
+    }
+    out.into_iter().rev().collect()
+}
+
+/// Significant decimal digits and where the point stands before the first of them: 0.0123 is (123, -1).
+struct Digits {
+    negative: bool,
+    digits: Vec<u8>,
+    point: i64,
+}
+
+impl Digits {
+    fn of(number: &Number) -> Digits {
+        let text = number.to_string();
+        let negative = text.starts_with('-');
+        let text = text.trim_start_matches('-');
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let all: Vec<u8> = whole.bytes().chain(fraction.bytes()).map(|b| b.wrapping_sub(b'0')).collect();
+        let leading = all.iter().take_while(|d| **d == 0).count();
+        let mut digits = all[leading..].to_vec();
+        while digits.last() == Some(&0) {
+            digits.pop();
+        }
+        let point = if digits.is_empty() { 0 } else { whole.len() as i64 - leading as i64 };
+        Digits { negative, digits, point }
+    }
+
+    /// Keeps so many digits, rounding half to even.
+    fn round(&mut self, keep: i64) {
+        let Ok(keep) = usize::try_from(keep) else {
+            self.digits.clear();
+            return;
+        };
+        if keep >= self.digits.len() {
+            return;
+        }
+        let rest = &self.digits[keep..];
+        let half = rest[0] == 5 && rest[1..].iter().all(|d| *d == 0);
+        let up = if half { keep > 0 && self.digits[keep - 1] % 2 == 1 } else { rest[0] >= 5 };
+        self.digits.truncate(keep);
+        if up {
+            let mut i = keep;
+            loop {
+                if i == 0 {
+                    self.digits.insert(0, 1);
+                    self.point += 1;
+                    break;
+                }
+                i -= 1;
+                if self.digits[i] == 9 {
+                    self.digits[i] = 0;
+                } else {
+                    self.digits[i] += 1;
+                    break;
+                }
+            }
+        }
+        while self.digits.last() == Some(&0) {
+            self.digits.pop();
+        }
+    }
+
+    fn digit(&self, i: i64) -> char {
+        let digit = usize::try_from(i).ok().and_then(|i| self.digits.get(i)).copied().unwrap_or(0);
+        char::from(b'0' + digit)
+    }
+
+    fn sign(&self) -> &'static str {
+        if self.negative { "-" } else { "" }
+    }
+
+    fn fixed(&self, precision: usize) -> String {
+        let mut out = String::from(self.sign());
+        if self.point <= 0 {
+            out.push('0');
+        }
+        for i in 0..self.point.max(0) {
+            out.push(self.digit(i));
+        }
+        if precision > 0 {
+            out.push('.');
+            for i in 0..precision as i64 {
+                out.push(self.digit(self.point + i));
+            }
+        }
+        out
+    }
+
+    fn exponent(&self, precision: usize, e: char) -> String {
+        let mut out = format!("{}{}", self.sign(), self.digit(0));
+        if precision > 0 {
+            out.push('.');
+            for i in 1..=precision as i64 {
+                out.push(self.digit(i));
+            }
+        }
+        let power = if self.digits.is_empty() { 0 } else { self.point - 1 };
+        out.push_str(&format!("{e}{}{:02}", if power < 0 { '-' } else { '+' }, power.abs()));
+        out
+    }
+}
+
+fn infinite(number: &Number) -> Option<String> {
+    number.is_infinite().then(|| if number.is_negative() { "-Inf".into() } else { "+Inf".into() })
+}
+
+/// `%f`.
+fn fixed(number: &Number, precision: usize) -> String {
+    infinite(number).unwrap_or_else(|| {
+        let mut digits = Digits::of(number);
+        digits.round(digits.point + precision as i64);
+        digits.fixed(precision)
+    })
+}
+
+/// `%e`.
+fn exponent(number: &Number, precision: usize, e: char) -> String {
+    infinite(number).unwrap_or_else(|| {
+        let mut digits = Digits::of(number);
+        digits.round(precision as i64 + 1);
+        digits.exponent(precision, e)
+    })
+}
+
+/// `%g`: with as many digits as needed, and an exponent where that is much shorter.
+fn general(number: &Number, precision: Option<usize>, mode: char, shortest: i64) -> String {
+    if let Some(text) = infinite(number) {
+        return text;
+    }
+    let e = if mode == 'E' { 'E' } else { 'e' };
+    let mut digits = Digits::of(number);
+    let mut limit = shortest;
+    if let Some(precision) = precision {
+        let precision = precision.max(1) as i64;
+        digits.round(precision);
+        let used = digits.digits.len() as i64;
+        limit = if precision > used && used >= digits.point { used } else { precision };
+    }
+    let power = if digits.digits.is_empty() { 0 } else { digits.point - 1 };
+    if power < -4 || power >= limit {
+        digits.exponent(digits.digits.len().saturating_sub(1), e)
+    } else {
+        digits.fixed(usize::try_from(digits.digits.len() as i64 - digits.point).unwrap_or(0))
+    }
+}

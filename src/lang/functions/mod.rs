@@ -1,0 +1,352 @@
+//! The built-in functions.
+//!
+//! Each function is a row of a table: its parameters with what they take, its result type, and its body. What happens
+//! with null, unknown, dynamically typed and marked arguments is decided by the flags of the parameters, in one place:
+//! [`call`]. A body sees only what its flags let through.
+//!
+//! `try`, `can` and `templatestring` take expressions, not values; they are part of [`crate::eval`].
+
+mod collection;
+mod conversion;
+mod crypto;
+mod datetime;
+mod encoding;
+mod filesystem;
+mod format;
+mod glob;
+mod merging;
+mod network;
+mod numeric;
+pub mod provider;
+mod regular;
+mod sets;
+mod string;
+mod yaml;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use cty::{Marks, Refinements, Type, Value};
+use syntax::Diagnostic;
+
+use crate::scope::{FunctionSettings, Scope};
+
+/// Why a call failed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CallError {
+    /// An argument is wrong: its position (from 0) and what is wrong with it.
+    Argument(usize, String),
+    /// The call as a whole failed.
+    Failed(String),
+    /// There is no such function, or it cannot be called here.
+    Unknown(Diagnostic),
+}
+
+impl CallError {
+    fn failed(message: impl Into<String>) -> CallError {
+        CallError::Failed(message.into())
+    }
+
+    fn argument(position: usize, message: impl Into<String>) -> CallError {
+        CallError::Argument(position, message.into())
+    }
+}
+
+impl From<cty::ops::OpError> for CallError {
+    fn from(error: cty::ops::OpError) -> CallError {
+        CallError::Failed(error.detail.trim_start_matches("Error during operation: ").to_owned())
+    }
+}
+
+type CallResult<T = Value> = Result<T, CallError>;
+
+/// What a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Takes {
+    Any,
+    String,
+    Number,
+    ListOfAny,
+    ListOfString,
+    ListOfBool,
+    SetOfAny,
+    MapOfListOfString,
+}
+
+impl Takes {
+    fn ty(self) -> Type {
+        match self {
+            Takes::Any => Type::Dynamic,
+            Takes::String => Type::String,
+            Takes::Number => Type::Number,
+            Takes::ListOfAny => Type::list(Type::Dynamic),
+            Takes::ListOfString => Type::list(Type::String),
+            Takes::ListOfBool => Type::list(Type::Bool),
+            Takes::SetOfAny => Type::set(Type::Dynamic),
+            Takes::MapOfListOfString => Type::map(Type::list(Type::String)),
+        }
+    }
+}
+
+/// A parameter of a built-in function.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Its name, as messages tell it.
+    pub name: &'static str,
+    takes: Takes,
+    null: bool,
+    unknown: bool,
+    dynamic: bool,
+    marked: bool,
+}
+
+impl Parameter {
+    const fn null(mut self) -> Parameter {
+        self.null = true;
+        self
+    }
+
+    const fn unknown(mut self) -> Parameter {
+        self.unknown = true;
+        self
+    }
+
+    const fn dynamic(mut self) -> Parameter {
+        self.dynamic = true;
+        self
+    }
+
+    const fn marked(mut self) -> Parameter {
+        self.marked = true;
+        self
+    }
+
+    /// Whatever there is.
+    const fn everything(self) -> Parameter {
+        self.null().unknown().dynamic().marked()
+    }
+
+    /// The type that arguments are converted to.
+    #[must_use]
+    pub fn ty(&self) -> Type {
+        self.takes.ty()
+    }
+}
+
+const fn param(name: &'static str, takes: Takes) -> Parameter {
+    Parameter { name, takes, null: false, unknown: false, dynamic: false, marked: false }
+}
+
+const fn any(name: &'static str) -> Parameter {
+    param(name, Takes::Any)
+}
+
+const fn string(name: &'static str) -> Parameter {
+    param(name, Takes::String)
+}
+
+const fn number(name: &'static str) -> Parameter {
+    param(name, Takes::Number)
+}
+
+/// The type of a function's result.
+#[derive(Clone, Copy)]
+enum Returns {
+    Any,
+    String,
+    Number,
+    Bool,
+    ListOfString,
+    ListOfNumber,
+    SetOfString,
+    MapOfListOfString,
+    /// Computed from the arguments, of which only types may be known.
+    By(fn(&[Value]) -> CallResult<Type>),
+}
+
+/// What a function's body knows of its surroundings.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'a> {
+    settings: &'a FunctionSettings,
+    scope: &'a dyn Scope,
+    in_template: bool,
+    depth: usize,
+}
+
+impl<'a> Surroundings<'a> {
+    pub(crate) fn new(
+        settings: &'a FunctionSettings,
+        scope: &'a dyn Scope,
+        in_template: bool,
+        depth: usize,
+    ) -> Surroundings<'a> {
+        Surroundings { settings, scope, in_template, depth }
+    }
+
+    pub(crate) fn scope(&self) -> &'a dyn Scope {
+        self.scope
+    }
+
+    pub(crate) fn depth(&self) -> usize {
+        self.depth
+    }
+}
+
+type Body = fn(&[Value], &Type, &Surroundings<'_>) -> CallResult;
+
+/// A built-in function.
+pub struct Function {
+    /// Its name.
+    pub name: &'static str,
+    /// The positional parameters.
+    pub parameters: &'static [Parameter],
+    /// What takes all further arguments.
+    pub variadic: Option<Parameter>,
+    returns: Returns,
+    /// Whether the result is never null.
+    not_null: bool,
+    body: Body,
+}
+
+impl Function {
+    const fn new(name: &'static str, parameters: &'static [Parameter], returns: Returns, body: Body) -> Function {
+        Function { name, parameters, variadic: None, returns, not_null: true, body }
+    }
+
+    const fn variadic(mut self, parameter: Parameter) -> Function {
+        self.variadic = Some(parameter);
+        self
+    }
+
+    const fn nullable(mut self) -> Function {
+        self.not_null = false;
+        self
+    }
+
+    /// The parameter that takes the argument at this position.
+    #[must_use]
+    pub fn parameter(&self, position: usize) -> Option<&Parameter> {
+        self.parameters.get(position).or(self.variadic.as_ref())
+    }
+
+    /// The function as it is told in messages: `join(separator, lists...)`.
+    #[must_use]
+    pub fn signature(&self) -> String {
+        let mut names: Vec<String> = self.parameters.iter().map(|p| p.name.to_owned()).collect();
+        names.extend(self.variadic.iter().map(|p| format!("{}...", p.name)));
+        format!("{}({})", self.name, names.join(", "))
+    }
+
+    fn result_type(&self, args: &[Value]) -> CallResult<Type> {
+        Ok(match self.returns {
+            Returns::Any => Type::Dynamic,
+            Returns::String => Type::String,
+            Returns::Number => Type::Number,
+            Returns::Bool => Type::Bool,
+            Returns::ListOfString => Type::list(Type::String),
+            Returns::ListOfNumber => Type::list(Type::Number),
+            Returns::SetOfString => Type::set(Type::String),
+            Returns::MapOfListOfString => Type::map(Type::list(Type::String)),
+            Returns::By(f) => f(args)?,
+        })
+    }
+}
+
+static TABLE: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new(|| {
+    [
+        numeric::FUNCTIONS,
+        string::FUNCTIONS,
+        format::FUNCTIONS,
+        regular::FUNCTIONS,
+        collection::FUNCTIONS,
+        merging::FUNCTIONS,
+        sets::FUNCTIONS,
+        conversion::FUNCTIONS,
+        encoding::FUNCTIONS,
+        yaml::FUNCTIONS,
+        filesystem::FUNCTIONS,
+        crypto::FUNCTIONS,
+        datetime::FUNCTIONS,
+        network::FUNCTIONS,
+    ]
+    .into_iter()
+    .flatten()
+    .map(|f| (f.name, f))
+    .collect()
+});
+
+/// Functions that take expressions; see [`crate::eval`].
+pub(crate) const LAZY: &[&str] = &["can", "templatestring", "try"];
+
+/// The function of this name, without `core::`.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Function> {
+    TABLE.get(name).copied()
+}
+
+/// The names of all functions, in no order.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    TABLE.keys().copied().chain(LAZY.iter().copied())
+}
+
+/// Calls a function with arguments that have been converted to the parameters' types.
+pub fn call(function: &Function, args: Vec<Value>, around: &Surroundings<'_>) -> CallResult {
+    let mut marks = Marks::NONE;
+    let mut unknown = false;
+    let mut untyped = false;
+    let mut clean = Vec::with_capacity(args.len());
+    for (i, arg) in args.into_iter().enumerate() {
+        let Some(parameter) = function.parameter(i) else { continue };
+        if arg.is_null() && !parameter.null {
+            return Err(CallError::argument(i, "argument must not be null"));
+        }
+        let arg = if parameter.marked {
+            arg
+        } else {
+            let (arg, inner) = arg.unmark_deep();
+            marks |= inner;
+            arg
+        };
+        untyped |= *arg.ty() == Type::Dynamic && !parameter.dynamic;
+        unknown |= !arg.is_known() && !parameter.unknown;
+        clean.push(arg);
+    }
+    if untyped {
+        return Ok(Value::dynamic().with_marks(marks));
+    }
+    let ty = function.result_type(&clean)?;
+    if unknown {
+        let refinements = if function.not_null { Refinements::not_null() } else { Refinements::default() };
+        return Ok(Value::unknown_refined(ty, refinements).with_marks(marks));
+    }
+    let value = (function.body)(&clean, &ty, around)?;
+    let bare = function.not_null && !value.is_known() && value.refinements().is_none();
+    let value = if bare { Value::unknown_not_null(value.ty().clone()).with_marks(value.marks()) } else { value };
+    Ok(value.with_marks(marks))
+}
+
+/// The text of an argument that the flags let through only if it is a known string.
+fn text(args: &[Value], i: usize) -> &str {
+    args.get(i).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A whole number argument that fits.
+fn integer(args: &[Value], i: usize) -> CallResult<i64> {
+    let number = args.get(i).and_then(Value::as_number);
+    number.and_then(cty::Number::to_i64).ok_or_else(|| {
+        let whole = number.is_some_and(cty::Number::is_integer);
+        CallError::argument(
+            i,
+            if whole { "value must be a whole number, within range" } else { "value must be a whole number" },
+        )
+    })
+}
+
+fn sequence(value: &Value) -> &[Value] {
+    value.as_seq().unwrap_or_default()
+}
+
+/// An unknown result about which only is known that it is not null.
+fn unknown(ty: &Type) -> CallResult {
+    Ok(Value::unknown_not_null(ty.clone()))
+}

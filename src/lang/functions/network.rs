@@ -1,0 +1,179 @@
+//! Addresses of IP networks.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use cty::{Type, Value};
+
+use super::{CallError, CallResult, Function, Returns, Surroundings, number, string, text};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new("cidrhost", &[string("prefix"), number("hostnum")], Returns::String, cidrhost),
+    Function::new("cidrnetmask", &[string("prefix")], Returns::String, |a, _, _| {
+        let network = Network::parse(text(a, 0))?;
+        if network.width != 32 {
+            return Err(CallError::argument(0, "IPv6 addresses cannot have a netmask: not an IPv4 prefix".to_owned()));
+        }
+        let mask = u32::MAX.checked_shl(32 - u32::from(network.length)).unwrap_or(0);
+        Ok(Value::string(Ipv4Addr::from(mask).to_string()))
+    }),
+    Function::new("cidrsubnet", &[string("prefix"), number("newbits"), number("netnum")], Returns::String, cidrsubnet),
+    Function::new("cidrsubnets", &[string("prefix")], Returns::ListOfString, cidrsubnets).variadic(number("newbits")),
+];
+
+/// A network: its first address, with all host bits zero.
+#[derive(Clone, Copy)]
+struct Network {
+    address: u128,
+    length: u8,
+    /// 32 or 128.
+    width: u8,
+}
+
+impl Network {
+    fn parse(given: &str) -> CallResult<Network> {
+        let invalid = |text: &str| CallError::failed(format!("invalid CIDR expression: invalid CIDR address: {text}"));
+        let (address, length) = given.split_once('/').ok_or_else(|| invalid(given))?;
+        let (address, width) = match parse_address(address).ok_or_else(|| invalid(given))? {
+            IpAddr::V4(v4) => (u128::from(u32::from(v4)), 32),
+            IpAddr::V6(v6) => (u128::from(v6), 128),
+        };
+        let digits = !length.is_empty() && length.len() <= 3 && length.bytes().all(|b| b.is_ascii_digit());
+        let length: u8 = length.parse().ok().filter(|n| digits && *n <= width).ok_or_else(|| invalid(given))?;
+        Ok(Network { address: address & mask(length, width), length, width })
+    }
+
+    fn text(self, address: u128) -> String {
+        if self.width == 32 {
+            Ipv4Addr::from(u32::try_from(address & u128::from(u32::MAX)).unwrap_or(0)).to_string()
+        } else {
+            Ipv6Addr::from(address).to_string()
+        }
+    }
+}
+
+/// An address; numbers with leading zeros are decimal, as they always were in this language.
+fn parse_address(text: &str) -> Option<IpAddr> {
+    if text.contains(':') {
+        return text.parse().ok();
+    }
+    let mut octets = [0u8; 4];
+    let parts: Vec<&str> = text.split('.').collect();
+    if parts.len() != 4 {
+        return None;
+    }
+    for (octet, part) in octets.iter_mut().zip(parts) {
+        if part.is_empty() || !part.bytes().all(|b| b.is_ascii_digit()) {
+            return None;
+        }
+        *octet = part.trim_start_matches('0').parse().ok().or_else(|| part.bytes().all(|b| b == b'0').then_some(0))?;
+    }
+    Some(IpAddr::from(octets))
+}
+
+/// The bits of a prefix in the low `width` bits.
+fn mask(length: u8, width: u8) -> u128 {
+    if length == 0 {
+        return 0;
+    }
+    let all = u128::MAX >> (128 - u32::from(width));
+    let host = u32::from(width - length);
+    if host == 0 { all } else { (all >> host) << host }
+}
+
+/// A whole number of any size that fits in 128 bits and a sign.
+fn whole(args: &[Value], i: usize) -> CallResult<i128> {
+    let number = args.get(i).and_then(Value::as_number);
+    number
+        .filter(|n| n.is_integer())
+        .and_then(|n| n.to_string().parse().ok())
+        .ok_or_else(|| CallError::argument(i, "value must be a whole number, within range"))
+}
+
+fn cidrhost(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+    let network = Network::parse(text(args, 0))?;
+    let host = whole(args, 1)?;
+    let bits = u32::from(network.width - network.length);
+    let room: u128 = if bits == 128 { u128::MAX } else { (1u128 << bits) - 1 };
+    let does_not_fit = || {
+        CallError::failed(format!("prefix of {} does not accommodate a host numbered {host}", network.length))
+    };
+    let offset = if host < 0 {
+        // From the end: -1 is the last address.
+        let back = host.unsigned_abs() - 1;
+        if back > room {
+            return Err(does_not_fit());
+        }
+        room - back
+    } else {
+        host.unsigned_abs()
+    };
+    if offset > room {
+        return Err(does_not_fit());
+    }
+    Ok(Value::string(network.text(network.address | offset)))
+}
+
+fn cidrsubnet(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+    let network = Network::parse(text(args, 0))?;
+    let (newbits, netnum) = (whole(args, 1)?, whole(args, 2)?);
+    if newbits < 0 {
+        return Err(CallError::failed("number of additional bits must not be negative"));
+    }
+    let length = i128::from(network.length).saturating_add(newbits);
+    if length > i128::from(network.width) {
+        return Err(CallError::failed(format!(
+            "insufficient address space to extend prefix of {} by {newbits}",
+            network.length
+        )));
+    }
+    let most: u128 = if newbits == 128 { u128::MAX } else { (1u128 << newbits) - 1 };
+    if netnum.unsigned_abs() > most || netnum < 0 {
+        return Err(CallError::failed(format!(
+            "prefix extension of {newbits} does not accommodate a subnet numbered {netnum}"
+        )));
+    }
+    let length = u8::try_from(length).unwrap_or(network.width);
+    let shift = u32::from(network.width - length);
+    let address = network.address | netnum.unsigned_abs().checked_shl(shift).unwrap_or(0);
+    Ok(Value::string(format!("{}/{length}", network.text(address))))
+}
+
+fn cidrsubnets(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+    let network = Network::parse(text(args, 0))?;
+    let end = network.address | !mask(network.length, network.width) & mask(network.width, network.width);
+    let mut next = Some(network.address);
+    let mut out = Vec::new();
+    for i in 1..args.len() {
+        let newbits = whole(args, i)?;
+        if newbits < 1 {
+            return Err(CallError::argument(i, "must extend prefix by at least one bit"));
+        }
+        if newbits > 32 {
+            return Err(CallError::argument(i, "may not extend prefix by more than 32 bits"));
+        }
+        let length = i128::from(network.length) + newbits;
+        let Some(length) = u8::try_from(length).ok().filter(|l| *l <= network.width) else {
+            let protocol = if network.width == 32 { "IPv4" } else { "IPv6" };
+            return Err(CallError::argument(
+                i,
+                format!("would extend prefix to {length} bits, which is too long for an {protocol} address"),
+            ));
+        };
+        let size_bits = u32::from(network.width - length);
+        let size = 1u128 << size_bits.min(127);
+        // Up to the next multiple of the size.
+        let start = next.and_then(|n| n.checked_add(size - 1)).map(|n| n & !(size - 1));
+        let Some(start) = start.filter(|s| s.checked_add(size - 1).is_some_and(|last| last <= end)) else {
+            return Err(CallError::argument(
+                i,
+                format!(
+                    "not enough remaining address space for a subnet with a prefix of {length} bits after {}",
+                    out.last().map_or_else(String::new, |v: &Value| v.as_str().unwrap_or_default().to_owned())
+                ),
+            ));
+        };
+        out.push(Value::string(format!("{}/{length}", network.text(start))));
+        next = start.checked_add(size);
+    }
+    Ok(Value::list(Type::String, out))
+}

@@ -1,0 +1,151 @@
+//! Numbers.
+
+use cty::{Number, Type, Value};
+
+use super::{CallError, CallResult, Function, Returns, Surroundings, any, integer, number, sequence, text, unknown};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new("abs", &[number("num").dynamic()], Returns::Number, |a, _, _| one(a, Number::abs)),
+    Function::new("ceil", &[number("num")], Returns::Number, |a, _, _| one(a, Number::ceil)),
+    Function::new("floor", &[number("num")], Returns::Number, |a, _, _| one(a, Number::floor)),
+    Function::new("log", &[number("num"), number("base")], Returns::Number, |a, _, _| double(a, |n, b| n.ln() / b.ln())),
+    Function::new("max", &[], Returns::Number, |a, _, _| extreme(a, |x, y| x > y)).variadic(number("numbers").dynamic()),
+    Function::new("min", &[], Returns::Number, |a, _, _| extreme(a, |x, y| x < y)).variadic(number("numbers").dynamic()),
+    Function::new("parseint", &[any("number"), number("base")], Returns::By(parseint_type), parseint),
+    Function::new("pow", &[number("num"), number("power")], Returns::Number, |a, _, _| double(a, f64::powf)),
+    Function::new("range", &[], Returns::ListOfNumber, range).variadic(number("params")),
+    Function::new("signum", &[number("num")], Returns::Number, |a, _, _| Ok(Value::number(integer(a, 0)?.signum()))),
+    Function::new("sum", &[any("list")], Returns::Number, sum),
+];
+
+fn get(args: &[Value], i: usize) -> Number {
+    args.get(i).and_then(Value::as_number).cloned().unwrap_or_else(|| Number::from(0i64))
+}
+
+fn one(args: &[Value], f: fn(&Number) -> Number) -> CallResult {
+    Ok(Value::number(f(&get(args, 0))))
+}
+
+fn double(args: &[Value], f: fn(f64, f64) -> f64) -> CallResult {
+    let result = f(get(args, 0).to_f64(), get(args, 1).to_f64());
+    Number::from_f64(result).map(Value::number).ok_or_else(|| CallError::failed("the result is not a number"))
+}
+
+fn extreme(args: &[Value], better: fn(&Number, &Number) -> bool) -> CallResult {
+    if args.is_empty() {
+        return Err(CallError::failed("must pass at least one number"));
+    }
+    let mut best = get(args, 0);
+    for value in args.iter().filter_map(Value::as_number) {
+        if better(value, &best) {
+            best = value.clone();
+        }
+    }
+    Ok(Value::number(best))
+}
+
+fn parseint_type(args: &[Value]) -> CallResult<Type> {
+    match args.first().map(Value::ty) {
+        Some(Type::String) | None => Ok(Type::Number),
+        Some(other) => Err(CallError::argument(
+            0,
+            format!("first argument must be a string, not {}", other.friendly_name()),
+        )),
+    }
+}
+
+fn parseint(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+    let given = text(args, 0);
+    let base = integer(args, 1)?;
+    if !(2..=62).contains(&base) {
+        return Err(CallError::argument(1, "base must be a whole number between 2 and 62 inclusive"));
+    }
+    let invalid = || CallError::argument(0, format!("cannot parse {given:?} as a base {base} integer"));
+    let (negative, digits) = match given.as_bytes().first() {
+        Some(b'-') => (true, &given[1..]),
+        Some(b'+') => (false, &given[1..]),
+        _ => (false, given),
+    };
+    if digits.is_empty() {
+        return Err(invalid());
+    }
+    let radix = Number::from(base);
+    let mut total = Number::from(0i64);
+    for c in digits.chars() {
+        let digit = match c {
+            '0'..='9' => i64::from(u32::from(c) - u32::from('0')),
+            'a'..='z' => i64::from(u32::from(c) - u32::from('a')) + 10,
+            'A'..='Z' if base <= 36 => i64::from(u32::from(c) - u32::from('A')) + 10,
+            'A'..='Z' => i64::from(u32::from(c) - u32::from('A')) + 36,
+            _ => return Err(invalid()),
+        };
+        if digit >= base {
+            return Err(invalid());
+        }
+        total = total.mul(&radix).and_then(|t| t.add(&Number::from(digit))).ok_or_else(invalid)?;
+    }
+    Ok(Value::number(if negative { total.neg() } else { total }))
+}
+
+fn range(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+    let zero = Number::from(0i64);
+    let natural = |start: &Number, end: &Number| Number::from(if end < start { -1i64 } else { 1 });
+    let (start, end, step) = match args.len() {
+        1 => (zero.clone(), get(args, 0), natural(&zero, &get(args, 0))),
+        2 => (get(args, 0), get(args, 1), natural(&get(args, 0), &get(args, 1))),
+        3 => (get(args, 0), get(args, 1), get(args, 2)),
+        _ => return Err(CallError::failed("must have one, two, or three arguments")),
+    };
+    if step == zero {
+        return Err(CallError::argument(2, "step must not be zero"));
+    }
+    let down = step.is_negative();
+    if down && end > start {
+        return Err(CallError::argument(1, "end must be less than start when step is negative"));
+    }
+    if !down && end < start {
+        return Err(CallError::argument(1, "end must be greater than start when step is positive"));
+    }
+    let mut values = Vec::new();
+    let mut at = start;
+    while if down { at > end } else { at < end } {
+        if values.len() >= 1024 {
+            return Err(CallError::failed(
+                "more than 1024 values were generated; either decrease the difference between start and end or use a smaller \
+                 step",
+            ));
+        }
+        values.push(Value::number(at.clone()));
+        at = at.add(&step).ok_or_else(|| CallError::failed("the step leads out of the range of numbers"))?;
+    }
+    Ok(Value::list(Type::Number, values))
+}
+
+fn sum(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+    let list = &args[0];
+    if list.ty().is_primitive() {
+        return Err(CallError::argument(0, "cannot sum noniterable"));
+    }
+    if list.len() == Some(0) {
+        return Err(CallError::argument(0, "cannot sum an empty list"));
+    }
+    let Some(items) = list.as_seq() else {
+        return Err(CallError::argument(
+            0,
+            format!("argument must be list, set, or tuple. Received {}", list.ty().friendly_name()),
+        ));
+    };
+    if !list.is_wholly_known() {
+        return unknown(ty);
+    }
+    let mut total = Number::from(0i64);
+    for item in sequence(list).iter().take(items.len()) {
+        let number = cty::convert(item, &Type::Number).ok().and_then(|n| n.as_number().cloned()).ok_or_else(|| {
+            CallError::argument(0, "argument must be list, set, or tuple of number values")
+        })?;
+        total = total
+            .add(&number)
+            .ok_or_else(|| CallError::failed("can't compute sum of opposing infinities"))?;
+    }
+    Ok(Value::number(total))
+}

@@ -1,0 +1,165 @@
+//! Text.
+
+use cty::{Kind, Number, Type, Value};
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::{
+    CallError, CallResult, Function, Returns, Surroundings, Takes, integer, number, param, regular, sequence, string, text,
+    unknown,
+};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new("chomp", &[string("str")], Returns::String, |a, _, _| {
+        Ok(Value::string(text(a, 0).trim_end_matches(['\r', '\n'])))
+    }),
+    Function::new("endswith", &[string("str"), string("suffix")], Returns::Bool, |a, _, _| {
+        Ok(Value::bool(text(a, 0).ends_with(text(a, 1))))
+    }),
+    Function::new("indent", &[number("spaces"), string("str")], Returns::String, |a, _, _| {
+        let spaces = integer(a, 0)?;
+        let spaces = usize::try_from(spaces).map_err(|_| CallError::argument(0, "must not be negative"))?;
+        if spaces > 1 << 20 {
+            return Err(CallError::argument(0, "must not be more than 1048576"));
+        }
+        Ok(Value::string(text(a, 1).replace('\n', &format!("\n{}", " ".repeat(spaces)))))
+    }),
+    Function::new("join", &[string("separator")], Returns::String, join)
+        .variadic(param("lists", Takes::ListOfString).unknown()),
+    Function::new("lower", &[string("str").dynamic()], Returns::String, |a, _, _| {
+        // Letter by letter, as the simple mappings of Unicode say.
+        Ok(Value::string(text(a, 0).chars().map(|c| c.to_lowercase().next().unwrap_or(c)).collect::<String>()))
+    }),
+    Function::new("replace", &[string("str"), string("substr"), string("replace")], Returns::String, |a, _, _| {
+        let (given, what, with) = (text(a, 0), text(a, 1), text(a, 2));
+        match what.strip_prefix('/').and_then(|w| w.strip_suffix('/')) {
+            Some(pattern) => {
+                let pattern = regular::compile(pattern).map_err(CallError::Failed)?;
+                Ok(Value::string(pattern.replace_all(given, with)))
+            }
+            None => Ok(Value::string(given.replace(what, with))),
+        }
+    }),
+    Function::new("split", &[string("separator"), string("str")], Returns::ListOfString, |a, _, _| {
+        let (separator, given) = (text(a, 0), text(a, 1));
+        let parts: Vec<Value> = if separator.is_empty() {
+            given.chars().map(|c| Value::string(c.to_string())).collect()
+        } else {
+            given.split(separator).map(Value::from).collect()
+        };
+        Ok(Value::list(Type::String, parts))
+    }),
+    Function::new("startswith", &[string("str").unknown(), string("prefix")], Returns::Bool, startswith),
+    Function::new("strcontains", &[string("str"), string("substr")], Returns::Bool, |a, _, _| {
+        Ok(Value::bool(text(a, 0).contains(text(a, 1))))
+    }),
+    Function::new("strrev", &[string("str").dynamic()], Returns::String, |a, _, _| {
+        Ok(Value::string(text(a, 0).graphemes(true).rev().collect::<String>()))
+    }),
+    Function::new(
+        "substr",
+        &[string("str").dynamic(), number("offset").dynamic(), number("length").dynamic()],
+        Returns::String,
+        substr,
+    ),
+    Function::new("title", &[string("str").dynamic()], Returns::String, title),
+    Function::new("trim", &[string("str"), string("cutset")], Returns::String, |a, _, _| {
+        let cutset = text(a, 1);
+        Ok(Value::string(text(a, 0).trim_matches(|c| cutset.contains(c))))
+    }),
+    Function::new("trimprefix", &[string("str"), string("prefix")], Returns::String, |a, _, _| {
+        Ok(Value::string(text(a, 0).strip_prefix(text(a, 1)).unwrap_or(text(a, 0))))
+    }),
+    Function::new("trimspace", &[string("str")], Returns::String, |a, _, _| Ok(Value::string(text(a, 0).trim()))),
+    Function::new("trimsuffix", &[string("str"), string("suffix")], Returns::String, |a, _, _| {
+        Ok(Value::string(text(a, 0).strip_suffix(text(a, 1)).unwrap_or(text(a, 0))))
+    }),
+    Function::new("upper", &[string("str").dynamic()], Returns::String, |a, _, _| {
+        Ok(Value::string(text(a, 0).chars().map(upper).collect::<String>()))
+    }),
+];
+
+/// The upper case letter of a letter, where that is a single one.
+fn upper(c: char) -> char {
+    let mut upper = c.to_uppercase();
+    match (upper.next(), upper.next()) {
+        (Some(u), None) => u,
+        _ => c,
+    }
+}
+
+fn join(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+    let lists = &args[1..];
+    if lists.is_empty() {
+        return Err(CallError::failed("at least one list is required"));
+    }
+    if lists.iter().any(|l| !l.is_wholly_known()) {
+        return unknown(ty);
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for (l, list) in lists.iter().enumerate() {
+        for (i, item) in sequence(list).iter().enumerate() {
+            match item.as_str() {
+                Some(part) => parts.push(part),
+                None if lists.len() == 1 => {
+                    return Err(CallError::argument(
+                        1,
+                        format!("element {i} is null; cannot concatenate null values"),
+                    ));
+                }
+                None => {
+                    return Err(CallError::argument(
+                        l + 1,
+                        format!("element {i} of list {l} is null; cannot concatenate null values"),
+                    ));
+                }
+            }
+        }
+    }
+    Ok(Value::string(parts.join(text(args, 0))))
+}
+
+fn startswith(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+    let prefix = text(args, 1);
+    match args[0].kind() {
+        Kind::String(given) => Ok(Value::bool(given.starts_with(prefix))),
+        _ => match args[0].refinements().and_then(|r| r.prefix.as_deref()) {
+            Some(known) if known.starts_with(prefix) => Ok(Value::bool(true)),
+            Some(known) if !prefix.starts_with(known) => Ok(Value::bool(false)),
+            _ => unknown(ty),
+        },
+    }
+}
+
+fn substr(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+    let given = text(args, 0);
+    let (mut offset, length) = (integer(args, 1)?, integer(args, 2)?);
+    let clusters: Vec<&str> = given.graphemes(true).collect();
+    if offset < 0 {
+        offset = offset.saturating_add(i64::try_from(clusters.len()).unwrap_or(i64::MAX));
+    }
+    let rest = clusters.get(usize::try_from(offset).unwrap_or(0)..).unwrap_or_default();
+    let taken = match usize::try_from(length) {
+        Ok(n) => &rest[..n.min(rest.len())],
+        Err(_) => rest,
+    };
+    Ok(Value::string(taken.concat()))
+}
+
+fn title(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+    let mut out = String::new();
+    let mut at_start = true;
+    for c in text(args, 0).chars() {
+        out.push(if at_start { upper(c) } else { c });
+        at_start = if c.is_ascii() {
+            !(c.is_ascii_alphanumeric() || c == '_')
+        } else {
+            !c.is_alphanumeric() && c.is_whitespace()
+        };
+    }
+    Ok(Value::string(out))
+}
+
+/// The number of characters as people count them.
+pub(super) fn length(text: &str) -> Number {
+    Number::from(text.graphemes(true).count())
+}

@@ -1,0 +1,147 @@
+//! YAML: writing it.
+
+use cty::{Kind, Value};
+
+use super::{CallResult, Function, Returns, Surroundings, any, unknown};
+
+pub(super) const FUNCTIONS: &[Function] =
+    &[Function::new("yamlencode", &[any("value").null().unknown().dynamic()], Returns::String, yamlencode)];
+
+fn yamlencode(args: &[Value], ty: &cty::Type, _: &Surroundings<'_>) -> CallResult {
+    let value = &args[0];
+    if !value.is_wholly_known() {
+        return unknown(ty);
+    }
+    let mut out = String::new();
+    match value.len() {
+        Some(n) if n > 0 => block(value, 0, &mut out),
+        _ => {
+            scalar(value, &mut out);
+            out.push('\n');
+        }
+    }
+    Ok(Value::string(out))
+}
+
+fn spaces(n: usize, out: &mut String) {
+    out.extend(std::iter::repeat_n(' ', n));
+}
+
+/// A collection that is not empty, in block style. The cursor is at the indentation already for the first line.
+fn block(value: &Value, indent: usize, out: &mut String) {
+    if let Some(items) = value.as_seq() {
+        for (i, item) in items.iter().enumerate() {
+            if i > 0 {
+                spaces(indent, out);
+            }
+            out.push('-');
+            out.push(' ');
+            match item.len() {
+                Some(n) if n > 0 => block(item, indent + 2, out),
+                _ => {
+                    scalar(item, out);
+                    out.push('\n');
+                }
+            }
+        }
+        return;
+    }
+    for (i, (key, item)) in value.entries().into_iter().flatten().enumerate() {
+        if i > 0 {
+            spaces(indent, out);
+        }
+        out.push_str(&quoted(key));
+        out.push(':');
+        match item.len() {
+            // Sequences in a mapping are not indented further than its keys.
+            Some(n) if n > 0 && item.as_seq().is_some() => {
+                out.push('\n');
+                spaces(indent, out);
+                block(item, indent, out);
+            }
+            Some(n) if n > 0 => {
+                out.push('\n');
+                spaces(indent + 2, out);
+                block(item, indent + 2, out);
+            }
+            _ => {
+                literal_or_scalar(item, indent, out);
+            }
+        }
+    }
+}
+
+/// The value of a key: text of several lines as a literal block.
+fn literal_or_scalar(value: &Value, indent: usize, out: &mut String) {
+    out.push(' ');
+    match value.as_str() {
+        Some(text) if literal_fits(text) => {
+            out.push('|');
+            match text.chars().rev().take_while(|c| *c == '\n').count() {
+                0 => out.push('-'),
+                1 => {}
+                _ => out.push('+'),
+            }
+            out.push('\n');
+            for line in text.strip_suffix('\n').unwrap_or(text).split('\n') {
+                if !line.is_empty() {
+                    spaces(indent + 2, out);
+                    out.push_str(line);
+                }
+                out.push('\n');
+            }
+        }
+        _ => {
+            scalar(value, out);
+            out.push('\n');
+        }
+    }
+}
+
+/// Whether text of several lines can stand as a literal block.
+fn literal_fits(text: &str) -> bool {
+    text.contains('\n')
+        && !text.starts_with([' ', '\n'])
+        && text.chars().all(|c| c == '\n' || !c.is_control())
+        && !text.split('\n').any(|l| l.ends_with(' '))
+}
+
+fn scalar(value: &Value, out: &mut String) {
+    match value.kind() {
+        Kind::Null | Kind::Unknown(_) => out.push_str("null"),
+        Kind::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
+        Kind::Number(n) if n.is_infinite() => out.push_str(if n.is_negative() { "-.inf" } else { "+.inf" }),
+        Kind::Number(n) => out.push_str(&n.to_string()),
+        Kind::String(s) => out.push_str(&quoted(s)),
+        Kind::Seq(_) if value.as_seq().is_some() => out.push_str("[]"),
+        Kind::Seq(_) | Kind::Map(_) => out.push_str("{}"),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = String::from('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\0' => out.push_str("\\0"),
+            '\x07' => out.push_str("\\a"),
+            '\x08' => out.push_str("\\b"),
+            '\x0b' => out.push_str("\\v"),
+            '\x0c' => out.push_str("\\f"),
+            '\x1b' => out.push_str("\\e"),
+            '\u{85}' => out.push_str("\\N"),
+            '\u{a0}' => out.push_str("\\_"),
+            '\u{2028}' => out.push_str("\\L"),
+            '\u{2029}' => out.push_str("\\P"),
+            c if c.is_control() => out.push_str(&format!("\\x{:02X}", u32::from(c))),
+            '\u{feff}' => out.push_str("\\uFEFF"),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}

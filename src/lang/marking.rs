@@ -1,0 +1,200 @@
+//! What a schema says about sensitivity and about what may be stored, applied to objects.
+
+use std::collections::BTreeMap;
+
+use cty::value::Part;
+use cty::{Kind, Marks, Path, Type, Value};
+
+use crate::schema::{AttributeSchema, AttributeType, BlockSchema};
+
+/// The paths of the sensitive attributes of an object that are not null, in the order of the object; what is inside a
+/// set is known by the set.
+#[must_use]
+pub fn sensitive_paths(schema: &BlockSchema, object: &Value) -> Vec<Path> {
+    let mut out = Vec::new();
+    if schema.contains_sensitive() {
+        walk(&Node::Block(schema), object, &mut Path::root(), &mut |attribute, value, path| {
+            if attribute.sensitive {
+                if !value.is_null() && !out.contains(path) {
+                    out.push(path.clone());
+                }
+                return false;
+            }
+            true
+        });
+    }
+    out
+}
+
+/// The object with its sensitive attributes marked. Nothing is copied where the schema has none.
+#[must_use]
+pub fn mark_sensitive(schema: &BlockSchema, object: Value) -> Value {
+    if !schema.contains_sensitive() {
+        return object;
+    }
+    change(&Node::Block(schema), &object, &|attribute, value| {
+        attribute.sensitive.then(|| value.clone().with_marks(Marks::SENSITIVE))
+    })
+}
+
+/// The paths of ephemeral values outside write-only attributes: each is an error where objects are stored.
+#[must_use]
+pub fn misplaced_ephemeral(schema: &BlockSchema, object: &Value) -> Vec<Path> {
+    let mut out = Vec::new();
+    if !object.deep_marks().is_ephemeral() {
+        return out;
+    }
+    if object.marks().is_ephemeral() {
+        out.push(Path::root());
+    }
+    walk(&Node::Block(schema), object, &mut Path::root(), &mut |attribute, value, path| {
+        if attribute.write_only || !value.deep_marks().is_ephemeral() {
+            return false;
+        }
+        if value.marks().is_ephemeral() || matches!(attribute.ty, AttributeType::Plain(_)) {
+            out.push(path.clone());
+            return false;
+        }
+        true
+    });
+    out
+}
+
+/// The object with its write-only attributes null: they are given to a provider, never kept.
+#[must_use]
+pub fn without_write_only(schema: &BlockSchema, object: &Value) -> Value {
+    if !has_write_only(schema) {
+        return object.clone();
+    }
+    change(&Node::Block(schema), object, &|attribute, value| {
+        attribute.write_only.then(|| Value::null(value.ty().clone()))
+    })
+}
+
+fn has_write_only(schema: &BlockSchema) -> bool {
+    fn attribute(a: &AttributeSchema) -> bool {
+        a.write_only
+            || match &a.ty {
+                AttributeType::Plain(_) => false,
+                AttributeType::Nested(n) => n.attributes.values().any(attribute),
+            }
+    }
+    schema.attributes.values().any(attribute) || schema.blocks.values().any(|b| has_write_only(&b.block))
+}
+
+/// A thing with attributes: a block, or an object of a nested attribute type.
+enum Node<'s> {
+    Block(&'s BlockSchema),
+    Object(&'s BTreeMap<std::sync::Arc<str>, AttributeSchema>),
+}
+
+impl<'s> Node<'s> {
+    fn attribute(&self, name: &str) -> Option<&'s AttributeSchema> {
+        match self {
+            Node::Block(schema) => schema.attributes.get(name),
+            Node::Object(attributes) => attributes.get(name),
+        }
+    }
+
+    fn block(&self, name: &str) -> Option<Node<'s>> {
+        match self {
+            Node::Block(schema) => schema.blocks.get(name).map(|b| Node::Block(&b.block)),
+            Node::Object(_) => None,
+        }
+    }
+}
+
+/// Calls `f` for every attribute of an object and, where it says so, of the objects inside it.
+fn walk(node: &Node<'_>, object: &Value, path: &mut Path, f: &mut dyn FnMut(&AttributeSchema, &Value, &Path) -> bool) {
+    if !matches!(object.ty(), Type::Object(_)) {
+        return;
+    }
+    for (name, value) in object.entries().into_iter().flatten() {
+        path.0.push(cty::Step::Attribute(name.clone()));
+        if let Some(attribute) = node.attribute(name) {
+            if f(attribute, value, path)
+                && let AttributeType::Nested(nested) = &attribute.ty
+            {
+                walk_all(&Node::Object(&nested.attributes), value, path, nested.nesting.is_single(), f);
+            }
+        } else if let Some(inner) = node.block(name) {
+            let single = matches!(node, Node::Block(s) if s.blocks.get(name).is_some_and(|b| b.nesting.is_single()));
+            walk_all(&inner, value, path, single, f);
+        }
+        path.0.pop();
+    }
+}
+
+/// The same for one object or a collection of them.
+fn walk_all(
+    node: &Node<'_>,
+    value: &Value,
+    path: &mut Path,
+    single: bool,
+    f: &mut dyn FnMut(&AttributeSchema, &Value, &Path) -> bool,
+) {
+    if single {
+        walk(node, value, path, f);
+        return;
+    }
+    match (value.kind(), value.ty()) {
+        // Elements of a set have no path of their own that would survive a change of them: the set stands for them.
+        (Kind::Seq(items), Type::Set(_)) => {
+            for item in items.iter() {
+                let here = path.clone();
+                walk(node, item, path, &mut |attribute, inner, _| f(attribute, inner, &here));
+            }
+        }
+        (Kind::Seq(items), Type::List(_) | Type::Tuple(_)) => {
+            for (i, item) in items.iter().enumerate() {
+                path.0.push(cty::Step::Index(Value::number(i)));
+                walk(node, item, path, f);
+                path.0.pop();
+            }
+        }
+        _ => {
+            for (key, item) in value.entries().into_iter().flatten() {
+                path.0.push(cty::Step::Index(Value::shared_string(key.clone())));
+                walk(node, item, path, f);
+                path.0.pop();
+            }
+        }
+    }
+}
+
+/// The object with what `f` puts in place of attributes, at any depth.
+fn change(node: &Node<'_>, object: &Value, f: &dyn Fn(&AttributeSchema, &Value) -> Option<Value>) -> Value {
+    if !object.is_present() || !matches!(object.ty(), Type::Object(_)) {
+        return object.clone();
+    }
+    object.map_parts(|part, value| {
+        let Part::Attribute(name) = part else { return value.clone() };
+        if let Some(attribute) = node.attribute(name) {
+            if let Some(changed) = f(attribute, value) {
+                return changed;
+            }
+            return match &attribute.ty {
+                AttributeType::Nested(nested) => {
+                    change_all(&Node::Object(&nested.attributes), value, nested.nesting.is_single(), f)
+                }
+                AttributeType::Plain(_) => value.clone(),
+            };
+        }
+        match (node, node.block(name)) {
+            (Node::Block(schema), Some(inner)) => {
+                let single = schema.blocks.get(name).is_some_and(|b| b.nesting.is_single());
+                change_all(&inner, value, single, f)
+            }
+            _ => value.clone(),
+        }
+    })
+}
+
+fn change_all(
+    node: &Node<'_>,
+    value: &Value,
+    single: bool,
+    f: &dyn Fn(&AttributeSchema, &Value) -> Option<Value>,
+) -> Value {
+    if single { change(node, value, f) } else { value.map_parts(|_, item| change(node, item, f)) }
+}

@@ -1,0 +1,361 @@
+//! Static references: what an expression or a block body refers to, found without evaluating anything.
+
+use std::sync::Arc;
+
+use addrs::{InstanceKey, Mode, Referenceable, Resource};
+use cty::Value;
+use syntax::ast::{Body, Expr, ObjectKey, TemplatePart, Traversal, TraversalStep};
+use syntax::{Diagnostic, Diagnostics, Range};
+
+use crate::schema::BlockSchema;
+pub use crate::scope::Reference;
+
+/// Words that later versions of the language may give a meaning at the root of a reference.
+const RESERVED: &[&str] = &["template", "lazy", "arg"];
+
+/// What a traversal refers to, as specifically as its static steps say: with an instance key, down to the output of a
+/// module. For building graphs.
+pub fn reference(traversal: &Traversal) -> Result<Reference, Diagnostic> {
+    let mut whole = whole_reference(traversal)?;
+    let Some(first) = whole.remaining.first().cloned() else { return Ok(whole) };
+    match whole.subject {
+        Referenceable::Resource(resource) => {
+            whole.subject = match &first {
+                TraversalStep::Index { key, range } => {
+                    whole.remaining.remove(0);
+                    whole.range = whole.range.to(range);
+                    Referenceable::ResourceInstance(resource.instance(instance_key(key, range, "resource")?))
+                }
+                _ => Referenceable::Resource(resource),
+            };
+        }
+        Referenceable::Module(name) => {
+            let mut key = InstanceKey::None;
+            let mut next = Some(first);
+            if let Some(TraversalStep::Index { key: k, range }) = &next {
+                key = instance_key(k, range, "module")?;
+                whole.remaining.remove(0);
+                whole.range = whole.range.to(range);
+                next = whole.remaining.first().cloned();
+            }
+            whole.subject = match next {
+                None => Referenceable::ModuleInstance(name, key),
+                Some(TraversalStep::Attribute { name: output, range }) => {
+                    whole.remaining.remove(0);
+                    whole.range = whole.range.to(&range);
+                    Referenceable::ModuleOutput(name, key, output)
+                }
+                // A splat over instances needs them all.
+                Some(TraversalStep::Splat { .. }) if key.is_none() => Referenceable::Module(name),
+                Some(other) => {
+                    return Err(Diagnostic::error(
+                        "Invalid reference",
+                        "Module instance objects do not support this operation.",
+                    )
+                    .at(other.range()));
+                }
+            };
+        }
+        _ => {}
+    }
+    Ok(whole)
+}
+
+/// What a traversal refers to, with resources and modules as a whole: instance keys and output names are among the
+/// remaining steps. For evaluating.
+pub fn whole_reference(traversal: &Traversal) -> Result<Reference, Diagnostic> {
+    let root = &traversal.root;
+    let steps = traversal.steps.as_slice();
+    let single = |make: fn(Arc<str>) -> Referenceable| -> Result<Reference, Diagnostic> {
+        let invalid = |detail: &str, at: &Range| {
+            Diagnostic::error("Invalid reference", format!("The \"{root}\" object {detail}")).at(at)
+        };
+        match steps.first() {
+            None => Err(invalid(
+                "cannot be accessed directly. Instead, access one of its attributes.",
+                &traversal.root_range,
+            )),
+            Some(TraversalStep::Attribute { name, range }) => Ok(Reference {
+                subject: make(name.clone()),
+                range: traversal.root_range.to(range),
+                remaining: steps[1..].to_vec(),
+            }),
+            Some(other) => Err(invalid("does not support this operation.", other.range())),
+        }
+    };
+    match &**root {
+        "var" => single(Referenceable::Variable),
+        "local" => single(Referenceable::Local),
+        "count" => single(Referenceable::Count),
+        "each" => single(Referenceable::Each),
+        "path" => single(Referenceable::Path),
+        "terraform" => single(Referenceable::Terraform),
+        "module" => single(Referenceable::Module),
+        "self" => Ok(Reference {
+            subject: Referenceable::SelfRef,
+            range: traversal.root_range.clone(),
+            remaining: steps.to_vec(),
+        }),
+        "data" => prefixed_resource(traversal, Mode::Data, "the data source type"),
+        "ephemeral" => prefixed_resource(traversal, Mode::Ephemeral, "the ephemeral resource type"),
+        "resource" => prefixed_resource(traversal, Mode::Managed, "the resource type"),
+        word if RESERVED.contains(&word) => Err(Diagnostic::error(
+            "Reserved symbol name",
+            format!(
+                "The symbol name \"{word}\" is reserved for use in a future Terraform version. If you are using a provider \
+                 that already uses this as a resource type name, add the prefix \"resource.\" to force interpretation as a \
+                 resource type name."
+            ),
+        )
+        .at(&traversal.root_range)),
+        _ => resource(traversal, Mode::Managed, root.clone(), steps),
+    }
+}
+
+fn prefixed_resource(traversal: &Traversal, mode: Mode, what: &str) -> Result<Reference, Diagnostic> {
+    let root = &traversal.root;
+    if traversal.steps.len() < 2 {
+        return Err(Diagnostic::error(
+            "Invalid reference",
+            format!("The \"{root}\" object must be followed by two attribute names: {what} and the resource name."),
+        )
+        .at(&traversal.range));
+    }
+    match &traversal.steps[0] {
+        TraversalStep::Attribute { name, .. } => resource(traversal, mode, name.clone(), &traversal.steps[1..]),
+        other => Err(Diagnostic::error(
+            "Invalid reference",
+            format!("The \"{root}\" object does not support this operation."),
+        )
+        .at(other.range())),
+    }
+}
+
+fn resource(traversal: &Traversal, mode: Mode, ty: Arc<str>, steps: &[TraversalStep]) -> Result<Reference, Diagnostic> {
+    let what = match mode {
+        Mode::Data => "a data source",
+        Mode::Ephemeral => "an ephemeral resource type",
+        Mode::Managed => "a resource type",
+    };
+    let detail = format!(
+        "A reference to {what} must be followed by at least one attribute access, specifying the resource name."
+    );
+    match steps.first() {
+        Some(TraversalStep::Attribute { name, range }) => Ok(Reference {
+            subject: Referenceable::Resource(Resource { mode, ty, name: name.clone() }),
+            range: traversal.root_range.to(range),
+            remaining: steps[1..].to_vec(),
+        }),
+        Some(other) => Err(Diagnostic::error("Invalid reference", detail).at(other.range())),
+        None => Err(Diagnostic::error("Invalid reference", detail).at(&traversal.root_range)),
+    }
+}
+
+/// The instance key that an index step's key means.
+pub fn instance_key(key: &Value, range: &Range, what: &str) -> Result<InstanceKey, Diagnostic> {
+    if let Some(text) = key.as_arc_str() {
+        return Ok(InstanceKey::String(text.clone()));
+    }
+    match key.as_number().and_then(cty::Number::to_i64).and_then(|n| u64::try_from(n).ok()) {
+        Some(n) => Ok(InstanceKey::Int(n)),
+        None => Err(Diagnostic::error(
+            "Invalid index key",
+            format!("Invalid index for {what} instance: must be a string or a whole number that is not negative."),
+        )
+        .at(range)),
+    }
+}
+
+/// Something met while walking an expression.
+enum Node<'e> {
+    Traversal(&'e Traversal),
+    Call(&'e Arc<str>, &'e Range),
+}
+
+/// Every traversal in an expression whose root is not an iterator variable of a `for` around it.
+#[must_use]
+pub fn traversals(expr: &Expr) -> Vec<&Traversal> {
+    traversals_except(expr, &[])
+}
+
+/// As [`traversals`], without those whose root is one of these names.
+#[must_use]
+pub fn traversals_except<'e>(expr: &'e Expr, iterators: &[Arc<str>]) -> Vec<&'e Traversal> {
+    let mut found = Vec::new();
+    let mut bound = iterators.to_vec();
+    walk(expr, &mut bound, &mut |node| {
+        if let Node::Traversal(t) = node {
+            found.push(t);
+        }
+    });
+    found
+}
+
+/// The local names of the providers whose functions an expression calls, and where.
+#[must_use]
+pub fn provider_functions(expr: &Expr) -> Vec<(Arc<str>, Range)> {
+    let mut found = Vec::new();
+    walk(expr, &mut Vec::new(), &mut |node| {
+        if let Node::Call(name, range) = node
+            && let Some((provider, _)) = name.strip_prefix("provider::").and_then(|rest| rest.split_once("::"))
+        {
+            found.push((provider.into(), range.clone()));
+        }
+    });
+    found
+}
+
+/// Every reference of an expression, in the order of the source.
+#[must_use]
+pub fn references_in_expr(expr: &Expr) -> (Vec<Reference>, Diagnostics) {
+    let mut out = Vec::new();
+    let mut diagnostics = Diagnostics::new();
+    collect(expr, &[], &mut out, &mut diagnostics);
+    (out, diagnostics)
+}
+
+/// Every reference of a body: its attributes, nested blocks and dynamic blocks.
+#[must_use]
+pub fn references_in_body(body: &Body, schema: &BlockSchema) -> (Vec<Reference>, Diagnostics) {
+    let mut out = Vec::new();
+    let mut diagnostics = Diagnostics::new();
+    in_body(body, schema, &[], &mut out, &mut diagnostics);
+    (out, diagnostics)
+}
+
+/// The local names of the providers whose functions are called anywhere in a body, and where.
+#[must_use]
+pub fn provider_functions_in_body(body: &Body) -> Vec<(Arc<str>, Range)> {
+    let own = body.attributes.iter().flat_map(|a| provider_functions(&a.expr));
+    own.chain(body.blocks.iter().flat_map(|b| provider_functions_in_body(&b.body))).collect()
+}
+
+fn collect(expr: &Expr, iterators: &[Arc<str>], out: &mut Vec<Reference>, diagnostics: &mut Diagnostics) {
+    for traversal in traversals_except(expr, iterators) {
+        match reference(traversal) {
+            Ok(r) => out.push(r),
+            Err(d) => diagnostics.push(d),
+        }
+    }
+}
+
+fn in_body(
+    body: &Body,
+    schema: &BlockSchema,
+    iterators: &[Arc<str>],
+    out: &mut Vec<Reference>,
+    diagnostics: &mut Diagnostics,
+) {
+    let nothing = BlockSchema::default();
+    for attribute in &body.attributes {
+        collect(&attribute.expr, iterators, out, diagnostics);
+    }
+    for block in &body.blocks {
+        if &*block.ty == "dynamic" && !schema.blocks.contains_key("dynamic") {
+            let ty = block.labels.first().map_or("", |l| &*l.text);
+            let inner = schema.blocks.get(ty).map_or(&nothing, |b| &b.block);
+            let iterator = block.body.attribute("iterator").and_then(|a| a.expr.as_keyword()).unwrap_or(ty);
+            let inside: Vec<Arc<str>> = iterators.iter().cloned().chain([iterator.into()]).collect();
+            for attribute in &block.body.attributes {
+                match &*attribute.name {
+                    "for_each" => collect(&attribute.expr, iterators, out, diagnostics),
+                    "iterator" => {}
+                    _ => collect(&attribute.expr, &inside, out, diagnostics),
+                }
+            }
+            for content in block.body.blocks.iter().filter(|b| &*b.ty == "content") {
+                in_body(&content.body, inner, &inside, out, diagnostics);
+            }
+        } else {
+            let inner = schema.blocks.get(&block.ty).map_or(&nothing, |b| &b.block);
+            in_body(&block.body, inner, iterators, out, diagnostics);
+        }
+    }
+}
+
+/// Walks an expression in source order, keeping track of the iterator variables in force.
+fn walk<'e>(expr: &'e Expr, bound: &mut Vec<Arc<str>>, f: &mut dyn FnMut(Node<'e>)) {
+    match expr {
+        Expr::Literal { .. } | Expr::SplatElement { .. } | Expr::Invalid { .. } => {}
+        Expr::Template(t) => walk_parts(&t.parts, bound, f),
+        Expr::Wrap { inner, .. } | Expr::Parens { inner, .. } => walk(inner, bound, f),
+        Expr::Traversal(t) => {
+            if !bound.contains(&t.root) {
+                f(Node::Traversal(t));
+            }
+        }
+        Expr::Relative { source, .. } => walk(source, bound, f),
+        Expr::Index { collection, key, .. } => {
+            walk(collection, bound, f);
+            walk(key, bound, f);
+        }
+        Expr::Splat { source, each, .. } => {
+            walk(source, bound, f);
+            walk(each, bound, f);
+        }
+        Expr::Call(c) => {
+            f(Node::Call(&c.name, &c.name_range));
+            for arg in &c.args {
+                walk(arg, bound, f);
+            }
+        }
+        Expr::Conditional { condition, yes, no, .. } => {
+            walk(condition, bound, f);
+            walk(yes, bound, f);
+            walk(no, bound, f);
+        }
+        Expr::Binary { .. } => {
+            // A long chain of operators leans to the left: go down it without recursion.
+            let mut rights = Vec::new();
+            let mut at = expr;
+            while let Expr::Binary { left, right, .. } = at {
+                rights.push(&**right);
+                at = left;
+            }
+            walk(at, bound, f);
+            for right in rights.into_iter().rev() {
+                walk(right, bound, f);
+            }
+        }
+        Expr::Unary { operand, .. } => walk(operand, bound, f),
+        Expr::Tuple { items, .. } => items.iter().for_each(|i| walk(i, bound, f)),
+        Expr::Object { items, .. } => {
+            for item in items {
+                if let ObjectKey::Expr(key) = &item.key {
+                    walk(key, bound, f);
+                }
+                walk(&item.value, bound, f);
+            }
+        }
+        Expr::For(e) => {
+            walk(&e.collection, bound, f);
+            let outside = bound.len();
+            bound.extend(e.key.iter().chain([&e.value]).cloned());
+            for inner in e.result_key.iter().chain([&e.result]).chain(&e.condition) {
+                walk(inner, bound, f);
+            }
+            bound.truncate(outside);
+        }
+    }
+}
+
+fn walk_parts<'e>(parts: &'e [TemplatePart], bound: &mut Vec<Arc<str>>, f: &mut dyn FnMut(Node<'e>)) {
+    for part in parts {
+        match part {
+            TemplatePart::Literal { .. } => {}
+            TemplatePart::Interpolation(e) => walk(e, bound, f),
+            TemplatePart::If { condition, yes, no, .. } => {
+                walk(condition, bound, f);
+                walk_parts(yes, bound, f);
+                walk_parts(no, bound, f);
+            }
+            TemplatePart::For { key, value, collection, body, .. } => {
+                walk(collection, bound, f);
+                let outside = bound.len();
+                bound.extend(key.iter().chain([value]).cloned());
+                walk_parts(body, bound, f);
+                bound.truncate(outside);
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What evaluation asks of its surroundings: the values that references have, and how functions behave here.
+
+use std::path::PathBuf;
+
+use addrs::Referenceable;
+use cty::{Type, Value};
+use syntax::ast::TraversalStep;
+use syntax::{Diagnostic, Diagnostics, Range};
+
+use crate::functions::CallError;
+
+/// A reference: what is named, where, and the steps from there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reference {
+    /// What is named.
+    pub subject: Referenceable,
+    /// Where it is named; without the remaining steps.
+    pub range: Range,
+    /// The steps from the subject's value.
+    pub remaining: Vec<TraversalStep>,
+}
+
+/// The surroundings of an expression.
+///
+/// [`Scope::lookup`] is called once for each reference an evaluation meets, so it must be cheap: hand out values that
+/// are built already and shared.
+pub trait Scope: Sync {
+    /// The value of a reference's subject.
+    ///
+    /// The subject is a variable, a local value, a whole resource or module call (all instances), one of `count`,
+    /// `each`, `path`, `terraform`, or `self`: never an instance or an output. Instance keys and output names are the
+    /// first of the remaining steps. They are there to be looked at: for an error about a missing key, or to answer
+    /// with a module object that holds only the output that is wanted.
+    fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics>;
+
+    /// How functions behave here; `None` where functions may not be called at all.
+    fn functions(&self) -> Option<&FunctionSettings>;
+
+    /// Calls a function of a provider. The arguments are as written: the scope converts them to the parameter types
+    /// (see [`crate::functions::provider`]) and decides about null, unknown and marked ones.
+    fn call_provider_function(&self, call: &ProviderCall<'_>) -> Result<Value, CallError> {
+        Err(CallError::Unknown(Diagnostic::error(
+            "Unknown provider function",
+            format!(
+                "There is no function named \"provider::{}::{}\" here: provider functions are not available in this \
+                 context.",
+                call.provider, call.function
+            ),
+        )))
+    }
+
+    /// The names of provider functions that could have been meant, for suggestions.
+    fn provider_function_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// A call `provider::PROVIDER::FUNCTION(…)`.
+#[derive(Clone, Copy, Debug)]
+pub struct ProviderCall<'a> {
+    /// The local name of the provider.
+    pub provider: &'a str,
+    /// The name of the function.
+    pub function: &'a str,
+    /// The arguments, expanded, marks and all.
+    pub arguments: &'a [Value],
+    /// The whole call.
+    pub range: &'a Range,
+}
+
+/// How functions behave in some surroundings.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FunctionSettings {
+    /// What relative paths of file functions are relative to. Empty for the working directory.
+    pub base_dir: PathBuf,
+    /// The time of planning, RFC 3339, once there is one.
+    pub plan_timestamp: Option<String>,
+    /// Whether functions whose result changes from call to call (`timestamp`, `uuid`, `bcrypt`) give unknown values.
+    pub pure: bool,
+    /// Whether the console's `type` function is there.
+    pub console: bool,
+}
+
+/// A scope in which nothing may be referred to and no function called: what static arguments are evaluated in.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Constant;
+
+impl Scope for Constant {
+    fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
+        Err(Diagnostic::error("Variables not allowed", "Variables may not be used here.").at(&reference.range).into())
+    }
+
+    fn functions(&self) -> Option<&FunctionSettings> {
+        None
+    }
+}
+
+/// A scope in which every reference has an unknown value: for checks of form only.
+#[derive(Clone, Debug, Default)]
+pub struct Unknowns(pub FunctionSettings);
+
+impl Scope for Unknowns {
+    fn lookup(&self, _reference: &Reference) -> Result<Value, Diagnostics> {
+        Ok(Value::unknown(Type::Dynamic))
+    }
+
+    fn functions(&self) -> Option<&FunctionSettings> {
+        Some(&self.0)
+    }
+}

@@ -1,0 +1,303 @@
+//! Type constraint expressions: `list(string)`, `object({ a = optional(number, 1) })`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cty::types::{ObjectAttribute, ObjectType};
+use cty::{Defaults, Type};
+use syntax::ast::{Call, Expr, ObjectKey};
+use syntax::{Diagnostic, Diagnostics, Range};
+
+use crate::eval::{Context, describe_convert_error, evaluate};
+use crate::scope::Constant;
+
+/// How deep types may be nested.
+const MAX_DEPTH: usize = 100;
+
+/// The type a constraint expression stands for, and the default values of its optional attributes. Where there are
+/// errors, the type (or a part of it) is `any`.
+#[must_use]
+pub fn type_constraint(expr: &Expr) -> (Type, Defaults, Diagnostics) {
+    let mut reader = Reader { diagnostics: Diagnostics::new(), depth: 0 };
+    let (ty, defaults) = reader.read(expr);
+    (ty, defaults, reader.diagnostics)
+}
+
+/// As [`type_constraint`], for the `type` of a variable: there `list` and `map` alone mean `list(any)` and `map(any)`,
+/// and types in quotes, as they were once written, get a hint.
+#[must_use]
+pub fn variable_type(expr: &Expr) -> (Type, Defaults, Diagnostics) {
+    match expr.as_keyword() {
+        Some("list") => return (Type::list(Type::Dynamic), Defaults::default(), Diagnostics::new()),
+        Some("map") => return (Type::map(Type::Dynamic), Defaults::default(), Diagnostics::new()),
+        _ => {}
+    }
+    let Some(text) = expr.as_literal_text() else { return type_constraint(expr) };
+    let quoted = |advice: &str| {
+        Diagnostic::error(
+            "Invalid quoted type constraints",
+            format!(
+                "Terraform 0.11 and earlier required type constraints to be given in quotes, but that form is now deprecated \
+                 and will be removed in a future version of Terraform. Remove the quotes around \"{text}\"{advice}."
+            ),
+        )
+    };
+    let element = |kind: &str, of: &str| {
+        format!(" and write {kind}(string) instead to explicitly indicate that the {of} elements are strings")
+    };
+    let problem = match &*text {
+        "string" => quoted(""),
+        "list" => quoted(&element("list", "list")),
+        "map" => quoted(&element("map", "map")),
+        _ => Diagnostic::error(
+            "Invalid legacy variable type hint",
+            "To provide a full type expression, remove the surrounding quotes and give the type expression directly.",
+        ),
+    };
+    (Type::Dynamic, Defaults::default(), problem.at(expr.range()).into())
+}
+
+struct Reader {
+    diagnostics: Diagnostics,
+    depth: usize,
+}
+
+impl Reader {
+    fn invalid(&mut self, detail: impl Into<String>, at: &Range, within: &Range) -> (Type, Defaults) {
+        self.diagnostics.push(Diagnostic::error("Invalid type specification", detail).at(at).within(within));
+        (Type::Dynamic, Defaults::default())
+    }
+
+    fn read(&mut self, expr: &Expr) -> (Type, Defaults) {
+        if self.depth >= MAX_DEPTH {
+            return self.invalid("Types are nested too deeply.", expr.range(), expr.range());
+        }
+        self.depth += 1;
+        let read = self.form(expr);
+        self.depth -= 1;
+        read
+    }
+
+    fn form(&mut self, expr: &Expr) -> (Type, Defaults) {
+        let range = expr.range();
+        if let Some(word) = expr.as_keyword() {
+            let ty = match word {
+                "bool" => Type::Bool,
+                "string" => Type::String,
+                "number" => Type::Number,
+                "any" => Type::Dynamic,
+                "list" | "set" | "map" => {
+                    return self.invalid(
+                        format!("The {word} type constructor requires one argument specifying the element type."),
+                        range,
+                        range,
+                    );
+                }
+                "object" => {
+                    return self.invalid(
+                        "The object type constructor requires one argument specifying the attribute types and values as a \
+                         map.",
+                        range,
+                        range,
+                    );
+                }
+                "tuple" => {
+                    return self.invalid(
+                        "The tuple type constructor requires one argument specifying the element types as a list.",
+                        range,
+                        range,
+                    );
+                }
+                _ => {
+                    return self.invalid(
+                        format!("The keyword \"{word}\" is not a valid type specification."),
+                        range,
+                        range,
+                    );
+                }
+            };
+            return (ty, Defaults::default());
+        }
+        match expr {
+            Expr::Parens { inner, .. } => self.read(inner),
+            Expr::Call(call) => self.constructor(call),
+            Expr::Invalid { .. } => (Type::Dynamic, Defaults::default()),
+            _ => self.invalid(
+                "A type specification is either a primitive type keyword (bool, number, string) or a complex type \
+                 constructor call, like list(string).",
+                range,
+                range,
+            ),
+        }
+    }
+
+    fn constructor(&mut self, call: &Call) -> (Type, Defaults) {
+        let name = &*call.name;
+        match name {
+            "bool" | "string" | "number" | "any" => {
+                return self.invalid(
+                    format!("Primitive type keyword \"{name}\" does not expect arguments."),
+                    &call.open.to(&call.close),
+                    &call.range,
+                );
+            }
+            "optional" => {
+                return self.invalid(
+                    "Keyword \"optional\" is valid only as a modifier for object type attributes.",
+                    &call.name_range,
+                    &call.range,
+                );
+            }
+            "list" | "set" | "map" | "object" | "tuple" => {}
+            _ => {
+                return self.invalid(
+                    format!("Keyword \"{name}\" is not a valid type constructor."),
+                    &call.name_range,
+                    &call.range,
+                );
+            }
+        }
+        let [arg] = call.args.as_slice() else {
+            let what = match name {
+                "object" => "the attribute types and values as a map",
+                "tuple" => "the element types as a list",
+                _ => "the element type",
+            };
+            let at = match call.args.get(1) {
+                Some(extra) => extra.range().clone(),
+                None => call.close.clone(),
+            };
+            return self.invalid(
+                format!("The {name} type constructor requires one argument specifying {what}."),
+                &at,
+                &call.range,
+            );
+        };
+        match name {
+            "object" => self.object(arg, call),
+            "tuple" => self.tuple(arg, call),
+            _ => {
+                let (element, defaults) = self.read(arg);
+                let ty = match name {
+                    "list" => Type::list(element),
+                    "set" => Type::set(element),
+                    _ => Type::map(element),
+                };
+                let element = (!defaults.is_empty()).then(|| Box::new(defaults));
+                (ty, Defaults { element, ..Defaults::default() })
+            }
+        }
+    }
+
+    fn tuple(&mut self, arg: &Expr, call: &Call) -> (Type, Defaults) {
+        let Expr::Tuple { items, .. } = arg else {
+            return self.invalid("Tuple type constructor requires a list of element types.", arg.range(), &call.range);
+        };
+        let mut types = Vec::new();
+        let mut elements = BTreeMap::new();
+        for (i, item) in items.iter().enumerate() {
+            let (ty, defaults) = self.read(item);
+            types.push(ty);
+            if !defaults.is_empty() {
+                elements.insert(i, defaults);
+            }
+        }
+        (Type::tuple(types), Defaults { elements, ..Defaults::default() })
+    }
+
+    fn object(&mut self, arg: &Expr, call: &Call) -> (Type, Defaults) {
+        let Expr::Object { items, .. } = arg else {
+            return self.invalid(
+                "Object type constructor requires a map whose keys are attribute names and whose values are the \
+                 corresponding attribute types.",
+                arg.range(),
+                &call.range,
+            );
+        };
+        let mut attributes: Vec<ObjectAttribute> = Vec::new();
+        let mut out = Defaults::default();
+        for item in items {
+            let name: Option<Arc<str>> = match &item.key {
+                ObjectKey::Bare { name, .. } => Some(name.clone()),
+                ObjectKey::Expr(key) => key.as_literal_text().filter(|n| addrs::parse::is_identifier(n)),
+            };
+            let Some(name) = name else {
+                self.invalid("Object constructor map keys must be attribute names.", item.key.range(), arg.range());
+                continue;
+            };
+            if attributes.iter().any(|a| a.name == name) {
+                self.invalid(
+                    format!("The attribute \"{name}\" is given more than once."),
+                    item.key.range(),
+                    arg.range(),
+                );
+                continue;
+            }
+            let (inner, optional, default) = match &item.value {
+                Expr::Call(modifier) if &*modifier.name == "optional" => match self.optional(modifier) {
+                    Some((inner, default)) => (inner, true, default),
+                    None => continue,
+                },
+                other => (other, false, None),
+            };
+            let (ty, defaults) = self.read(inner);
+            if let Some(default) = default {
+                self.default_value(&name, default, &ty, &defaults, &mut out);
+            }
+            if !defaults.is_empty() {
+                out.attributes.insert(name.clone(), defaults);
+            }
+            attributes.push(ObjectAttribute { name, ty, optional });
+        }
+        (Type::Object(Arc::new(ObjectType::new(attributes))), out)
+    }
+
+    /// The type and the default inside `optional(…)`.
+    fn optional<'e>(&mut self, modifier: &'e Call) -> Option<(&'e Expr, Option<&'e Expr>)> {
+        match modifier.args.as_slice() {
+            [] => {
+                self.invalid(
+                    "Optional attribute modifier requires the attribute type as its argument.",
+                    &modifier.close,
+                    &modifier.range,
+                );
+                None
+            }
+            [ty] => Some((ty, None)),
+            [ty, default] => Some((ty, Some(default))),
+            [_, _, extra, ..] => {
+                self.invalid(
+                    "Optional attribute modifier expects at most two arguments: the attribute type, and a default value.",
+                    extra.range(),
+                    &modifier.range,
+                );
+                None
+            }
+        }
+    }
+
+    fn default_value(&mut self, name: &Arc<str>, expr: &Expr, ty: &Type, inner: &Defaults, out: &mut Defaults) {
+        let (value, problems) = evaluate(expr, Context::new(&Constant));
+        let failed = problems.has_errors();
+        self.diagnostics.extend(problems);
+        if failed {
+            return;
+        }
+        // The default of an object may leave out what has a default of its own.
+        match cty::convert(&inner.apply(value), ty) {
+            Ok(value) => {
+                out.values.insert(name.clone(), value);
+            }
+            Err(error) => self.diagnostics.push(
+                Diagnostic::error(
+                    "Invalid default value for optional attribute",
+                    format!(
+                        "This default value is not compatible with the attribute's type constraint: {}.",
+                        describe_convert_error(&error)
+                    ),
+                )
+                .at(expr.range()),
+            ),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The connection to a plugin: gRPC over a Unix socket or TCP, with or without TLS.
+
+use std::io;
+use std::sync::Arc;
+
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tonic::transport::{Channel, Endpoint, Uri};
+
+use crate::handshake::Address;
+
+/// The largest message either side may send. Large providers describe themselves in well over tonic's usual 4 MiB.
+pub const MESSAGE_LIMIT: usize = 256 << 20;
+/// How much may be in flight before it is acknowledged: schemas come at once, not in pieces of 64 KiB.
+const WINDOW: u32 = 8 << 20;
+
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// A channel to this address. It connects when first used, and has no time limits: a provider may take an hour.
+#[must_use]
+pub fn open(address: Address, tls: Option<Arc<ClientConfig>>) -> Channel {
+    // The name is never looked up: the connector below knows where to go.
+    Endpoint::from_static("http://localhost")
+        .initial_stream_window_size(WINDOW)
+        .initial_connection_window_size(WINDOW)
+        .connect_with_connector_lazy(tower::service_fn(move |_: Uri| {
+            let (address, tls) = (address.clone(), tls.clone());
+            async move { connect(&address, tls).await.map(TokioIo::new) }
+        }))
+}
+
+async fn connect(address: &Address, tls: Option<Arc<ClientConfig>>) -> io::Result<Box<dyn Stream>> {
+    let stream: Box<dyn Stream> = match address {
+        #[cfg(unix)]
+        Address::Unix(path) => Box::new(tokio::net::UnixStream::connect(path).await?),
+        #[cfg(not(unix))]
+        Address::Unix(_) => return Err(io::Error::from(io::ErrorKind::Unsupported)),
+        Address::Tcp(address) => {
+            let stream = TcpStream::connect(address).await?;
+            stream.set_nodelay(true)?;
+            Box::new(stream)
+        }
+    };
+    match tls {
+        None => Ok(stream),
+        Some(config) => {
+            let name = ServerName::try_from("localhost").map_err(io::Error::other)?;
+            Ok(Box::new(TlsConnector::from(config).connect(name, stream).await?))
+        }
+    }
+}

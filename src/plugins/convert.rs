@@ -1,0 +1,260 @@
+//! From messages to the model and back, for all that more than one request has in common.
+//!
+//! Both protocols use the messages of version 6 here: see [`crate::grpc`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cty::{Path, Type, Value};
+use lang::schema::{
+    AttributeSchema, AttributeType, BlockSchema, Description, NestedBlock, NestedObject, Nesting, Schema,
+};
+use proto::tfplugin6 as pb;
+use syntax::Diagnostic;
+
+use crate::provider::{Capabilities, FunctionSchema, ParameterSchema, PluginDiagnostic, ProviderSchema, RawState};
+
+// ---- values -------------------------------------------------------------------------------------------------------
+
+/// A value as it is sent: msgpack, always.
+pub fn encode(value: &Value, ty: &Type) -> Result<pb::DynamicValue, String> {
+    let msgpack = cty::msgpack::encode(value, ty).map_err(|error| error.to_string())?;
+    Ok(pb::DynamicValue {
+        msgpack,
+        json: Vec::new(),
+    })
+}
+
+/// A value as it is received: msgpack, JSON, or nothing, which means null.
+pub fn decode(value: Option<pb::DynamicValue>, ty: &Type) -> Result<Value, String> {
+    match value {
+        Some(value) if !value.msgpack.is_empty() => {
+            cty::msgpack::decode(&value.msgpack, ty).map_err(|error| error.to_string())
+        }
+        Some(value) if !value.json.is_empty() => {
+            let json = serde_json::from_slice(&value.json).map_err(|error| error.to_string())?;
+            cty::json::from_json(&json, ty).map_err(|error| error.to_string())
+        }
+        _ => Ok(Value::null(ty.clone())),
+    }
+}
+
+/// A stored object, passed on as it is.
+#[must_use]
+pub fn raw_state(state: RawState) -> pb::RawState {
+    match state {
+        RawState::Json(json) => pb::RawState {
+            json: json.to_vec(),
+            ..Default::default()
+        },
+        RawState::Flatmap(map) => pb::RawState {
+            flatmap: map.into_iter().collect(),
+            ..Default::default()
+        },
+    }
+}
+
+// ---- diagnostics --------------------------------------------------------------------------------------------------
+
+/// Problems the plugin reports. A severity from the future counts as an error.
+#[must_use]
+pub fn diagnostics(list: Vec<pb::Diagnostic>) -> Vec<PluginDiagnostic> {
+    list.into_iter()
+        .map(|d| {
+            let warning = d.severity == pb::diagnostic::Severity::Warning as i32;
+            let make = if warning {
+                Diagnostic::warning
+            } else {
+                Diagnostic::error
+            };
+            let attribute = d.attribute.map(|p| path(p).0).unwrap_or_default();
+            PluginDiagnostic {
+                diagnostic: make(d.summary, d.detail),
+                attribute,
+            }
+        })
+        .collect()
+}
+
+/// Whether there is an error among them.
+#[must_use]
+pub fn has_errors(list: &[PluginDiagnostic]) -> bool {
+    list.iter().any(|d| d.diagnostic.is_error())
+}
+
+/// A path, and whether all its steps were understood: it ends before the first that was not.
+#[must_use]
+pub fn path(path: pb::AttributePath) -> (Path, bool) {
+    use pb::attribute_path::step::Selector;
+    let mut steps = Vec::with_capacity(path.steps.len());
+    for step in path.steps {
+        steps.push(match step.selector {
+            Some(Selector::AttributeName(name)) => cty::Step::Attribute(name.into()),
+            Some(Selector::ElementKeyString(key)) => cty::Step::Index(Value::string(key)),
+            Some(Selector::ElementKeyInt(key)) => cty::Step::Index(Value::number(key)),
+            None => return (Path(steps), false),
+        });
+    }
+    (Path(steps), true)
+}
+
+// ---- schemas ------------------------------------------------------------------------------------------------------
+
+/// Everything a provider says about itself. The error names the place that is wrong.
+pub fn provider_schema(response: pb::get_provider_schema::Response) -> Result<ProviderSchema, String> {
+    let named = |schemas: std::collections::HashMap<String, pb::Schema>, what: &str| {
+        let mut out = BTreeMap::new();
+        for (name, s) in schemas {
+            let converted = schema(s).map_err(|error| format!("schema of the {what} \"{name}\": {error}"))?;
+            out.insert(name.into(), converted);
+        }
+        Ok::<BTreeMap<Arc<str>, Schema>, String>(out)
+    };
+    let provider = match response.provider {
+        Some(s) => schema(s).map_err(|error| format!("schema of the provider configuration: {error}"))?,
+        None => Schema::new(0, BlockSchema::default()),
+    };
+    let provider_meta = match response.provider_meta {
+        Some(s) => Some(schema(s).map_err(|error| format!("schema of the provider_meta block: {error}"))?),
+        None => None,
+    };
+    let mut functions = BTreeMap::new();
+    for (name, f) in response.functions {
+        let converted = function(f).map_err(|error| format!("signature of the function \"{name}\": {error}"))?;
+        functions.insert(name.into(), converted);
+    }
+    let capabilities = response.server_capabilities.unwrap_or_default();
+    Ok(ProviderSchema {
+        provider,
+        provider_meta,
+        resources: named(response.resource_schemas, "resource type")?,
+        data_sources: named(response.data_source_schemas, "data source")?,
+        ephemeral: named(response.ephemeral_resource_schemas, "ephemeral resource type")?,
+        functions,
+        capabilities: Capabilities {
+            plan_destroy: capabilities.plan_destroy,
+            schema_optional: capabilities.get_provider_schema_optional,
+            move_resource_state: capabilities.move_resource_state,
+        },
+    })
+}
+
+/// A schema with its version.
+pub fn schema(schema: pb::Schema) -> Result<Schema, String> {
+    let version = u64::try_from(schema.version).map_err(|_| format!("version {} is negative", schema.version))?;
+    Ok(Schema::new(version, block(schema.block.unwrap_or_default())?))
+}
+
+// Recursion is bounded: messages nested more than a hundred deep are refused while decoding.
+fn block(block: pb::schema::Block) -> Result<BlockSchema, String> {
+    let mut blocks = BTreeMap::new();
+    for nested in block.block_types {
+        let name: Arc<str> = nested.type_name.as_str().into();
+        let converted = nested_block(nested).map_err(|error| format!("block \"{name}\": {error}"))?;
+        blocks.insert(name, converted);
+    }
+    Ok(BlockSchema {
+        attributes: attributes(block.attributes)?,
+        blocks,
+        description: description(block.description, block.description_kind),
+        deprecated: block.deprecated,
+    })
+}
+
+fn nested_block(nested: pb::schema::NestedBlock) -> Result<NestedBlock, String> {
+    use pb::schema::nested_block::NestingMode;
+    let nesting = match NestingMode::try_from(nested.nesting) {
+        Ok(NestingMode::Single) => Nesting::Single,
+        Ok(NestingMode::Group) => Nesting::Group,
+        Ok(NestingMode::List) => Nesting::List,
+        Ok(NestingMode::Set) => Nesting::Set,
+        Ok(NestingMode::Map) => Nesting::Map,
+        Ok(NestingMode::Invalid) | Err(_) => return Err(format!("nesting mode {} is not known", nested.nesting)),
+    };
+    Ok(NestedBlock {
+        block: block(nested.block.unwrap_or_default())?,
+        nesting,
+        min_items: nested.min_items.try_into().unwrap_or(0),
+        max_items: nested.max_items.try_into().unwrap_or(0),
+    })
+}
+
+fn attributes(list: Vec<pb::schema::Attribute>) -> Result<BTreeMap<Arc<str>, AttributeSchema>, String> {
+    let mut out = BTreeMap::new();
+    for a in list {
+        let ty =
+            attribute_type(&a.r#type, a.nested_type).map_err(|error| format!("attribute \"{}\": {error}", a.name))?;
+        let schema = AttributeSchema {
+            ty,
+            required: a.required,
+            optional: a.optional,
+            computed: a.computed,
+            sensitive: a.sensitive,
+            write_only: a.write_only,
+            deprecated: a.deprecated,
+            description: description(a.description, a.description_kind),
+        };
+        out.insert(a.name.into(), schema);
+    }
+    Ok(out)
+}
+
+fn attribute_type(json: &[u8], nested: Option<pb::schema::Object>) -> Result<AttributeType, String> {
+    use pb::schema::object::NestingMode;
+    let Some(object) = nested else {
+        return Ok(AttributeType::Plain(ty(json)?));
+    };
+    let nesting = match NestingMode::try_from(object.nesting) {
+        Ok(NestingMode::Single) => Nesting::Single,
+        Ok(NestingMode::List) => Nesting::List,
+        Ok(NestingMode::Set) => Nesting::Set,
+        Ok(NestingMode::Map) => Nesting::Map,
+        Ok(NestingMode::Invalid) | Err(_) => return Err(format!("nesting mode {} is not known", object.nesting)),
+    };
+    Ok(AttributeType::Nested(NestedObject {
+        attributes: attributes(object.attributes)?,
+        nesting,
+    }))
+}
+
+/// A type in its JSON form.
+fn ty(json: &[u8]) -> Result<Type, String> {
+    let invalid = |why: String| format!("type {} is not valid: {why}", String::from_utf8_lossy(json));
+    let parsed = serde_json::from_slice(json).map_err(|error| invalid(error.to_string()))?;
+    cty::json::type_from_json(&parsed).map_err(invalid)
+}
+
+fn description(text: String, kind: i32) -> Description {
+    Description {
+        text,
+        markdown: kind == pb::StringKind::Markdown as i32,
+    }
+}
+
+fn function(f: pb::Function) -> Result<FunctionSchema, String> {
+    let parameters = f.parameters.into_iter().map(parameter).collect::<Result<_, _>>()?;
+    let variadic = f.variadic_parameter.map(parameter).transpose()?;
+    let result = f
+        .r#return
+        .map(|r| ty(&r.r#type).map_err(|error| format!("result: {error}")))
+        .transpose()?;
+    Ok(FunctionSchema {
+        parameters,
+        variadic,
+        result,
+        summary: f.summary,
+        description: description(f.description, f.description_kind),
+        deprecation_message: f.deprecation_message,
+    })
+}
+
+fn parameter(p: pb::function::Parameter) -> Result<ParameterSchema, String> {
+    let ty = ty(&p.r#type).map_err(|error| format!("parameter \"{}\": {error}", p.name))?;
+    Ok(ParameterSchema {
+        name: p.name.into(),
+        ty,
+        allow_null: p.allow_null_value,
+        allow_unknown: p.allow_unknown_values,
+        description: description(p.description, p.description_kind),
+    })
+}

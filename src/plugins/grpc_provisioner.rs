@@ -1,0 +1,161 @@
+//! A provisioner over gRPC. There is protocol 5 only.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use cty::{Type, Value};
+use lang::schema::Schema;
+use proto::tfplugin5 as pb;
+use proto::tfplugin5::provisioner_client::ProvisionerClient;
+use syntax::{Diagnostic, Diagnostics};
+use tokio::sync::OnceCell;
+use tonic::Status;
+use tonic::transport::Channel;
+
+use crate::channel::MESSAGE_LIMIT;
+use crate::grpc::{encode, relay_stdio, shut_down};
+use crate::peer::Peer;
+use crate::provider::{Answer, Output, PluginDiagnostic, Provisioner};
+use crate::{convert, grpc_v5};
+
+/// A provisioner at the other end of a channel.
+pub struct GrpcProvisioner {
+    peer: Arc<Peer>,
+    client: ProvisionerClient<Channel>,
+    channel: Channel,
+    schema: OnceCell<Arc<Schema>>,
+    closed: AtomicBool,
+}
+
+impl GrpcProvisioner {
+    /// A provisioner at the other end of this channel. Its standard streams go to the log from now on.
+    #[must_use]
+    pub fn new(peer: Arc<Peer>, channel: Channel) -> GrpcProvisioner {
+        relay_stdio(channel.clone(), &peer);
+        let client = ProvisionerClient::new(channel.clone())
+            .max_decoding_message_size(MESSAGE_LIMIT)
+            .max_encoding_message_size(MESSAGE_LIMIT);
+        GrpcProvisioner {
+            peer,
+            client,
+            channel,
+            schema: OnceCell::new(),
+            closed: AtomicBool::new(false),
+        }
+    }
+
+    fn encode(&self, method: &str, value: &Value, ty: &Type) -> Result<Option<pb::DynamicValue>, Diagnostics> {
+        let encoded = encode(&self.peer, method, value, ty)?;
+        Ok(Some(pb::DynamicValue {
+            msgpack: encoded.msgpack,
+            json: encoded.json,
+        }))
+    }
+
+    async fn failure<T>(&self, method: &str, status: Status) -> Result<T, Diagnostics> {
+        Err(self.peer.failure(method, &status).await)
+    }
+}
+
+fn diagnostics(list: Vec<pb::Diagnostic>) -> Vec<PluginDiagnostic> {
+    convert::diagnostics(list.into_iter().map(grpc_v5::diagnostic).collect())
+}
+
+#[async_trait]
+impl Provisioner for GrpcProvisioner {
+    async fn schema(&self) -> Result<Arc<Schema>, Diagnostics> {
+        let ask = || async {
+            const METHOD: &str = "GetSchema";
+            let response = match self
+                .client
+                .clone()
+                .get_schema(pb::get_provisioner_schema::Request {})
+                .await
+            {
+                Ok(response) => response.into_inner(),
+                Err(status) => return self.failure(METHOD, status).await,
+            };
+            let problems = diagnostics(response.diagnostics);
+            if convert::has_errors(&problems) {
+                return Err(problems.into_iter().map(|p| p.diagnostic).collect());
+            }
+            let schema = response.provisioner.unwrap_or_default();
+            convert::schema(grpc_v5::schema(schema))
+                .map(Arc::new)
+                .map_err(|error| self.peer.fault(METHOD, &format!("schema: {error}")).into())
+        };
+        self.schema.get_or_try_init(ask).await.cloned()
+    }
+
+    async fn validate(&self, config: Value) -> Result<Answer<()>, Diagnostics> {
+        const METHOD: &str = "ValidateProvisionerConfig";
+        let ty = self.schema().await?.implied_type();
+        let request = pb::validate_provisioner_config::Request {
+            config: self.encode(METHOD, &config, &ty)?,
+        };
+        match self.client.clone().validate_provisioner_config(request).await {
+            Ok(response) => Ok(Answer {
+                value: (),
+                diagnostics: diagnostics(response.into_inner().diagnostics),
+            }),
+            Err(status) => self.failure(METHOD, status).await,
+        }
+    }
+
+    async fn provision(&self, config: Value, connection: Value, output: &Output<'_>) -> Result<Answer<()>, Diagnostics> {
+        const METHOD: &str = "ProvisionResource";
+        let ty = self.schema().await?.implied_type();
+        // The connection block has a shape of the core's, the same for all: its values are sent in their own type.
+        let connection_type = connection.ty().clone();
+        let request = pb::provision_resource::Request {
+            config: self.encode(METHOD, &config, &ty)?,
+            connection: self.encode(METHOD, &connection, &connection_type)?,
+        };
+        let mut stream = match self.client.clone().provision_resource(request).await {
+            Ok(response) => response.into_inner(),
+            Err(status) => return self.failure(METHOD, status).await,
+        };
+        let mut problems = Vec::new();
+        loop {
+            match stream.message().await {
+                Ok(Some(message)) => {
+                    if !message.output.is_empty() {
+                        output(&message.output);
+                    }
+                    problems.extend(diagnostics(message.diagnostics));
+                }
+                Ok(None) => {
+                    return Ok(Answer {
+                        value: (),
+                        diagnostics: problems,
+                    });
+                }
+                Err(status) => {
+                    let mut all: Diagnostics = problems.into_iter().map(|p| p.diagnostic).collect();
+                    all.extend(self.peer.failure(METHOD, &status).await);
+                    return Err(all);
+                }
+            }
+        }
+    }
+
+    async fn stop(&self) -> Result<(), Diagnostics> {
+        match self.client.clone().stop(pb::stop::Request {}).await {
+            Ok(response) => match response.into_inner().error {
+                error if error.is_empty() => Ok(()),
+                error => {
+                    let what = format!("The {} could not stop what it is doing: {error}.", self.peer.title());
+                    Err(Diagnostic::error("Plugin did not stop", what).into())
+                }
+            },
+            Err(status) => self.failure("Stop", status).await,
+        }
+    }
+
+    async fn close(&self) {
+        if !self.closed.swap(true, Ordering::SeqCst) {
+            shut_down(&self.peer, self.channel.clone()).await;
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Protocol 6.
+
+use crate::grpc::Methods;
+
+/// The requests of protocol 6.
+pub const METHODS: Methods = Methods {
+    version: 6,
+    get_schema: "/tfplugin6.Provider/GetProviderSchema",
+    validate_provider: "/tfplugin6.Provider/ValidateProviderConfig",
+    validate_resource: "/tfplugin6.Provider/ValidateResourceConfig",
+    validate_data: "/tfplugin6.Provider/ValidateDataResourceConfig",
+    validate_ephemeral: "/tfplugin6.Provider/ValidateEphemeralResourceConfig",
+    upgrade: "/tfplugin6.Provider/UpgradeResourceState",
+    configure: "/tfplugin6.Provider/ConfigureProvider",
+    read: "/tfplugin6.Provider/ReadResource",
+    plan: "/tfplugin6.Provider/PlanResourceChange",
+    apply: "/tfplugin6.Provider/ApplyResourceChange",
+    import: "/tfplugin6.Provider/ImportResourceState",
+    move_state: "/tfplugin6.Provider/MoveResourceState",
+    read_data: "/tfplugin6.Provider/ReadDataSource",
+    open_ephemeral: "/tfplugin6.Provider/OpenEphemeralResource",
+    renew_ephemeral: "/tfplugin6.Provider/RenewEphemeralResource",
+    close_ephemeral: "/tfplugin6.Provider/CloseEphemeralResource",
+    call_function: "/tfplugin6.Provider/CallFunction",
+    stop: "/tfplugin6.Provider/StopProvider",
+};

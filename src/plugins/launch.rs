@@ -1,0 +1,205 @@
+//! Starting a plugin: spawn, handshake, channel.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use syntax::{Diagnostic, Diagnostics};
+use tempfile::TempDir;
+use tokio::io::BufReader;
+use tokio::process::{Child, Command};
+use tonic::transport::Channel;
+
+use crate::channel;
+use crate::handshake::{Address, COOKIE_NAME, COOKIE_VALUE, Handshake};
+use crate::logs;
+use crate::process::Process;
+use crate::tls::Identity;
+
+/// Tells a plugin of ours that its standard input is a pipe we hold open as long as we live: when it is closed, the
+/// plugin must end. That leaves no orphans even when we are killed.
+pub const WATCH_STDIN: &str = "MONOFORM_PLUGIN_WATCH_STDIN";
+
+/// What to start, and how.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// What it is, for people: `provider "hashicorp/null"`.
+    pub title: String,
+    /// The executable.
+    pub program: PathBuf,
+    /// Its arguments; external plugins get none.
+    pub args: Vec<OsString>,
+    /// The protocols we accept.
+    pub protocols: Vec<u32>,
+    /// Whether the connection is to be encrypted, if the plugin can.
+    pub tls: bool,
+    /// How long it may take until its handshake line.
+    pub timeout: Duration,
+    /// Whether it is a plugin of ours, which ends when its standard input does.
+    pub own: bool,
+}
+
+/// A plugin that is ready.
+pub struct Launched {
+    /// The connection.
+    pub channel: Channel,
+    /// The protocol it chose.
+    pub protocol: u32,
+    /// The process.
+    pub process: Process,
+}
+
+impl Launch {
+    /// How long plugins have until their handshake line.
+    pub const TIMEOUT: Duration = Duration::from_secs(60);
+
+    /// Starts it.
+    pub async fn start(&self) -> Result<Launched, Diagnostics> {
+        let identity = if self.tls {
+            Some(Identity::generate().map_err(|error| self.failure(&error.to_string()))?)
+        } else {
+            None
+        };
+        let socket_dir = socket_dir();
+        let mut child = self.spawn(identity.as_ref(), socket_dir.as_ref()).await?;
+        let mut stdout = child.stdout.take().map(BufReader::new);
+        let line = match &mut stdout {
+            Some(stdout) => tokio::time::timeout(self.timeout, logs::read_line(stdout)).await,
+            None => Ok(Ok(None)),
+        };
+        // From here on the process is watched: whatever goes wrong below ends it.
+        let process = Process::watch(child, &self.title, self.program.clone(), stdout, socket_dir);
+        let line = match line {
+            Ok(Ok(Some(line))) => line,
+            Ok(Ok(None)) => {
+                let obituary = process.obituary().await;
+                return Err(self.failure(&format!(
+                    "It ended, or closed its standard output, before saying where it can be reached. {obituary}"
+                )));
+            }
+            Ok(Err(error)) => return Err(self.failure(&format!("Its standard output cannot be read: {error}."))),
+            Err(_) => {
+                process.kill().await;
+                let last_words = process.last_words().await;
+                return Err(self.failure(&format!(
+                    "It did not say within {} seconds where it can be reached, and was killed. It may not be a plugin, \
+                     or the machine may be overloaded.{last_words}",
+                    self.timeout.as_secs_f64()
+                )));
+            }
+        };
+        let handshake = match Handshake::parse(&line, &self.protocols) {
+            Ok(handshake) => handshake,
+            Err(error) => {
+                process.kill().await;
+                return Err(self.failure(&error.to_string()));
+            }
+        };
+        let tls = match (identity, handshake.certificate) {
+            (Some(identity), Some(certificate)) => Some(
+                identity
+                    .client_config(certificate)
+                    .map_err(|error| self.failure(&error.to_string()))?,
+            ),
+            // It cannot do TLS: what it says goes over a local socket.
+            (Some(_), None) | (None, None) => None,
+            (None, Some(_)) => {
+                return Err(self.failure(
+                    "It wants an encrypted connection, but encryption is turned off by TF_DISABLE_PLUGIN_TLS.",
+                ));
+            }
+        };
+        tracing::debug!(plugin = self.title, protocol = handshake.protocol, "plugin started");
+        Ok(Launched {
+            channel: channel::open(handshake.address, tls),
+            protocol: handshake.protocol,
+            process,
+        })
+    }
+
+    async fn spawn(&self, identity: Option<&Identity>, socket_dir: Option<&TempDir>) -> Result<Child, Diagnostics> {
+        let mut command = Command::new(&self.program);
+        let protocols: Vec<String> = self.protocols.iter().map(u32::to_string).collect();
+        command
+            .args(&self.args)
+            .env(COOKIE_NAME, COOKIE_VALUE)
+            .env("PLUGIN_PROTOCOL_VERSIONS", protocols.join(","))
+            .env("PLUGIN_MIN_PORT", "10000")
+            .env("PLUGIN_MAX_PORT", "25000")
+            .env_remove("PLUGIN_CLIENT_CERT")
+            .env_remove(WATCH_STDIN)
+            .stdin(if self.own { Stdio::piped() } else { Stdio::inherit() })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        // A person's Ctrl-C goes to the whole foreground group. Plugins ignore SIGINT (their libraries see to that) and
+        // wait for our Stop; they stay in our group, because credential helpers they call may need the terminal.
+        if self.own {
+            command.env(WATCH_STDIN, "1");
+        }
+        if let Some(identity) = identity {
+            command.env("PLUGIN_CLIENT_CERT", identity.pem());
+        }
+        if let Some(dir) = socket_dir {
+            command.env("PLUGIN_UNIX_SOCKET_DIR", dir.path());
+        }
+        let mut tries = 0;
+        loop {
+            match command.spawn() {
+                Ok(child) => return Ok(child),
+                // The file was written a moment ago, and a process forked meanwhile still holds it open.
+                Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && tries < 20 => {
+                    tries += 1;
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+                Err(error) => return Err(self.failure(&explain_spawn(&self.program, &error))),
+            }
+        }
+    }
+
+    fn failure(&self, why: &str) -> Diagnostics {
+        let program = self.program.display();
+        Diagnostic::error(
+            "Failed to start plugin",
+            format!("The {} ({program}) could not be started. {why}", self.title),
+        )
+        .into()
+    }
+}
+
+/// A directory of its own for the plugin's socket, so that none is left behind when the plugin is killed. A path that is
+/// too long for a socket's name is of no use.
+fn socket_dir() -> Option<TempDir> {
+    let dir = tempfile::Builder::new().prefix("monoform-").tempdir().ok()?;
+    (cfg!(unix) && dir.path().as_os_str().len() < 80).then_some(dir)
+}
+
+fn explain_spawn(program: &Path, error: &io::Error) -> String {
+    const EXEC_FORMAT: i32 = 8;
+    match error.kind() {
+        io::ErrorKind::NotFound if program.exists() => {
+            "The file exists, but the interpreter or dynamic loader it names \
+             does not: it may be built for another system or C library."
+                .to_owned()
+        }
+        io::ErrorKind::NotFound => "The file does not exist. Run init to install it again.".to_owned(),
+        io::ErrorKind::PermissionDenied if program.is_dir() => "This is a directory, not a file.".to_owned(),
+        io::ErrorKind::PermissionDenied => {
+            "The file is not executable, or the file system it is on does not allow programs to run.".to_owned()
+        }
+        _ if cfg!(unix) && error.raw_os_error() == Some(EXEC_FORMAT) => format!(
+            "The file is not a program for this machine ({}): it may be built for another operating system or \
+             processor, or be damaged.",
+            crate::platform::Platform::current()
+        ),
+        _ => format!("The operating system says: {error}."),
+    }
+}
+
+/// The address of a plugin that somebody else started.
+#[must_use]
+pub fn attach(address: Address) -> Channel {
+    channel::open(address, None)
+}

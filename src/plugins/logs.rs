@@ -1,0 +1,227 @@
+//! What plugins write: into our log at the right level, and the last of it kept for crash reports.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use tokio::io::{AsyncBufRead, AsyncBufReadExt};
+use tracing::Level;
+
+/// Longer lines are cut into pieces of this length.
+const LINE_LIMIT: usize = 64 << 10;
+/// How many lines are kept for a crash report.
+const KEPT_LINES: usize = 20;
+/// How many lines of a Go panic are kept: its message and the top of the stack.
+const KEPT_PANIC: usize = 40;
+
+/// The last lines of a plugin's standard error, and the beginning of its panic if there was one.
+#[derive(Debug, Default)]
+pub struct Tail(Mutex<TailLines>);
+
+#[derive(Debug, Default)]
+struct TailLines {
+    last: VecDeque<String>,
+    panic: Vec<String>,
+}
+
+impl Tail {
+    /// Takes a line.
+    pub fn push(&self, line: &str) {
+        let mut lines = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let starts = line.starts_with("panic: ") || line.starts_with("fatal error: ");
+        if (starts || !lines.panic.is_empty()) && lines.panic.len() < KEPT_PANIC {
+            lines.panic.push(line.to_owned());
+        }
+        // The library's own chatter explains no crash.
+        let chatter = line.starts_with("{\"@") && !line.contains(":\"error\"") && !line.contains(":\"warn\"");
+        if chatter {
+            return;
+        }
+        if lines.last.len() == KEPT_LINES {
+            lines.last.pop_front();
+        }
+        lines.last.push_back(line.to_owned());
+    }
+
+    /// The lines that tell most about a crash: the panic, or the last ones.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let lines = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if lines.panic.is_empty() {
+            lines
+                .last
+                .iter()
+                .map(|line| Entry::read(line).message.into_owned())
+                .collect()
+        } else {
+            lines.panic.clone()
+        }
+    }
+}
+
+/// A log line of a plugin.
+#[derive(Debug, PartialEq)]
+struct Entry<'l> {
+    level: Level,
+    module: String,
+    message: std::borrow::Cow<'l, str>,
+    /// Further fields, as JSON; empty if there are none.
+    fields: String,
+}
+
+impl<'l> Entry<'l> {
+    /// Reads a line: JSON as HashiCorp's logger writes it, `[LEVEL] text`, or anything else.
+    fn read(line: &'l str) -> Entry<'l> {
+        if line.starts_with('{')
+            && let Ok(serde_json::Value::Object(mut json)) = serde_json::from_str(line)
+            && let Some(serde_json::Value::String(message)) = json.remove("@message")
+        {
+            let mut text = |name: &str| match json.remove(name) {
+                Some(serde_json::Value::String(text)) => text,
+                _ => String::new(),
+            };
+            let level = level(&text("@level")).unwrap_or(Level::DEBUG);
+            let module = text("@module");
+            text("@timestamp");
+            let fields = if json.is_empty() {
+                String::new()
+            } else {
+                serde_json::Value::Object(json).to_string()
+            };
+            return Entry {
+                level,
+                module,
+                message: message.into(),
+                fields,
+            };
+        }
+        let mut entry = Entry {
+            level: Level::DEBUG,
+            module: String::new(),
+            message: line.into(),
+            fields: String::new(),
+        };
+        if let Some((name, rest)) = line.strip_prefix('[').and_then(|l| l.split_once(']'))
+            && let Some(level) = level(name)
+        {
+            entry.level = level;
+            entry.message = rest.trim_start().into();
+        }
+        entry
+    }
+}
+
+fn level(name: &str) -> Option<Level> {
+    Some(match name.to_ascii_lowercase().as_str() {
+        "trace" => Level::TRACE,
+        "debug" => Level::DEBUG,
+        "info" => Level::INFO,
+        "warn" => Level::WARN,
+        "error" | "err" => Level::ERROR,
+        _ => return None,
+    })
+}
+
+/// Writes a plugin's line to our log, under the target `provider`, with the plugin's name.
+pub fn relay(plugin: &str, line: &str) {
+    // Most runs log nothing: then lines are not even looked into.
+    if !tracing::enabled!(target: "provider", Level::ERROR) {
+        return;
+    }
+    let Entry {
+        level,
+        module,
+        message,
+        fields,
+    } = Entry::read(line);
+    macro_rules! log {
+        ($level:ident) => {
+            tracing::event!(target: "provider", Level::$level, plugin, module, fields, "{message}")
+        };
+    }
+    match level {
+        Level::ERROR => log!(ERROR),
+        Level::WARN => log!(WARN),
+        Level::INFO => log!(INFO),
+        Level::DEBUG => log!(DEBUG),
+        Level::TRACE => log!(TRACE),
+    }
+}
+
+/// Reads one line without its end, or the first piece of one that is too long; `None` at the end of the stream.
+pub async fn read_line(reader: &mut (impl AsyncBufRead + Unpin)) -> std::io::Result<Option<String>> {
+    let mut line = Vec::new();
+    let mut any = false;
+    loop {
+        let available = reader.fill_buf().await?;
+        if available.is_empty() {
+            break;
+        }
+        any = true;
+        let room = LINE_LIMIT - line.len();
+        let end = available.iter().position(|&byte| byte == b'\n');
+        let take = end.unwrap_or(available.len()).min(room);
+        line.extend_from_slice(&available[..take]);
+        let ended = end == Some(take);
+        reader.consume(take + usize::from(ended));
+        if ended || line.len() == LINE_LIMIT {
+            break;
+        }
+    }
+    if !any {
+        return Ok(None);
+    }
+    if line.last() == Some(&b'\r') {
+        line.pop();
+    }
+    Ok(Some(String::from_utf8_lossy(&line).into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_found_in_every_form() {
+        let json = r#"{"@level":"warn","@message":"slow","@module":"sdk.proto","@timestamp":"2024-01-01","tries":2}"#;
+        let entry = Entry::read(json);
+        assert_eq!(
+            (entry.level, &*entry.message, &*entry.module),
+            (Level::WARN, "slow", "sdk.proto")
+        );
+        assert_eq!(entry.fields, r#"{"tries":2}"#);
+        let entry = Entry::read("[ERROR] broken");
+        assert_eq!((entry.level, &*entry.message), (Level::ERROR, "broken"));
+        for plain in ["hello", "[nonsense] x", "{\"a\":1}", "{", "["] {
+            let entry = Entry::read(plain);
+            assert_eq!((entry.level, &*entry.message), (Level::DEBUG, plain));
+        }
+    }
+
+    #[test]
+    fn a_panic_is_kept_whole_and_other_lines_from_the_end() {
+        let tail = Tail::default();
+        (0..100).for_each(|i| tail.push(&format!("line {i}")));
+        assert_eq!(tail.lines().len(), KEPT_LINES);
+        assert_eq!(tail.lines().last().map(String::as_str), Some("line 99"));
+        tail.push(r#"{"@level":"debug","@message":"chatter"}"#);
+        tail.push(r#"{"@level":"error","@message":"trouble"}"#);
+        assert_eq!(tail.lines()[KEPT_LINES - 2..], ["line 99", "trouble"]);
+        tail.push("panic: oh no");
+        (0..100).for_each(|i| tail.push(&format!("frame {i}")));
+        assert_eq!(tail.lines()[0], "panic: oh no");
+        assert_eq!(tail.lines().len(), KEPT_PANIC);
+    }
+
+    #[tokio::test]
+    async fn lines_of_any_length_and_encoding() {
+        let mut text = b"one\r\n\ntw\xffo\n".to_vec();
+        text.extend(std::iter::repeat_n(b'x', LINE_LIMIT + 5));
+        let mut reader = &text[..];
+        let mut lines = Vec::new();
+        while let Some(line) = read_line(&mut reader).await.unwrap() {
+            lines.push(line);
+        }
+        assert_eq!(lines[..3], ["one", "", "tw\u{fffd}o"]);
+        assert_eq!((lines[3].len(), lines[4].len(), lines.len()), (LINE_LIMIT, 5, 5));
+    }
+}

@@ -1,0 +1,58 @@
+//! Operating system and processor, in Go's words: `linux_amd64`.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A platform that plugins are built for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Platform {
+    /// The operating system.
+    pub os: String,
+    /// The processor.
+    pub arch: String,
+}
+
+impl Platform {
+    /// The platform this program runs on.
+    #[must_use]
+    pub fn current() -> Platform {
+        let os = match std::env::consts::OS {
+            "macos" => "darwin",
+            other => other,
+        };
+        let arch = match std::env::consts::ARCH {
+            "x86_64" => "amd64",
+            "x86" => "386",
+            "aarch64" => "arm64",
+            "powerpc64" if cfg!(target_endian = "little") => "ppc64le",
+            "powerpc64" => "ppc64",
+            "loongarch64" => "loong64",
+            other => other,
+        };
+        Platform {
+            os: os.to_owned(),
+            arch: arch.to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Platform {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}_{}", self.os, self.arch)
+    }
+}
+
+impl FromStr for Platform {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Platform, ()> {
+        let word = |w: &str| !w.is_empty() && w.bytes().all(|b| b.is_ascii_alphanumeric());
+        match text.split_once('_') {
+            Some((os, arch)) if word(os) && word(arch) => Ok(Platform {
+                os: os.to_owned(),
+                arch: arch.to_owned(),
+            }),
+            _ => Err(()),
+        }
+    }
+}

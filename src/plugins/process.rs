@@ -1,0 +1,189 @@
+//! A plugin's process: watched, so that its death is noticed and can be explained, and ended with us.
+
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::io::{AsyncRead, BufReader};
+use tokio::process::Child;
+use tokio::sync::watch;
+
+use crate::logs::{self, Tail};
+
+/// How long to wait for the last words of a process that seems to be gone.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// A running plugin. Dropping it kills the process.
+pub struct Process {
+    program: PathBuf,
+    exit: watch::Receiver<Option<Exit>>,
+    stderr_open: watch::Receiver<bool>,
+    tail: Arc<Tail>,
+    // Closing this channel asks the task that owns the child to kill it.
+    kill: watch::Sender<bool>,
+    // The directory for its socket, removed with us.
+    _socket_dir: Option<TempDir>,
+}
+
+/// How a process ended.
+#[derive(Clone, Debug)]
+pub enum Exit {
+    /// By itself or by a signal.
+    Status(ExitStatus),
+    /// Nobody knows: waiting for it failed.
+    Unknown(String),
+}
+
+impl Process {
+    /// Watches a child. Its standard error goes to the log, the rest of its standard output nowhere.
+    pub fn watch(
+        mut child: Child,
+        title: &str,
+        program: PathBuf,
+        stdout: Option<impl AsyncRead + Send + Unpin + 'static>,
+        socket_dir: Option<TempDir>,
+    ) -> Process {
+        let tail = Arc::new(Tail::default());
+        let (stderr_sender, stderr_open) = watch::channel(true);
+        if let Some(stderr) = child.stderr.take() {
+            let (tail, title) = (tail.clone(), title.to_owned());
+            tokio::spawn(async move {
+                let mut reader = BufReader::new(stderr);
+                while let Ok(Some(line)) = logs::read_line(&mut reader).await {
+                    tail.push(&line);
+                    logs::relay(&title, &line);
+                }
+                stderr_sender.send_replace(false);
+            });
+        } else {
+            stderr_sender.send_replace(false);
+        }
+        if let Some(mut stdout) = stdout {
+            // A full pipe would block the plugin.
+            tokio::spawn(async move {
+                let _ = tokio::io::copy(&mut stdout, &mut tokio::io::sink()).await;
+            });
+        }
+        let (kill, mut killed) = watch::channel(false);
+        let (exit_sender, exit) = watch::channel(None);
+        tokio::spawn(async move {
+            // Held until the end: closing it tells a plugin of ours that we are gone.
+            let _stdin = child.stdin.take();
+            let ended = tokio::select! {
+                ended = child.wait() => ended,
+                _ = killed.changed() => {
+                    let _ = child.start_kill();
+                    child.wait().await
+                }
+            };
+            let exit = match ended {
+                Ok(status) => Exit::Status(status),
+                Err(error) => Exit::Unknown(error.to_string()),
+            };
+            exit_sender.send_replace(Some(exit));
+        });
+        Process {
+            program,
+            exit,
+            stderr_open,
+            tail,
+            kill,
+            _socket_dir: socket_dir,
+        }
+    }
+
+    /// The executable.
+    #[must_use]
+    pub fn program(&self) -> &std::path::Path {
+        &self.program
+    }
+
+    /// Takes a line that the plugin wrote, but not to its standard error.
+    pub fn remember(&self, line: &str) {
+        self.tail.push(line);
+    }
+
+    /// How it ended, if it did.
+    #[must_use]
+    pub fn exit(&self) -> Option<Exit> {
+        self.exit.borrow().clone()
+    }
+
+    /// Waits for its end, so long at most.
+    pub async fn wait(&self, limit: Duration) -> Option<Exit> {
+        let mut exit = self.exit.clone();
+        let waiting = exit.wait_for(Option::is_some);
+        match tokio::time::timeout(limit, waiting).await {
+            Ok(Ok(exit)) => exit.clone(),
+            _ => None,
+        }
+    }
+
+    /// Kills it and waits until it is gone.
+    pub async fn kill(&self) {
+        self.kill.send_replace(true);
+        self.wait(LAST_WORDS).await;
+    }
+
+    /// What is to be said about its end: exit status and last messages. Waits a moment for both.
+    pub async fn obituary(&self) -> String {
+        match self.wait(LAST_WORDS).await {
+            Some(exit) => format!("Its process {}.{}", describe(&exit), self.last_words().await),
+            None => format!("Its process is still running.{}", self.last_words().await),
+        }
+    }
+
+    /// The last it wrote, as paragraphs of their own; empty if it wrote nothing.
+    pub async fn last_words(&self) -> String {
+        if self.exit().is_some() {
+            // What it wrote may still be on its way.
+            let mut open = self.stderr_open.clone();
+            let _ = tokio::time::timeout(LAST_WORDS, open.wait_for(|open| !open)).await;
+        }
+        let lines = self.tail.lines();
+        if lines.is_empty() {
+            String::new()
+        } else {
+            format!("\n\nThe last it wrote:\n  {}", lines.join("\n  "))
+        }
+    }
+}
+
+/// The end of a process as the end of a sentence.
+#[must_use]
+pub fn describe(exit: &Exit) -> String {
+    match exit {
+        Exit::Status(status) => {
+            #[cfg(unix)]
+            if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(status) {
+                return match signal_name(signal) {
+                    Some(name) => format!("was killed by signal {signal} ({name})"),
+                    None => format!("was killed by signal {signal}"),
+                };
+            }
+            match status.code() {
+                Some(code) => format!("ended with exit status {code}"),
+                None => "ended".to_owned(),
+            }
+        }
+        Exit::Unknown(why) => format!("is gone, and its exit status is not known ({why})"),
+    }
+}
+
+#[cfg(unix)]
+fn signal_name(signal: i32) -> Option<&'static str> {
+    Some(match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        8 => "SIGFPE",
+        9 => "SIGKILL; it may have used more memory than there is",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        15 => "SIGTERM",
+        _ => return None,
+    })
+}

@@ -1,0 +1,11 @@
+//! Version 4 of the state format, as it stands in the file.
+//!
+//! The text is JSON, indented by two blanks, with a line break at the end and the keys in a fixed order. Resources are
+//! ordered by the text of their module, then by mode, type and name; instances by key, and the deposed objects of an
+//! instance follow its current one. Keys this program does not know are ignored when read, and so lost when written.
+
+mod read;
+mod write;
+
+pub(crate) use read::read;
+pub(crate) use write::write;

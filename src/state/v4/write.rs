@@ -1,0 +1,329 @@
+//! State → text.
+
+use addrs::{AbsResource, InstanceKey, Mode};
+use base64::Engine as _;
+use cty::{Kind, Path, Step, Type};
+
+use crate::attributes::{indent, line};
+use crate::{
+    Attributes, CheckResult, DeposedKey, Object, ObjectStatus, OutputValue, RawJson, ResourceState, State, StateError,
+};
+
+/// The text of a state.
+pub(crate) fn write(state: &State) -> Result<Vec<u8>, StateError> {
+    let mut out = Vec::with_capacity(1024 + 512 * state.instance_count());
+    out.extend_from_slice(b"{\n  \"version\": 4,\n  \"terraform_version\": ");
+    json_string(&state.terraform_version, &mut out);
+    out.extend_from_slice(format!(",\n  \"serial\": {},\n  \"lineage\": ", state.serial).as_bytes());
+    json_string(&state.lineage, &mut out);
+
+    out.extend_from_slice(b",\n  \"outputs\": ");
+    let mut scratch = Vec::new();
+    scratch.push(b'{');
+    for (name, output) in &state.outputs {
+        separate(&mut scratch);
+        json_string(name, &mut scratch);
+        scratch.push(b':');
+        write_output(name, output, &mut scratch)?;
+    }
+    scratch.push(b'}');
+    indent(&scratch, 1, &mut out);
+
+    out.extend_from_slice(b",\n  \"resources\": ");
+    write_resources(state, &mut scratch, &mut out)?;
+
+    out.extend_from_slice(b",\n  \"check_results\": ");
+    scratch.clear();
+    write_checks(state.check_results.as_deref(), &mut scratch);
+    indent(&scratch, 1, &mut out);
+    out.extend_from_slice(b"\n}\n");
+    Ok(out)
+}
+
+fn write_output(name: &str, output: &OutputValue, out: &mut Vec<u8>) -> Result<(), StateError> {
+    let ty = output.value.ty();
+    let value = cty::json::to_json(&output.value, ty).map_err(|e| StateError::Value {
+        what: format!("The output \"{name}\""),
+        message: e.to_string(),
+    })?;
+    out.extend_from_slice(b"{\"value\":");
+    json_value(&value, out);
+    out.extend_from_slice(b",\"type\":");
+    json_value(&cty::json::type_to_json(ty), out);
+    if output.sensitive {
+        out.extend_from_slice(b",\"sensitive\":true");
+    }
+    out.push(b'}');
+    Ok(())
+}
+
+fn write_resources(state: &State, scratch: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), StateError> {
+    // The file orders by text, where `m[10]` comes before `m[2]`; the map in memory orders by meaning.
+    let mut resources: Vec<(String, &AbsResource, &ResourceState)> = state
+        .resources
+        .iter()
+        .map(|(address, resource)| (address.module.to_string(), address, resource))
+        .collect();
+    resources.sort_by(|(a_module, a, _), (b_module, b, _)| {
+        let key = |r: &AbsResource| r.resource.mode.as_str();
+        a_module
+            .cmp(b_module)
+            .then_with(|| key(a).cmp(key(b)))
+            .then_with(|| a.resource.ty.cmp(&b.resource.ty))
+            .then_with(|| a.resource.name.cmp(&b.resource.name))
+    });
+    out.push(b'[');
+    let mut first = true;
+    for (module, address, resource) in resources {
+        // Ephemeral resources leave no trace.
+        if address.resource.mode == Mode::Ephemeral {
+            continue;
+        }
+        if !std::mem::take(&mut first) {
+            out.push(b',');
+        }
+        line(2, out);
+        out.push(b'{');
+        if !module.is_empty() {
+            field("module", &module, out);
+        }
+        field("mode", address.resource.mode.as_str(), out);
+        field("type", &address.resource.ty, out);
+        field("name", &address.resource.name, out);
+        field("provider", &resource.provider.to_string(), out);
+        line(3, out);
+        out.extend_from_slice(b"\"instances\": [");
+        let mut any = false;
+        for (key, instance) in &resource.instances {
+            let current = instance.current.iter().map(|object| (None, object));
+            let deposed = instance.deposed.iter().map(|(key, object)| (Some(key), object));
+            for (deposed, object) in current.chain(deposed) {
+                if std::mem::replace(&mut any, true) {
+                    out.push(b',');
+                }
+                line(4, out);
+                scratch.clear();
+                write_object(address, key, deposed, object, scratch)?;
+                indent(scratch, 4, out);
+            }
+        }
+        if any {
+            line(3, out);
+        }
+        out.push(b']');
+        line(2, out);
+        out.push(b'}');
+    }
+    if !first {
+        line(1, out);
+    }
+    out.push(b']');
+    Ok(())
+}
+
+/// Writes one of the plain fields at the head of a resource.
+fn field(name: &str, value: &str, out: &mut Vec<u8>) {
+    line(3, out);
+    json_string(name, out);
+    out.extend_from_slice(b": ");
+    json_string(value, out);
+    out.push(b',');
+}
+
+/// Writes an object in compact form.
+fn write_object(
+    address: &AbsResource,
+    key: &InstanceKey,
+    deposed: Option<&DeposedKey>,
+    object: &Object,
+    out: &mut Vec<u8>,
+) -> Result<(), StateError> {
+    out.push(b'{');
+    match key {
+        InstanceKey::None => {}
+        InstanceKey::Int(index) => out.extend_from_slice(format!("\"index_key\":{index},").as_bytes()),
+        InstanceKey::String(key) => {
+            out.extend_from_slice(b"\"index_key\":");
+            json_string(key, out);
+            out.push(b',');
+        }
+    }
+    if object.status == ObjectStatus::Tainted {
+        out.extend_from_slice(b"\"status\":\"tainted\",");
+    }
+    if let Some(deposed) = deposed {
+        out.extend_from_slice(b"\"deposed\":");
+        json_string(&deposed.0, out);
+        out.push(b',');
+    }
+    out.extend_from_slice(format!("\"schema_version\":{},", object.schema_version).as_bytes());
+    match &object.attributes {
+        Attributes::Json(json) => {
+            out.extend_from_slice(b"\"attributes\":");
+            out.extend_from_slice(json.as_str().as_bytes());
+        }
+        Attributes::Flat(flat) => {
+            out.extend_from_slice(b"\"attributes_flat\":{");
+            for (name, value) in flat.iter() {
+                separate(out);
+                json_string(name, out);
+                out.push(b':');
+                json_string(value, out);
+            }
+            out.push(b'}');
+        }
+    }
+    out.extend_from_slice(b",\"sensitive_attributes\":[");
+    for path in &object.sensitive_paths {
+        separate(out);
+        write_path(path, out).map_err(|message| StateError::Value {
+            what: format!("A sensitive path of {}", address.instance(key.clone())),
+            message,
+        })?;
+    }
+    out.push(b']');
+    if let Some(identity) = &object.identity {
+        out.extend_from_slice(format!(",\"identity_schema_version\":{}", identity.schema_version).as_bytes());
+        if let Some(value) = &identity.value {
+            out.extend_from_slice(b",\"identity\":");
+            out.extend_from_slice(value.as_str().as_bytes());
+        }
+    }
+    if !object.private.is_empty() {
+        out.extend_from_slice(b",\"private\":\"");
+        out.extend_from_slice(
+            base64::engine::general_purpose::STANDARD
+                .encode(&object.private)
+                .as_bytes(),
+        );
+        out.push(b'"');
+    }
+    if !object.dependencies.is_empty() {
+        out.extend_from_slice(b",\"dependencies\":[");
+        for dependency in object.dependencies.iter() {
+            separate(out);
+            json_string(&dependency.to_string(), out);
+        }
+        out.push(b']');
+    }
+    if object.create_before_destroy {
+        out.extend_from_slice(b",\"create_before_destroy\":true");
+    }
+    out.push(b'}');
+    Ok(())
+}
+
+fn write_path(path: &Path, out: &mut Vec<u8>) -> Result<(), String> {
+    out.push(b'[');
+    for step in &path.0 {
+        separate(out);
+        match step {
+            Step::Attribute(name) => {
+                out.extend_from_slice(b"{\"type\":\"get_attr\",\"value\":");
+                json_string(name, out);
+            }
+            Step::Index(key) => {
+                out.extend_from_slice(b"{\"type\":\"index\",\"value\":");
+                match key.kind() {
+                    Kind::String(key) => {
+                        out.extend_from_slice(b"{\"value\":");
+                        json_string(key, out);
+                        out.extend_from_slice(b",\"type\":\"string\"}");
+                    }
+                    _ => json_value(
+                        &cty::json::to_json(key, &Type::Dynamic).map_err(|e| e.to_string())?,
+                        out,
+                    ),
+                }
+            }
+        }
+        out.push(b'}');
+    }
+    out.push(b']');
+    Ok(())
+}
+
+/// Writes the results of checks in compact form.
+fn write_checks(checks: Option<&[CheckResult]>, out: &mut Vec<u8>) {
+    let Some(checks) = checks.filter(|c| !c.is_empty()) else {
+        out.extend_from_slice(b"null");
+        return;
+    };
+    out.push(b'[');
+    for check in checks {
+        separate(out);
+        out.extend_from_slice(b"{\"object_kind\":");
+        json_string(&check.object_kind, out);
+        out.extend_from_slice(b",\"config_addr\":");
+        json_string(&check.config_addr, out);
+        out.extend_from_slice(format!(",\"status\":\"{}\",\"objects\":", check.status.as_str()).as_bytes());
+        if check.objects.is_empty() {
+            out.extend_from_slice(b"null}");
+            continue;
+        }
+        out.push(b'[');
+        for object in &check.objects {
+            separate(out);
+            out.extend_from_slice(b"{\"object_addr\":");
+            json_string(&object.object_addr, out);
+            out.extend_from_slice(format!(",\"status\":\"{}\"", object.status.as_str()).as_bytes());
+            if !object.failure_messages.is_empty() {
+                out.extend_from_slice(b",\"failure_messages\":[");
+                for message in &object.failure_messages {
+                    separate(out);
+                    json_string(message, out);
+                }
+                out.push(b']');
+            }
+            out.push(b'}');
+        }
+        out.extend_from_slice(b"]}");
+    }
+    out.push(b']');
+}
+
+/// Writes a comma, unless a bracket or a colon stands before: compact text is being written.
+fn separate(out: &mut Vec<u8>) {
+    if !matches!(out.last(), None | Some(b'{' | b'[' | b':')) {
+        out.push(b',');
+    }
+}
+
+fn json_value(value: &serde_json::Value, out: &mut Vec<u8>) {
+    out.extend_from_slice(RawJson::from_value(value).as_str().as_bytes());
+}
+
+/// Writes text as a JSON string, escaping what Terraform escapes.
+fn json_string(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    let bytes = text.as_bytes();
+    let mut from = 0;
+    for (i, &byte) in bytes.iter().enumerate() {
+        let escape: &[u8] = match byte {
+            b'"' => b"\\\"",
+            b'\\' => b"\\\\",
+            b'\n' => b"\\n",
+            b'\r' => b"\\r",
+            b'\t' => b"\\t",
+            0x08 => b"\\b",
+            0x0c => b"\\f",
+            b'<' => b"\\u003c",
+            b'>' => b"\\u003e",
+            b'&' => b"\\u0026",
+            0xe2 if bytes[i..].starts_with("\u{2028}".as_bytes()) => b"\\u2028",
+            0xe2 if bytes[i..].starts_with("\u{2029}".as_bytes()) => b"\\u2029",
+            0..0x20 => {
+                out.extend_from_slice(&bytes[from..i]);
+                out.extend_from_slice(format!("\\u{byte:04x}").as_bytes());
+                from = i + 1;
+                continue;
+            }
+            _ => continue,
+        };
+        out.extend_from_slice(&bytes[from..i]);
+        out.extend_from_slice(escape);
+        from = i + if byte == 0xe2 { 3 } else { 1 };
+    }
+    out.extend_from_slice(&bytes[from..]);
+    out.push(b'"');
+}

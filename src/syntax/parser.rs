@@ -1,0 +1,369 @@
+//! From tokens to tree.
+//!
+//! The grammar is read by plain recursive descent, an area a file: [`body`] (arguments and blocks), [`expr`] (operators,
+//! traversals, terms), [`collection`] (tuples, objects, `for`), [`call`], [`template`], [`text`] (escapes).
+//!
+//! A function that meets an error reports it and returns [`Abort`]: the place in the token list means nothing then. Whoever
+//! has a good idea where to go on catches it (see [`recovery`]); the others pass it up with `?`. While a text has no error,
+//! recovery costs nothing.
+//!
+//! Some rules keep one mistake from being told twice. What is found wrong at or before the furthest place where something
+//! was found wrong already is not told again; nor is, until the next item, what is wrong in the same line or with a closing
+//! bracket; and after an error the next thing must look like an item to be read as one.
+
+mod body;
+mod call;
+mod collection;
+mod expr;
+mod recovery;
+mod template;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use cty::{Number, Value};
+
+use crate::ast::{Body, Expr, Traversal};
+use crate::lexer;
+use crate::token::{TokenKind, Tokens};
+use crate::{Diagnostic, Diagnostics, Pos, Range};
+
+/// How deep things may stand inside each other. Far beyond what people write, and small enough for a thread's usual stack.
+pub const MAX_DEPTH: usize = 200;
+
+/// How many operators an expression may have, or indexes a traversal, without parentheses. They are read in a loop, but the
+/// tree of `a + b + c + …` is as deep as it has operators, and every reader of it must be able to walk down.
+pub const MAX_CHAIN: usize = 4000;
+
+/// After so many errors a file is not read further.
+const MAX_ERRORS: usize = 100;
+
+/// An error was reported, and the parser stands somewhere inside of what it could not understand.
+struct Abort;
+
+type Parsed<T> = Result<T, Abort>;
+
+/// Parses a configuration file, or a file of variable values: arguments and blocks.
+#[must_use]
+pub fn parse_file(name: &str, bytes: &[u8]) -> (Arc<Body>, Diagnostics) {
+    let file: Arc<str> = name.into();
+    if u32::try_from(bytes.len()).is_err() {
+        let range = Range {
+            file,
+            start: Pos::default(),
+            end: Pos::default(),
+        };
+        let body = Body {
+            attributes: Vec::new(),
+            blocks: Vec::new(),
+            range: range.clone(),
+            end: range.clone(),
+        };
+        let problem =
+            Diagnostic::error("File too large", "A configuration file must be smaller than 4 GiB.").at(&range);
+        return (Arc::new(body), problem.into());
+    }
+    let (text, bad_bytes) = text::decode_utf8(bytes);
+    let tokens = lexer::lex(&file, &text, Pos::default());
+    let mut parser = Parser::new(&tokens, true);
+    // Once said, it is said for all; in comments it does no harm.
+    let _ = bad_bytes.into_iter().any(|at| parser.bad_encoding(at));
+    let body = parser.file_body();
+    (Arc::new(body), parser.finish())
+}
+
+/// Parses an expression. Line breaks mean nothing in it, as between parentheses.
+#[must_use]
+pub fn parse_expression(name: &str, text: &str, start: Pos) -> (Expr, Diagnostics) {
+    let tokens = lexer::lex(&name.into(), text, start);
+    let mut parser = Parser::new(&tokens, false);
+    let parsed = parser.expression().and_then(|expr| match parser.peek() {
+        TokenKind::Eof => Ok(expr),
+        _ => Err(parser.error(
+            "Extra characters after expression",
+            "An expression was successfully parsed, but extra characters were found after it.",
+        )),
+    });
+    let expr = parsed.unwrap_or_else(|Abort| parser.invalid(0));
+    (expr, parser.finish())
+}
+
+/// Parses a text that is a template as a whole, like a string without its quotes. Backslashes mean nothing in it.
+#[must_use]
+pub fn parse_template(name: &str, text: &str, start: Pos) -> (Expr, Diagnostics) {
+    let tokens = lexer::lex_template(&name.into(), text, start);
+    let mut parser = Parser::new(&tokens, false);
+    let expr = parser.bare_template().unwrap_or_else(|Abort| parser.invalid(0));
+    (expr, parser.finish())
+}
+
+/// Parses a traversal that stands by itself: a name and steps, splats among them, nothing that must be evaluated.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn parse_traversal(name: &str, text: &str, start: Pos) -> Result<Traversal, Diagnostics> {
+    let tokens = lexer::lex(&name.into(), text, start);
+    let mut parser = Parser::new(&tokens, false);
+    match parser.lone_traversal() {
+        Ok(traversal) if parser.diagnostics.is_empty() => Ok(traversal),
+        _ => Err(parser.finish()),
+    }
+}
+
+struct Parser<'t> {
+    tokens: &'t Tokens<'t>,
+    /// The next token, which may be trivia.
+    at: usize,
+    /// The last token that was taken.
+    last: usize,
+    /// Whether line breaks mean something here.
+    newlines: bool,
+    depth: usize,
+    diagnostics: Vec<Diagnostic>,
+    /// The furthest token at which something was found wrong.
+    furthest_error: Option<usize>,
+    /// Whether an error was found and no whole block since, so that braces may not be what they seem.
+    in_doubt: bool,
+    /// The column at which the item of the innermost body begins.
+    item_column: u32,
+    /// The line of the last error and the column of its item, until another item begins there.
+    doubt: Option<(u32, u32)>,
+    /// Which token closes which, from the first error on.
+    brackets: Option<recovery::Brackets>,
+}
+
+impl<'t> Parser<'t> {
+    fn new(tokens: &'t Tokens<'t>, newlines: bool) -> Parser<'t> {
+        Parser {
+            tokens,
+            at: 0,
+            last: 0,
+            newlines,
+            depth: 0,
+            diagnostics: Vec::new(),
+            furthest_error: None,
+            in_doubt: false,
+            item_column: 1,
+            doubt: None,
+            brackets: None,
+        }
+    }
+
+    /// The problems, in the order in which they were found: that is nearly the order of the text, but a brace that is
+    /// missing at the end comes last.
+    fn finish(mut self) -> Diagnostics {
+        self.diagnostics
+            .dedup_by(|b, a| a.summary == b.summary && a.subject == b.subject);
+        Diagnostics(self.diagnostics)
+    }
+
+    // ---- tokens -----------------------------------------------------------------------------------------------
+
+    /// The index of the next token that means something here.
+    fn next(&self) -> usize {
+        let mut index = self.at;
+        loop {
+            match self.tokens.kind(index) {
+                TokenKind::Blank | TokenKind::BlockComment | TokenKind::Bom => {}
+                TokenKind::Newline if !self.newlines => {}
+                TokenKind::LineComment if !self.newlines || !self.tokens.ends_line(index) => {}
+                _ => return index,
+            }
+            index += 1;
+        }
+    }
+
+    /// The kind of the next token; a comment that takes up the rest of a line is the line break it holds.
+    fn peek(&self) -> TokenKind {
+        match self.tokens.kind(self.next()) {
+            TokenKind::LineComment => TokenKind::Newline,
+            kind => kind,
+        }
+    }
+
+    /// Takes the next token.
+    fn take(&mut self) -> usize {
+        let index = self.next();
+        self.last = index;
+        self.at = if self.tokens.kind(index) == TokenKind::Eof {
+            index
+        } else {
+            index + 1
+        };
+        index
+    }
+
+    /// Takes the next token if it is of this kind.
+    fn eat(&mut self, kind: TokenKind) -> Option<usize> {
+        (self.peek() == kind).then(|| self.take())
+    }
+
+    /// Whether the next token is this word.
+    fn at_word(&self, word: &str) -> bool {
+        let next = self.next();
+        self.tokens.kind(next) == TokenKind::Ident && self.tokens.text(next) == word
+    }
+
+    fn text_of(&self, index: usize) -> &'t str {
+        self.tokens.text(index)
+    }
+
+    fn range_of(&self, index: usize) -> Range {
+        self.tokens.range(index)
+    }
+
+    /// From the beginning of a token to the end of the last one taken.
+    fn since(&self, first: usize) -> Range {
+        Range {
+            file: self.tokens.file.clone(),
+            start: self.tokens.start(first),
+            end: self.tokens.end(self.last),
+        }
+    }
+
+    /// From the beginning of something to the end of the last token taken.
+    fn extend(&self, from: &Range) -> Range {
+        Range {
+            file: from.file.clone(),
+            start: from.start,
+            end: self.tokens.end(self.last),
+        }
+    }
+
+    fn invalid(&self, first: usize) -> Expr {
+        Expr::Invalid {
+            range: self.since(first),
+        }
+    }
+
+    // ---- modes ------------------------------------------------------------------------------------------------
+
+    /// Says whether line breaks mean something in what follows; the answer before is to be restored.
+    fn set_newlines(&mut self, newlines: bool) -> bool {
+        std::mem::replace(&mut self.newlines, newlines)
+    }
+
+    /// Begins a part of the grammar that can contain itself. If it may begin, [`Parser::leave`] must end it.
+    ///
+    /// These two are no wrapper around a closure, nor are those that change what line breaks mean, because each closure
+    /// costs stack at each level.
+    fn enter(&mut self) -> Parsed<()> {
+        if self.depth >= MAX_DEPTH {
+            return Err(self.error(
+                "Nesting too deep",
+                &format!("Blocks and expressions may stand inside each other up to {MAX_DEPTH} levels deep."),
+            ));
+        }
+        self.depth += 1;
+        Ok(())
+    }
+
+    fn leave(&mut self) {
+        self.depth -= 1;
+    }
+
+    // ---- errors -----------------------------------------------------------------------------------------------
+
+    /// Reports that the next token is wrong.
+    fn error(&mut self, summary: &str, detail: &str) -> Abort {
+        let next = self.next();
+        self.error_at(next, Diagnostic::error(summary, detail).at(&self.range_of(next)))
+    }
+
+    /// Reports that the next token is wrong in something that began with the token `first`.
+    fn error_in(&mut self, first: usize, summary: &str, detail: &str) -> Abort {
+        let next = self.next();
+        let context = self.range_of(first).to(&self.range_of(next));
+        self.error_at(
+            next,
+            Diagnostic::error(summary, detail)
+                .at(&self.range_of(next))
+                .within(&context),
+        )
+    }
+
+    /// Reports something that was found at this token. If that is no part of the language, it is what is wrong.
+    fn error_at(&mut self, token: usize, diagnostic: Diagnostic) -> Abort {
+        if self.furthest_error.is_none_or(|furthest| furthest < token) {
+            self.furthest_error = Some(token);
+            // In the line of another error, or where a bracket closes after one, it is likely the same error again.
+            let line = self.tokens.start(token).line;
+            let again = self
+                .doubt
+                .is_some_and(|(l, _)| l == line || self.tokens.kind(token).is_closer());
+            self.doubt = Some((line, self.item_column));
+            if again {
+                return Abort;
+            }
+            let diagnostic = match self.tokens.kind(token) {
+                TokenKind::Invalid => text::invalid_token(self.text_of(token)).at(&self.range_of(token)),
+                _ => diagnostic,
+            };
+            self.diagnostics.push(diagnostic);
+        }
+        Abort
+    }
+
+    /// Reports something that does not keep the parser from going on.
+    fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    fn too_many_errors(&self) -> bool {
+        self.diagnostics.len() >= MAX_ERRORS
+    }
+
+    /// Reports a byte that is no text, unless it stands in a comment.
+    fn bad_encoding(&mut self, at: usize) -> bool {
+        let token = self
+            .tokens
+            .list
+            .partition_point(|t| t.start.byte as usize <= at)
+            .saturating_sub(1);
+        if matches!(
+            self.tokens.kind(token),
+            TokenKind::LineComment | TokenKind::BlockComment
+        ) {
+            return false;
+        }
+        let start = self.tokens.start(token);
+        let text = self.text_of(token);
+        let start = lexer::advance(start, text.get(..at - start.byte as usize).unwrap_or_default());
+        let end = Pos {
+            column: start.column + 1,
+            byte: start.byte + 1,
+            ..start
+        };
+        let range = Range {
+            file: self.tokens.file.clone(),
+            start,
+            end,
+        };
+        self.report(
+            Diagnostic::error(
+                "Invalid character encoding",
+                "All input files must be UTF-8 encoded. Ensure that UTF-8 encoding is selected in your editor.",
+            )
+            .at(&range),
+        );
+        true
+    }
+
+    /// The value of a number token.
+    fn number(&mut self, token: usize) -> Parsed<Value> {
+        match Number::parse(self.text_of(token)) {
+            Some(number) => Ok(Value::number(number)),
+            None => {
+                let range = self.range_of(token);
+                let problem = Diagnostic::error(
+                    "Invalid number literal",
+                    "Failed to recognize the value of this number literal.",
+                );
+                Err(self.error_at(token, problem.at(&range)))
+            }
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! Bodies: arguments and blocks.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::ast::{Attribute, Block, Body, Label};
+use crate::token::TokenKind;
+use crate::{Diagnostic, Range};
+
+use super::{Abort, Parsed, Parser};
+
+const NO_ITEM: &str = "Argument or block definition required";
+const NO_ITEM_DETAIL: &str = "An argument or block definition is required here.";
+const USE_EQUALS: &str = "An argument or block definition is required here. To set an argument, use the equals sign \"=\" to \
+                          introduce the argument value.";
+const NO_BLOCK: &str = "Invalid block definition";
+const NO_SINGLE: &str = "Invalid single-argument block definition";
+
+/// What has been read of a body.
+#[derive(Default)]
+struct Items {
+    attributes: Vec<Attribute>,
+    blocks: Vec<Block>,
+    /// Of the names of the attributes, where they stand.
+    names: HashMap<Arc<str>, Range>,
+}
+
+enum Item {
+    Attribute(Attribute),
+    Block(Block),
+}
+
+impl Parser<'_> {
+    /// The body of the file.
+    pub(super) fn file_body(&mut self) -> Body {
+        let mut items = Items::default();
+        loop {
+            self.items(&mut items);
+            if self.peek() != TokenKind::CloseBrace || self.too_many_errors() {
+                break;
+            }
+            // A brace that closes nothing. After an error it is likely that recovery let another one close too much.
+            if !self.in_doubt {
+                self.error(NO_ITEM, NO_ITEM_DETAIL);
+            }
+            let brace = self.take();
+            self.skip_body_item(brace);
+        }
+        let end = self.tokens.list.len() - 1;
+        let range = Range {
+            end: self.tokens.end(end),
+            ..self.range_of(0)
+        };
+        let begin = Range {
+            end: range.start,
+            ..range.clone()
+        };
+        Body {
+            attributes: items.attributes,
+            blocks: items.blocks,
+            range,
+            end: begin,
+        }
+    }
+
+    /// Items up to a brace that closes, or the end of the file.
+    fn items(&mut self, items: &mut Items) {
+        while !self.too_many_errors() {
+            let start = self.next();
+            match self.peek() {
+                TokenKind::Newline => {
+                    self.take();
+                }
+                TokenKind::CloseBrace | TokenKind::Eof => return,
+                TokenKind::Ident => {
+                    let errors = self.furthest_error;
+                    let column = self.tokens.start(start).column;
+                    if self.doubt.is_some_and(|(_, doubtful)| column <= doubtful) {
+                        self.doubt = None;
+                    }
+                    let outer = std::mem::replace(&mut self.item_column, column);
+                    let result = self.item();
+                    self.item_column = outer;
+                    if self.furthest_error != errors {
+                        self.in_doubt = true;
+                    } else if column == 1 && matches!(result, Ok(Item::Block(_))) {
+                        self.in_doubt = false;
+                    }
+                    if result.is_err() {
+                        self.skip_body_item(start);
+                    }
+                    match result {
+                        Ok(Item::Attribute(attribute)) => self.add_attribute(items, attribute),
+                        Ok(Item::Block(block)) => items.blocks.push(block),
+                        Err(_) => {}
+                    }
+                }
+                TokenKind::OpenQuote => {
+                    self.error("Invalid argument name", "Argument names must not be quoted.");
+                    self.skip_body_item(start);
+                }
+                _ => {
+                    self.error(NO_ITEM, NO_ITEM_DETAIL);
+                    self.skip_body_item(start);
+                }
+            }
+        }
+    }
+
+    fn add_attribute(&mut self, items: &mut Items, attribute: Attribute) {
+        match items.names.get(&attribute.name) {
+            Some(existing) => self.report(
+                Diagnostic::error(
+                    "Attribute redefined",
+                    format!(
+                        "The argument \"{}\" was already set at {existing}. Each argument may be set only once.",
+                        attribute.name
+                    ),
+                )
+                .at(&attribute.name_range),
+            ),
+            None => {
+                items.names.insert(attribute.name.clone(), attribute.name_range.clone());
+                items.attributes.push(attribute);
+            }
+        }
+    }
+
+    /// An argument or a block, with the line break that ends it.
+    fn item(&mut self) -> Parsed<Item> {
+        let name = self.take();
+        match self.peek() {
+            TokenKind::Assign => {
+                let errors = self.furthest_error;
+                let attribute = self.attribute(name)?;
+                match self.peek() {
+                    TokenKind::Newline => {
+                        self.take();
+                    }
+                    TokenKind::Eof => {}
+                    // Where recovery left a broken value need not be its end.
+                    _ if self.furthest_error != errors => self.skip_body_item(name),
+                    TokenKind::Comma => {
+                        self.error_in(
+                            name,
+                            "Unexpected comma after argument",
+                            "Argument definitions must be separated by newlines, not commas. An argument definition must \
+                             end with a newline.",
+                        );
+                        self.skip_body_item(name);
+                    }
+                    _ => {
+                        self.error_in(
+                            name,
+                            "Missing newline after argument",
+                            "An argument definition must end with a newline.",
+                        );
+                        self.skip_body_item(name);
+                    }
+                }
+                Ok(Item::Attribute(attribute))
+            }
+            TokenKind::OpenQuote | TokenKind::OpenBrace | TokenKind::Ident => {
+                self.enter()?;
+                let block = self.block(name);
+                self.leave();
+                block.map(Item::Block)
+            }
+            _ => Err(self.misplaced_name(name)),
+        }
+    }
+
+    fn misplaced_name(&mut self, name: usize) -> Abort {
+        let range = self.range_of(name);
+        self.error_at(name, Diagnostic::error(NO_ITEM, USE_EQUALS).at(&range))
+    }
+
+    fn attribute(&mut self, name: usize) -> Parsed<Attribute> {
+        self.take();
+        let expr = self.expression()?;
+        Ok(Attribute {
+            name: self.text_of(name).into(),
+            name_range: self.range_of(name),
+            expr,
+            range: self.since(name),
+        })
+    }
+
+    fn block(&mut self, name: usize) -> Parsed<Block> {
+        let mut labels = Vec::new();
+        let complete = self.labels(name, &mut labels);
+        let header = self.since(name);
+        let open = match complete {
+            Ok(()) => self.take(),
+            // Without its brace the block would turn what follows inside out.
+            Err(Abort) if self.skip_to_headless_body(name) => self.last,
+            Err(Abort) => return Err(Abort),
+        };
+        let mut items = Items::default();
+        match self.peek() {
+            _ if complete.is_err() => self.items(&mut items),
+            TokenKind::Newline | TokenKind::CloseBrace | TokenKind::Eof => self.items(&mut items),
+            _ => self.single_line_body(open, &mut items)?,
+        }
+        if self.eat(TokenKind::CloseBrace).is_none() && !self.too_many_errors() {
+            let problem = Diagnostic::error(
+                "Unclosed configuration block",
+                "There is no closing brace for this block before the end of the file. This may be caused by incorrect \
+                 brace nesting elsewhere in this file.",
+            );
+            let end = self.next();
+            self.error_at(
+                end,
+                problem
+                    .at(&self.range_of(open))
+                    .within(&self.range_of(name).to(&self.range_of(open))),
+            );
+        }
+        let range = self.since(name);
+        let open_range = self.range_of(open);
+        let body = Body {
+            attributes: items.attributes,
+            blocks: items.blocks,
+            range: Range {
+                file: range.file.clone(),
+                start: open_range.end,
+                end: self.tokens.start(self.last),
+            },
+            end: Range {
+                end: open_range.start,
+                ..open_range.clone()
+            },
+        };
+        match self.peek() {
+            TokenKind::Newline => {
+                self.take();
+            }
+            TokenKind::Eof => {}
+            _ => {
+                self.error_in(
+                    name,
+                    "Missing newline after block definition",
+                    "A block definition must end with a newline.",
+                );
+                self.skip_body_item(self.last);
+            }
+        }
+        Ok(Block {
+            ty: self.text_of(name).into(),
+            type_range: self.range_of(name),
+            labels,
+            body,
+            header,
+            open: open_range,
+            range,
+        })
+    }
+
+    /// The labels of a block, up to the opening brace.
+    fn labels(&mut self, name: usize, labels: &mut Vec<Label>) -> Parsed<()> {
+        loop {
+            let detail = match self.peek() {
+                TokenKind::OpenBrace => return Ok(()),
+                TokenKind::OpenQuote => {
+                    labels.push(self.quoted_label()?);
+                    continue;
+                }
+                TokenKind::Ident => {
+                    let label = self.take();
+                    labels.push(Label {
+                        text: self.text_of(label).into(),
+                        range: self.range_of(label),
+                    });
+                    continue;
+                }
+                TokenKind::Assign => {
+                    "The equals sign \"=\" indicates an argument definition, and must not be used when defining a block."
+                }
+                TokenKind::Newline => {
+                    "A block definition must have block content delimited by \"{\" and \"}\", starting on the same line as the \
+                     block header."
+                }
+                _ => "Either a quoted string block label or an opening brace (\"{\") is expected here.",
+            };
+            return Err(self.error_in(name, NO_BLOCK, detail));
+        }
+    }
+
+    /// The inside of `b { a = 1 }`. If this succeeds, the closing brace is next.
+    fn single_line_body(&mut self, open: usize, items: &mut Items) -> Parsed<()> {
+        let result = self.single_argument();
+        let complete = result.is_ok();
+        if let Ok(attribute) = result {
+            self.add_attribute(items, attribute);
+        }
+        if complete {
+            let detail = match self.peek() {
+                TokenKind::CloseBrace => return Ok(()),
+                TokenKind::Comma => {
+                    "Single-line block syntax can include only one argument definition. To define multiple arguments, use \
+                     the multi-line block syntax with one argument definition per line."
+                }
+                TokenKind::Newline => {
+                    "An argument definition on the same line as its containing block creates a single-line block definition, \
+                     which must also be closed on the same line. Place the block's closing brace immediately after the \
+                     argument definition."
+                }
+                _ => {
+                    "A single-line block definition must end with a closing brace immediately after its single argument \
+                     definition."
+                }
+            };
+            self.error(NO_SINGLE, detail);
+        }
+        if !self.skip_to_closer(open) {
+            return Err(Abort);
+        }
+        self.at = self.last;
+        Ok(())
+    }
+
+    fn single_argument(&mut self) -> Parsed<Attribute> {
+        if self.peek() != TokenKind::Ident {
+            return Err(self.error(NO_ITEM, NO_ITEM_DETAIL));
+        }
+        let name = self.take();
+        match self.peek() {
+            TokenKind::Assign => self.attribute(name),
+            TokenKind::OpenQuote | TokenKind::OpenBrace | TokenKind::Ident => {
+                let range = self.range_of(name).to(&self.range_of(self.next()));
+                let detail = format!(
+                    "A single-line block definition can contain only a single argument. If you meant to define argument \
+                     \"{}\", use an equals sign to assign it a value. To define a nested block, place it on a line of its \
+                     own within its parent block.",
+                    self.text_of(name)
+                );
+                Err(self.error_at(
+                    name,
+                    Diagnostic::error("Argument definition required", detail).at(&range),
+                ))
+            }
+            _ => Err(self.misplaced_name(name)),
+        }
+    }
+
+    fn quoted_label(&mut self) -> Parsed<Label> {
+        let open = self.take();
+        let text = self.plain_string(open)?;
+        Ok(Label {
+            text: text.into(),
+            range: self.since(open),
+        })
+    }
+}

@@ -1,0 +1,112 @@
+//! Function calls.
+
+use crate::ast::{Call, Expr};
+use crate::token::TokenKind;
+use crate::{Diagnostic, Range};
+
+use super::recovery::Resume;
+use super::{Abort, Parsed, Parser};
+
+/// What has been read between the parentheses.
+#[derive(Default)]
+struct Arguments {
+    args: Vec<Expr>,
+    expand_last: bool,
+}
+
+impl Parser<'_> {
+    /// A call of the function whose name begins with this token.
+    pub(super) fn call(&mut self, first: usize) -> Parsed<Expr> {
+        let mut name = self.text_of(first).to_owned();
+        while self.eat(TokenKind::DoubleColon).is_some() {
+            let Some(part) = self.eat(TokenKind::Ident) else {
+                return Err(self.error_in(
+                    first,
+                    "Missing function name",
+                    "Function scope resolution symbol :: must be followed by a function name in this scope.",
+                ));
+            };
+            name.push_str("::");
+            name.push_str(self.text_of(part));
+        }
+        let name_range = self.since(first);
+        let Some(open) = self.eat(TokenKind::OpenParen) else {
+            return Err(self.error_in(
+                first,
+                "Missing open parenthesis",
+                "Function selector must be followed by an open parenthesis to begin the function call.",
+            ));
+        };
+        let before = self.set_newlines(false);
+        let arguments = self.arguments(first, open);
+        self.newlines = before;
+        let arguments = arguments?;
+        Ok(Expr::Call(Box::new(Call {
+            name: name.into(),
+            name_range,
+            args: arguments.args,
+            expand_last: arguments.expand_last,
+            open: self.range_of(open),
+            close: self.range_of(self.last),
+            range: self.since(first),
+        })))
+    }
+
+    /// The arguments and the closing parenthesis.
+    fn arguments(&mut self, name: usize, open: usize) -> Parsed<Arguments> {
+        let mut arguments = Arguments::default();
+        while self.eat(TokenKind::CloseParen).is_none() {
+            let start = self.next();
+            if let Err(Abort) = self.argument(name, open, &mut arguments) {
+                match self.skip_item(open, start, false) {
+                    Resume::Lost => return Err(Abort),
+                    Resume::Item => arguments.args.push(Expr::Invalid {
+                        range: self.range_of(start),
+                    }),
+                }
+            }
+        }
+        Ok(arguments)
+    }
+
+    /// An argument and the comma after it.
+    fn argument(&mut self, name: usize, open: usize, arguments: &mut Arguments) -> Parsed<()> {
+        let value = self.expression()?;
+        arguments.args.push(value);
+        match self.peek() {
+            TokenKind::Comma => {
+                self.take();
+                Ok(())
+            }
+            TokenKind::CloseParen => Ok(()),
+            TokenKind::Ellipsis => {
+                let ellipsis = self.take();
+                arguments.expand_last = true;
+                if self.peek() == TokenKind::CloseParen {
+                    return Ok(());
+                }
+                let problem = Diagnostic::error(
+                    "Missing closing parenthesis",
+                    "An expanded function argument (with ...) must be immediately followed by closing parentheses.",
+                );
+                let context = self.range_of(name).to(&self.range_of(ellipsis));
+                Err(self.error_at(ellipsis, problem.at(&self.range_of(ellipsis)).within(&context)))
+            }
+            TokenKind::Eof => {
+                let head: Range = self.range_of(name).to(&self.range_of(open));
+                let problem = Diagnostic::error(
+                    "Unterminated function call",
+                    "There is no closing parenthesis for this function call before the end of the file. This may be caused by \
+                     incorrect parenthesis nesting elsewhere in this file.",
+                );
+                let end = self.next();
+                Err(self.error_at(end, problem.at(&head)))
+            }
+            _ => Err(self.error_in(
+                name,
+                "Missing argument separator",
+                "A comma is required to separate each function argument from the next.",
+            )),
+        }
+    }
+}

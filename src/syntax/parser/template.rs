@@ -1,0 +1,591 @@
+//! Templates: text with interpolations and directives, in quotes, in heredocs, or by itself.
+//!
+//! A template is read as a flat list of pieces first. Strip markers and the indentation of heredocs work on the pieces as
+//! they stand in the source, line by line; only then do directives find their ends and form a tree.
+
+use std::mem::take;
+use std::sync::Arc;
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::ast::{Expr, Template, TemplatePart};
+use crate::token::TokenKind;
+use crate::{Diagnostic, Range};
+
+use super::{Abort, MAX_DEPTH, Parsed, Parser, text};
+
+const MULTI_LINE: &str = "Invalid multi-line string";
+const MULTI_LINE_DETAIL: &str = "Quoted strings may not be split over multiple lines. To produce a multi-line string, either \
+                                 use the \\n escape to represent a newline character or use the \"heredoc\" multi-line template \
+                                 syntax.";
+
+enum Piece {
+    /// Text: of a line at most, so that a strip marker reaches over one line break at most.
+    Text {
+        text: String,
+        range: Range,
+    },
+    Value(Expr),
+    If {
+        condition: Expr,
+        range: Range,
+    },
+    For {
+        key: Option<Arc<str>>,
+        value: Arc<str>,
+        collection: Expr,
+        range: Range,
+    },
+    Else(Range),
+    EndIf(Range),
+    EndFor(Range),
+    /// A sequence that could not be understood.
+    Invalid,
+}
+
+/// The pieces so far, and what strip markers do to them.
+#[derive(Default)]
+struct Pieces {
+    list: Vec<Piece>,
+    /// Whether the last sequence ended with a strip marker and nothing followed it yet.
+    strip_next: bool,
+}
+
+impl Pieces {
+    fn text(&mut self, text: String, range: Range) {
+        let text = if take(&mut self.strip_next) {
+            text.trim_start().to_owned()
+        } else {
+            text
+        };
+        self.list.push(Piece::Text { text, range });
+    }
+
+    /// A sequence opens; with a strip marker it takes the blanks before it.
+    fn open(&mut self, token_text: &str) {
+        self.strip_next = false;
+        if token_text.ends_with('~')
+            && let Some(Piece::Text { text, .. }) = self.list.last_mut()
+        {
+            text.truncate(text.trim_end().len());
+        }
+    }
+}
+
+impl Parser<'_> {
+    // ---- strings without sequences ----------------------------------------------------------------------------
+
+    /// The rest of a quoted string that may have no sequences: the label of a block, an index of a lone traversal.
+    pub(super) fn plain_string(&mut self, open: usize) -> Parsed<String> {
+        let mut text = String::new();
+        loop {
+            match self.peek() {
+                TokenKind::QuotedText => {
+                    let token = self.take();
+                    text.push_str(&self.unescape_quoted(token));
+                }
+                TokenKind::CloseQuote => {
+                    self.take();
+                    return Ok(text);
+                }
+                TokenKind::OpenInterpolation | TokenKind::OpenDirective => {
+                    let sign = if self.peek() == TokenKind::OpenDirective {
+                        '%'
+                    } else {
+                        '$'
+                    };
+                    let detail = format!(
+                        "Template sequences are not allowed in this string. To include a literal \"{sign}\", double it (as \
+                         \"{sign}{sign}\") to escape it."
+                    );
+                    self.error_in(open, "Invalid string literal", &detail);
+                    let sequence = self.take();
+                    if !self.skip_to_closer(sequence) {
+                        return Err(Abort);
+                    }
+                    // So that nobody takes the rest for the whole.
+                    text.push(sign);
+                    text.push_str("{ ... }");
+                }
+                _ => return Err(self.unclosed_quotes(open, "Unterminated string literal")),
+            }
+        }
+    }
+
+    /// Reports that a quoted string does not end in its line, or not at all.
+    fn unclosed_quotes(&mut self, open: usize, summary: &str) -> Abort {
+        let mut next = self.at;
+        while matches!(self.tokens.kind(next), TokenKind::Blank) {
+            next += 1;
+        }
+        let (summary, detail) = match self.tokens.kind(next) {
+            TokenKind::Newline | TokenKind::LineComment | TokenKind::QuotedNewline => (MULTI_LINE, MULTI_LINE_DETAIL),
+            _ => (summary, "No closing marker was found for the string."),
+        };
+        let context = self.between(open, next);
+        self.error_at(
+            next,
+            Diagnostic::error(summary, detail)
+                .at(&self.range_of(next))
+                .within(&context),
+        )
+    }
+
+    // ---- the three forms --------------------------------------------------------------------------------------
+
+    pub(super) fn quoted_template(&mut self) -> Parsed<Expr> {
+        let open = self.take();
+        // Nearly every string is plain text.
+        if self.tokens.kind(open + 1) == TokenKind::QuotedText && self.tokens.kind(open + 2) == TokenKind::CloseQuote {
+            let token = self.take();
+            let text = self.unescape_quoted(token);
+            self.take();
+            let parts = vec![TemplatePart::Literal {
+                text: text.into(),
+                range: self.range_of(token),
+            }];
+            return Ok(Expr::Template(Template {
+                parts,
+                heredoc: false,
+                range: self.since(open),
+            }));
+        }
+        let pieces = self.pieces(open, TokenKind::CloseQuote)?;
+        self.template(pieces, open, false)
+    }
+
+    pub(super) fn heredoc_template(&mut self) -> Parsed<Expr> {
+        let open = self.take();
+        let mut pieces = self.pieces(open, TokenKind::CloseHeredoc)?;
+        if self.text_of(open).starts_with("<<-") {
+            unindent(&mut pieces);
+        }
+        self.template(pieces, open, true)
+    }
+
+    pub(super) fn bare_template(&mut self) -> Parsed<Expr> {
+        let pieces = self.pieces(0, TokenKind::Eof)?;
+        if self.tokens.list.len() == 1 {
+            return Ok(Expr::Template(Template {
+                parts: Vec::new(),
+                heredoc: false,
+                range: self.range_of(0),
+            }));
+        }
+        self.template(pieces, 0, false)
+    }
+
+    /// Builds the expression of a template whose last token was just taken.
+    fn template(&mut self, mut pieces: Vec<Piece>, open: usize, heredoc: bool) -> Parsed<Expr> {
+        let range = self.since(open);
+        if let [Piece::Value(_)] = pieces.as_slice()
+            && let Some(Piece::Value(inner)) = pieces.pop()
+        {
+            return Ok(Expr::Wrap {
+                inner: Box::new(inner),
+                range,
+            });
+        }
+        let end = self.range_of(self.last);
+        let parts = self.tree(pieces, &end)?;
+        Ok(Expr::Template(Template { parts, heredoc, range }))
+    }
+
+    // ---- pieces -----------------------------------------------------------------------------------------------
+
+    /// The pieces up to the token that ends the template, and that token.
+    fn pieces(&mut self, open: usize, end: TokenKind) -> Parsed<Vec<Piece>> {
+        let mut pieces = Pieces::default();
+        loop {
+            // Here every token counts: there are no blanks between pieces.
+            let kind = self.tokens.kind(self.at);
+            if kind == end {
+                self.take();
+                return Ok(pieces.list);
+            }
+            match kind {
+                TokenKind::QuotedText => {
+                    let token = self.take();
+                    let text = self.unescape_quoted(token);
+                    pieces.text(text, self.range_of(token));
+                }
+                TokenKind::Text => {
+                    let token = self.take();
+                    let text = text::unescape_plain(self.text_of(token)).into_owned();
+                    pieces.text(text, self.range_of(token));
+                }
+                TokenKind::QuotedNewline => {
+                    self.unclosed_quotes(open, "Unterminated template string");
+                    self.take();
+                }
+                TokenKind::OpenInterpolation | TokenKind::OpenDirective => {
+                    let sequence = self.take();
+                    pieces.open(self.text_of(sequence));
+                    let before = self.set_newlines(false);
+                    let piece = match kind {
+                        TokenKind::OpenInterpolation => self.interpolation(sequence, end),
+                        _ => self.directive(sequence),
+                    };
+                    self.newlines = before;
+                    match piece {
+                        Ok(piece) => {
+                            pieces.strip_next = self.text_of(self.last).starts_with('~');
+                            pieces.list.push(piece);
+                        }
+                        Err(Abort) if self.skip_to_closer(sequence) => pieces.list.push(Piece::Invalid),
+                        Err(Abort) => return Err(Abort),
+                    }
+                }
+                TokenKind::Invalid => {
+                    let token = self.take();
+                    let problem = text::invalid_token(self.text_of(token)).at(&self.range_of(token));
+                    self.error_at(token, problem);
+                }
+                _ if end == TokenKind::CloseHeredoc => {
+                    let marker = self.text_of(open).trim_start_matches(['<', '-']).trim_end();
+                    let detail = format!(
+                        "No closing marker was found for the string. The heredoc that begins in line {} must end with a line \
+                         that holds nothing but {marker}, followed by a line break.",
+                        self.tokens.start(open).line
+                    );
+                    return Err(self.error_in(open, "Unterminated template string", &detail));
+                }
+                _ => return Err(self.unclosed_quotes(open, "Unterminated template string")),
+            }
+        }
+    }
+
+    fn interpolation(&mut self, open: usize, end: TokenKind) -> Parsed<Piece> {
+        let expr = self.expression()?;
+        if self.eat(TokenKind::CloseSequence).is_some() {
+            return Ok(Piece::Value(expr));
+        }
+        let unclosed = "Unclosed template interpolation sequence";
+        let extra = "Extra characters after interpolation expression";
+        let next = self.next();
+        let whole = self.range_of(open);
+        Err(match self.peek() {
+            TokenKind::Eof => {
+                let problem = Diagnostic::error(
+                    unclosed,
+                    "There is no closing brace for this interpolation sequence before the end of the file. This might be caused \
+                     by incorrect nesting inside the given expression.",
+                );
+                self.error_at(next, problem.at(&whole))
+            }
+            TokenKind::Colon => self.error_in(
+                open,
+                extra,
+                "Template interpolation doesn't expect a colon at this location. Did you intend this to be a literal sequence to \
+                 be processed as part of another language? If so, you can escape it by starting with \"$${\" instead of just \
+                 \"${\".",
+            ),
+            TokenKind::CloseQuote | TokenKind::OpenQuote if end == TokenKind::CloseQuote => {
+                let problem = Diagnostic::error(
+                    unclosed,
+                    "There is no closing brace for this interpolation sequence before the end of the quoted template. This might \
+                     be caused by incorrect nesting inside the given expression.",
+                );
+                self.error_at(next, problem.at(&whole))
+            }
+            _ => self.error_in(
+                open,
+                extra,
+                "Expected a closing brace to end the interpolation expression, but found extra characters.\n\nThis can happen \
+                 when you include interpolation syntax for another language, such as shell scripting, but forget to escape the \
+                 interpolation start token. If this is an embedded sequence for another language, escape it by starting with \
+                 \"$${\" instead of just \"${\".",
+            ),
+        })
+    }
+
+    fn directive(&mut self, open: usize) -> Parsed<Piece> {
+        let Some(keyword) = self.eat(TokenKind::Ident) else {
+            return Err(self.error_in(
+                open,
+                "Invalid template directive",
+                "A template directive keyword (\"if\", \"for\", etc) is expected at the beginning of a %{ sequence.",
+            ));
+        };
+        let word = self.text_of(keyword);
+        let piece = match word {
+            "if" => {
+                let condition = self.expression()?;
+                self.end_directive(open, word)?;
+                return Ok(Piece::If {
+                    condition,
+                    range: self.since(open),
+                });
+            }
+            "for" => {
+                let (key, value) = self.for_names(open, "Invalid 'for' directive", "For directive")?;
+                let collection = self.expression()?;
+                self.end_directive(open, word)?;
+                return Ok(Piece::For {
+                    key,
+                    value,
+                    collection,
+                    range: self.since(open),
+                });
+            }
+            "else" => Piece::Else,
+            "endif" => Piece::EndIf,
+            "endfor" => Piece::EndFor,
+            _ => {
+                let hint = crate::content::suggest(word, ["if", "for", "else", "endif", "endfor"]);
+                let detail = format!(
+                    "\"{word}\" is not a valid template control keyword.{}",
+                    crate::content::did_you_mean(hint)
+                );
+                let problem = Diagnostic::error("Invalid template control keyword", detail);
+                let context = self.between(open, keyword);
+                return Err(self.error_at(keyword, problem.at(&self.range_of(keyword)).within(&context)));
+            }
+        };
+        self.end_directive(open, word)?;
+        Ok(piece(self.since(open)))
+    }
+
+    fn end_directive(&mut self, open: usize, word: &str) -> Parsed<()> {
+        if self.eat(TokenKind::CloseSequence).is_some() {
+            return Ok(());
+        }
+        Err(self.error_in(
+            open,
+            &format!("Extra characters in {word} marker"),
+            "Expected a closing brace to end the sequence, but found extra characters.",
+        ))
+    }
+
+    // ---- the tree ---------------------------------------------------------------------------------------------
+
+    fn tree(&mut self, pieces: Vec<Piece>, end: &Range) -> Parsed<Vec<TemplatePart>> {
+        let mut open: Vec<Directive> = Vec::new();
+        let mut parts = Parts::default();
+        // After one directive without its counterpart the others look wrong too.
+        let broken = pieces.iter().any(|p| matches!(p, Piece::Invalid));
+        for piece in pieces {
+            match piece {
+                Piece::Text { text, range } => parts.text(&text, range),
+                Piece::Value(expr) => parts.push(TemplatePart::Interpolation(expr)),
+                Piece::Invalid => {}
+                Piece::If { condition, range } => {
+                    let kind = DirectiveKind::If { condition, yes: None };
+                    open.push(Directive {
+                        kind,
+                        outer: take(&mut parts),
+                        range,
+                    });
+                }
+                Piece::For {
+                    key,
+                    value,
+                    collection,
+                    range,
+                } => {
+                    let kind = DirectiveKind::For { key, value, collection };
+                    open.push(Directive {
+                        kind,
+                        outer: take(&mut parts),
+                        range,
+                    });
+                }
+                Piece::Else(range) => match open.last_mut() {
+                    Some(Directive {
+                        kind: DirectiveKind::If { yes: yes @ None, .. },
+                        ..
+                    }) => *yes = Some(take(&mut parts).finish()),
+                    other => return self.unbalanced(broken, "else", &range, other.as_deref()),
+                },
+                Piece::EndIf(range) => match open.pop() {
+                    Some(Directive {
+                        kind: DirectiveKind::If { condition, yes },
+                        outer,
+                        range: begin,
+                    }) => {
+                        let last = std::mem::replace(&mut parts, outer).finish();
+                        let (yes, no) = match yes {
+                            Some(yes) => (yes, last),
+                            None => (last, Vec::new()),
+                        };
+                        parts.push(TemplatePart::If {
+                            condition,
+                            yes,
+                            no,
+                            range: begin.to(&range),
+                        });
+                    }
+                    other => return self.unbalanced(broken, "endif", &range, other.as_ref()),
+                },
+                Piece::EndFor(range) => match open.pop() {
+                    Some(Directive {
+                        kind: DirectiveKind::For { key, value, collection },
+                        outer,
+                        range: begin,
+                    }) => {
+                        let body = std::mem::replace(&mut parts, outer).finish();
+                        parts.push(TemplatePart::For {
+                            key,
+                            value,
+                            collection,
+                            body,
+                            range: begin.to(&range),
+                        });
+                    }
+                    other => return self.unbalanced(broken, "endfor", &range, other.as_ref()),
+                },
+            }
+            if open.len() + self.depth > MAX_DEPTH {
+                return Err(self.error(
+                    "Nesting too deep",
+                    &format!("Template directives may stand inside each other up to {MAX_DEPTH} levels deep."),
+                ));
+            }
+        }
+        if let Some(Directive { kind, range, .. }) = open.pop() {
+            let (word, closing) = match kind {
+                DirectiveKind::If { .. } => ("if", "endif"),
+                DirectiveKind::For { .. } => ("for", "endfor"),
+            };
+            let detail = format!("The {word} directive at {range} is missing its corresponding {closing} directive.");
+            if !broken {
+                self.report(
+                    Diagnostic::error("Unexpected end of template", detail)
+                        .at(end)
+                        .within(&range.to(end)),
+                );
+            }
+            return Ok(Vec::new());
+        }
+        Ok(parts.finish())
+    }
+
+    /// Reports a directive that does not belong to the innermost open one.
+    fn unbalanced(
+        &mut self,
+        broken: bool,
+        word: &str,
+        at: &Range,
+        open: Option<&Directive>,
+    ) -> Parsed<Vec<TemplatePart>> {
+        let detail = match open {
+            None => "The control directives within this template are unbalanced.".to_owned(),
+            Some(Directive {
+                kind: DirectiveKind::If { .. },
+                range,
+                ..
+            }) if word == "else" => {
+                format!("Already in the else clause for the if started at {range}.")
+            }
+            Some(Directive {
+                kind: DirectiveKind::If { .. },
+                range,
+                ..
+            }) => {
+                format!("Expecting an endif directive for the if started at {range}.")
+            }
+            Some(_) if word == "else" => "An else clause is not expected for a for directive.".to_owned(),
+            Some(Directive { range, .. }) => {
+                format!("Expecting an endfor directive corresponding to the for directive at {range}.")
+            }
+        };
+        if !broken {
+            self.report(Diagnostic::error(format!("Unexpected {word} directive"), detail).at(at));
+        }
+        Ok(Vec::new())
+    }
+}
+
+/// A directive whose end is still to come.
+struct Directive {
+    kind: DirectiveKind,
+    /// The parts before it.
+    outer: Parts,
+    range: Range,
+}
+
+enum DirectiveKind {
+    If {
+        condition: Expr,
+        /// The parts if it is true, once the `else` has come.
+        yes: Option<Vec<TemplatePart>>,
+    },
+    For {
+        key: Option<Arc<str>>,
+        value: Arc<str>,
+        collection: Expr,
+    },
+}
+
+/// The parts of a template, or of what a directive encloses.
+#[derive(Default)]
+struct Parts {
+    list: Vec<TemplatePart>,
+    /// Text at the end, which more text may follow.
+    text: String,
+    text_range: Option<Range>,
+}
+
+impl Parts {
+    fn text(&mut self, text: &str, range: Range) {
+        if text.is_empty() {
+            return;
+        }
+        self.text.push_str(text);
+        match &mut self.text_range {
+            Some(whole) => whole.end = range.end,
+            None => self.text_range = Some(range),
+        }
+    }
+
+    fn push(&mut self, part: TemplatePart) {
+        self.end_text();
+        self.list.push(part);
+    }
+
+    fn end_text(&mut self) {
+        if let Some(range) = self.text_range.take() {
+            self.list.push(TemplatePart::Literal {
+                text: take(&mut self.text).into(),
+                range,
+            });
+        }
+    }
+
+    fn finish(mut self) -> Vec<TemplatePart> {
+        self.end_text();
+        self.list
+    }
+}
+
+/// Takes the indentation that all lines share from each. A line of blanks does not count, and keeps its own. Nor does
+/// what follows a strip marker that took the line break: it is no line by itself any more.
+fn unindent(pieces: &mut [Piece]) {
+    let mut line_begins = true;
+    let mut smallest = usize::MAX;
+    let mut lines = Vec::new();
+    for (index, piece) in pieces.iter().enumerate() {
+        let text = match piece {
+            Piece::Text { text, .. } => Some(text),
+            _ => None,
+        };
+        if std::mem::replace(&mut line_begins, text.is_some_and(|t| t.ends_with('\n'))) {
+            let Some(text) = text else {
+                smallest = 0;
+                continue;
+            };
+            let rest = text.trim_start();
+            if rest.is_empty() && text.ends_with('\n') {
+                continue;
+            }
+            smallest = smallest.min(text[..text.len() - rest.len()].graphemes(true).count());
+            lines.push(index);
+        }
+    }
+    for index in lines {
+        if let Some(Piece::Text { text, .. }) = pieces.get_mut(index) {
+            let cut: usize = text.graphemes(true).take(smallest).map(str::len).sum();
+            text.drain(..cut);
+        }
+    }
+}

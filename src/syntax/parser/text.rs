@@ -1,0 +1,188 @@
+//! What stands in tokens: escapes, encodings, characters that mean nothing.
+
+use std::borrow::Cow;
+
+use crate::{Diagnostic, Range, lexer};
+
+use super::Parser;
+
+/// The text of a file, and where the bytes stand that are no UTF-8. Those are replaced one by one, so that all others keep
+/// their places.
+pub(super) fn decode_utf8(bytes: &[u8]) -> (Cow<'_, str>, Vec<usize>) {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return (Cow::Borrowed(text), Vec::new());
+    }
+    let mut text = String::with_capacity(bytes.len());
+    let mut bad = Vec::new();
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        for _ in chunk.invalid() {
+            bad.push(text.len());
+            text.push('\u{1a}');
+        }
+    }
+    (Cow::Owned(text), bad)
+}
+
+/// What to say about a token that is no part of the language.
+pub(super) fn invalid_token(text: &str) -> Diagnostic {
+    let bitwise = |hint: &str| {
+        Diagnostic::error(
+            "Unsupported operator",
+            format!("Bitwise operators are not supported.{hint}"),
+        )
+    };
+    match text {
+        "&" => bitwise(" Did you mean boolean AND (\"&&\")?"),
+        "|" => bitwise(" Did you mean boolean OR (\"||\")?"),
+        "~" => bitwise(" Did you mean boolean NOT (\"!\")?"),
+        "^" => bitwise(""),
+        "**" => Diagnostic::error(
+            "Unsupported operator",
+            "\"**\" is not a supported operator. Exponentiation is not supported as an operator; use the function pow.",
+        ),
+        "'" => Diagnostic::error(
+            "Invalid character",
+            "Single quotes are not valid. Use double quotes (\") to enclose strings.",
+        ),
+        "`" => Diagnostic::error(
+            "Invalid character",
+            "The \"`\" character is not valid. To create a multi-line string, use the \"heredoc\" syntax, like \"<<EOT\".",
+        ),
+        ";" => Diagnostic::error(
+            "Invalid character",
+            "The \";\" character is not valid. Use newlines to separate arguments and blocks, and commas to separate \
+             items in collection values.",
+        ),
+        "“" | "”" | "„" | "‘" | "’" => Diagnostic::error(
+            "Invalid character",
+            "\"Curly quotes\" are not valid here. These can sometimes be inadvertently introduced when sharing code via \
+             documents or discussion forums. It might help to replace the character with a \"straight quote\".",
+        ),
+        "\r" => Diagnostic::error(
+            "Invalid character",
+            "A carriage return is not valid here, unless a line feed follows it. Save the file with the line breaks that your \
+             system uses today.",
+        ),
+        "\u{a0}" => Diagnostic::error(
+            "Invalid character",
+            "A no-break space is not valid here. It is often introduced when code is copied from a document or a web page; \
+             replace it with an ordinary space.",
+        ),
+        _ => Diagnostic::error("Invalid character", "This character is not used within the language."),
+    }
+}
+
+impl Parser<'_> {
+    /// The text that a token between quotes stands for. Wrong escapes are reported, and stand for themselves.
+    pub(super) fn unescape_quoted(&mut self, token: usize) -> String {
+        let raw = self.text_of(token);
+        if !raw.contains(['\\', '$', '%']) {
+            return raw.to_owned();
+        }
+        let mut text = String::with_capacity(raw.len());
+        let mut rest = raw;
+        while let Some(special) = rest.find(['\\', '$', '%']) {
+            text.push_str(&rest[..special]);
+            rest = &rest[special..];
+            let used = if rest.starts_with('\\') {
+                match escape(rest) {
+                    Ok((c, used)) => {
+                        text.push(c);
+                        used
+                    }
+                    Err((used, detail)) => {
+                        let offset = raw.len() - rest.len();
+                        self.bad_escape(token, offset, used, &detail);
+                        text.push_str(&rest[..used]);
+                        used
+                    }
+                }
+            } else {
+                introducers(rest, &mut text)
+            };
+            rest = &rest[used..];
+        }
+        text.push_str(rest);
+        text
+    }
+
+    fn bad_escape(&mut self, token: usize, offset: usize, len: usize, detail: &str) {
+        let raw = self.text_of(token);
+        let start = lexer::advance(self.tokens.start(token), &raw[..offset]);
+        let end = lexer::advance(start, &raw[offset..offset + len]);
+        let range = Range {
+            file: self.tokens.file.clone(),
+            start,
+            end,
+        };
+        self.report(
+            Diagnostic::error("Invalid escape sequence", detail)
+                .at(&range)
+                .within(&self.range_of(token)),
+        );
+    }
+}
+
+/// The text that a token of a heredoc or of a template without quotes stands for.
+pub(super) fn unescape_plain(raw: &str) -> Cow<'_, str> {
+    if !raw.contains("${") && !raw.contains("%{") {
+        return Cow::Borrowed(raw);
+    }
+    let mut text = String::with_capacity(raw.len());
+    let mut rest = raw;
+    while let Some(special) = rest.find(['$', '%']) {
+        text.push_str(&rest[..special]);
+        rest = &rest[special..];
+        let used = introducers(rest, &mut text);
+        rest = &rest[used..];
+    }
+    text.push_str(rest);
+    Cow::Owned(text)
+}
+
+/// Takes a run of `$` or `%`: before a brace, one of them is the escape.
+fn introducers(rest: &str, text: &mut String) -> usize {
+    let first = rest.as_bytes().first().copied().unwrap_or_default();
+    let run = rest.bytes().take_while(|b| *b == first).count();
+    let escaped = run >= 2 && rest.as_bytes().get(run) == Some(&b'{');
+    text.push_str(&rest[..if escaped { run - 1 } else { run }]);
+    run
+}
+
+/// The character that the escape at the beginning of the text stands for and the length of the escape; or how much of
+/// the text is wrong, and why.
+fn escape(text: &str) -> Result<(char, usize), (usize, String)> {
+    let Some(selector) = text[1..].chars().next() else {
+        return Err((
+            1,
+            "A backslash must be followed by an escape sequence selector; to write a backslash, double it.".into(),
+        ));
+    };
+    let (digits, words) = match selector {
+        'n' => return Ok(('\n', 2)),
+        'r' => return Ok(('\r', 2)),
+        't' => return Ok(('\t', 2)),
+        '"' => return Ok(('"', 2)),
+        '\\' => return Ok(('\\', 2)),
+        'u' => (4, "four"),
+        'U' => (8, "eight"),
+        other => {
+            return Err((
+                1 + other.len_utf8(),
+                format!("The symbol \"{other}\" is not a valid escape sequence selector."),
+            ));
+        }
+    };
+    let given = text[2..].bytes().take(digits).take_while(u8::is_ascii_hexdigit).count();
+    if given < digits {
+        let detail = format!("The \\{selector} escape sequence must be followed by {words} hexadecimal digits.");
+        return Err((2 + given, detail));
+    }
+    let end = 2 + digits;
+    match u32::from_str_radix(&text[2..end], 16).ok().map(char::from_u32) {
+        Some(Some(c)) => Ok((c, end)),
+        // A surrogate, or beyond what Unicode has: the replacement character, as other implementations do.
+        _ => Ok((char::REPLACEMENT_CHARACTER, end)),
+    }
+}
