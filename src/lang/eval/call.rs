@@ -470,8 +470,11 @@ fn unknown_function(call: &Call) -> Diagnostic {
     let name = call.name.strip_prefix("core::").unwrap_or(&call.name);
     let problem = match name.rsplit_once("::") {
         Some((namespace, _)) => Diagnostic::error(
-            "Call to unknown function",
-            format!("There are no functions in namespace \"{namespace}::\"."),
+            "Unknown provider function",
+            format!(
+                "The function namespace \"{namespace}\" is not valid. Provider function calls must use the \"provider::\" \
+                 namespace prefix."
+            ),
         ),
         None => {
             let hint = syntax::content::suggest(name, functions::names());

@@ -144,7 +144,7 @@ impl Evaluator {
             };
             let inner = context.with_variables(variables);
             if let Some(condition) = &e.condition {
-                match self.include(condition, e, &mut marks, &inner) {
+                match self.include(condition, e, known, &mut marks, &inner) {
                     Some(true) => {}
                     Some(false) => continue,
                     None => {
@@ -210,8 +210,16 @@ impl Evaluator {
         false
     }
 
-    /// Whether an element is wanted; `None` if that is not known.
-    fn include(&mut self, condition: &Expr, e: &For, marks: &mut Marks, inner: &Context<'_>) -> Option<bool> {
+    /// Whether an element is wanted; `None` if that is not known. A condition that is wrong for one element is likely wrong
+    /// for all: only the first is reported.
+    fn include(
+        &mut self,
+        condition: &Expr,
+        e: &For,
+        first: bool,
+        marks: &mut Marks,
+        inner: &Context<'_>,
+    ) -> Option<bool> {
         let errors = self.errors();
         let value = self.expr(condition, inner);
         if self.errors() > errors {
@@ -229,7 +237,9 @@ impl Evaluator {
                 ),
             }
         };
-        self.report(problem.at(condition.range()).within(&e.range), condition, inner);
+        if first {
+            self.report(problem.at(condition.range()).within(&e.range), condition, inner);
+        }
         None
     }
 

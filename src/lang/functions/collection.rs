@@ -3,7 +3,7 @@
 use cty::{Kind, Type, Value, ops};
 
 use super::{
-    CallError, CallResult, Function, Returns, Surroundings, Takes, any, integer, number, param, sequence, unknown,
+    CallError, CallResult, Function, NOT_WHOLE, Returns, Surroundings, Takes, any, integer, number, param, sequence, unknown,
 };
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -56,10 +56,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
             (_, Type::String | Type::Dynamic) => {
                 Ok(Value::unknown_not_null(Type::Number).with_marks(value.marks()))
             }
-            (_, Type::Number | Type::Bool) => Err(CallError::argument(
-                0,
-                "argument must be a string, a collection type, or a structural type",
-            )),
+            (_, Type::Number | Type::Bool) => Err(CallError::failed("argument must be a string, a collection type, or a structural type")),
             _ => Ok(ops::length(value)?),
         }
     }),
@@ -127,7 +124,7 @@ fn chunklist(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     let Some(inner) = ty.element().cloned() else { return Ok(Value::dynamic().with_marks(marks)) };
     let element = inner.element().cloned().unwrap_or(Type::Dynamic);
     let size = size.as_number().and_then(cty::Number::to_i64).ok_or_else(|| {
-        CallError::failed("invalid size: value must be a whole number")
+        CallError::failed(format!("invalid size: {NOT_WHOLE}"))
     })?;
     let size = usize::try_from(size).map_err(|_| CallError::failed("the size argument must be positive"))?;
     let items = sequence(&list);
@@ -142,7 +139,7 @@ fn chunklist(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
 fn coalesce_type(args: &[Value]) -> CallResult<Type> {
     let types: Vec<Type> = args.iter().map(|v| v.ty().clone()).collect();
     if types.is_empty() {
-        return Err(CallError::failed("at least one argument is required"));
+        return Err(CallError::failed("all arguments must have the same type"));
     }
     unify_arguments(&types)
 }
@@ -170,15 +167,12 @@ fn coalescelist_type(args: &[Value]) -> CallResult<Type> {
         return Err(CallError::failed("at least one argument is required"));
     }
     let mut types = Vec::new();
-    for (i, arg) in args.iter().enumerate() {
+    for arg in args {
         if !arg.is_known() && *arg.ty() == Type::Dynamic {
             return Ok(Type::Dynamic);
         }
-        if arg.is_null() {
-            continue;
-        }
         if !matches!(arg.ty(), Type::List(_) | Type::Tuple(_)) {
-            return Err(CallError::argument(i, "coalescelist arguments must be lists or tuples"));
+            return Err(CallError::failed("coalescelist arguments must be lists or tuples"));
         }
         types.push(arg.ty().clone());
     }
@@ -232,7 +226,7 @@ fn element_type(args: &[Value]) -> CallResult<Type> {
             if types.is_empty() {
                 return Err(CallError::failed("cannot use element function with an empty list"));
             }
-            let index = integer(args, 1).map_err(|_| CallError::failed("invalid index: value must be a whole number"))?;
+            let index = integer(args, 1).map_err(|_| CallError::failed(format!("invalid index: {NOT_WHOLE}")))?;
             Ok(types[wrap(index, types.len())].clone())
         }
         other => Err(CallError::failed(format!("cannot read elements from {}", other.friendly_name()))),
@@ -241,7 +235,7 @@ fn element_type(args: &[Value]) -> CallResult<Type> {
 
 fn element(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     let (list, marks) = args[0].clone().unmark();
-    let index = integer(args, 1).map_err(|_| CallError::failed("invalid index: value must be a whole number"))?;
+    let index = integer(args, 1).map_err(|_| CallError::failed(format!("invalid index: {NOT_WHOLE}")))?;
     let items = sequence(&list);
     if items.is_empty() {
         return Err(CallError::failed("cannot use element function with an empty list"));
@@ -278,7 +272,7 @@ fn flatten_into(list: &Value, out: &mut Vec<Value>, marks: &mut cty::Marks) -> b
 
 fn index(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     if !matches!(args[0].ty(), Type::List(_) | Type::Tuple(_)) {
-        return Err(CallError::argument(0, "argument must be a list or tuple"));
+        return Err(CallError::failed("argument must be a list or tuple"));
     }
     let items = sequence(&args[0]);
     if items.is_empty() {

@@ -49,7 +49,7 @@ fn to_type(args: &[Value], ty: Type) -> CallResult<Type> {
 fn to(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     let value = &args[0];
     // A set cannot hold marks inside, and moves them outward by itself.
-    cty::convert(value, ty).map_err(|error| {
+    cty::convert(value, ty).map_err(|_| {
         let hidden = value.deep_marks().is_sensitive();
         let message = match (value.ty(), ty) {
             (Type::String, Type::Number | Type::Bool) if value.is_known() => {
@@ -65,33 +65,17 @@ fn to(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
                 }
             }
             _ => {
-                let from = value.ty().friendly_name();
-                let why = &error.message;
-                let _ = &why;
                 let wanted = match ty {
                     Type::List(_) => "list of any single type".to_owned(),
                     Type::Set(_) => "set of any single type".to_owned(),
                     Type::Map(_) => "map of any single type".to_owned(),
                     other => other.friendly_name(),
                 };
-                if ty.is_primitive() || value.ty().is_primitive() || !same_shape(value.ty(), ty) {
-                    format!("cannot convert {from} to {wanted}")
-                } else {
-                    format!("cannot convert {from} to {wanted}: {why}")
-                }
+                format!("cannot convert {} to {wanted}", value.ty().friendly_name())
             }
         };
         CallError::argument(0, message)
     })
-}
-
-/// Whether values of one type may convert to the other if their elements do.
-fn same_shape(from: &Type, to: &Type) -> bool {
-    match to {
-        Type::List(_) | Type::Set(_) => matches!(from, Type::List(_) | Type::Set(_) | Type::Tuple(_)),
-        Type::Map(_) => matches!(from, Type::Map(_) | Type::Object(_)),
-        _ => false,
-    }
 }
 
 /// The value with every ephemeral part null.

@@ -33,7 +33,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
             "oid" => Uuid::NAMESPACE_OID,
             "x500" => Uuid::NAMESPACE_X500,
             given => Uuid::parse_str(given).map_err(|_| {
-                CallError::failed(format!("uuidv5() doesn't support namespace {given}"))
+                let why = match given.len() {
+                    32 | 36 | 38 | 45 => "invalid UUID format".to_owned(),
+                    n => format!("invalid UUID length: {n}"),
+                };
+                CallError::failed(format!("uuidv5() doesn't support namespace {given} ({why})"))
             })?,
         };
         Ok(Value::string(Uuid::new_v5(&namespace, text(a, 1).as_bytes()).to_string()))

@@ -19,8 +19,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         None => unknown(t),
     }),
     Function::new("timeadd", &[string("timestamp"), string("duration")], Returns::String, |a, _, _| {
-        let time = Time::parse(text(a, 0)).map_err(|e| CallError::argument(0, e))?;
-        let duration = parse_duration(text(a, 1)).map_err(|e| CallError::argument(1, e))?;
+        let time = Time::parse(text(a, 0)).map_err(CallError::Failed)?;
+        let duration = parse_duration(text(a, 1)).map_err(CallError::Failed)?;
         let sum = time.instant.checked_add(duration).map_err(|e| CallError::argument(1, e.to_string()))?;
         Ok(Value::string(Time { instant: sum, ..time }.rfc3339()))
     }),

@@ -90,12 +90,12 @@ fn csv_type(args: &[Value]) -> CallResult<Type> {
     let mut rows = parse_csv(text).into_iter();
     let header = match rows.next() {
         Some(row) => row?,
-        None => return Err(CallError::argument(0, "missing header line")),
+        None => return Err(CallError::failed("missing header line")),
     };
     let mut names: Vec<String> = Vec::new();
     for name in header {
         if names.contains(&name) {
-            return Err(CallError::argument(0, format!("duplicate column name {name:?}")));
+            return Err(CallError::failed(format!("duplicate column name {name:?}")));
         }
         names.push(name);
     }
@@ -110,7 +110,7 @@ fn csv(text: &str, ty: &Type) -> CallResult {
     for (i, row) in rows.enumerate() {
         let row = row?;
         if row.len() != header.len() {
-            return Err(CallError::argument(0, format!("record on line {}: wrong number of fields", i + 2)));
+            return Err(CallError::failed(format!("CSV parse error on line {}: wrong number of fields", i + 2)));
         }
         out.push(Value::object(header.iter().cloned().zip(row.into_iter().map(Value::string))));
     }
@@ -144,13 +144,13 @@ fn parse_csv(text: &str) -> Vec<CallResult<Vec<String>>> {
                             field.push(c);
                         }
                         None => {
-                            error = Some(format!("parse error on line {line}: extraneous or missing \" in quoted-field"));
+                            error = Some(format!("CSV parse error on line {line}: extraneous or missing \" in quoted-field"));
                             break;
                         }
                     }
                 }
                 if !matches!(chars.peek(), None | Some(',' | '\n' | '\r')) && error.is_none() {
-                    error = Some(format!("parse error on line {line}: extraneous or missing \" in quoted-field"));
+                    error = Some(format!("CSV parse error on line {line}: extraneous or missing \" in quoted-field"));
                 }
             }
             while let Some(c) = chars.next_if(|c| !matches!(c, ',' | '\n')) {
@@ -158,7 +158,7 @@ fn parse_csv(text: &str) -> Vec<CallResult<Vec<String>>> {
                     continue;
                 }
                 if c == '"' && error.is_none() {
-                    error = Some(format!("parse error on line {line}: bare \" in non-quoted-field"));
+                    error = Some(format!("CSV parse error on line {line}: bare \" in non-quoted-field"));
                 }
                 field.push(c);
             }
@@ -173,7 +173,7 @@ fn parse_csv(text: &str) -> Vec<CallResult<Vec<String>>> {
         }
         let blank = row.len() == 1 && row[0].is_empty() && error.is_none();
         match error {
-            Some(error) => rows.push(Err(CallError::argument(0, error))),
+            Some(error) => rows.push(Err(CallError::Failed(error))),
             None if blank => {}
             None => rows.push(Ok(row)),
         }

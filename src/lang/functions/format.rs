@@ -138,7 +138,7 @@ fn apply(format: &str, args: &[Value]) -> CallResult<Text> {
             continue;
         }
         one(&verb, arg, &mut out).map_err(|why| {
-            CallError::argument(verb.argument, format!("unsupported value for \"%{}\" at {offset}: {why}", verb.raw))
+            CallError::failed(format!("unsupported value for \"%{}\" at {offset}: {why}", verb.raw))
         })?;
     }
     out.push_str(rest);
@@ -198,13 +198,13 @@ fn parse(text: &str, offset: usize) -> CallResult<(Verb, &str)> {
         }
     }
     let Some((i, mode)) = chars.next() else {
-        return Err(CallError::failed(format!("unterminated verb at end of format string (offset {offset})")));
+        return Err(CallError::failed(format!("invalid format string starting at offset {}", offset + text.len() + 1)));
     };
     let end = i + mode.len_utf8();
     verb.mode = mode;
     verb.raw = text[..end].to_owned();
     if !"vtbdoxXeEfgGsq%".contains(mode) {
-        return Err(CallError::failed(format!("unsupported format verb {:?} at offset {}", mode, offset + end)));
+        return Err(CallError::failed(format!("unsupported format verb {mode:?} in \"%{}\" at offset {offset}", verb.raw)));
     }
     Ok((verb, &text[end..]))
 }
@@ -214,7 +214,7 @@ fn one(verb: &Verb, arg: &Value, out: &mut String) -> Result<(), String> {
         let plain = match (arg.ty(), verb.sharp) {
             _ if arg.is_null() => None,
             (Type::String, false) => arg.as_str().map(str::to_owned),
-            (Type::Number, false) => arg.as_number().map(|n| general(n, None, 'g', 21)),
+            (Type::Number, false) => arg.as_number().map(|n| general(n, None, 'g')),
             _ => None,
         };
         let text = match plain {
@@ -255,7 +255,7 @@ fn one(verb: &Verb, arg: &Value, out: &mut String) -> Result<(), String> {
                 }
                 'f' => fixed(number, verb.precision.unwrap_or(6)),
                 'e' | 'E' => exponent(number, verb.precision.unwrap_or(6), mode),
-                _ => general(number, verb.precision, if mode == 'G' { 'E' } else { 'g' }, 21),
+                _ => general(number, verb.precision, if mode == 'G' { 'E' } else { 'g' }),
             };
             pad_number(verb, &text, out);
         }
@@ -482,13 +482,13 @@ fn exponent(number: &Number, precision: usize, e: char) -> String {
 }
 
 /// `%g`: with as many digits as needed, and an exponent where that is much shorter.
-fn general(number: &Number, precision: Option<usize>, mode: char, shortest: i64) -> String {
+fn general(number: &Number, precision: Option<usize>, mode: char) -> String {
     if let Some(text) = infinite(number) {
         return text;
     }
     let e = if mode == 'E' { 'E' } else { 'e' };
     let mut digits = Digits::of(number);
-    let mut limit = shortest;
+    let mut limit = 6;
     if let Some(precision) = precision {
         let precision = precision.max(1) as i64;
         digits.round(precision);

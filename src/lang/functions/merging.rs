@@ -78,15 +78,15 @@ fn concat(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     .with_marks(marks))
 }
 
-fn not_a_map(value: &Value) -> CallError {
-    CallError::argument(0, format!("must have map or object type; got {}", value.ty().friendly_name()))
+fn not_a_map() -> CallError {
+    CallError::argument(0, "must have map or object type")
 }
 
 fn keys_type(args: &[Value]) -> CallResult<Type> {
     match args[0].ty() {
         Type::Map(_) => Ok(Type::list(Type::String)),
         Type::Object(o) => Ok(Type::tuple(vec![Type::String; o.len()])),
-        _ => Err(not_a_map(&args[0])),
+        _ => Err(not_a_map()),
     }
 }
 
@@ -110,7 +110,7 @@ fn values_type(args: &[Value]) -> CallResult<Type> {
     match args[0].ty() {
         Type::Map(e) => Ok(Type::list((**e).clone())),
         Type::Object(o) => Ok(Type::tuple(o.attributes().iter().map(|a| a.ty.clone()))),
-        _ => Err(CallError::argument(0, "values() requires a map as the first argument")),
+        _ => Err(CallError::failed("values() requires a map as the first argument")),
     }
 }
 
@@ -123,6 +123,8 @@ fn values(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     }
     .with_marks(marks))
 }
+
+const DEFAULT_TYPE: &str = "the default value must have the same type as the map elements";
 
 fn lookup_type(args: &[Value]) -> CallResult<Type> {
     if args.len() > 3 {
@@ -143,10 +145,7 @@ fn lookup_type(args: &[Value]) -> CallResult<Type> {
             if let Some(default) = args.get(2)
                 && !cty::convert::can_convert(default.ty(), element, false)
             {
-                return Err(CallError::argument(
-                    2,
-                    "the default value must have the same type as the map elements",
-                ));
+                return Err(CallError::argument(2, DEFAULT_TYPE));
             }
             Ok((**element).clone())
         }
@@ -165,7 +164,7 @@ fn lookup(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     match args.get(2) {
         Some(default) => {
             let default = if matches!(map.ty(), Type::Map(_)) {
-                cty::convert(default, ty).map_err(|e| CallError::argument(2, e.message))?
+                cty::convert(default, ty).map_err(|_| CallError::argument(2, DEFAULT_TYPE))?
             } else {
                 default.clone()
             };
@@ -184,7 +183,7 @@ fn merge_type(args: &[Value]) -> CallResult<Type> {
     let mut first: Option<&Type> = None;
     let mut all_same = true;
     let mut spelled_out = true;
-    for (i, arg) in args.iter().enumerate() {
+    for arg in args {
         if *arg.ty() == Type::Dynamic && (arg.is_null() || !arg.is_known()) {
             if arg.is_null() {
                 continue;
@@ -192,7 +191,7 @@ fn merge_type(args: &[Value]) -> CallResult<Type> {
             return Ok(Type::Dynamic);
         }
         if !matches!(arg.ty(), Type::Map(_) | Type::Object(_)) {
-            return Err(CallError::argument(i, format!("arguments must be maps or objects, got {:?}", arg.ty().friendly_name())));
+            return Err(CallError::failed(format!("arguments must be maps or objects, got {:?}", arg.ty().friendly_name())));
         }
         let whole = *first.get_or_insert(arg.ty());
         all_same &= whole == arg.ty();

@@ -333,14 +333,10 @@ fn text(args: &[Value], i: usize) -> &str {
 /// A whole number argument that fits.
 fn integer(args: &[Value], i: usize) -> CallResult<i64> {
     let number = args.get(i).and_then(Value::as_number);
-    number.and_then(cty::Number::to_i64).ok_or_else(|| {
-        let whole = number.is_some_and(cty::Number::is_integer);
-        CallError::argument(
-            i,
-            if whole { "value must be a whole number, within range" } else { "value must be a whole number" },
-        )
-    })
+    number.and_then(cty::Number::to_i64).ok_or_else(|| CallError::failed(NOT_WHOLE))
 }
+
+const NOT_WHOLE: &str = "value must be a whole number, between -9223372036854775808 and 9223372036854775807";
 
 fn sequence(value: &Value) -> &[Value] {
     value.as_seq().unwrap_or_default()

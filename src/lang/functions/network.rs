@@ -11,7 +11,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("cidrnetmask", &[string("prefix")], Returns::String, |a, _, _| {
         let network = Network::parse(text(a, 0))?;
         if network.width != 32 {
-            return Err(CallError::argument(0, "IPv6 addresses cannot have a netmask: not an IPv4 prefix".to_owned()));
+            return Err(CallError::failed(format!("IPv6 addresses cannot have a netmask: {}", text(a, 0))));
         }
         let mask = u32::MAX.checked_shl(32 - u32::from(network.length)).unwrap_or(0);
         Ok(Value::string(Ipv4Addr::from(mask).to_string()))

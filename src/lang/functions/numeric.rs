@@ -54,6 +54,9 @@ fn parseint_type(args: &[Value]) -> CallResult<Type> {
     }
 }
 
+/// No number of the language has more digits than this.
+const MAX_DIGITS: usize = 2048;
+
 fn parseint(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     let given = text(args, 0);
     let base = integer(args, 1)?;
@@ -66,11 +69,11 @@ fn parseint(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
         Some(b'+') => (false, &given[1..]),
         _ => (false, given),
     };
-    if digits.is_empty() {
+    if digits.is_empty() || digits.len() > MAX_DIGITS {
         return Err(invalid());
     }
-    let radix = Number::from(base);
-    let mut total = Number::from(0i64);
+    // The decimal digits of the number, the last one first.
+    let mut decimal: Vec<i64> = vec![0];
     for c in digits.chars() {
         let digit = match c {
             '0'..='9' => i64::from(u32::from(c) - u32::from('0')),
@@ -82,9 +85,20 @@ fn parseint(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
         if digit >= base {
             return Err(invalid());
         }
-        total = total.mul(&radix).and_then(|t| t.add(&Number::from(digit))).ok_or_else(invalid)?;
+        let mut carry = digit;
+        for place in &mut decimal {
+            carry += *place * base;
+            *place = carry % 10;
+            carry /= 10;
+        }
+        while carry > 0 {
+            decimal.push(carry % 10);
+            carry /= 10;
+        }
     }
-    Ok(Value::number(if negative { total.neg() } else { total }))
+    let sign = if negative { "-" } else { "" };
+    let number: String = decimal.iter().rev().map(i64::to_string).collect();
+    Number::parse(&format!("{sign}{number}")).map(Value::number).ok_or_else(invalid)
 }
 
 fn range(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
@@ -96,9 +110,6 @@ fn range(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
         3 => (get(args, 0), get(args, 1), get(args, 2)),
         _ => return Err(CallError::failed("must have one, two, or three arguments")),
     };
-    if step == zero {
-        return Err(CallError::argument(2, "step must not be zero"));
-    }
     let down = step.is_negative();
     if down && end > start {
         return Err(CallError::argument(1, "end must be less than start when step is negative"));

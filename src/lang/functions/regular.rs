@@ -81,8 +81,17 @@ pub(super) fn compile(pattern: &str) -> Result<Regex, String> {
         .build()
         .map_err(|e| match e {
             regex::Error::Syntax(long) => {
-                let why = long.lines().filter_map(|l| l.trim().strip_prefix("error: ")).next_back().unwrap_or("syntax error");
-                invalid(why.to_owned())
+                let why = long.lines().filter_map(|l| l.trim().strip_prefix("error: ")).next_back();
+                invalid(
+                    match why.unwrap_or("syntax error") {
+                        "unclosed group" => "missing closing )",
+                        "unopened group" => "unexpected )",
+                        "unclosed character class" => "missing closing ]",
+                        "repetition operator missing expression" => "missing argument to repetition operator",
+                        other => other,
+                    }
+                    .to_owned(),
+                )
             }
             regex::Error::CompiledTooBig(_) => invalid("expression too large".to_owned()),
             other => invalid(other.to_string()),

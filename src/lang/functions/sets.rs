@@ -73,17 +73,16 @@ fn product_type(args: &[Value]) -> CallResult<Type> {
     if args.len() < 2 {
         return Err(CallError::failed("at least two arguments are required"));
     }
-    let mut ordered = false;
+    let mut ordered = true;
     let mut elements = Vec::new();
     for (i, arg) in args.iter().enumerate() {
         match arg.ty() {
-            Type::Set(e) => elements.push((**e).clone()),
-            Type::List(e) => {
-                ordered = true;
+            Type::Set(e) => {
+                ordered = false;
                 elements.push((**e).clone());
             }
+            Type::List(e) => elements.push((**e).clone()),
             Type::Tuple(types) => {
-                ordered = true;
                 let ty = if types.is_empty() { Some(Type::Dynamic) } else { cty::unify(types) };
                 elements.push(ty.ok_or_else(|| {
                     CallError::argument(i, "all elements must be of the same type")

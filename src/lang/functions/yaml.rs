@@ -18,6 +18,10 @@ fn yamlencode(args: &[Value], ty: &cty::Type, _: &Surroundings<'_>) -> CallResul
         _ => {
             scalar(value, &mut out);
             out.push('\n');
+            // A document that is a bare word has no end of its own.
+            if !out.starts_with(['"', '[', '{']) {
+                out.push_str("...\n");
+            }
         }
     }
     Ok(Value::string(out))
