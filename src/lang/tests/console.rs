@@ -18,12 +18,20 @@ struct Recorded(FunctionSettings);
 
 fn variable(name: &str) -> Option<Value> {
     let strings = |items: &[&str]| items.iter().map(|s| Value::string(s)).collect::<Vec<_>>();
-    let map = |items: Vec<(&str, Value)>| items.into_iter().map(|(k, v)| (k.into(), v)).collect::<BTreeMap<_, _>>();
+    let map = |items: Vec<(&str, Value)>| {
+        items
+            .into_iter()
+            .map(|(k, v)| (k.into(), v))
+            .collect::<BTreeMap<_, _>>()
+    };
     Some(match name {
         "s" => Value::string("secret").with_marks(Marks::SENSITIVE),
         "list" => Value::list(Type::String, strings(&["a", "b", "c"])),
         "nums" => Value::list(Type::Number, [3i64, 1, 2].into_iter().map(Value::number).collect()),
-        "map" => Value::map(Type::Number, map(vec![("a", Value::number(1i64)), ("b", Value::number(2i64))])),
+        "map" => Value::map(
+            Type::Number,
+            map(vec![("a", Value::number(1i64)), ("b", Value::number(2i64))]),
+        ),
         "set" => Value::set(Type::String, strings(&["x", "y"])),
         "null" => Value::null(Type::String),
         "nulllist" => Value::null(Type::list(Type::String)),
@@ -43,7 +51,8 @@ fn variable(name: &str) -> Option<Value> {
 
 impl Scope for Recorded {
     fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
-        let missing = |summary: &str, detail: String| Err(Diagnostic::error(summary, detail).at(&reference.range).into());
+        let missing =
+            |summary: &str, detail: String| Err(Diagnostic::error(summary, detail).at(&reference.range).into());
         match &reference.subject {
             Referenceable::Variable(name) => match variable(name) {
                 Some(value) => Ok(value),
@@ -94,7 +103,11 @@ fn answer(expression: &str, scope: &Recorded) -> String {
 #[test]
 fn expressions_have_the_recorded_values() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/console");
-    let scope = Recorded(FunctionSettings { base_dir: root.clone(), console: true, ..FunctionSettings::default() });
+    let scope = Recorded(FunctionSettings {
+        base_dir: root.clone(),
+        console: true,
+        ..FunctionSettings::default()
+    });
     let recorded = std::fs::read_to_string(root.with_extension("txt")).unwrap();
     let mut cases: Vec<(&str, Vec<&str>)> = Vec::new();
     for line in recorded.lines() {
@@ -110,5 +123,11 @@ fn expressions_have_the_recorded_values() {
             wrong.push(format!("> {expression}\n--- expected\n{expected}\n--- found\n{found}"));
         }
     }
-    assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), cases.len(), wrong.join("\n\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {} differ:\n{}",
+        wrong.len(),
+        cases.len(),
+        wrong.join("\n\n")
+    );
 }
