@@ -1,3 +1,39 @@
-//! The multicall switch.
+//! The multicall switch: what runs is decided by the name this executable was called by, then by its first argument.
+//!
+//! | called as | what runs |
+//! | --- | --- |
+//! | `monoform …` | the command line |
+//! | `monoform internal-plugin …` | a built-in plugin, or a question about them: see [`internal`] |
+//! | `terraform-provider-NAME[_vX.Y.Z][_xN]`, `terraform-provisioner-NAME` | that plugin |
+//! | `terraform …` | the command line, answering as drivers of Terraform expect |
+//!
+//! A plugin process starts nothing of the command line: no flags, no configuration, no search for other plugins.
 
-fn main() {}
+mod builtins;
+mod internal;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut args = std::env::args_os();
+    let called_as = args.next().unwrap_or_default();
+    let args: Vec<OsString> = args.collect();
+    let name = Path::new(&called_as).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    // A version contains dots, so that only an ending of Windows may be cut off.
+    let full = Path::new(&called_as).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let full = full.strip_suffix(".exe").unwrap_or(&full);
+    if let Some(plugin) = builtins::named_by_executable(full) {
+        return internal::serve(plugin);
+    }
+    if args.first().is_some_and(|a| a == "internal-plugin") {
+        return internal::run(&args[1..]);
+    }
+    cli::main(cli::Invocation {
+        builtins: builtins::table(),
+        args,
+        as_terraform: name == "terraform",
+        environment: std::env::vars_os().collect(),
+    })
+}

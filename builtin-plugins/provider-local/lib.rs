@@ -1,1 +1,92 @@
-//! (to be written)
+//! The `local` provider: files and commands of the machine that runs the configuration.
+//!
+//! A managed file is written once. What is remembered is the hash of its content: a file that is gone, or has other
+//! content, is planned anew; its mode and the file it was copied from are not looked at again.
+//!
+//! It stands for version 2.9.0 of the official provider, and may use only the SDK and `cty`.
+
+mod checksums;
+mod command;
+mod data_file;
+mod file;
+
+use std::io;
+
+use monoform_sdk::{Arguments, Empty, Function, FunctionError, Members, Parameter, Provider, Result, async_trait};
+
+/// The provider's name.
+pub const NAME: &str = "local";
+
+/// The version of the official provider that this one stands for.
+pub const VERSION: &str = "2.9.0";
+
+/// The earlier versions of the same major, which this one stands for too.
+pub const RELEASED: &[&str] = &[
+    "2.0.0", "2.1.0", "2.2.0", "2.2.1", "2.2.2", "2.2.3", "2.3.0", "2.4.0", "2.4.1", "2.5.0", "2.5.1", "2.5.2", "2.5.3",
+    "2.6.0", "2.6.1", "2.6.2", "2.7.0", "2.8.0",
+];
+
+/// The provider.
+#[must_use]
+pub fn provider() -> impl Provider {
+    Local
+}
+
+struct Local;
+
+#[async_trait]
+impl Provider for Local {
+    type Config = Empty;
+    type Client = ();
+
+    fn members(&self, members: &mut Members<()>) {
+        members.resource("local_file", file::LocalFile);
+        members.resource("local_sensitive_file", file::LocalSensitiveFile);
+        members.data_source("local_file", data_file::LocalFile);
+        members.data_source("local_sensitive_file", data_file::LocalSensitiveFile);
+        members.data_source("local_command", command::LocalCommand);
+        members.ephemeral("local_command", command::LocalCommand);
+        members.function("direxists", direxists());
+    }
+
+    async fn configure(&self, _config: Empty, _terraform_version: &str) -> Result<()> {
+        Ok(())
+    }
+}
+
+fn direxists() -> Function {
+    Function::new(
+        "Says whether a directory exists.",
+        "Gives true if there is a directory at the path, and false if there is nothing. Anything else there is an error.",
+        vec![Parameter::new::<String>("path", "Path of a directory, relative to the current one.")],
+        |arguments: Arguments<'_>| {
+            let path: String = arguments.get(0)?;
+            match std::fs::metadata(&path) {
+                Ok(found) if found.is_dir() => Ok(true),
+                Ok(_) => Err(FunctionError::argument(0, format!("{path:?} was found, but is not a directory."))),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+                Err(error) => Err(FunctionError::argument(0, format!("{path:?} cannot be looked at: {error}."))),
+            }
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use monoform_sdk::cty::Value;
+    use monoform_sdk::testing::Harness;
+
+    #[test]
+    fn directories_exist_or_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, "x").unwrap();
+        let harness = Harness::new(crate::provider());
+        let call = |path: &std::path::Path| harness.call("direxists", &[path.to_str().unwrap().into()]);
+        assert_eq!(call(dir.path()), Ok(Value::bool(true)));
+        assert_eq!(call(&dir.path().join("no")), Ok(Value::bool(false)));
+        let error = call(&file).unwrap_err();
+        assert!(error.text.contains("was found, but is not a directory"), "{}", error.text);
+        assert_eq!(error.argument, Some(0));
+    }
+}

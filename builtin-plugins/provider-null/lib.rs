@@ -1,1 +1,48 @@
-//! (to be written)
+//! The `null` provider: a resource that does nothing, and a data source that gives back what it is given.
+//!
+//! `null_resource` exists for its life cycle: provisioners hang on it, and a change of `triggers` replaces it. New
+//! configurations can use `terraform_data`, which needs no provider.
+//!
+//! It stands for version 3.3.1 of the official provider, and may use only the SDK and `cty`.
+
+mod data_source;
+mod resource;
+
+use monoform_sdk::{Empty, Members, Provider, Result, async_trait};
+
+/// The provider's name.
+pub const NAME: &str = "null";
+
+/// The version of the official provider that this one stands for.
+pub const VERSION: &str = "3.3.1";
+
+/// The earlier versions of the same major, which this one stands for too.
+pub const RELEASED: &[&str] = &["3.0.0", "3.1.0", "3.1.1", "3.2.0", "3.2.1", "3.2.2", "3.2.3", "3.2.4", "3.3.0"];
+
+/// The provider.
+#[must_use]
+pub fn provider() -> impl Provider {
+    Null
+}
+
+struct Null;
+
+#[async_trait]
+impl Provider for Null {
+    type Config = Empty;
+    type Client = ();
+
+    fn members(&self, members: &mut Members<()>) {
+        members.resource("null_resource", resource::NullResource);
+        members.data_source("null_data_source", data_source::NullDataSource);
+    }
+
+    async fn configure(&self, _config: Empty, _terraform_version: &str) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A random number of 63 bits, as text.
+fn random_number() -> String {
+    (rand::random::<u64>() >> 1).to_string()
+}

@@ -1,1 +1,93 @@
-//! (to be written)
+//! The `random` provider: values made once and kept in the state.
+//!
+//! Every managed type works alike. Creation makes the value, from the operating system's generator; after that only a
+//! change of an argument, or of `keepers`, replaces it. `random_integer` and `random_shuffle` can be given a seed, and
+//! then give the same result in every release ([`seeded`] says how).
+//!
+//! It stands for version 3.9.0 of the official provider, and may use only the SDK and `cty`. Where the official
+//! provider writes back null for an empty `prefix` or `seed`, which cores refuse, this one keeps what was configured.
+
+mod bytes;
+mod id;
+mod integer;
+mod pet;
+mod seeded;
+mod shuffle;
+mod text;
+mod text_resources;
+mod uuid;
+mod words;
+
+use std::collections::BTreeMap;
+
+use monoform_sdk::{Attr, Diagnostic, Diagnostics, Empty, Members, Provider, Result, async_trait};
+
+/// The provider's name.
+pub const NAME: &str = "random";
+
+/// The version of the official provider that this one stands for.
+pub const VERSION: &str = "3.9.0";
+
+/// The earlier versions of the same major, which this one stands for too.
+pub const RELEASED: &[&str] = &[
+    "3.0.0", "3.0.1", "3.1.0", "3.1.1", "3.1.2", "3.1.3", "3.2.0", "3.3.0", "3.3.1", "3.3.2", "3.4.0", "3.4.1", "3.4.2",
+    "3.4.3", "3.5.0", "3.5.1", "3.6.0", "3.6.1", "3.6.2", "3.6.3", "3.7.0", "3.7.1", "3.7.2", "3.8.0", "3.8.1",
+];
+
+/// The provider.
+#[must_use]
+pub fn provider() -> impl Provider {
+    Random
+}
+
+struct Random;
+
+#[async_trait]
+impl Provider for Random {
+    type Config = Empty;
+    type Client = ();
+
+    fn members(&self, members: &mut Members<()>) {
+        members.resource("random_bytes", bytes::RandomBytes);
+        members.resource("random_id", id::RandomId);
+        members.resource("random_integer", integer::RandomInteger);
+        members.resource("random_password", text_resources::RandomPassword);
+        members.resource("random_pet", pet::RandomPet);
+        members.resource("random_shuffle", shuffle::RandomShuffle);
+        members.resource("random_string", text_resources::RandomString);
+        members.resource("random_uuid", uuid::RandomUuid);
+        members.resource("random_uuid4", uuid::RandomUuid4);
+        members.resource("random_uuid7", uuid::RandomUuid7);
+        members.ephemeral("random_bytes", bytes::EphemeralBytes);
+        members.ephemeral("random_password", text_resources::EphemeralPassword);
+    }
+
+    async fn configure(&self, _config: Empty, _terraform_version: &str) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// What `keepers` holds.
+type Keepers = Attr<BTreeMap<String, Attr<String>>>;
+
+/// More bytes or characters than anybody needs in a state file.
+const LENGTH_LIMIT: i64 = 16 * 1024 * 1024;
+
+/// A length as given by a configuration, as a number of elements.
+fn length(given: i64, summary: &str) -> std::result::Result<usize, Diagnostics> {
+    match usize::try_from(given) {
+        Ok(length) if given <= LENGTH_LIMIT => Ok(length),
+        _ => Err(failed(summary, format!("A length of {given} is not possible: it must be between 0 and {LENGTH_LIMIT}."))),
+    }
+}
+
+/// Random bytes, fit for secrets.
+fn random_bytes(count: usize) -> Vec<u8> {
+    let mut bytes = vec![0; count];
+    rand::fill(&mut bytes[..]);
+    bytes
+}
+
+fn failed(summary: &str, detail: impl Into<String>) -> Diagnostics {
+    Diagnostic::error(summary, detail).into()
+}

@@ -1,1 +1,214 @@
-//! (to be written)
+//! The `local-exec` provisioner: runs a command on the machine that applies the configuration.
+//!
+//! What the command writes is shown as it comes, a line at a time; a line without an end is shown once the command has
+//! been silent for a moment. Interrupting the run kills the command. It may use only the SDK and `cty`.
+
+mod lines;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use monoform_sdk::cty::Value;
+use monoform_sdk::schema::{optional, required};
+use monoform_sdk::{
+    Attr, Diagnostic, Diagnostics, HANDSHAKE_VARIABLES, Output, Provisioner, Result, Stop, async_trait, model,
+};
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe::Receiver;
+use tokio::process::Command;
+
+use crate::lines::{Lines, Tail};
+
+/// The provisioner's name.
+pub const NAME: &str = "local-exec";
+
+/// The provisioner.
+#[must_use]
+pub fn provisioner() -> impl Provisioner {
+    LocalExec
+}
+
+model! {
+    /// The arguments.
+    pub struct Config {
+        /// The command to run.
+        pub command: Attr<String> = required(),
+        /// The program that runs the command, and arguments in front of it: `/bin/sh -c` by default.
+        pub interpreter: Attr<Vec<Attr<String>>> = optional(),
+        /// The directory it runs in.
+        pub working_dir: Attr<String> = optional(),
+        /// Variables added to its environment.
+        pub environment: Attr<BTreeMap<String, Attr<String>>> = optional(),
+        /// Whether the command itself is not shown.
+        pub quiet: Attr<bool> = optional(),
+    }
+}
+
+/// How long a line without an end may wait for the rest of it.
+const SILENCE: Duration = Duration::from_millis(100);
+
+/// How much of the output a failure shows.
+const TAIL: usize = 8 * 1024;
+
+struct LocalExec;
+
+#[async_trait]
+impl Provisioner for LocalExec {
+    type Config = Config;
+
+    async fn run(&self, config: Config, _connection: Value, output: Output, stop: Stop) -> Result<()> {
+        let text = config.command.text().to_owned();
+        if text.is_empty() {
+            return Err(Diagnostic::error(
+                "Invalid local-exec provisioner command",
+                "The command must be a non-empty string.",
+            )
+            .at_attribute("command")
+            .into());
+        }
+        let mut words: Vec<String> = match config.interpreter {
+            Attr::Known(list) if !list.is_empty() => list.into_iter().filter_map(Attr::into_known).collect(),
+            _ => vec!["/bin/sh".into(), "-c".into()],
+        };
+        words.push(text.clone());
+
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        for name in HANDSHAKE_VARIABLES {
+            command.env_remove(name);
+        }
+        for (name, value) in config.environment.or(BTreeMap::new()) {
+            if let Attr::Known(value) = value {
+                command.env(name, value);
+            }
+        }
+        if let Some(dir) = config.working_dir.as_str().filter(|dir| !dir.is_empty()) {
+            command.current_dir(dir);
+        }
+        output
+            .show(if config.quiet.or(false) {
+                "local-exec: Executing: Suppressed by quiet=true".to_owned()
+            } else {
+                format!("Executing: {}", quoted_list(&words))
+            })
+            .await;
+
+        let mut tail = Tail::new(TAIL);
+        let ended = execute(command, &output, &mut tail, stop).await;
+        let problem = match ended {
+            Ok(status) if status.success() => return Ok(()),
+            Ok(status) => ending(status),
+            Err(error) => error.to_string(),
+        };
+        Err(failure(&text, &problem, &tail.text()))
+    }
+}
+
+fn failure(command: &str, problem: &str, output: &str) -> Diagnostics {
+    Diagnostic::error(
+        "local-exec provisioner error",
+        format!("Error running command '{command}': {problem}. Output: {output}"),
+    )
+    .into()
+}
+
+/// How a command ended, in the words that people search for.
+fn ending(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit status {code}"),
+        (None, Some(9)) => "signal: killed".to_owned(),
+        (None, Some(2)) => "signal: interrupt".to_owned(),
+        (None, Some(15)) => "signal: terminated".to_owned(),
+        (None, Some(signal)) => format!("signal: {signal}"),
+        (None, None) => "unknown end".to_owned(),
+    }
+}
+
+/// Runs the command and shows its output. What it leaves running in the background is not waited for.
+async fn execute(mut command: Command, output: &Output, tail: &mut Tail, mut stop: Stop) -> io::Result<ExitStatus> {
+    let (reader, writer) = io::pipe()?;
+    command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer).kill_on_drop(true);
+    let mut child = command.spawn()?;
+    // The command object still has the writing end, without which the pipe would never end.
+    drop(command);
+    let mut reader = Receiver::from_owned_fd(reader.into())?;
+
+    let mut lines = Lines::new();
+    let mut buffer = vec![0; 16 * 1024];
+    let mut open = true;
+    let status = loop {
+        tokio::select! {
+            // Output first, so that what was written before the end is shown before it.
+            biased;
+            read = reader.read(&mut buffer), if open => match read? {
+                0 => open = false,
+                n => show(&mut lines, &buffer[..n], output, tail).await,
+            },
+            status = child.wait() => break status?,
+            () = stop.requested() => {
+                child.start_kill()?;
+                break child.wait().await?;
+            }
+            () = tokio::time::sleep(SILENCE), if lines.is_waiting() => {
+                if let Some(line) = lines.rest() {
+                    output.show(line).await;
+                }
+            }
+        }
+    };
+    // What the command wrote is in the pipe by now; more can come only from processes it left behind.
+    while open {
+        match reader.try_read(&mut buffer) {
+            Ok(0) => break,
+            Ok(n) => show(&mut lines, &buffer[..n], output, tail).await,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) => return Err(error),
+        }
+    }
+    if let Some(line) = lines.rest() {
+        output.show(line).await;
+    }
+    Ok(status)
+}
+
+async fn show(lines: &mut Lines, bytes: &[u8], output: &Output, tail: &mut Tail) {
+    tail.push(bytes);
+    for line in lines.push(bytes) {
+        output.show(line).await;
+    }
+}
+
+/// A list of words as Go prints it: `["/bin/sh" "-c" "echo"]`.
+fn quoted_list(words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    format!("[{}]", words.join(" "))
+}
+
+/// A text as Go quotes it.
+fn quoted(text: &str) -> String {
+    let mut out = String::from('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{7}' => out.push_str("\\a"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{b}' => out.push_str("\\v"),
+            '\u{c}' => out.push_str("\\f"),
+            c if c.is_ascii_control() => out.push_str(&format!("\\x{:02x}", u32::from(c))),
+            c if c.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests;

@@ -14,17 +14,20 @@
 mod assemble;
 mod decode;
 pub mod files;
+mod json;
 pub mod loader;
 pub mod manifest;
 pub mod model;
 mod overrides;
 mod parse;
-mod pending;
 mod providers;
 pub mod snapshot;
 pub mod source_address;
 pub mod values;
 pub mod version;
+
+#[cfg(test)]
+mod fixture_tests;
 
 pub use loader::{LoadOptions, Loaded, load};
 pub use model::*;

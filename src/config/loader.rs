@@ -132,7 +132,9 @@ impl Loader<'_> {
         for call in module.module_calls.values() {
             let path = node.path.child(call.name.clone());
             if let Some(child) = self.child(path, call, &module.source_dir, ancestors) {
-                check_inputs(call, &child.module, &mut self.diagnostics);
+                if !child.module.refused {
+                    check_inputs(call, &child.module, &mut self.diagnostics);
+                }
                 node.children.insert(call.name.clone(), child);
             }
         }
@@ -284,11 +286,15 @@ impl Loader<'_> {
         }
 
         // Before anything else: a configuration written for another version need not make sense to this one.
-        let unmet: Vec<Constraint> = bodies
-            .iter()
-            .flat_map(|(_, body)| decode::required_versions(body))
-            .filter(|constraint| !self.allows_tool(constraint))
-            .collect();
+        let asked = |overriding: bool| -> Vec<Constraint> {
+            let of_kind = bodies.iter().filter(|(is_override, _)| *is_override == overriding);
+            of_kind.flat_map(|(_, body)| decode::required_versions(body)).collect()
+        };
+        let mut unmet = asked(true);
+        if unmet.is_empty() {
+            unmet = asked(false);
+        }
+        unmet.retain(|constraint| !self.allows_tool(constraint));
         let module = if unmet.is_empty() {
             let (mut primary, mut overriding) = (Vec::new(), Vec::new());
             for (is_override, body) in bodies {
@@ -317,6 +323,7 @@ impl Loader<'_> {
             Module {
                 source_dir: dir.into(),
                 files: kept,
+                refused: true,
                 ..Module::default()
             }
         };
@@ -412,7 +419,7 @@ fn check_inputs(call: &ModuleCall, module: &Module, diagnostics: &mut Diagnostic
                         variable.name
                     ),
                 )
-                .at(&call.range),
+                .at(&call.inputs.end),
             );
         }
     }

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use syntax::ast::{Body, Expr, Traversal};
-use syntax::{Diagnostics, Range};
+use syntax::{Diagnostics, Pos, Range};
 
 /// Parses a file.
-pub(crate) fn file(_name: &str, _bytes: &[u8]) -> (Arc<Body>, Diagnostics) {
-    todo!()
+pub(crate) fn file(name: &str, bytes: &[u8]) -> (Arc<Body>, Diagnostics) {
+    syntax::parse_file(name, bytes)
 }
 
-/// Parses an expression that stands at a place.
-pub(crate) fn expression(_text: &str, _at: &Range) -> (Expr, Diagnostics) {
-    todo!()
+/// Parses an expression that is a text of its own; `what` stands where a file name would.
+pub(crate) fn expression(text: &str, what: &str) -> (Expr, Diagnostics) {
+    syntax::parse_expression(what, text, Pos::default())
 }
 
 /// Parses a traversal that stands at a place.
-pub(crate) fn traversal(_text: &str, _at: &Range) -> (Option<Traversal>, Diagnostics) {
-    todo!()
+pub(crate) fn traversal(text: &str, at: &Range) -> Result<Traversal, Diagnostics> {
+    syntax::parse_traversal(&at.file, text, at.start)
 }

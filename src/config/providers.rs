@@ -62,6 +62,9 @@ fn below(parent: &mut ModuleNode, repeated: bool, diagnostics: &mut Diagnostics)
             .map(|(k, v)| (k.clone(), v.clone()))
             .collect();
         visible.extend(own(child));
+        if child.module.refused {
+            continue;
+        }
         for passed in call.providers.iter().flatten() {
             let (provider, alias) = key(&caller, &passed.parent.config);
             let behind = parent.providers.get(&(provider.clone(), alias.clone())).cloned();
@@ -99,7 +102,7 @@ fn below(parent: &mut ModuleNode, repeated: bool, diagnostics: &mut Diagnostics)
             }
             visible.insert(expected, behind.unwrap_or_else(|| AbsProviderConfig::root(provider)));
         }
-        check_call(call, &caller, child, repeated, diagnostics);
+        check_call(call, child, repeated, diagnostics);
         child.providers = visible;
         unknown_aliases(child, Some(call), diagnostics);
         below(child, repeated, diagnostics);
@@ -107,8 +110,7 @@ fn below(parent: &mut ModuleNode, repeated: bool, diagnostics: &mut Diagnostics)
 }
 
 /// Checks the configurations that a module has, expects and is given.
-fn check_call(call: &ModuleCall, caller: &Module, child: &ModuleNode, repeated: bool, diagnostics: &mut Diagnostics) {
-    let _ = caller;
+fn check_call(call: &ModuleCall, child: &ModuleNode, repeated: bool, diagnostics: &mut Diagnostics) {
     for required in child.module.required_providers.values() {
         for alias in &required.configuration_aliases {
             if call.passed(&alias.config).is_none() && !child.module.provider_configs.contains_key(&alias.config) {
@@ -155,23 +157,17 @@ fn check_call(call: &ModuleCall, caller: &Module, child: &ModuleNode, repeated: 
     for (address, config) in &child.module.provider_configs {
         let handed_over = call.passed(address);
         if is_proxy(config) {
-            let expected = child.module.required_providers.get(&address.name).is_some_and(|r| {
-                address.alias.is_none() || r.configuration_aliases.iter().any(|a| a.config == *address)
-            });
-            // A module that is used from elsewhere may have to stay as it is.
-            if (handed_over.is_some() || address.alias.is_none()) && !expected {
-                diagnostics.push(
-                    Diagnostic::warning(
-                        "Redundant empty provider block",
-                        format!(
-                            "An empty provider block once said that a module expects to be given a configuration. An entry \
-                             for \"{}\" in required_providers says it now; the block can go.",
-                            address.name
-                        ),
-                    )
-                    .at(&config.range),
-                );
-            }
+            diagnostics.push(
+                Diagnostic::warning(
+                    "Redundant empty provider block",
+                    format!(
+                        "An empty provider block once said that a module expects to be given a configuration. An entry for \
+                         \"{}\" in required_providers says it now; the block can go.",
+                        address.name
+                    ),
+                )
+                .at(&config.range),
+            );
             continue;
         }
         if let Some(passed) = handed_over {
@@ -187,6 +183,11 @@ fn check_call(call: &ModuleCall, caller: &Module, child: &ModuleNode, repeated: 
             );
         }
         if repeated {
+            let repeats = call
+                .count
+                .as_ref()
+                .or(call.for_each.as_ref())
+                .map_or(&call.range, |e| e.range());
             diagnostics.push(
                 Diagnostic::error(
                     "Module is incompatible with count, for_each, and depends_on",
@@ -196,7 +197,7 @@ fn check_call(call: &ModuleCall, caller: &Module, child: &ModuleNode, repeated: 
                         child.path, config.range
                     ),
                 )
-                .at(&call.range),
+                .at(repeats),
             );
         }
     }

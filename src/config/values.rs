@@ -1,10 +1,23 @@
-//! The values of the root module's input variables.
+//! The values of the root module's input variables: from the environment, from variable files, from flags.
+//!
+//! Later sources win over earlier ones: `TF_VAR_name`, then `terraform.tfvars`, `terraform.tfvars.json`, the
+//! `*.auto.tfvars` and `*.auto.tfvars.json` in the order of their names, then `-var` and `-var-file` in the order of the
+//! command line. Only the value that wins is looked at.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use cty::Value;
-use syntax::Range;
+use lang::eval::describe_convert_error;
+use syntax::ast::Expr;
+use syntax::{Diagnostic, Diagnostics, Range, SourceMap};
+
+use crate::decode::parts;
+use crate::files::FileSource;
+use crate::json;
+use crate::model::{Module, Variable};
+use crate::parse;
 
 /// Where a variable's value comes from.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +37,7 @@ pub enum ValueSource {
 }
 
 /// A value, converted to its variable's type, and where it comes from.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct VariableValue {
     /// The value, without marks.
     pub value: Value,
@@ -32,11 +45,21 @@ pub struct VariableValue {
     pub source: ValueSource,
 }
 
+/// Says the type only: the value may be a secret, and has no mark that says so.
+impl fmt::Debug for VariableValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VariableValue")
+            .field("type", self.value.ty())
+            .field("source", &self.source)
+            .finish()
+    }
+}
+
 /// The values of the root module's variables, by name.
 pub type VariableValues = BTreeMap<Arc<str>, VariableValue>;
 
 /// A flag that gives values, in the order of the command line.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub enum VariableFlag {
     /// `-var 'name=text'`: what follows `-var`.
     Var(String),
@@ -44,10 +67,20 @@ pub enum VariableFlag {
     File(String),
 }
 
+/// Says the name only: the value may be a secret.
+impl fmt::Debug for VariableFlag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            VariableFlag::Var(text) => write!(f, "-var {}=…", text.split('=').next().unwrap_or_default()),
+            VariableFlag::File(path) => write!(f, "-var-file {path}"),
+        }
+    }
+}
+
 /// Where values may come from.
 pub struct ValueInputs<'i> {
     /// The files: `terraform.tfvars` and its like are looked for in the working directory.
-    pub files: &'i dyn crate::files::FileSource,
+    pub files: &'i dyn FileSource,
     /// The environment: variables whose name begins with `TF_VAR_`, that prefix taken off.
     pub environment: &'i BTreeMap<String, String>,
     /// The flags.
@@ -59,10 +92,342 @@ pub struct ValueInputs<'i> {
 pub struct CollectedValues {
     /// The values. A variable whose value was wrong (which has been reported) has none.
     pub values: VariableValues,
-    /// Required variables without value, by name: ask for them, or report them.
+    /// Required variables without value, by name: ask for them, or report them with
+    /// [`missing_variable`].
     pub missing: Vec<Arc<str>>,
     /// The text of every variable file.
-    pub sources: syntax::SourceMap,
+    pub sources: SourceMap,
     /// Every problem.
-    pub diagnostics: syntax::Diagnostics,
+    pub diagnostics: Diagnostics,
+}
+
+/// A value as it was given, not looked at yet.
+struct Given {
+    content: Content,
+    source: ValueSource,
+}
+
+enum Content {
+    /// Text of the environment or of a flag.
+    Text(String),
+    /// An argument of a variable file.
+    Expr(Expr),
+    /// A property of a JSON variable file.
+    Value(Value, Range),
+}
+
+/// Gathers the values of a root module's variables.
+#[must_use]
+pub fn collect(module: &Module, inputs: &ValueInputs<'_>) -> CollectedValues {
+    let mut collector = Collector {
+        files: inputs.files,
+        given: BTreeMap::new(),
+        out: CollectedValues::default(),
+    };
+    for (name, text) in inputs.environment {
+        // The environment may be meant for other configurations too: what is not declared here is no mistake.
+        if module.variables.contains_key(&**name) {
+            collector.give(
+                name.as_str().into(),
+                Content::Text(text.clone()),
+                ValueSource::Environment,
+            );
+        }
+    }
+    collector.automatic_files();
+    for flag in inputs.flags {
+        match flag {
+            VariableFlag::Var(text) => collector.var_flag(text),
+            VariableFlag::File(path) => collector.file(path),
+        }
+    }
+    let Collector { given, mut out, .. } = collector;
+    report_undeclared(module, &given, &mut out.diagnostics);
+    for variable in module.variables.values() {
+        match (given.get(&variable.name), &variable.default) {
+            (Some(given), _) => {
+                if let Some(value) = evaluate(variable, given, &mut out) {
+                    out.values.insert(variable.name.clone(), value);
+                }
+            }
+            (None, Some(default)) => {
+                let value = VariableValue {
+                    value: default.clone(),
+                    source: ValueSource::Default,
+                };
+                out.values.insert(variable.name.clone(), value);
+            }
+            (None, None) => out.missing.push(variable.name.clone()),
+        }
+    }
+    out
+}
+
+/// The value a person typed for a variable when asked.
+pub fn from_prompt(variable: &Variable, text: &str) -> Result<VariableValue, Diagnostics> {
+    let mut out = CollectedValues::default();
+    let given = Given {
+        content: Content::Text(text.to_owned()),
+        source: ValueSource::Prompt,
+    };
+    evaluate(variable, &given, &mut out).ok_or(out.diagnostics)
+}
+
+/// The error for a required variable that has no value.
+#[must_use]
+pub fn missing_variable(variable: &Variable) -> Diagnostic {
+    Diagnostic::error(
+        "No value for required variable",
+        format!(
+            "The root module's variable \"{0}\" has no default, and was given no value. Give it one with -var '{0}=…', in a \
+             variable file, or in the environment as TF_VAR_{0}.",
+            variable.name
+        ),
+    )
+    .at(&variable.range)
+}
+
+struct Collector<'c> {
+    files: &'c dyn FileSource,
+    given: BTreeMap<Arc<str>, Given>,
+    out: CollectedValues,
+}
+
+impl Collector<'_> {
+    fn give(&mut self, name: Arc<str>, content: Content, source: ValueSource) {
+        self.given.insert(name, Given { content, source });
+    }
+
+    /// The files that are read without being named.
+    fn automatic_files(&mut self) {
+        let mut names = match self.files.list(".") {
+            Ok(names) => names,
+            Err(error) => {
+                self.out.diagnostics.push(Diagnostic::error(
+                    "Failed to read variables files",
+                    format!("The working directory cannot be read: {error}."),
+                ));
+                return;
+            }
+        };
+        names.sort();
+        for first in ["terraform.tfvars", "terraform.tfvars.json"] {
+            if names.iter().any(|n| n == first) {
+                self.file(first);
+            }
+        }
+        for name in names {
+            if name.ends_with(".auto.tfvars") || name.ends_with(".auto.tfvars.json") {
+                self.file(&name);
+            }
+        }
+    }
+
+    fn var_flag(&mut self, text: &str) {
+        let invalid = |detail: String| Diagnostic::error("Invalid -var option", detail);
+        let Some((name, value)) = text.split_once('=') else {
+            self.out.diagnostics.push(invalid(format!(
+                "\"{text}\" is not the name of a variable, an equals sign, and a value, such as -var=\"key=value\"."
+            )));
+            return;
+        };
+        if name.ends_with(' ') {
+            self.out.diagnostics.push(invalid(format!(
+                "The name of the variable, \"{name}\", ends with a blank. Did you mean -var=\"{}={}\"?",
+                name.trim_end(),
+                value.trim_start()
+            )));
+            return;
+        }
+        self.give(name.into(), Content::Text(value.to_owned()), ValueSource::Flag);
+    }
+
+    fn file(&mut self, path: &str) {
+        let bytes = match self.files.read(path) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                let detail = if error.kind() == std::io::ErrorKind::NotFound {
+                    format!("The variables file {path} does not exist.")
+                } else {
+                    format!("The variables file {path} cannot be read: {error}.")
+                };
+                self.out
+                    .diagnostics
+                    .push(Diagnostic::error("Failed to read variables file", detail));
+                return;
+            }
+        };
+        self.out.sources.insert(path, String::from_utf8_lossy(&bytes).as_ref());
+        if path.ends_with(".json") {
+            self.json_file(path, &bytes)
+        } else {
+            self.native_file(path, &bytes)
+        }
+    }
+
+    fn native_file(&mut self, path: &str, bytes: &[u8]) {
+        let (body, problems) = parse::file(path, bytes);
+        self.out.diagnostics.extend(problems);
+        let body = Arc::unwrap_or_clone(body);
+        for block in &body.blocks {
+            let problem = match (&*block.ty, block.labels.first()) {
+                ("variable", Some(label)) => Diagnostic::error(
+                    "Variable declaration in .tfvars file",
+                    format!(
+                        "A variable file gives values to variables that the configuration declares. To declare \"{0}\", put this \
+                         block into a .tf file; to give it a value, write {0} = … here.",
+                        label.text
+                    ),
+                ),
+                _ => Diagnostic::error(
+                    format!("Unexpected \"{}\" block", block.ty),
+                    "Blocks are not allowed here: a variable file has arguments only.",
+                ),
+            };
+            self.out.diagnostics.push(problem.at(&block.type_range));
+        }
+        for attribute in body.attributes {
+            let source = ValueSource::File(attribute.expr.range().clone());
+            self.give(attribute.name, Content::Expr(attribute.expr), source);
+        }
+    }
+
+    fn json_file(&mut self, path: &str, bytes: &[u8]) {
+        let node = match json::parse(path, bytes) {
+            Ok(node) => node,
+            Err(problem) => return self.out.diagnostics.push(*problem),
+        };
+        if let Some(problem) = node.duplicate() {
+            return self.out.diagnostics.push(problem);
+        }
+        let json::Kind::Object(members) = node.kind else {
+            let problem = Diagnostic::error(
+                "Incorrect JSON value type",
+                "A variable file in JSON is one object, with a property for each variable.",
+            );
+            return self.out.diagnostics.push(problem.at(&node.range));
+        };
+        for member in members.into_iter().filter(|m| &*m.name != "//") {
+            let range = member.value.range.clone();
+            let content = Content::Value(member.value.literal(), range.clone());
+            self.give(member.name, content, ValueSource::File(range));
+        }
+    }
+}
+
+/// How many values for undeclared variables are warned about one by one.
+const UNDECLARED_IN_FULL: usize = 2;
+
+fn report_undeclared(module: &Module, given: &BTreeMap<Arc<str>, Given>, diagnostics: &mut Diagnostics) {
+    let mut in_files = 0;
+    for (name, given) in given.iter().filter(|(name, _)| !module.variables.contains_key(*name)) {
+        match &given.source {
+            ValueSource::Flag => diagnostics.push(Diagnostic::error(
+                "Value for undeclared variable",
+                format!(
+                    "The variable \"{name}\" was given a value on the command line, but the root module declares no variable of \
+                     that name. Add a \"variable\" block for it, or leave the option out."
+                ),
+            )),
+            ValueSource::File(range) => {
+                in_files += 1;
+                if in_files <= UNDECLARED_IN_FULL {
+                    diagnostics.push(Diagnostic::warning(
+                        "Value for undeclared variable",
+                        format!(
+                            "The file {} has a value for \"{name}\", but the root module declares no variable of that name. Add a \
+                             \"variable\" block for it, or remove the value. Values that several configurations share can be given as \
+                             environment variables TF_VAR_…, which may be undeclared.",
+                            range.file
+                        ),
+                    ));
+                }
+            }
+            _ => {}
+        }
+    }
+    if in_files > UNDECLARED_IN_FULL {
+        diagnostics.push(Diagnostic::warning(
+            "Values for undeclared variables",
+            format!(
+                "There are {} more values for variables that are not declared.",
+                in_files - UNDECLARED_IN_FULL
+            ),
+        ));
+    }
+}
+
+/// What a variable is when it is given this. Problems are reported.
+fn evaluate(variable: &Variable, given: &Given, out: &mut CollectedValues) -> Option<VariableValue> {
+    let name = &variable.name;
+    let (value, written) = match &given.content {
+        Content::Text(text) if variable.takes_literal_text() => (Value::string(text), None),
+        Content::Text(text) => {
+            let file: Arc<str> = format!("<value for var.{name}>").into();
+            out.sources.insert(file.clone(), text.as_str());
+            let (expr, problems) = parse::expression(text, &file);
+            let failed = problems.has_errors();
+            out.diagnostics.extend(problems);
+            if failed {
+                return None;
+            }
+            (parts::constant(&expr, &mut out.diagnostics)?, None)
+        }
+        Content::Expr(expr) => (parts::constant(expr, &mut out.diagnostics)?, Some(expr.range())),
+        Content::Value(value, range) => (value.clone(), Some(range)),
+    };
+    match (variable.fit(&value), written) {
+        (Ok(value), _) if value.is_null() && !variable.nullable => match &variable.default {
+            Some(default) => Some(VariableValue {
+                value: default.clone(),
+                source: ValueSource::Default,
+            }),
+            None => {
+                out.diagnostics.push(
+                    Diagnostic::error(
+                        "Required variable not set",
+                        format!("The variable \"{name}\" cannot be null (it has nullable = false and no default)."),
+                    )
+                    .at(written.unwrap_or(&variable.range)),
+                );
+                None
+            }
+        },
+        (Ok(value), _) => Some(VariableValue {
+            value,
+            source: given.source.clone(),
+        }),
+        (Err(error), Some(range)) => {
+            out.diagnostics.push(
+                Diagnostic::error(
+                    "Invalid value for input variable",
+                    format!(
+                        "The value does not fit var.{name}, which is declared at {}: {}.",
+                        variable.range,
+                        describe_convert_error(&error)
+                    ),
+                )
+                .at(range),
+            );
+            None
+        }
+        (Err(error), None) => {
+            let how = match given.source {
+                ValueSource::Environment => format!("by the environment variable TF_VAR_{name}"),
+                ValueSource::Flag => format!("by -var=\"{name}=…\""),
+                _ => "when asked".to_owned(),
+            };
+            out.diagnostics.push(
+                Diagnostic::error(
+                    "Invalid value for input variable",
+                    format!(
+                        "The value given to var.{name} {how} does not fit: {}.",
+                        describe_convert_error(&error)
+                    ),
+                )
+                .at(&variable.range),
+            );
+            None
+        }
+    }
 }

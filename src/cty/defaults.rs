@@ -116,3 +116,89 @@ impl Defaults {
 fn same_type(ty: &Type, items: &[Value]) -> bool {
     items.iter().all(|item| item.ty() == ty)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Defaults;
+    use crate::{Marks, Type, Value};
+
+    /// `object({ name = optional(string, "x"), sub = optional(object({ n = optional(number, 1) }), {}) })`
+    fn defaults() -> Defaults {
+        let sub = Defaults {
+            values: [("n".into(), Value::number(1))].into(),
+            ..Defaults::default()
+        };
+        Defaults {
+            values: [
+                ("name".into(), Value::string("x")),
+                ("sub".into(), Value::empty_object()),
+            ]
+            .into(),
+            attributes: [("sub".into(), sub)].into(),
+            ..Defaults::default()
+        }
+    }
+
+    fn full(name: &str, n: i64) -> Value {
+        Value::object([
+            ("name", Value::string(name)),
+            ("sub", Value::object([("n", Value::number(n))])),
+        ])
+    }
+
+    #[test]
+    fn missing_and_null_attributes_are_filled_in_at_any_depth() {
+        assert_eq!(defaults().apply(Value::empty_object()), full("x", 1));
+        let given = Value::object([
+            ("name", Value::null(Type::Dynamic)),
+            ("sub", Value::object([("n", Value::number(7))])),
+        ]);
+        assert_eq!(defaults().apply(given), full("x", 7));
+    }
+
+    #[test]
+    fn nulls_and_unknowns_as_a_whole_stay() {
+        let null = Value::null(Type::Dynamic);
+        assert_eq!(defaults().apply(null.clone()), null);
+        assert_eq!(defaults().apply(Value::dynamic()), Value::dynamic());
+        let out = defaults().apply(Value::object([("name", Value::unknown(Type::String))]));
+        assert!(out.get("name").unwrap().is_certainly_not_null());
+    }
+
+    #[test]
+    fn elements_of_collections_and_tuples() {
+        let list = Defaults {
+            element: Some(Box::new(defaults())),
+            ..Defaults::default()
+        };
+        let out = list.apply(Value::tuple(vec![Value::empty_object(), full("a", 2)]));
+        assert_eq!(out, Value::tuple(vec![full("x", 1), full("a", 2)]));
+        let items = vec![Value::object([("name", Value::string("a"))])];
+        let ty = items[0].ty().clone();
+        assert_eq!(
+            list.apply(Value::list(ty.clone(), items.clone())),
+            Value::list(full("a", 1).ty().clone(), vec![full("a", 1)])
+        );
+        assert_eq!(
+            list.apply(Value::set(ty, items)),
+            Value::set(full("a", 1).ty().clone(), vec![full("a", 1)])
+        );
+        let tuple = Defaults {
+            elements: [(1, defaults())].into(),
+            ..Defaults::default()
+        };
+        let out = tuple.apply(Value::tuple(vec![Value::bool(true), Value::empty_object()]));
+        assert_eq!(out, Value::tuple(vec![Value::bool(true), full("x", 1)]));
+        let map = Value::object([("k", Value::empty_object())]);
+        assert_eq!(list.apply(map), Value::object([("k", full("x", 1))]));
+    }
+
+    #[test]
+    fn marks_stay_and_misfits_are_left_alone() {
+        let out = defaults().apply(Value::empty_object().with_marks(Marks::SENSITIVE));
+        assert_eq!(out, full("x", 1).with_marks(Marks::SENSITIVE));
+        assert_eq!(defaults().apply(Value::string("s")), Value::string("s"));
+        assert!(Defaults::default().is_empty());
+        assert!(!defaults().is_empty());
+    }
+}

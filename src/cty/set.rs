@@ -19,8 +19,8 @@ pub fn canonical(element: &Type, items: Vec<Value>) -> Vec<Value> {
     if element.is_primitive() {
         if !items.is_sorted_by(|a, b| compare_known(a, b).is_lt()) {
             items.sort_by(compare_known);
-            items.dedup_by(|b, a| is_duplicate(a, b));
         }
+        items.dedup_by(|b, a| is_duplicate(a, b));
         return items;
     }
     let mut keyed: Vec<(String, Value)> = items
@@ -46,7 +46,7 @@ pub fn canonical(element: &Type, items: Vec<Value>) -> Vec<Value> {
 }
 
 fn is_duplicate(a: &Value, b: &Value) -> bool {
-    a.is_wholly_known() && b.is_wholly_known() && compare_known(a, b).is_eq()
+    a.is_wholly_known() && a == b
 }
 
 /// Present values, then unknown ones, then nulls.
@@ -152,4 +152,99 @@ fn write_quoted(text: &str, out: &mut String) {
         out.push_str(escape);
     }
     out.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::canonical;
+    use crate::testing::{concrete_type, value_of};
+    use crate::{Number, Type, Value};
+
+    fn number(text: &str) -> Value {
+        Value::number(Number::parse(text).unwrap())
+    }
+
+    #[track_caller]
+    fn check(items: &[Value], expected: &[Value]) {
+        let set = Value::set(items[0].ty().clone(), items.to_vec());
+        assert_eq!(set.as_seq().unwrap(), expected);
+    }
+
+    #[test]
+    fn primitives_are_in_their_natural_order() {
+        let s = Value::string;
+        check(
+            &[s("é"), s("b"), s("Z"), s("b"), s("")],
+            &[s(""), s("Z"), s("b"), s("é")],
+        );
+        let n = number;
+        check(
+            &[n("10"), n("9"), n("-1"), n("9.5"), n("10.0")],
+            &[n("-1"), n("9"), n("9.5"), n("10")],
+        );
+        let b = Value::bool;
+        check(
+            &[Value::null(Type::Bool), b(true), b(false), b(true)],
+            &[b(false), b(true), Value::null(Type::Bool)],
+        );
+    }
+
+    #[test]
+    fn compound_values_are_in_the_order_of_their_text() {
+        // As Terraform shows them: 10 stands between 1 and 9.
+        let o = |n: &str| Value::object([("a", number(n))]);
+        check(&[o("9"), o("1"), o("10"), o("0")], &[o("0"), o("10"), o("1"), o("9")]);
+        check(
+            &[o("1e30"), o("0.5"), o("123456789012345"), o("12345678901")],
+            &[o("0.5"), o("12345678901"), o("123456789012345"), o("1e30")],
+        );
+        let s = |s: &str| Value::object([("a", Value::string(s))]);
+        let null = Value::object([("a", Value::null(Type::String))]);
+        check(
+            &[s("ü"), s("z"), s("\n"), null.clone(), s("Z")],
+            &[s("Z"), s("\n"), s("z"), s("ü"), null],
+        );
+        // Equal to ten digits is not equal.
+        check(
+            &[o("12345678902"), o("12345678901"), o("12345678902")],
+            &[o("12345678901"), o("12345678902")],
+        );
+    }
+
+    #[test]
+    fn unknown_elements_are_never_the_same() {
+        let unknown = Value::unknown(Type::String);
+        let null = Value::null(Type::String);
+        let items = [
+            null.clone(),
+            unknown.clone(),
+            Value::string("a"),
+            unknown.clone(),
+            null.clone(),
+        ];
+        check(&items, &[Value::string("a"), unknown.clone(), unknown, null]);
+    }
+
+    fn items() -> impl Strategy<Value = (Type, Vec<Value>)> {
+        concrete_type().prop_flat_map(|ty| {
+            let values = prop::collection::vec(value_of(&ty, false), 0..8);
+            (Just(ty), values)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_of_the_elements_does_not_matter((ty, items) in items()) {
+            let set = canonical(&ty, items.clone());
+            let mut again = items.clone();
+            again.reverse();
+            again.extend(items.clone());
+            prop_assert_eq!(&canonical(&ty, again), &set);
+            prop_assert_eq!(&canonical(&ty, set.clone()), &set);
+            prop_assert!(items.iter().all(|item| set.contains(item)));
+            prop_assert!(set.iter().enumerate().all(|(i, item)| !set[..i].contains(item)));
+        }
+    }
 }

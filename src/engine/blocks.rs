@@ -337,6 +337,11 @@ impl Edges<'_> {
             }
             self.resource(config, node, resource);
         }
+        for import in &module.imports {
+            if let Some(node) = self.blocks.find(&Block::Resource(import.to_resource.clone())) {
+                self.exprs(config, node, import.for_each.iter().chain([&import.id]));
+            }
+        }
         for (name, called) in &module.module_calls {
             let node = here(self, Block::Call(path.clone(), name.clone()));
             self.exprs(config, node, called.count.iter().chain(&called.for_each));

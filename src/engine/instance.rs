@@ -169,3 +169,13 @@ pub fn identity(value: &Value) -> Option<(String, String)> {
         Some(((*name).to_owned(), attribute.as_str().filter(|text| !text.is_empty())?.to_owned()))
     })
 }
+
+/// Marks of ephemeral values never reach a plan; this is what remains of a configuration's marks.
+#[must_use]
+pub fn lasting(marks: Vec<(Path, Marks)>) -> Vec<(Path, Marks)> {
+    marks
+        .into_iter()
+        .map(|(path, m)| (path, m.without(Marks::EPHEMERAL)))
+        .filter(|(_, m)| !m.is_empty())
+        .collect()
+}

@@ -12,7 +12,9 @@
 //!
 //! Where to begin: [`plan`] (the words), `blocks` (the graph of the configuration's blocks), then `planner` and `apply`.
 
+pub mod apply;
 pub mod blocks;
+pub mod connection;
 pub mod eval;
 pub mod events;
 pub mod execgraph;
@@ -24,4 +26,5 @@ pub mod plan;
 pub mod planner;
 pub mod providers;
 pub mod stop;
+pub mod validate;
 pub mod walk;

@@ -206,13 +206,32 @@ pub fn stored_objects(state: &State, schemas: &Schemas, resource: &AbsResource) 
 
 /// The error for a kind of block that this version cannot carry out yet.
 #[must_use]
-pub fn unsupported(what: &str, address: &dyn std::fmt::Display, range: Option<&Range>) -> Diagnostic {
+pub fn unsupported(what: &str, subject: &dyn std::fmt::Display, range: Option<&Range>) -> Diagnostic {
     let diagnostic = Diagnostic::error(
         format!("Blocks of type \"{what}\" are not supported yet"),
-        format!("{address} cannot be used: this version of Monoform does not carry out \"{what}\" blocks."),
+        format!("{subject} cannot be carried out: this version of Monoform does not know how to plan \"{what}\" blocks."),
     );
     match range {
         Some(range) => diagnostic.at(range),
         None => diagnostic,
     }
+}
+
+/// An error for each block whose meaning would otherwise be lost silently.
+#[must_use]
+pub fn unsupported_blocks(config: &Config) -> syntax::Diagnostics {
+    let mut out = syntax::Diagnostics::new();
+    for node in config.nodes() {
+        let module = &node.module;
+        out.extend(module.moved.iter().map(|m| unsupported("moved", &"This move", Some(&m.range))));
+        out.extend(module.removed.iter().map(|r| unsupported("removed", &"This removal", Some(&r.range))));
+        out.extend(
+            module
+                .resources
+                .values()
+                .filter(|r| r.address.mode == Mode::Ephemeral)
+                .map(|r| unsupported("ephemeral", &r.address, Some(&r.range))),
+        );
+    }
+    out
 }

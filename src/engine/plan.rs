@@ -128,6 +128,8 @@ pub struct ResourceChange {
     pub replace_paths: Vec<Path>,
     /// The provider's own data for apply.
     pub private: Vec<u8>,
+    /// Whether the whole configuration of the object was known: then apply need not ask the provider to plan again.
+    pub config_known: bool,
     /// The object is being imported under this identifier.
     pub importing: Option<Arc<str>>,
 }

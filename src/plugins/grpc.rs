@@ -22,12 +22,13 @@ use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::Channel;
 
 use crate::channel::MESSAGE_LIMIT;
+use crate::launch::Launched;
 use crate::peer::Peer;
 use crate::provider::{
     Answer, Applied, FunctionError, Imported, Opened, PlannedChange, PluginDiagnostic, Provider, ProviderSchema,
     RawState,
 };
-use crate::{convert, grpc_v5, logs};
+use crate::{convert, grpc_v5, grpc_v6, logs};
 
 /// How long a plugin may take to end after it was asked to.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -74,6 +75,18 @@ pub struct Methods {
     pub stop: &'static str,
 }
 
+impl Methods {
+    /// The requests of this protocol; the handshake lets no other through than 5 and 6.
+    #[must_use]
+    pub fn of(protocol: u32) -> &'static Methods {
+        if protocol == 5 {
+            &grpc_v5::METHODS
+        } else {
+            &grpc_v6::METHODS
+        }
+    }
+}
+
 /// The schema of a provider, shared by all processes of the same provider and version.
 pub type SharedSchema = Arc<OnceCell<Arc<ProviderSchema>>>;
 
@@ -91,6 +104,19 @@ pub struct GrpcProvider {
 }
 
 impl GrpcProvider {
+    /// A provider that was just started.
+    #[must_use]
+    pub fn launched(
+        title: &str,
+        launched: Launched,
+        shared: SharedSchema,
+        terraform_version: Arc<str>,
+    ) -> GrpcProvider {
+        let methods = Methods::of(launched.protocol);
+        let peer = Arc::new(Peer::new(title.to_owned(), Some(launched.process)));
+        GrpcProvider::new(peer, launched.channel, methods, shared, terraform_version)
+    }
+
     /// A provider at the other end of this channel. Its standard streams go to the log from now on.
     #[must_use]
     pub fn new(
@@ -100,7 +126,7 @@ impl GrpcProvider {
         shared: SharedSchema,
         terraform_version: Arc<str>,
     ) -> GrpcProvider {
-        relay_stdio(channel.clone(), peer.title().to_owned());
+        relay_stdio(channel.clone(), &peer);
         GrpcProvider {
             grpc: Grpc::new(channel.clone())
                 .max_decoding_message_size(MESSAGE_LIMIT)
@@ -284,7 +310,9 @@ pub(crate) fn encode(peer: &Peer, method: &str, value: &Value, ty: &Type) -> Res
 }
 
 /// What plugin code prints arrives here, if the plugin's library captures it.
-pub(crate) fn relay_stdio(channel: Channel, title: String) {
+pub(crate) fn relay_stdio(channel: Channel, peer: &Arc<Peer>) {
+    // The task must not keep the peer, and with it the process, alive.
+    let (title, peer) = (peer.title().to_owned(), Arc::downgrade(peer));
     tokio::spawn(async move {
         let mut client = go_plugin::grpc_stdio_client::GrpcStdioClient::new(channel);
         let Ok(response) = client.stream_stdio(()).await else {
@@ -294,6 +322,9 @@ pub(crate) fn relay_stdio(channel: Channel, title: String) {
         while let Ok(Some(data)) = stream.message().await {
             for line in String::from_utf8_lossy(&data.data).lines() {
                 logs::relay(&title, line);
+                if let Some(process) = peer.upgrade().as_deref().and_then(Peer::process) {
+                    process.remember(line);
+                }
             }
         }
     });

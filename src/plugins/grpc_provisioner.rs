@@ -32,7 +32,7 @@ impl GrpcProvisioner {
     /// A provisioner at the other end of this channel. Its standard streams go to the log from now on.
     #[must_use]
     pub fn new(peer: Arc<Peer>, channel: Channel) -> GrpcProvisioner {
-        relay_stdio(channel.clone(), peer.title().to_owned());
+        relay_stdio(channel.clone(), &peer);
         let client = ProvisionerClient::new(channel.clone())
             .max_decoding_message_size(MESSAGE_LIMIT)
             .max_encoding_message_size(MESSAGE_LIMIT);
@@ -103,7 +103,7 @@ impl Provisioner for GrpcProvisioner {
         }
     }
 
-    async fn provision(&self, config: Value, connection: Value, output: &Output) -> Result<Answer<()>, Diagnostics> {
+    async fn provision(&self, config: Value, connection: Value, output: &Output<'_>) -> Result<Answer<()>, Diagnostics> {
         const METHOD: &str = "ProvisionResource";
         let ty = self.schema().await?.implied_type();
         // The connection block has a shape of the core's, the same for all: its values are sent in their own type.

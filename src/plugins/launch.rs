@@ -82,10 +82,10 @@ impl Launch {
             Ok(Err(error)) => return Err(self.failure(&format!("Its standard output cannot be read: {error}."))),
             Err(_) => {
                 process.kill().await;
-                let obituary = process.obituary().await;
+                let last_words = process.last_words().await;
                 return Err(self.failure(&format!(
                     "It did not say within {} seconds where it can be reached, and was killed. It may not be a plugin, \
-                     or the machine may be overloaded. {obituary}",
+                     or the machine may be overloaded.{last_words}",
                     self.timeout.as_secs_f64()
                 )));
             }

@@ -31,6 +31,11 @@ impl Tail {
         if (starts || !lines.panic.is_empty()) && lines.panic.len() < KEPT_PANIC {
             lines.panic.push(line.to_owned());
         }
+        // The library's own chatter explains no crash.
+        let chatter = line.starts_with("{\"@") && !line.contains(":\"error\"") && !line.contains(":\"warn\"");
+        if chatter {
+            return;
+        }
         if lines.last.len() == KEPT_LINES {
             lines.last.pop_front();
         }
@@ -198,6 +203,9 @@ mod tests {
         (0..100).for_each(|i| tail.push(&format!("line {i}")));
         assert_eq!(tail.lines().len(), KEPT_LINES);
         assert_eq!(tail.lines().last().map(String::as_str), Some("line 99"));
+        tail.push(r#"{"@level":"debug","@message":"chatter"}"#);
+        tail.push(r#"{"@level":"error","@message":"trouble"}"#);
+        assert_eq!(tail.lines()[KEPT_LINES - 2..], ["line 99", "trouble"]);
         tail.push("panic: oh no");
         (0..100).for_each(|i| tail.push(&format!("frame {i}")));
         assert_eq!(tail.lines()[0], "panic: oh no");

@@ -100,6 +100,11 @@ impl Process {
         &self.program
     }
 
+    /// Takes a line that the plugin wrote, but not to its standard error.
+    pub fn remember(&self, line: &str) {
+        self.tail.push(line);
+    }
+
     /// How it ended, if it did.
     #[must_use]
     pub fn exit(&self) -> Option<Exit> {
@@ -124,25 +129,25 @@ impl Process {
 
     /// What is to be said about its end: exit status and last messages. Waits a moment for both.
     pub async fn obituary(&self) -> String {
-        let mut text = match self.wait(LAST_WORDS).await {
-            Some(exit) => {
-                let mut open = self.stderr_open.clone();
-                let _ = tokio::time::timeout(LAST_WORDS, open.wait_for(|open| !open)).await;
-                format!("Its process {}.", describe(&exit))
-            }
-            None => "Its process is still running.".to_owned(),
-        };
-        let lines = self.tail.lines();
-        if !lines.is_empty() {
-            text.push_str("\n\nThe last it wrote:\n");
-            for line in lines {
-                text.push_str("  ");
-                text.push_str(&line);
-                text.push('\n');
-            }
-            text.pop();
+        match self.wait(LAST_WORDS).await {
+            Some(exit) => format!("Its process {}.{}", describe(&exit), self.last_words().await),
+            None => format!("Its process is still running.{}", self.last_words().await),
         }
-        text
+    }
+
+    /// The last it wrote, as paragraphs of their own; empty if it wrote nothing.
+    pub async fn last_words(&self) -> String {
+        if self.exit().is_some() {
+            // What it wrote may still be on its way.
+            let mut open = self.stderr_open.clone();
+            let _ = tokio::time::timeout(LAST_WORDS, open.wait_for(|open| !open)).await;
+        }
+        let lines = self.tail.lines();
+        if lines.is_empty() {
+            String::new()
+        } else {
+            format!("\n\nThe last it wrote:\n  {}", lines.join("\n  "))
+        }
     }
 }
 

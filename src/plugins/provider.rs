@@ -233,7 +233,7 @@ pub struct FunctionError {
 
 /// What takes a provisioner's output, piece by piece. (A name, because `async_trait` would give the `&str` one fixed
 /// lifetime if the type were written out in a method.)
-pub type Output = dyn Fn(&str) + Send + Sync;
+pub type Output<'a> = dyn Fn(&str) + Send + Sync + 'a;
 
 /// A running provisioner.
 #[async_trait]
@@ -243,7 +243,7 @@ pub trait Provisioner: Send + Sync {
     /// Checks its configuration.
     async fn validate(&self, config: Value) -> Result<Answer<()>, Diagnostics>;
     /// Runs it; every piece of output goes to `output` as it comes.
-    async fn provision(&self, config: Value, connection: Value, output: &Output) -> Result<Answer<()>, Diagnostics>;
+    async fn provision(&self, config: Value, connection: Value, output: &Output<'_>) -> Result<Answer<()>, Diagnostics>;
     /// Asks it to end what it is doing soon.
     async fn stop(&self) -> Result<(), Diagnostics>;
     /// Ends the plugin. Does nothing the second time.

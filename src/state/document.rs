@@ -18,6 +18,14 @@ pub fn decode(text: &[u8]) -> Result<Option<State>, FormatError> {
             message: "this is not UTF-8 text".into(),
         }
     })?;
+    if !text.trim_start().starts_with('{') {
+        let (line, column) = position(&text.as_bytes()[..text.len() - text.trim_start().len()]);
+        return Err(FormatError::Syntax {
+            line,
+            column,
+            message: "a state begins with an opening brace".into(),
+        });
+    }
     // Nearly every state has version 4, so the text is read as that at once, and looked at again only if it is not.
     match v4::read(text) {
         Ok(Some(state)) => Ok(Some(state)),
@@ -119,7 +127,10 @@ mod tests {
             refusal("{\n  \"version\": 4,\n  \"serial\": "),
             "line 3, column 12: the text ends too early, as if the file were cut off"
         );
-        assert_eq!(refusal("hello"), "line 1, column 1: expected value");
+        assert_eq!(
+            refusal("hello"),
+            "line 1, column 1: a state begins with an opening brace"
+        );
         assert_eq!(refusal("{\"version\":4} x"), "line 1, column 15: trailing characters");
         assert!(refusal("{\"terraform_version\":\"1.0.0\"}").contains("does not say which version"));
         assert!(refusal("{\"version\":\"4\"}").contains("version \"4\" of the state format;"));

@@ -18,13 +18,15 @@ pub mod document;
 pub mod error;
 pub mod lock;
 pub mod model;
+pub mod store;
 pub mod upgrade;
 mod v4;
 
 pub use attributes::{Attributes, RawJson};
 pub use error::{FormatError, StateError};
-pub use lock::{LockHeld, LockInfo};
+pub use lock::{FileLock, LockHeld, LockInfo};
 pub use model::{
     CheckResult, CheckStatus, CheckedObject, DeposedKey, Identity, InstanceState, Object, ObjectStatus, OutputValue,
     ResourceState, State,
 };
+pub use store::{LocalStore, Written};

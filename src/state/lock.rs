@@ -1,9 +1,30 @@
-//! Keeping others out of a state while it is in use.
+//! Keeping others out of a state file while it is in use, in a way that Terraform and this program both respect.
+//!
+//! The lock is an exclusive record lock on the state file itself, and so ends with the program that holds it, however
+//! that ends. A file beside it, `.NAME.lock.info`, tells the others who holds it and what for; it means nothing
+//! without the lock.
+//!
+//! Terraform's record locks belong to the process, and vanish when the process closes *any* descriptor of the file: to
+//! evaluate `file("terraform.tfstate")` would be enough. Ours belong to the open file ("open file description locks"),
+//! which the system holds against the other kind, and against a second lock in this process, but does not lose that way.
+//!
+//! Who waits for a lock may have opened the file long before it gets it, and Terraform goes on with what it opened. So
+//! the file of a locked state must stay the same file: [`crate::store`] writes it in place and does not rename another
+//! over it.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, fcntl};
+use nix::libc;
 use serde::{Deserialize, Serialize};
+
+use crate::StateError;
 
 /// Who holds a lock, and what for: the contents of the file beside a locked state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,21 +47,365 @@ pub struct LockInfo {
     pub path: String,
 }
 
+impl LockInfo {
+    /// A new lock for this operation, taken by the current user now. The path is filled in when the lock is taken.
+    #[must_use]
+    pub fn new(operation: &str, version: &str) -> LockInfo {
+        LockInfo {
+            id: uuid::Uuid::new_v4().to_string(),
+            operation: operation.to_owned(),
+            info: String::new(),
+            who: format!("{}@{}", user(), rustix::system::uname().nodename().to_string_lossy()),
+            version: version.to_owned(),
+            created: jiff::Timestamp::now().to_string(),
+            path: String::new(),
+        }
+    }
+}
+
+/// The current user's name; its number where the system does not know a name.
+fn user() -> String {
+    let uid = rustix::process::getuid().as_raw().to_string();
+    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let known = users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == uid).then(|| name.to_owned())
+    });
+    known
+        .or_else(|| std::env::var("USER").ok().filter(|name| !name.is_empty()))
+        .unwrap_or(uid)
+}
+
+/// One field a line, as Terraform shows it.
+impl fmt::Display for LockInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "Lock Info:")?;
+        writeln!(f, "  ID:        {}", self.id)?;
+        writeln!(f, "  Path:      {}", self.path)?;
+        writeln!(f, "  Operation: {}", self.operation)?;
+        writeln!(f, "  Who:       {}", self.who)?;
+        writeln!(f, "  Version:   {}", self.version)?;
+        writeln!(f, "  Created:   {}", self.created)?;
+        write!(f, "  Info:      {}", self.info)
+    }
+}
+
 /// Why a lock could not be had.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockHeld {
     /// The state file.
     pub path: PathBuf,
     /// Who holds it, if that is known.
     pub info: Option<LockInfo>,
+    /// How long it was waited for.
+    pub waited: Duration,
 }
 
 impl fmt::Display for LockHeld {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "The state file {} is in use by another program.",
+            "The state file {} is locked: another operation is using it",
             self.path.display()
+        )?;
+        if self.waited >= Duration::from_secs(1) {
+            write!(f, ", and did not end within {} seconds", self.waited.as_secs())?;
+        }
+        writeln!(f, ".")?;
+        let id = match &self.info {
+            Some(info) => {
+                writeln!(f, "{info}\n")?;
+                &*info.id
+            }
+            None => {
+                writeln!(f, "It has left no information about itself.\n")?;
+                "ID"
+            }
+        };
+        write!(
+            f,
+            "The lock keeps two operations from writing the state at the same time. Wait for the other one to end, or let \
+             this one wait for it with -lock-timeout=5m. The lock of a local file ends with the program that holds it: if \
+             that hangs, end it. What a program that is gone has left behind is cleared by \"force-unlock {id}\". Most \
+             commands can do without a lock (-lock=false), but then nothing protects the state."
         )
+    }
+}
+
+/// A lock that is held. It is released when dropped; [`FileLock::release`] also tells how that went.
+#[derive(Debug)]
+pub struct FileLock {
+    file: Option<File>,
+    path: PathBuf,
+    info: LockInfo,
+    created: bool,
+}
+
+impl FileLock {
+    /// Locks a state file, which is created if there is none. If another holds the lock, it tries again for as long as
+    /// `timeout` says: after one second, then in twice that time, but at least every 16 seconds. Meanwhile `cancelled`
+    /// is asked ten times a second whether to give up.
+    pub fn acquire(
+        path: &Path,
+        info: &LockInfo,
+        timeout: Duration,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<FileLock, StateError> {
+        let begin = Instant::now();
+        let mut delay = Duration::from_secs(1);
+        loop {
+            if let Some((file, created)) = attempt(path)? {
+                let info = LockInfo {
+                    path: path.display().to_string(),
+                    ..info.clone()
+                };
+                let lock = FileLock {
+                    file: Some(file),
+                    path: path.to_owned(),
+                    info,
+                    created,
+                };
+                lock.write_info()?;
+                return Ok(lock);
+            }
+            let waited = begin.elapsed();
+            let left = timeout.saturating_sub(waited);
+            if left.is_zero() || !sleep(delay.min(left), cancelled) {
+                return Err(StateError::Locked(Box::new(LockHeld {
+                    path: path.to_owned(),
+                    info: read_info(path),
+                    waited,
+                })));
+            }
+            delay = (delay * 2).min(Duration::from_secs(16));
+        }
+    }
+
+    /// Who holds the lock: this program.
+    #[must_use]
+    pub fn info(&self) -> &LockInfo {
+        &self.info
+    }
+
+    /// Releases the lock. A state file that was created for it and is still empty goes with it.
+    pub fn release(mut self) -> Result<(), StateError> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), StateError> {
+        let Some(file) = self.file.take() else { return Ok(()) };
+        // Everything is removed while the lock is still held: the next holder's files are not ours to remove. The
+        // information goes last, right before the lock: a Terraform that finds a lock without it stops waiting.
+        let mut result = Ok(());
+        if self.created
+            && file.metadata().is_ok_and(|m| m.len() == 0 && is_at(&m, &self.path))
+            && let Err(e) = fs::remove_file(&self.path)
+        {
+            result = Err(StateError::io("cannot remove", &self.path, e));
+        }
+        let info = info_path(&self.path);
+        let removed = fs::remove_file(&info);
+        drop(file);
+        match removed {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(StateError::io("cannot remove", info, e)),
+            _ => result,
+        }
+    }
+
+    fn write_info(&self) -> Result<(), StateError> {
+        let path = info_path(&self.path);
+        let text =
+            serde_json::to_vec(&self.info).map_err(|e| StateError::io("cannot write", &path, io::Error::other(e)))?;
+        crate::store::replace_passing_file(&path, &text)
+    }
+}
+
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        if let Err(error) = self.end() {
+            tracing::warn!("{error}");
+        }
+    }
+}
+
+/// Waits; says whether to go on.
+fn sleep(time: Duration, cancelled: &dyn Fn() -> bool) -> bool {
+    let end = Instant::now() + time;
+    loop {
+        if cancelled() {
+            return false;
+        }
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return true;
+        }
+        std::thread::sleep(left.min(Duration::from_millis(100)));
+    }
+}
+
+/// Tries once; gives the locked file, and whether it was created.
+fn attempt(path: &Path) -> Result<Option<(File, bool)>, StateError> {
+    loop {
+        let created = !path.exists();
+        if created && let Some(dir) = path.parent() {
+            fs::create_dir_all(dir).map_err(|e| StateError::io("cannot create the directory", dir, e))?;
+        }
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(path)
+            .map_err(|e| StateError::io("cannot open", path, e))?;
+        if !try_lock(&file).map_err(|e| StateError::io("cannot lock", path, e))? {
+            return Ok(None);
+        }
+        // The previous holder may have removed the file between our opening and locking it.
+        if file.metadata().is_ok_and(|m| is_at(&m, path)) {
+            return Ok(Some((file, created)));
+        }
+    }
+}
+
+fn try_lock(file: &File) -> io::Result<bool> {
+    let whole = libc::flock {
+        l_type: libc::F_WRLCK as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: 0,
+        l_len: 0,
+        l_pid: 0,
+    };
+    match fcntl(file, FcntlArg::F_OFD_SETLK(&whole)) {
+        Ok(_) => Ok(true),
+        Err(Errno::EAGAIN | Errno::EACCES) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn is_at(metadata: &fs::Metadata, path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|there| there.dev() == metadata.dev() && there.ino() == metadata.ino())
+}
+
+/// Where the information about a lock is kept: `.NAME.lock.info`.
+fn info_path(path: &Path) -> PathBuf {
+    crate::store::beside(path, ".", ".lock.info")
+}
+
+/// What the holder of a lock says about itself; nothing, if that is missing or makes no sense.
+#[must_use]
+pub fn read_info(path: &Path) -> Option<LockInfo> {
+    serde_json::from_slice(&fs::read(info_path(path)).ok()?).ok()
+}
+
+/// Clears what a program that is gone has left of the lock with this ID. The lock of a running program is not broken:
+/// the system would not let us, and that program would go on writing.
+pub fn force_unlock(path: &Path, id: &str) -> Result<LockInfo, StateError> {
+    let refuse = |message: String| Err(StateError::Unlock(message));
+    let Some(info) = read_info(path) else {
+        return refuse(format!("The state file {} is not locked.", path.display()));
+    };
+    if info.id != id {
+        return refuse(format!(
+            "The lock of the state file {} has another ID than \"{id}\".\n{info}",
+            path.display()
+        ));
+    }
+    let held = match File::options().read(true).write(true).open(path) {
+        Ok(file) => !try_lock(&file).map_err(|e| StateError::io("cannot lock", path, e))?,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => false,
+        Err(e) => return Err(StateError::io("cannot open", path, e)),
+    };
+    if held {
+        return refuse(format!(
+            "The program that holds the lock of the state file {} is still running. The lock of a local file ends with \
+             that program: wait for it, or end it.\n{info}",
+            path.display()
+        ));
+    }
+    let beside = info_path(path);
+    fs::remove_file(&beside).map_err(|e| StateError::io("cannot remove", beside, e))?;
+    Ok(info)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lock(path: &Path, timeout: u64) -> Result<FileLock, StateError> {
+        FileLock::acquire(
+            path,
+            &LockInfo::new("OperationTypeTest", "1.11.4"),
+            Duration::from_millis(timeout),
+            &|| false,
+        )
+    }
+
+    #[test]
+    fn one_holder_at_a_time_and_nothing_stays_behind() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("sub/s.tfstate");
+        let held = lock(&path, 0).unwrap();
+        let StateError::Locked(refusal) = lock(&path, 0).unwrap_err() else {
+            panic!()
+        };
+        assert_eq!(refusal.info.as_ref(), Some(held.info()));
+        assert_eq!(held.info().path, path.display().to_string());
+        let text = refusal.to_string();
+        assert!(
+            text.contains(&format!("force-unlock {}", held.info().id)) && text.contains("OperationTypeTest"),
+            "{text}"
+        );
+        held.release().unwrap();
+        assert_eq!(fs::read_dir(dir.path().join("sub")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_state_that_was_written_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.tfstate");
+        let held = lock(&path, 0).unwrap();
+        fs::write(&path, "x").unwrap();
+        // Reading and closing the file elsewhere in the program leaves the lock alone.
+        drop(fs::read(&path).unwrap());
+        assert!(lock(&path, 0).is_err());
+        drop(held);
+        assert_eq!(fs::read(&path).unwrap(), b"x");
+        assert!(!dir.path().join(".s.tfstate.lock.info").exists());
+    }
+
+    #[test]
+    fn waiting_ends_with_the_lock_the_time_or_the_patience() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.tfstate");
+        let held = lock(&path, 0).unwrap();
+        let waiting = std::thread::spawn({
+            let path = path.clone();
+            move || lock(&path, 5000).map(|l| l.release())
+        });
+        assert!(lock(&path, 150).is_err());
+        let info = LockInfo::new("x", "1");
+        assert!(FileLock::acquire(&path, &info, Duration::from_secs(60), &|| true).is_err());
+        held.release().unwrap();
+        waiting.join().unwrap().unwrap().unwrap();
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn only_what_is_left_behind_is_forced() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.tfstate");
+        let refusal = |id: &str| force_unlock(&path, id).unwrap_err().to_string();
+        assert!(refusal("a").contains("is not locked"));
+        let held = lock(&path, 0).unwrap();
+        let id = held.info().id.clone();
+        assert!(refusal("a").contains("has another ID"));
+        assert!(refusal(&id).contains("still running"));
+        let info = fs::read(dir.path().join(".s.tfstate.lock.info")).unwrap();
+        drop(held);
+        fs::write(dir.path().join(".s.tfstate.lock.info"), info).unwrap();
+        assert_eq!(force_unlock(&path, &id).unwrap().id, id);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 }

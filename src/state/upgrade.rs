@@ -42,8 +42,6 @@ struct ModuleV3<O> {
 struct OutputV3 {
     #[serde(default)]
     sensitive: bool,
-    #[serde(rename = "type", default)]
-    ty: String,
     #[serde(default)]
     value: serde_json::Value,
 }
@@ -89,21 +87,27 @@ pub(crate) fn from_v3(text: &str) -> Result<State, FormatError> {
 
 fn output(output: OutputV3) -> Result<OutputValue, String> {
     let value = cty::json::from_simple_json(&output.value);
-    let value = match &*output.ty {
-        "string" => cty::convert(&value, &Type::String).map_err(|e| e.to_string())?,
-        // Lists and maps were only called so: their elements may differ in type, and then they are tuples and objects.
-        "list" => cty::convert(&value, &Type::list(Type::Dynamic)).unwrap_or(value),
-        "map" => cty::convert(&value, &Type::map(Type::Dynamic)).unwrap_or(value),
-        other => {
-            return Err(format!(
-                "it has the type \"{other}\", which did not exist in this version of the format"
-            ));
-        }
-    };
+    let value = cty::convert(&value, &collected(value.ty())).map_err(|e| e.to_string())?;
     Ok(OutputValue {
         value,
         sensitive: output.sensitive,
     })
+}
+
+/// The type that Terraform gives an old output: where all parts of a value have one type, it was a list or a map. The
+/// type that stands beside the value is no help, it says nothing of the parts.
+fn collected(ty: &Type) -> Type {
+    match ty {
+        Type::Tuple(parts) => match parts.split_first() {
+            Some((first, rest)) if rest.iter().all(|part| part == first) => Type::list(collected(first)),
+            _ => ty.clone(),
+        },
+        Type::Object(object) => match object.attributes().split_first() {
+            Some((first, rest)) if rest.iter().all(|part| part.ty == first.ty) => Type::map(collected(&first.ty)),
+            _ => ty.clone(),
+        },
+        _ => ty.clone(),
+    }
 }
 
 fn upgrade<O>(file: FileV3<O>, output: impl Fn(O) -> Result<OutputValue, String>) -> Result<State, FormatError> {
@@ -282,6 +286,30 @@ mod tests {
             r#""module":"module.m","mode":"managed","type":"aws_x","name":"y","provider":"module.m.provider[\"registry.terraform.io/hashicorp/aws\"]""#,
         ] {
             assert!(flat.contains(part), "{part}\nis not in\n{text}");
+        }
+    }
+
+    #[test]
+    fn outputs_get_the_types_terraform_gives_them() {
+        for (json, ty) in [
+            ("\"1\"", "\"string\""),
+            ("[]", r#"["tuple",[]]"#),
+            ("{}", r#"["object",{}]"#),
+            ("[\"1\",\"2\"]", r#"["list","string"]"#),
+            ("{\"a\":\"b\"}", r#"["map","string"]"#),
+            ("[{\"a\":\"1\"},{\"a\":\"2\"}]", r#"["list",["map","string"]]"#),
+            (
+                "[[\"1\"],[\"2\",\"3\"]]",
+                r#"["tuple",[["tuple",["string"]],["tuple",["string","string"]]]]"#,
+            ),
+            ("[1,\"a\"]", r#"["tuple",["number","string"]]"#),
+        ] {
+            let text = format!(
+                r#"{{"version":3,"modules":[{{"path":["root"],"outputs":{{"o":{{"type":"list","value":{json}}}}}}}]}}"#
+            );
+            let state = decode(text.as_bytes()).unwrap().unwrap();
+            let found = cty::json::type_to_json(state.outputs["o"].value.ty());
+            assert_eq!(cty::json::to_text(&found, None), ty, "{json}");
         }
     }
 

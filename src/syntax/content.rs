@@ -69,7 +69,12 @@ pub fn partial<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnos
                     let detail = if names.is_empty() {
                         format!("No labels are expected for {} blocks.", block.ty)
                     } else {
-                        format!("Only {} labels ({}) are expected for {} blocks.", names.len(), names.join(", "), block.ty)
+                        format!(
+                            "Only {} labels ({}) are expected for {} blocks.",
+                            names.len(),
+                            names.join(", "),
+                            block.ty
+                        )
                     };
                     diagnostics.push(
                         Diagnostic::error(format!("Extraneous label for {}", block.ty), detail)
@@ -81,7 +86,12 @@ pub fn partial<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnos
                     diagnostics.push(
                         Diagnostic::error(
                             format!("Missing {missing} for {}", block.ty),
-                            format!("All {} blocks must have {} labels ({}).", block.ty, names.len(), names.join(", ")),
+                            format!(
+                                "All {} blocks must have {} labels ({}).",
+                                block.ty,
+                                names.len(),
+                                names.join(", ")
+                            ),
                         )
                         .at(&block.open)
                         .within(&block.header),
@@ -101,10 +111,15 @@ pub fn exact<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnosti
     for attribute in &content.other_attributes {
         let name = &*attribute.name;
         let detail = if spec.blocks.iter().any(|(ty, _)| *ty == name) {
-            format!("An argument named \"{name}\" is not expected here. Did you mean to define a block of type \"{name}\"?")
+            format!(
+                "An argument named \"{name}\" is not expected here. Did you mean to define a block of type \"{name}\"?"
+            )
         } else {
             let hint = suggest(name, spec.attributes.iter().map(|(n, _)| *n));
-            format!("An argument named \"{name}\" is not expected here.{}", did_you_mean(hint))
+            format!(
+                "An argument named \"{name}\" is not expected here.{}",
+                did_you_mean(hint)
+            )
         };
         diagnostics.push(Diagnostic::error("Unsupported argument", detail).at(&attribute.name_range));
     }

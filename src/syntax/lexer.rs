@@ -41,14 +41,25 @@ fn run<'t>(file: &Arc<str>, text: &'t str, base: Pos, mode: Mode) -> Tokens<'t> 
     };
     if mode == Mode::Code && base.byte == 0 && text.starts_with('\u{feff}') {
         // The mark takes up bytes but no column.
-        lexer.tokens.push(Token { kind: TokenKind::Bom, start: base });
+        lexer.tokens.push(Token {
+            kind: TokenKind::Bom,
+            start: base,
+        });
         lexer.at = 3;
         lexer.pos.byte += 3;
     }
     lexer.all();
     let start = lexer.pos;
-    lexer.tokens.push(Token { kind: TokenKind::Eof, start });
-    Tokens { file: file.clone(), text, base, list: lexer.tokens }
+    lexer.tokens.push(Token {
+        kind: TokenKind::Eof,
+        start,
+    });
+    Tokens {
+        file: file.clone(),
+        text,
+        base,
+        list: lexer.tokens,
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -241,9 +252,16 @@ impl<'t> Lexer<'t> {
 
     /// Whether `name =`, `name {` or `name "` stands here, with which no line within an expression can begin.
     fn begins_item(&self, at: usize) -> bool {
-        let blanks = |at: usize| self.bytes[at..].iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
+        let blanks = |at: usize| {
+            self.bytes[at..]
+                .iter()
+                .take_while(|b| matches!(b, b' ' | b'\t'))
+                .count()
+        };
         let start = at + blanks(at);
-        let Some(end) = name_end(self.text, start) else { return false };
+        let Some(end) = name_end(self.text, start) else {
+            return false;
+        };
         let next = end + blanks(end);
         match self.byte(next) {
             b'=' => !matches!(self.byte(next + 1), b'=' | b'>'),
@@ -289,7 +307,9 @@ impl<'t> Lexer<'t> {
             match self.byte(at) {
                 b'0'..=b'9' => at += 1,
                 b'e' | b'E' if self.byte(at + 1).is_ascii_digit() => at += 2,
-                b'e' | b'E' if matches!(self.byte(at + 1), b'+' | b'-') && self.byte(at + 2).is_ascii_digit() => at += 3,
+                b'e' | b'E' if matches!(self.byte(at + 1), b'+' | b'-') && self.byte(at + 2).is_ascii_digit() => {
+                    at += 3
+                }
                 b'.' => {
                     at += 1;
                     continue;
@@ -416,7 +436,9 @@ impl<'t> Lexer<'t> {
     /// for in a few lines only.
     fn next_quote_closes(&self, from: usize) -> bool {
         let rest = &self.bytes[from..];
-        let Some(quote) = rest.iter().take(2000).position(|b| *b == b'"') else { return false };
+        let Some(quote) = rest.iter().take(2000).position(|b| *b == b'"') else {
+            return false;
+        };
         let line_start = rest[..quote].iter().rposition(|b| *b == b'\n').map_or(0, |n| n + 1);
         let lead = rest[line_start..quote].trim_ascii_end();
         match lead.last() {
@@ -425,7 +447,10 @@ impl<'t> Lexer<'t> {
             // `type "label"`: a name alone and a blank.
             Some(_) => {
                 lead.len() == quote - line_start
-                    || !lead.trim_ascii_start().iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+                    || !lead
+                        .trim_ascii_start()
+                        .iter()
+                        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
             }
         }
     }
@@ -452,11 +477,19 @@ impl<'t> Lexer<'t> {
 
     /// Text up to a sequence or the end of the line.
     fn text_line(&mut self) {
+        let heredoc = matches!(self.modes.last(), Some(Mode::Heredoc { .. }));
         let mut at = self.at;
         while at < self.bytes.len() {
             match self.bytes[at] {
                 b'\n' => {
                     return self.line(TokenKind::Text, at + 1);
+                }
+                // A carriage return by itself is no line break; in a heredoc it is nothing else either.
+                b'\r' if heredoc && self.byte(at + 1) != b'\n' => {
+                    if at == self.at {
+                        return self.simple(TokenKind::Invalid, at + 1);
+                    }
+                    break;
                 }
                 b'$' | b'%' => match self.introducers(at) {
                     (end, true) => {

@@ -8,8 +8,8 @@
 //! recovery costs nothing.
 //!
 //! Some rules keep one mistake from being told twice. What is found wrong at or before the furthest place where something
-//! was found wrong already is not told again; nor is, until a whole item could be read, what is wrong in the same line or
-//! with a closing bracket; and after an error the next thing must look like an item to be read as one.
+//! was found wrong already is not told again; nor is, until the next item, what is wrong in the same line or with a closing
+//! bracket; and after an error the next thing must look like an item to be read as one.
 
 mod body;
 mod call;
@@ -51,17 +51,26 @@ type Parsed<T> = Result<T, Abort>;
 pub fn parse_file(name: &str, bytes: &[u8]) -> (Arc<Body>, Diagnostics) {
     let file: Arc<str> = name.into();
     if u32::try_from(bytes.len()).is_err() {
-        let range = Range { file, start: Pos::default(), end: Pos::default() };
-        let body = Body { attributes: Vec::new(), blocks: Vec::new(), range: range.clone(), end: range.clone() };
-        let problem = Diagnostic::error("File too large", "A configuration file must be smaller than 4 GiB.").at(&range);
+        let range = Range {
+            file,
+            start: Pos::default(),
+            end: Pos::default(),
+        };
+        let body = Body {
+            attributes: Vec::new(),
+            blocks: Vec::new(),
+            range: range.clone(),
+            end: range.clone(),
+        };
+        let problem =
+            Diagnostic::error("File too large", "A configuration file must be smaller than 4 GiB.").at(&range);
         return (Arc::new(body), problem.into());
     }
-    let (text, bad_byte) = text::decode_utf8(bytes);
+    let (text, bad_bytes) = text::decode_utf8(bytes);
     let tokens = lexer::lex(&file, &text, Pos::default());
     let mut parser = Parser::new(&tokens, true);
-    if let Some(at) = bad_byte {
-        parser.bad_encoding(at);
-    }
+    // Once said, it is said for all; in comments it does no harm.
+    let _ = bad_bytes.into_iter().any(|at| parser.bad_encoding(at));
     let body = parser.file_body();
     (Arc::new(body), parser.finish())
 }
@@ -118,8 +127,10 @@ struct Parser<'t> {
     furthest_error: Option<usize>,
     /// Whether an error was found and no whole block since, so that braces may not be what they seem.
     in_doubt: bool,
-    /// The line of the last error, if no whole item was read since.
-    doubtful_line: Option<u32>,
+    /// The column at which the item of the innermost body begins.
+    item_column: u32,
+    /// The line of the last error and the column of its item, until another item begins there.
+    doubt: Option<(u32, u32)>,
     /// Which token closes which, from the first error on.
     brackets: Option<recovery::Brackets>,
 }
@@ -135,7 +146,8 @@ impl<'t> Parser<'t> {
             diagnostics: Vec::new(),
             furthest_error: None,
             in_doubt: false,
-            doubtful_line: None,
+            item_column: 1,
+            doubt: None,
             brackets: None,
         }
     }
@@ -143,7 +155,8 @@ impl<'t> Parser<'t> {
     /// The problems, in the order in which they were found: that is nearly the order of the text, but a brace that is
     /// missing at the end comes last.
     fn finish(mut self) -> Diagnostics {
-        self.diagnostics.dedup_by(|b, a| a.summary == b.summary && a.subject == b.subject);
+        self.diagnostics
+            .dedup_by(|b, a| a.summary == b.summary && a.subject == b.subject);
         Diagnostics(self.diagnostics)
     }
 
@@ -175,7 +188,11 @@ impl<'t> Parser<'t> {
     fn take(&mut self) -> usize {
         let index = self.next();
         self.last = index;
-        self.at = if self.tokens.kind(index) == TokenKind::Eof { index } else { index + 1 };
+        self.at = if self.tokens.kind(index) == TokenKind::Eof {
+            index
+        } else {
+            index + 1
+        };
         index
     }
 
@@ -200,30 +217,40 @@ impl<'t> Parser<'t> {
 
     /// From the beginning of a token to the end of the last one taken.
     fn since(&self, first: usize) -> Range {
-        Range { file: self.tokens.file.clone(), start: self.tokens.start(first), end: self.tokens.end(self.last) }
+        Range {
+            file: self.tokens.file.clone(),
+            start: self.tokens.start(first),
+            end: self.tokens.end(self.last),
+        }
     }
 
     /// From the beginning of something to the end of the last token taken.
     fn extend(&self, from: &Range) -> Range {
-        Range { file: from.file.clone(), start: from.start, end: self.tokens.end(self.last) }
+        Range {
+            file: from.file.clone(),
+            start: from.start,
+            end: self.tokens.end(self.last),
+        }
     }
 
     fn invalid(&self, first: usize) -> Expr {
-        Expr::Invalid { range: self.since(first) }
+        Expr::Invalid {
+            range: self.since(first),
+        }
     }
 
     // ---- modes ------------------------------------------------------------------------------------------------
 
-    /// Runs a part of the grammar in which line breaks mean something, or not.
-    fn with_newlines<T>(&mut self, newlines: bool, part: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
-        let before = std::mem::replace(&mut self.newlines, newlines);
-        let result = part(self);
-        self.newlines = before;
-        result
+    /// Says whether line breaks mean something in what follows; the answer before is to be restored.
+    fn set_newlines(&mut self, newlines: bool) -> bool {
+        std::mem::replace(&mut self.newlines, newlines)
     }
 
-    /// Runs a part of the grammar that can contain itself.
-    fn nested<T>(&mut self, part: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+    /// Begins a part of the grammar that can contain itself. If it may begin, [`Parser::leave`] must end it.
+    ///
+    /// These two are no wrapper around a closure, nor are those that change what line breaks mean, because each closure
+    /// costs stack at each level.
+    fn enter(&mut self) -> Parsed<()> {
         if self.depth >= MAX_DEPTH {
             return Err(self.error(
                 "Nesting too deep",
@@ -231,9 +258,11 @@ impl<'t> Parser<'t> {
             ));
         }
         self.depth += 1;
-        let result = part(self);
+        Ok(())
+    }
+
+    fn leave(&mut self) {
         self.depth -= 1;
-        result
     }
 
     // ---- errors -----------------------------------------------------------------------------------------------
@@ -248,7 +277,12 @@ impl<'t> Parser<'t> {
     fn error_in(&mut self, first: usize, summary: &str, detail: &str) -> Abort {
         let next = self.next();
         let context = self.range_of(first).to(&self.range_of(next));
-        self.error_at(next, Diagnostic::error(summary, detail).at(&self.range_of(next)).within(&context))
+        self.error_at(
+            next,
+            Diagnostic::error(summary, detail)
+                .at(&self.range_of(next))
+                .within(&context),
+        )
     }
 
     /// Reports something that was found at this token. If that is no part of the language, it is what is wrong.
@@ -257,8 +291,10 @@ impl<'t> Parser<'t> {
             self.furthest_error = Some(token);
             // In the line of another error, or where a bracket closes after one, it is likely the same error again.
             let line = self.tokens.start(token).line;
-            let again = self.doubtful_line.is_some_and(|l| l == line || self.tokens.kind(token).is_closer());
-            self.doubtful_line = Some(line);
+            let again = self
+                .doubt
+                .is_some_and(|(l, _)| l == line || self.tokens.kind(token).is_closer());
+            self.doubt = Some((line, self.item_column));
             if again {
                 return Abort;
             }
@@ -280,16 +316,32 @@ impl<'t> Parser<'t> {
         self.diagnostics.len() >= MAX_ERRORS
     }
 
-    fn bad_encoding(&mut self, at: usize) {
-        let token = self.tokens.list.partition_point(|t| t.start.byte as usize <= at).saturating_sub(1);
-        if matches!(self.tokens.kind(token), TokenKind::LineComment | TokenKind::BlockComment) {
-            return;
+    /// Reports a byte that is no text, unless it stands in a comment.
+    fn bad_encoding(&mut self, at: usize) -> bool {
+        let token = self
+            .tokens
+            .list
+            .partition_point(|t| t.start.byte as usize <= at)
+            .saturating_sub(1);
+        if matches!(
+            self.tokens.kind(token),
+            TokenKind::LineComment | TokenKind::BlockComment
+        ) {
+            return false;
         }
         let start = self.tokens.start(token);
         let text = self.text_of(token);
         let start = lexer::advance(start, text.get(..at - start.byte as usize).unwrap_or_default());
-        let end = Pos { column: start.column + 1, byte: start.byte + 1, ..start };
-        let range = Range { file: self.tokens.file.clone(), start, end };
+        let end = Pos {
+            column: start.column + 1,
+            byte: start.byte + 1,
+            ..start
+        };
+        let range = Range {
+            file: self.tokens.file.clone(),
+            start,
+            end,
+        };
         self.report(
             Diagnostic::error(
                 "Invalid character encoding",
@@ -297,6 +349,7 @@ impl<'t> Parser<'t> {
             )
             .at(&range),
         );
+        true
     }
 
     /// The value of a number token.

@@ -17,7 +17,11 @@ pub struct Pos {
 
 impl Default for Pos {
     fn default() -> Pos {
-        Pos { line: 1, column: 1, byte: 0 }
+        Pos {
+            line: 1,
+            column: 1,
+            byte: 0,
+        }
     }
 }
 
@@ -36,13 +40,21 @@ impl Range {
     /// The stretch from the beginning of this to the end of `other`.
     #[must_use]
     pub fn to(&self, other: &Range) -> Range {
-        Range { file: self.file.clone(), start: self.start, end: other.end }
+        Range {
+            file: self.file.clone(),
+            start: self.start,
+            end: other.end,
+        }
     }
 
     /// A stretch of nothing, for things that do not come from a file; `what` stands where the file name would.
     #[must_use]
     pub fn synthetic(what: &str) -> Range {
-        Range { file: what.into(), start: Pos::default(), end: Pos::default() }
+        Range {
+            file: what.into(),
+            start: Pos::default(),
+            end: Pos::default(),
+        }
     }
 }
 

@@ -110,9 +110,7 @@ impl TokenKind {
     /// Whether this opens something that another token must close.
     #[must_use]
     pub fn is_opener(self) -> bool {
-        use TokenKind::{
-            OpenBrace, OpenBracket, OpenDirective, OpenHeredoc, OpenInterpolation, OpenParen, OpenQuote,
-        };
+        use TokenKind::{OpenBrace, OpenBracket, OpenDirective, OpenHeredoc, OpenInterpolation, OpenParen, OpenQuote};
         matches!(
             self,
             OpenBrace | OpenBracket | OpenParen | OpenQuote | OpenHeredoc | OpenInterpolation | OpenDirective
@@ -123,7 +121,10 @@ impl TokenKind {
     #[must_use]
     pub fn is_closer(self) -> bool {
         use TokenKind::{CloseBrace, CloseBracket, CloseHeredoc, CloseParen, CloseQuote, CloseSequence};
-        matches!(self, CloseBrace | CloseBracket | CloseParen | CloseQuote | CloseHeredoc | CloseSequence)
+        matches!(
+            self,
+            CloseBrace | CloseBracket | CloseParen | CloseQuote | CloseHeredoc | CloseSequence
+        )
     }
 
     /// What closes this.
@@ -194,7 +195,11 @@ impl<'t> Tokens<'t> {
     /// The range of a token.
     #[must_use]
     pub fn range(&self, index: usize) -> Range {
-        Range { file: self.file.clone(), start: self.start(index), end: self.end(index) }
+        Range {
+            file: self.file.clone(),
+            start: self.start(index),
+            end: self.end(index),
+        }
     }
 
     /// Whether this token ends its line: a line break, or a comment that has swallowed one.

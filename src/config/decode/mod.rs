@@ -125,7 +125,7 @@ pub(crate) fn required_versions(body: &Body) -> Vec<Constraint> {
     let attributes = blocks.filter_map(|b| b.body.attribute("required_version"));
     attributes
         .filter_map(|a| {
-            let text = parts::constant_string(a, &mut Diagnostics::new())?;
+            let text = parts::constant_string(&a.expr, &mut Diagnostics::new())?;
             Constraint::parse(&text, crate::version::Dialect::Module, &a.range)
         })
         .collect()
@@ -133,12 +133,12 @@ pub(crate) fn required_versions(body: &Body) -> Vec<Constraint> {
 
 /// A constraint on versions, from an argument.
 pub(crate) fn constraint(
-    attribute: &syntax::ast::Attribute,
+    expr: &syntax::ast::Expr,
     dialect: crate::version::Dialect,
     diagnostics: &mut Diagnostics,
 ) -> Option<Constraint> {
-    let text = parts::constant_string(attribute, diagnostics)?;
-    let range = attribute.expr.range();
+    let text = parts::constant_string(expr, diagnostics)?;
+    let range = expr.range();
     let parsed = Constraint::parse(&text, dialect, range);
     if parsed.is_none() {
         diagnostics.push(invalid_constraint(range));

@@ -87,7 +87,7 @@ impl Decoder<'_> {
                         lifecycle_at = Some(block.header.clone());
                         let mut inner = parts::exact(block.body, REMOVED_LIFECYCLE, self.diagnostics);
                         if let Some(a) = inner.attribute("destroy") {
-                            destroy = parts::constant_bool(&a, self.diagnostics).unwrap_or(true);
+                            destroy = parts::constant_bool(&a.expr, self.diagnostics).unwrap_or(true);
                         }
                     }
                 },

@@ -173,9 +173,9 @@ pub(crate) fn constant(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Val
 }
 
 /// A constant of a type; null counts as not set.
-fn constant_as(attribute: &Attribute, ty: &Type, what: &str, diagnostics: &mut Diagnostics) -> Option<Value> {
-    let value = constant(&attribute.expr, diagnostics)?;
-    let unsuitable = |detail: String| Diagnostic::error("Unsuitable value type", detail).at(attribute.expr.range());
+fn constant_as(expr: &Expr, ty: &Type, what: &str, diagnostics: &mut Diagnostics) -> Option<Value> {
+    let value = constant(expr, diagnostics)?;
+    let unsuitable = |detail: String| Diagnostic::error("Unsuitable value type", detail).at(expr.range());
     if value.ty() == ty {
         return value.is_present().then_some(value);
     }
@@ -194,15 +194,15 @@ fn constant_as(attribute: &Attribute, ty: &Type, what: &str, diagnostics: &mut D
 }
 
 /// A constant string; null counts as not set.
-pub(crate) fn constant_string(attribute: &Attribute, diagnostics: &mut Diagnostics) -> Option<Arc<str>> {
-    constant_as(attribute, &Type::String, "string", diagnostics)?
+pub(crate) fn constant_string(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Arc<str>> {
+    constant_as(expr, &Type::String, "string", diagnostics)?
         .as_arc_str()
         .cloned()
 }
 
 /// A constant bool; null counts as not set.
-pub(crate) fn constant_bool(attribute: &Attribute, diagnostics: &mut Diagnostics) -> Option<bool> {
-    constant_as(attribute, &Type::Bool, "bool", diagnostics)?.as_bool()
+pub(crate) fn constant_bool(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<bool> {
+    constant_as(expr, &Type::Bool, "bool", diagnostics)?.as_bool()
 }
 
 /// The elements of a list that is written as one.
@@ -233,11 +233,7 @@ pub(crate) fn static_traversal(expr: &Expr, diagnostics: &mut Diagnostics) -> Op
     }
     if let Some(text) = expr.as_literal_text() {
         // Inside the quotes, one column further. Escapes would shift it; there are none in a reference.
-        let (traversal, problems) = crate::parse::traversal(&text, &inside_quotes(expr.range()));
-        let Some(traversal) = traversal.filter(|_| !problems.has_errors()) else {
-            diagnostics.extend(problems);
-            return None;
-        };
+        let traversal = diagnostics.take(crate::parse::traversal(&text, &inside_quotes(expr.range())))?;
         diagnostics.push(
             Diagnostic::warning(
                 "Quoted references are deprecated",
@@ -293,14 +289,19 @@ pub(crate) fn depends_on(attribute: Option<Attribute>, diagnostics: &mut Diagnos
         };
         match lang::refs::reference(&traversal) {
             Ok(reference) if reference.remaining.is_empty() => out.push(reference),
-            Ok(_) => diagnostics.push(
-                Diagnostic::error(
-                    "Invalid depends_on reference",
-                    "What depends_on names must be whole: a resource, a module, or another object of this module. An \
-                     attribute of it cannot be waited for alone.",
-                )
-                .at(item.range()),
-            ),
+            Ok(reference) => {
+                let mut attribute = traversal.range.clone();
+                attribute.start = reference.range.end;
+                diagnostics.push(
+                    Diagnostic::error(
+                        "Invalid depends_on reference",
+                        "What depends_on names must be whole: a resource, a module, or another object of this module. An \
+                         attribute of it cannot be waited for alone.",
+                    )
+                    .at(&attribute)
+                    .within(item.range()),
+                );
+            }
             Err(problem) => diagnostics.push(problem),
         }
     }

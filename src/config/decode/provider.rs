@@ -32,7 +32,7 @@ impl Decoder<'_> {
         parts::unescape(&mut taken.blocks, &mut taken.rest, "provider", self.diagnostics);
         let mut alias = None;
         if let Some(a) = taken.attribute("alias") {
-            alias = parts::constant_string(&a, self.diagnostics);
+            alias = parts::constant_string(&a.expr, self.diagnostics);
             if alias.as_deref().is_some_and(|text| !addrs::parse::is_identifier(text)) {
                 self.diagnostics.push(
                     Diagnostic::error(
@@ -53,7 +53,7 @@ impl Decoder<'_> {
                 )
                 .at(a.expr.range()),
             );
-            version = constraint(&a, Dialect::Provider, self.diagnostics);
+            version = constraint(&a.expr, Dialect::Provider, self.diagnostics);
         }
         for name in ["count", "depends_on", "for_each", "source"] {
             if let Some(attribute) = taken.attribute(name) {

@@ -187,10 +187,10 @@ impl Decoder<'_> {
             }
         }
         if let Some(a) = taken.attribute("create_before_destroy") {
-            lifecycle.create_before_destroy = parts::constant_bool(&a, self.diagnostics);
+            lifecycle.create_before_destroy = parts::constant_bool(&a.expr, self.diagnostics);
         }
         if let Some(a) = taken.attribute("prevent_destroy") {
-            lifecycle.prevent_destroy = parts::constant_bool(&a, self.diagnostics);
+            lifecycle.prevent_destroy = parts::constant_bool(&a.expr, self.diagnostics);
             lifecycle.prevent_destroy_range = Some(a.range);
         }
         if let Some(a) = taken.attribute("ignore_changes") {

@@ -26,7 +26,7 @@ impl Decoder<'_> {
         let mut taken = parts::exact(block.body, TERRAFORM, self.diagnostics);
         if let Some(a) = taken.attribute("required_version") {
             out.required_versions
-                .extend(constraint(&a, Dialect::Module, self.diagnostics));
+                .extend(constraint(&a.expr, Dialect::Module, self.diagnostics));
         }
         if let Some(a) = taken.attribute("experiments") {
             self.experiments(&a);
@@ -76,11 +76,8 @@ impl Decoder<'_> {
         }
     }
 
-    /// Experiments exist in alpha releases only, so naming one is an error; naming none is fine.
+    /// Experiments exist in alpha releases only, so the argument is an error, whatever it says.
     fn experiments(&mut self, attribute: &Attribute) {
-        if parts::static_list(&attribute.expr, self.diagnostics).is_empty() {
-            return;
-        }
         self.diagnostics.push(
             Diagnostic::error(
                 "Module uses experimental features",
@@ -95,9 +92,14 @@ impl Decoder<'_> {
         if attribute.expr.as_keyword() == Some("TF2021") || matches!(attribute.expr, Expr::Invalid { .. }) {
             return;
         }
+        let keyword = attribute.expr.as_keyword().is_some();
         self.diagnostics.push(
             Diagnostic::error(
-                "Unsupported language edition",
+                if keyword {
+                    "Unsupported language edition"
+                } else {
+                    "Invalid language edition"
+                },
                 "The only edition of the language is TF2021, which is also what is meant without this argument.",
             )
             .at(attribute.expr.range()),
@@ -145,16 +147,7 @@ impl Decoder<'_> {
             Expr::Invalid { .. } => return Some(required),
             // The form of old: the constraint alone.
             _ => {
-                match expr.as_literal_text() {
-                    Some(text) => required.constraint = self.provider_constraint(&text, expr.range()),
-                    None => self.diagnostics.push(
-                        Diagnostic::error(
-                            "Invalid required_providers object",
-                            "A provider's requirement is an object with \"source\" and \"version\".",
-                        )
-                        .at(expr.range()),
-                    ),
-                }
+                required.constraint = constraint(&expr, Dialect::Provider, self.diagnostics);
                 return Some(required);
             }
         };
@@ -221,9 +214,8 @@ impl Decoder<'_> {
             Expr::Traversal(t) => parts::provider_ref_of(t),
             Expr::Invalid { .. } => return None,
             _ => expr.as_literal_text().and_then(|text| {
-                let (traversal, problems) = crate::parse::traversal(&text, expr.range());
-                traversal
-                    .filter(|_| !problems.has_errors())
+                crate::parse::traversal(&text, expr.range())
+                    .ok()
                     .and_then(|t| parts::provider_ref_of(&t))
             }),
         };

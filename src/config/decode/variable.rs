@@ -79,7 +79,7 @@ impl Decoder<'_> {
             name: name.clone(),
             ty: Type::Dynamic,
             typed: false,
-            defaults: None,
+            defaults: Arc::default(),
             default: None,
             description: None,
             sensitive: false,
@@ -90,17 +90,18 @@ impl Decoder<'_> {
             written: Written::default(),
         };
         if let Some(a) = taken.attribute("description") {
-            variable.description = parts::constant_string(&a, self.diagnostics).map(|s| s.to_string());
+            variable.description = parts::constant_string(&a.expr, self.diagnostics).map(|s| s.to_string());
         }
         if let Some(a) = taken.attribute("type") {
             variable.typed = true;
-            if let Some((ty, defaults)) = self.type_constraint(&a.expr) {
-                variable.ty = ty;
-                variable.defaults = defaults;
-            }
+            // Where the type is wrong, it is `any` as far as that goes: the default is not blamed for it.
+            let (ty, defaults, problems) = lang::typeexpr::variable_type(&a.expr);
+            self.diagnostics.extend(problems);
+            variable.ty = ty;
+            variable.defaults = Arc::new(defaults);
         }
         let mut flag = |this: &mut Self, name: &str, unset: bool| match taken.attribute(name) {
-            Some(a) => (parts::constant_bool(&a, this.diagnostics).unwrap_or(unset), true),
+            Some(a) => (parts::constant_bool(&a.expr, this.diagnostics).unwrap_or(unset), true),
             None => (unset, false),
         };
         (variable.sensitive, variable.written.sensitive) = flag(self, "sensitive", false);
@@ -145,14 +146,6 @@ impl Decoder<'_> {
         Some((value, attribute.expr.range().clone()))
     }
 
-    fn type_constraint(&mut self, expr: &Expr) -> Option<(Type, Option<Arc<crate::pending::Defaults>>)> {
-        if let Some(text) = expr.as_literal_text() {
-            self.diagnostics.push(quoted_type(&text, expr.range()));
-            return None;
-        }
-        crate::pending::type_constraint(expr, self.diagnostics)
-    }
-
     pub(super) fn locals(&mut self, block: Block, out: &mut Vec<Local>) {
         for inner in &block.body.blocks {
             self.diagnostics.push(
@@ -187,10 +180,10 @@ impl Decoder<'_> {
         written.value = expr.is_some();
         let description = taken
             .attribute("description")
-            .and_then(|a| parts::constant_string(&a, self.diagnostics))
+            .and_then(|a| parts::constant_string(&a.expr, self.diagnostics))
             .map(|s| s.to_string());
         let mut flag = |this: &mut Self, name: &str| match taken.attribute(name) {
-            Some(a) => (parts::constant_bool(&a, this.diagnostics).unwrap_or(false), true),
+            Some(a) => (parts::constant_bool(&a.expr, this.diagnostics).unwrap_or(false), true),
             None => (false, false),
         };
         let sensitive;
@@ -233,7 +226,7 @@ pub(crate) fn convert_default(variable: &Variable, diagnostics: &mut syntax::Dia
         Err(error) => {
             diagnostics.push(invalid(format!(
                 "This default does not fit the type of the variable: {}.",
-                crate::model::variable::conversion_error(&error)
+                lang::eval::describe_convert_error(&error)
             )));
             // Something of the type, so that only this is reported.
             return Some(Value::unknown(variable.value_type()));
@@ -246,26 +239,4 @@ pub(crate) fn convert_default(variable: &Variable, diagnostics: &mut syntax::Dia
         return None;
     }
     Some(converted)
-}
-
-fn quoted_type(text: &str, range: &Range) -> Diagnostic {
-    match text {
-        "string" | "list" | "map" => {
-            let now = match text {
-                "list" => "list(string)",
-                "map" => "map(string)",
-                other => other,
-            };
-            Diagnostic::error(
-                "Invalid quoted type constraints",
-                format!("Types are written without quotes since Terraform 0.12. Write {now} here."),
-            )
-            .at(range)
-        }
-        _ => Diagnostic::error(
-            "Invalid legacy variable type hint",
-            "Types are written without quotes: write the type expression itself here.",
-        )
-        .at(range),
-    }
 }

@@ -21,6 +21,8 @@ pub struct Module {
     pub source_dir: Arc<str>,
     /// The files as they were read.
     pub files: Vec<ModuleFile>,
+    /// Whether the module asks for another version of the tool: then nothing of it was looked at.
+    pub(crate) refused: bool,
     /// Which versions of the tool will do: one for each `terraform` block that says so.
     pub required_versions: Vec<Constraint>,
     /// Where the root module keeps its state.

@@ -223,3 +223,6 @@ fn read_dynamic(json: &Json, depth: usize) -> Result<Value, CodecError> {
         type_from_json(ty).map_err(|e| CodecError::new(format!("failed to decode type for dynamic value: {e}")))?;
     read(value, &ty.without_optional(), depth + 1)
 }
+
+#[cfg(test)]
+mod tests;

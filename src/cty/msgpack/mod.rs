@@ -64,3 +64,6 @@ mod refinement {
     pub const LENGTH_MIN: i64 = 5;
     pub const LENGTH_MAX: i64 = 6;
 }
+
+#[cfg(test)]
+mod tests;

@@ -307,6 +307,25 @@ impl Big {
         Big::round(negative, whole, 0, false, self.precision)
     }
 
+    /// Whether the numbers have one sign, and nearly the same size.
+    pub fn is_near(&self, other: &Big) -> bool {
+        match (&self.magnitude, &other.magnitude) {
+            (Magnitude::Zero, Magnitude::Zero) => true,
+            (Magnitude::Infinite, Magnitude::Infinite) => self.negative == other.negative,
+            (
+                Magnitude::Finite {
+                    mantissa: m,
+                    exponent: e,
+                },
+                Magnitude::Finite {
+                    mantissa: n,
+                    exponent: f,
+                },
+            ) => self.negative == other.negative && (e + m.bit_len() as i64).abs_diff(f + n.bit_len() as i64) <= 1,
+            _ => false,
+        }
+    }
+
     pub fn compare(&self, other: &Big) -> Ordering {
         match (&self.magnitude, &other.magnitude) {
             (Magnitude::Zero, Magnitude::Zero) => Ordering::Equal,

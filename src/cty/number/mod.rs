@@ -25,7 +25,7 @@ const DOUBLE_PRECISION: u32 = 53;
 
 /// A number. Cheap to clone.
 ///
-/// Equality and order are those of the mathematical value: precision does not count, and minus zero equals zero.
+/// [`Number::compare`] orders numbers by their value; `==` is a little more lenient with fractions.
 #[derive(Clone)]
 pub struct Number(Repr);
 
@@ -150,7 +150,7 @@ impl Number {
     #[must_use]
     pub fn to_f64_exact(&self) -> Option<f64> {
         let n = self.to_f64();
-        Number::from_f64(n).filter(|back| back == self).map(|_| n)
+        Number::from_f64(n).filter(|back| back.compare(self).is_eq()).map(|_| n)
     }
 
     /// The sum; `None` for infinities of opposite signs.
@@ -269,7 +269,7 @@ impl Number {
         }
     }
 
-    /// How this number compares with another. There is an order between any two.
+    /// How this number's value compares with another's: a total order, in which the precision does not count.
     #[must_use]
     pub fn compare(&self, other: &Number) -> Ordering {
         match (&self.0, &other.0) {
@@ -359,23 +359,30 @@ impl From<usize> for Number {
     }
 }
 
+/// Whole numbers are equal when their values are, fractions when they are written alike: `0.1` is the same number at
+/// every precision. So it is in the peers. Minus zero is zero.
 impl PartialEq for Number {
     fn eq(&self, other: &Number) -> bool {
-        self.compare(other) == Ordering::Equal
+        match (&self.0, &other.0) {
+            (Repr::Int { value: a, .. }, Repr::Int { value: b, .. }) => a == b,
+            (Repr::Big(a), Repr::Big(b)) if a.precision != b.precision && !a.is_integer() && !b.is_integer() => {
+                // What is far apart need not be written.
+                a.is_near(b) && decimal::shortest(a) == decimal::shortest(b)
+            }
+            _ => self.compare(other) == Ordering::Equal,
+        }
     }
 }
 
 impl Eq for Number {}
 
+/// By value; equal numbers first of all are equal.
 impl PartialOrd for Number {
     fn partial_cmp(&self, other: &Number) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Number {
-    fn cmp(&self, other: &Number) -> Ordering {
-        self.compare(other)
+        if self == other {
+            return Some(Ordering::Equal);
+        }
+        Some(self.compare(other))
     }
 }
 

@@ -130,8 +130,8 @@ fn arithmetic(
                         .map(|(a, b)| f(a, b))
                         .collect();
                 if let Some(corners) = corners {
-                    known.number_min = corners.iter().min().map(|n| (n.clone(), true));
-                    known.number_max = corners.iter().max().map(|n| (n.clone(), true));
+                    known.number_min = corners.iter().min_by(|a, b| a.compare(b)).map(|n| (n.clone(), true));
+                    known.number_max = corners.iter().max_by(|a, b| a.compare(b)).map(|n| (n.clone(), true));
                 }
             }
             Value::unknown_refined(Type::Number, known)
@@ -142,41 +142,41 @@ fn arithmetic(
 
 /// `<`.
 pub fn less_than(a: &Value, b: &Value) -> Result<Value, OpError> {
-    comparison(a, b, |order| order == Ordering::Less, false)
+    comparison(a, b, Ordering::Less, false)
 }
 
 /// `<=`.
 pub fn less_or_equal(a: &Value, b: &Value) -> Result<Value, OpError> {
-    comparison(a, b, |order| order != Ordering::Greater, true)
+    comparison(a, b, Ordering::Less, true)
 }
 
 /// `>`.
 pub fn greater_than(a: &Value, b: &Value) -> Result<Value, OpError> {
-    comparison(a, b, |order| order == Ordering::Greater, false)
+    comparison(a, b, Ordering::Greater, false)
 }
 
 /// `>=`.
 pub fn greater_or_equal(a: &Value, b: &Value) -> Result<Value, OpError> {
-    comparison(a, b, |order| order != Ordering::Less, true)
+    comparison(a, b, Ordering::Greater, true)
 }
 
-/// `or_equal` says that equal numbers are what a false strict comparison could still hide.
-fn comparison(a: &Value, b: &Value, f: fn(Ordering) -> bool, or_equal: bool) -> Result<Value, OpError> {
+fn comparison(a: &Value, b: &Value, wanted: Ordering, or_equal: bool) -> Result<Value, OpError> {
     let (a, b, marks) = operands(a, b, &Type::Number)?;
     let out = match (a.as_number(), b.as_number()) {
-        (Some(a), Some(b)) => Value::bool(f(a.compare(b))),
+        (Some(a), Some(b)) => Value::bool(a.compare(b) == wanted || or_equal && a == b),
         _ => {
             // Ranges that lie apart decide.
             let ((a_min, a_max), (b_min, b_max)) = (bounds(&a), bounds(&b));
-            let apart = if a_max < b_min {
+            let order = if a_max.compare(&b_min).is_lt() {
                 Some(Ordering::Less)
-            } else if a_min > b_max {
+            } else if a_min.compare(&b_max).is_gt() {
                 Some(Ordering::Greater)
             } else {
                 None
             };
-            match apart.map(f) {
-                Some(answer) if answer || !or_equal || equals(&a, &b).as_bool() == Some(false) => Value::bool(answer),
+            match order {
+                Some(order) if order == wanted => Value::bool(true),
+                Some(_) if !or_equal || equals(&a, &b).as_bool() == Some(false) => Value::bool(false),
                 _ => Value::unknown_not_null(Type::Bool),
             }
         }
@@ -215,3 +215,6 @@ fn operands(a: &Value, b: &Value, ty: &Type) -> Result<(Value, Value, Marks), Op
     let (b, b_marks) = operand(b, ty, "right")?;
     Ok((a, b, a_marks | b_marks))
 }
+
+#[cfg(test)]
+mod tests;

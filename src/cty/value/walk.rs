@@ -144,3 +144,107 @@ fn position(value: &Value, step: &Step) -> Option<usize> {
     };
     at.filter(|at| value.len().is_some_and(|length| *at < length))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use crate::testing::typed_value;
+    use crate::{Kind, Marks, Path, Type, Value};
+
+    fn sample() -> Value {
+        let item = |secret: bool| {
+            let key = Value::string("k");
+            Value::object([
+                ("key", if secret { key.with_marks(Marks::SENSITIVE) } else { key }),
+                ("n", Value::number(1)),
+            ])
+        };
+        Value::object([
+            (
+                "items",
+                Value::list(item(false).ty().clone(), vec![item(false), item(true)]),
+            ),
+            (
+                "labels",
+                Value::map(
+                    Type::String,
+                    [("a".into(), Value::string("x").with_marks(Marks::EPHEMERAL))].into(),
+                ),
+            ),
+            (
+                "set",
+                Value::set(Type::String, vec![Value::string("s").with_marks(Marks::SENSITIVE)]),
+            ),
+        ])
+    }
+
+    #[test]
+    fn marks_come_off_and_on_again() {
+        let found = sample().paths_with_marks();
+        let shown: Vec<String> = found.iter().map(|(path, marks)| format!("{path} {marks:?}")).collect();
+        assert_eq!(
+            shown,
+            [".items[1].key sensitive", ".labels[\"a\"] ephemeral", ".set sensitive"]
+        );
+        let (bare, _) = sample().unmark_deep();
+        assert_eq!(bare.clone().mark_paths(&found), sample());
+        assert_eq!(bare.clone().mark_paths(&[]), bare);
+    }
+
+    #[test]
+    fn paths_that_lead_nowhere_are_ignored() {
+        let nowhere = [
+            Path::root().attribute("missing"),
+            Path::root().attribute("items").index(Value::number(9)),
+            Path::root()
+                .attribute("items")
+                .index(Value::string("x"))
+                .attribute("key"),
+            Path::root()
+                .attribute("labels")
+                .index(Value::string("a"))
+                .attribute("deeper"),
+        ];
+        let paths: Vec<(Path, Marks)> = nowhere.into_iter().map(|path| (path, Marks::SENSITIVE)).collect();
+        assert_eq!(sample().mark_paths(&paths), sample());
+        let null = Value::null(sample().ty().clone());
+        assert_eq!(null.clone().mark_paths(&paths), null);
+        // A mark for an element of a set is one for the set.
+        let (bare, _) = sample().unmark_deep();
+        let path = Path::root().attribute("set").index(Value::string("s"));
+        assert_eq!(
+            bare.mark_paths(&[(path, Marks::SENSITIVE)]).get("set").unwrap().marks(),
+            Marks::SENSITIVE
+        );
+    }
+
+    #[test]
+    fn parts_can_be_left_out_and_replaced() {
+        let mut seen = Vec::new();
+        sample().walk(|path, value| {
+            seen.push(path.to_string());
+            !matches!(value.ty(), Type::List(_) | Type::Map(_) | Type::Set(_))
+        });
+        assert_eq!(seen, ["", ".items", ".labels", ".set"]);
+        let out = sample().transform(|_, value| match value.kind() {
+            Kind::String(s) => Value::string(s.to_uppercase()).with_marks(value.marks()),
+            _ => value,
+        });
+        assert_eq!(out.get("labels").unwrap().get("a").unwrap().as_str(), Some("X"));
+        assert_eq!(out.paths_with_marks(), sample().paths_with_marks());
+    }
+
+    proptest! {
+        #[test]
+        fn every_path_leads_to_its_part(value in typed_value(true)) {
+            value.walk(|path, part| {
+                // Elements of sets are found by being equal.
+                assert_eq!(path.get(&value), Some(part));
+                assert!(path.get_type(value.ty()).is_some_and(|ty| part.ty().conforms_to(ty)));
+                true
+            });
+            prop_assert_eq!(&value.transform(|_, part| part), &value);
+        }
+    }
+}

@@ -221,7 +221,8 @@ impl Evaluator<'_> {
         }
     }
 
-    fn for_each(&self, expr: &Expr, scope: &ModuleScope<'_>) -> Result<Expansion, Failed> {
+    /// What a `for_each` expression comes to.
+    pub fn for_each(&self, expr: &Expr, scope: &ModuleScope<'_>) -> Result<Expansion, Failed> {
         let value = self.evaluate(expr, scope)?;
         let wrong = |extra: Extra, detail: &str| {
             let mut diagnostic = Diagnostic::error("Invalid for_each argument", detail).at(expr.range());

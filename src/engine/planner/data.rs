@@ -10,12 +10,11 @@ use lang::eval::Context;
 use lang::schema::{AttributeSchema, AttributeType, BlockSchema, Nesting, Schema};
 use state::Object;
 
-use super::managed::lasting;
 use super::{Planner, Planning};
 use crate::eval::checks::Kind;
 use crate::eval::{Failed, Repetition};
 use crate::events::Event;
-use crate::instance::{decode, encode, identity, located, with_marks};
+use crate::instance::{decode, encode, identity, lasting, located, with_marks};
 use crate::plan::{Action, Mode, Reason, ResourceChange};
 
 impl Planner<'_> {
@@ -41,12 +40,7 @@ impl Planner<'_> {
         let ty = &address.resource.resource.ty;
         let written = Some((&*block.body, p.schema));
         let answer = p.provider.validate_data(ty, config.clone()).await.map_err(|d| self.failed(d))?;
-        let problems = located(answer.diagnostics, written, address);
-        let failed = problems.has_errors();
-        self.evaluator.report(problems);
-        if failed {
-            return Err(Failed);
-        }
+        self.report_all(located(answer.diagnostics, written, address))?;
         let before = self.inputs.state.current(address).and_then(|o| decode(p.schema, o, address).ok());
         let wait = if !config.is_wholly_known() {
             Some(Reason::ReadBecauseConfigUnknown)
@@ -83,6 +77,7 @@ impl Planner<'_> {
                     replace_paths: Vec::new(),
                     private: Vec::new(),
                     importing: None,
+                    config_known: false,
                 },
                 false,
                 &[],

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use addrs::{AbsResourceInstance, ConfigResource};
 use config::IgnoreChanges;
-use cty::{Marks, Path, Value};
+use cty::{Path, Value};
 use lang::body::decode_body;
 use lang::eval::Context;
 use lang::marking::{misplaced_ephemeral, without_write_only};
@@ -16,7 +16,7 @@ use super::{Planner, Planning};
 use crate::eval::checks::{Kind, Status};
 use crate::eval::{Failed, ModuleScope, Repetition};
 use crate::events::Event;
-use crate::instance::{Stored, encode, identity, located, upgrade, with_marks};
+use crate::instance::{Stored, encode, identity, lasting, located, upgrade, with_marks};
 use crate::objchange::{Ignore, Problem, ignore_changes, plan_problems, proposed_new};
 use crate::plan::{Action, Mode, Reason, ResourceChange};
 
@@ -37,7 +37,16 @@ impl Planner<'_> {
         address: &AbsResourceInstance,
         repetition: Repetition,
     ) -> Result<(), Failed> {
-        let stored = self.look(p, address).await?;
+        let mut stored = self.look(p, address).await?;
+        let mut importing = None;
+        if stored.is_none()
+            && self.options.mode == Mode::Normal
+            && let Some(id) = self.import_id(address)?
+        {
+            let imported = self.import(p, address, id).await?;
+            stored = Some(imported.stored);
+            importing = Some(imported.id);
+        }
         if self.options.mode == Mode::RefreshOnly {
             let value = match &stored {
                 Some(stored) => stored.marked(p.schema),
@@ -56,25 +65,19 @@ impl Planner<'_> {
             return Err(Failed);
         }
         self.forbid_ephemeral(p, address, &config)?;
-        let marks = config.paths_with_marks();
+        let marks = lasting(config.paths_with_marks());
         let (config, _) = config.unmark_deep();
         let answer = p.provider.validate_resource(&address.resource.resource.ty, config.clone()).await;
-        let problems = located(
+        self.report_all(located(
             answer.map_err(|d| self.failed(d))?.diagnostics,
             Some((&block.body, p.schema)),
             address,
-        );
-        let failed = problems.has_errors();
-        self.evaluator.report(problems);
-        if failed {
-            return Err(Failed);
-        }
+        ))?;
         let decision = self.decide(p, address, stored.as_ref(), &config).await?;
         if decision.action.is_replace() {
             self.allow_destroy(p, address)?;
         }
-        let config_marks = lasting(marks);
-        let after = with_marks(decision.planned, &config_marks, p.schema);
+        let after = with_marks(decision.planned, &marks, p.schema);
         let before = match &stored {
             Some(stored) => stored.marked(p.schema),
             None => Value::null(p.schema.implied_type()),
@@ -101,7 +104,8 @@ impl Planner<'_> {
                 after,
                 replace_paths: decision.replace_paths,
                 private: decision.private,
-                importing: None,
+                importing,
+                config_known: config.is_wholly_known(),
             },
             action == Action::CreateThenDelete,
             &state_dependencies,
@@ -168,12 +172,7 @@ impl Planner<'_> {
             .read(ty, stored.value.clone(), stored.private.clone(), None)
             .await
             .map_err(|d| self.failed(d))?;
-        let problems = located(answer.diagnostics, None, address);
-        let failed = problems.has_errors();
-        self.evaluator.report(problems);
-        if failed {
-            return Err(Failed);
-        }
+        self.report_all(located(answer.diagnostics, None, address))?;
         let (value, private) = answer.value;
         if !value.is_wholly_known() {
             return Err(self.failed(
@@ -219,6 +218,7 @@ impl Planner<'_> {
                 replace_paths: Vec::new(),
                 private: Vec::new(),
                 importing: None,
+                config_known: true,
             };
             self.done().drift.push(change);
         }
@@ -388,12 +388,7 @@ impl Planner<'_> {
             .await
             .map_err(|d| self.failed(d))?;
         let written = p.block.map(|b| (&*b.body, p.schema));
-        let problems = located(answer.diagnostics, written, address);
-        let failed = problems.has_errors();
-        self.evaluator.report(problems);
-        if failed {
-            return Err(Failed);
-        }
+        self.report_all(located(answer.diagnostics, written, address))?;
         let change = answer.value;
         let problems = plan_problems(&p.schema.block, prior, config, &change.planned);
         if change.legacy_type_system {
@@ -457,12 +452,7 @@ impl Planner<'_> {
                 .read(ty, stored.value.clone(), stored.private.clone(), None)
                 .await
                 .map_err(|d| self.failed(d))?;
-            let problems = located(answer.diagnostics, None, address);
-            let failed = problems.has_errors();
-            self.evaluator.report(problems);
-            if failed {
-                return Err(Failed);
-            }
+            self.report_all(located(answer.diagnostics, None, address))?;
             if answer.value.0.is_null() {
                 // It has gone by itself.
                 self.prior().set_deposed(address, &p.provider_address, key, None);
@@ -493,12 +483,7 @@ impl Planner<'_> {
                 .plan(ty, stored.value.clone(), null.clone(), null.clone(), private.clone(), None)
                 .await
                 .map_err(|d| self.failed(d))?;
-            let problems = located(answer.diagnostics, None, address);
-            let failed = problems.has_errors();
-            self.evaluator.report(problems);
-            if failed {
-                return Err(Failed);
-            }
+            self.report_all(located(answer.diagnostics, None, address))?;
             if !answer.value.planned.is_null() {
                 return Err(self.failed(
                     Diagnostic::error(
@@ -530,6 +515,7 @@ impl Planner<'_> {
                 replace_paths: Vec::new(),
                 private,
                 importing: None,
+                config_known: true,
             },
             creates_first,
             &dependencies,
@@ -566,15 +552,5 @@ fn invalid_plan(p: &Planning<'_>, address: &AbsResourceInstance, problems: &[Pro
             )
             .about(address)
         })
-        .collect()
-}
-
-/// Marks of ephemeral values never reach a plan; this is what remains of a configuration's marks.
-#[must_use]
-pub(crate) fn lasting(marks: Vec<(Path, Marks)>) -> Vec<(Path, Marks)> {
-    marks
-        .into_iter()
-        .map(|(path, m)| (path, m.without(Marks::EPHEMERAL)))
-        .filter(|(_, m)| !m.is_empty())
         .collect()
 }

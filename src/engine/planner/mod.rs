@@ -6,6 +6,7 @@
 //! order and the execution graph is laid down.
 
 mod data;
+mod import;
 mod managed;
 mod outputs;
 mod targets;
@@ -108,6 +109,7 @@ async fn with_providers(
         done: Mutex::default(),
     };
     planner.warn_about_replace();
+    evaluator.report(opening::unsupported_blocks(inputs.config));
     let outcomes = walk(&blocks.graph, usize::MAX, |node| planner.visit(&blocks.graph[node])).await;
     let mut diagnostics = evaluator.take_diagnostics();
     if inputs.stop.is_requested() {
@@ -136,7 +138,7 @@ async fn with_providers(
 
 /// Resources whose new objects are created before their old ones are destroyed: those that say so, and everything they
 /// depend on, because a dependency cannot go while the old object is still there.
-fn create_before_destroy(
+pub(crate) fn create_before_destroy(
     inputs: Inputs<'_>,
     dependencies: &BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
 ) -> BTreeSet<ConfigResource> {

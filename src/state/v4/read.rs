@@ -71,7 +71,7 @@ struct InstanceV4<'a> {
     deposed: Option<Cow<'a, str>>,
     #[serde(default)]
     schema_version: Option<u64>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "even_null")]
     attributes: Option<&'a RawValue>,
     #[serde(default)]
     attributes_flat: Option<BTreeMap<String, String>>,
@@ -87,6 +87,11 @@ struct InstanceV4<'a> {
     dependencies: Option<Vec<Text<'a>>>,
     #[serde(default)]
     create_before_destroy: Option<bool>,
+}
+
+/// Keeps a null that is written apart from nothing written.
+fn even_null<'de: 'a, 'a, D: serde::Deserializer<'de>>(from: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(from).map(Some)
 }
 
 /// Text that is borrowed where it can be also inside lists, where `Cow` alone would be copied.

@@ -47,9 +47,20 @@ impl Parser<'_> {
             self.skip_body_item(brace);
         }
         let end = self.tokens.list.len() - 1;
-        let range = Range { end: self.tokens.end(end), ..self.range_of(0) };
-        let begin = Range { end: range.start, ..range.clone() };
-        Body { attributes: items.attributes, blocks: items.blocks, range, end: begin }
+        let range = Range {
+            end: self.tokens.end(end),
+            ..self.range_of(0)
+        };
+        let begin = Range {
+            end: range.start,
+            ..range.clone()
+        };
+        Body {
+            attributes: items.attributes,
+            blocks: items.blocks,
+            range,
+            end: begin,
+        }
     }
 
     /// Items up to a brace that closes, or the end of the file.
@@ -63,12 +74,17 @@ impl Parser<'_> {
                 TokenKind::CloseBrace | TokenKind::Eof => return,
                 TokenKind::Ident => {
                     let errors = self.furthest_error;
+                    let column = self.tokens.start(start).column;
+                    if self.doubt.is_some_and(|(_, doubtful)| column <= doubtful) {
+                        self.doubt = None;
+                    }
+                    let outer = std::mem::replace(&mut self.item_column, column);
                     let result = self.item();
+                    self.item_column = outer;
                     if self.furthest_error != errors {
                         self.in_doubt = true;
-                    } else {
-                        self.doubtful_line = None;
-                        self.in_doubt &= self.tokens.start(start).column != 1 || matches!(result, Ok(Item::Attribute(_)));
+                    } else if column == 1 && matches!(result, Ok(Item::Block(_))) {
+                        self.in_doubt = false;
                     }
                     if result.is_err() {
                         self.skip_body_item(start);
@@ -144,7 +160,12 @@ impl Parser<'_> {
                 }
                 Ok(Item::Attribute(attribute))
             }
-            TokenKind::OpenQuote | TokenKind::OpenBrace | TokenKind::Ident => self.nested(|p| p.block(name)).map(Item::Block),
+            TokenKind::OpenQuote | TokenKind::OpenBrace | TokenKind::Ident => {
+                self.enter()?;
+                let block = self.block(name);
+                self.leave();
+                block.map(Item::Block)
+            }
             _ => Err(self.misplaced_name(name)),
         }
     }
@@ -188,15 +209,27 @@ impl Parser<'_> {
                  brace nesting elsewhere in this file.",
             );
             let end = self.next();
-            self.error_at(end, problem.at(&self.range_of(open)).within(&self.range_of(name).to(&self.range_of(open))));
+            self.error_at(
+                end,
+                problem
+                    .at(&self.range_of(open))
+                    .within(&self.range_of(name).to(&self.range_of(open))),
+            );
         }
         let range = self.since(name);
         let open_range = self.range_of(open);
         let body = Body {
             attributes: items.attributes,
             blocks: items.blocks,
-            range: Range { file: range.file.clone(), start: open_range.end, end: self.tokens.start(self.last) },
-            end: Range { end: open_range.start, ..open_range.clone() },
+            range: Range {
+                file: range.file.clone(),
+                start: open_range.end,
+                end: self.tokens.start(self.last),
+            },
+            end: Range {
+                end: open_range.start,
+                ..open_range.clone()
+            },
         };
         match self.peek() {
             TokenKind::Newline => {
@@ -204,7 +237,11 @@ impl Parser<'_> {
             }
             TokenKind::Eof => {}
             _ => {
-                self.error_in(name, "Missing newline after block definition", "A block definition must end with a newline.");
+                self.error_in(
+                    name,
+                    "Missing newline after block definition",
+                    "A block definition must end with a newline.",
+                );
                 self.skip_body_item(self.last);
             }
         }
@@ -230,7 +267,10 @@ impl Parser<'_> {
                 }
                 TokenKind::Ident => {
                     let label = self.take();
-                    labels.push(Label { text: self.text_of(label).into(), range: self.range_of(label) });
+                    labels.push(Label {
+                        text: self.text_of(label).into(),
+                        range: self.range_of(label),
+                    });
                     continue;
                 }
                 TokenKind::Assign => {
@@ -294,7 +334,10 @@ impl Parser<'_> {
                      own within its parent block.",
                     self.text_of(name)
                 );
-                Err(self.error_at(name, Diagnostic::error("Argument definition required", detail).at(&range)))
+                Err(self.error_at(
+                    name,
+                    Diagnostic::error("Argument definition required", detail).at(&range),
+                ))
             }
             _ => Err(self.misplaced_name(name)),
         }
@@ -303,6 +346,9 @@ impl Parser<'_> {
     fn quoted_label(&mut self) -> Parsed<Label> {
         let open = self.take();
         let text = self.plain_string(open)?;
-        Ok(Label { text: text.into(), range: self.since(open) })
+        Ok(Label {
+            text: text.into(),
+            range: self.since(open),
+        })
     }
 }

@@ -37,7 +37,10 @@ impl Parser<'_> {
                 "Function selector must be followed by an open parenthesis to begin the function call.",
             ));
         };
-        let arguments = self.with_newlines(false, |p| p.arguments(first, open))?;
+        let before = self.set_newlines(false);
+        let arguments = self.arguments(first, open);
+        self.newlines = before;
+        let arguments = arguments?;
         Ok(Expr::Call(Box::new(Call {
             name: name.into(),
             name_range,
@@ -57,7 +60,9 @@ impl Parser<'_> {
             if let Err(Abort) = self.argument(name, open, &mut arguments) {
                 match self.skip_item(open, start, false) {
                     Resume::Lost => return Err(Abort),
-                    Resume::Item => arguments.args.push(Expr::Invalid { range: self.range_of(start) }),
+                    Resume::Item => arguments.args.push(Expr::Invalid {
+                        range: self.range_of(start),
+                    }),
                 }
             }
         }

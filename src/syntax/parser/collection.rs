@@ -14,21 +14,33 @@ const INVALID_FOR: &str = "Invalid 'for' expression";
 impl Parser<'_> {
     pub(super) fn tuple(&mut self) -> Parsed<Expr> {
         let open = self.take();
-        self.with_newlines(false, |p| {
-            if p.at_word("for") {
-                return p.for_expression(open, TokenKind::CloseBracket);
-            }
-            let mut items = Vec::new();
-            while p.eat(TokenKind::CloseBracket).is_none() {
-                let start = p.next();
-                if let Err(Abort) = p.tuple_item(open, &mut items) {
-                    match p.skip_item(open, start, false) {
-                        Resume::Lost => return Err(Abort),
-                        Resume::Item => items.push(Expr::Invalid { range: p.range_of(start) }),
-                    }
+        let before = self.set_newlines(false);
+        let result = if self.at_word("for") {
+            self.for_expression(open, TokenKind::CloseBracket)
+        } else {
+            self.tuple_items(open)
+        };
+        self.newlines = before;
+        result
+    }
+
+    fn tuple_items(&mut self, open: usize) -> Parsed<Expr> {
+        let mut items = Vec::new();
+        while self.eat(TokenKind::CloseBracket).is_none() {
+            let start = self.next();
+            if let Err(Abort) = self.tuple_item(open, &mut items) {
+                match self.skip_item(open, start, false) {
+                    Resume::Lost => return Err(Abort),
+                    Resume::Item => items.push(Expr::Invalid {
+                        range: self.range_of(start),
+                    }),
                 }
             }
-            Ok(Expr::Tuple { items, open: p.range_of(open), range: p.since(open) })
+        }
+        Ok(Expr::Tuple {
+            items,
+            open: self.range_of(open),
+            range: self.since(open),
         })
     }
 
@@ -65,30 +77,38 @@ impl Parser<'_> {
 
     pub(super) fn object(&mut self) -> Parsed<Expr> {
         let open = self.take();
-        // Line breaks before a `for` mean nothing; in an object they do.
-        let before = std::mem::replace(&mut self.newlines, false);
-        let is_for = self.at_word("for");
+        // Line breaks before a `for` and in it mean nothing; in an object they do.
+        let before = self.set_newlines(false);
+        let result = if self.at_word("for") {
+            self.for_expression(open, TokenKind::CloseBrace)
+        } else {
+            self.newlines = true;
+            self.object_items(open)
+        };
         self.newlines = before;
-        if is_for {
-            return self.with_newlines(false, |p| p.for_expression(open, TokenKind::CloseBrace));
-        }
-        self.with_newlines(true, |p| {
-            let mut items = Vec::new();
-            loop {
-                if p.eat(TokenKind::Newline).is_some() {
-                    continue;
-                }
-                if p.eat(TokenKind::CloseBrace).is_some() {
-                    break;
-                }
-                let start = p.next();
-                if let Err(Abort) = p.object_item(open, &mut items)
-                    && let Resume::Lost = p.skip_item(open, start, true)
-                {
-                    return Err(Abort);
-                }
+        result
+    }
+
+    fn object_items(&mut self, open: usize) -> Parsed<Expr> {
+        let mut items = Vec::new();
+        loop {
+            if self.eat(TokenKind::Newline).is_some() {
+                continue;
             }
-            Ok(Expr::Object { items, open: p.range_of(open), range: p.since(open) })
+            if self.eat(TokenKind::CloseBrace).is_some() {
+                break;
+            }
+            let start = self.next();
+            if let Err(Abort) = self.object_item(open, &mut items)
+                && let Resume::Lost = self.skip_item(open, start, true)
+            {
+                return Err(Abort);
+            }
+        }
+        Ok(Expr::Object {
+            items,
+            open: self.range_of(open),
+            range: self.since(open),
         })
     }
 
@@ -144,12 +164,14 @@ impl Parser<'_> {
     fn object_key(&self, key: Expr, token: usize) -> ObjectKey {
         let text = self.text_of(token);
         match &key {
-            Expr::Traversal(traversal) if traversal.steps.is_empty() => {
-                ObjectKey::Bare { name: traversal.root.clone(), range: traversal.range.clone() }
-            }
-            Expr::Literal { range, .. } if matches!(text, "true" | "false" | "null") => {
-                ObjectKey::Bare { name: text.into(), range: range.clone() }
-            }
+            Expr::Traversal(traversal) if traversal.steps.is_empty() => ObjectKey::Bare {
+                name: traversal.root.clone(),
+                range: traversal.range.clone(),
+            },
+            Expr::Literal { range, .. } if matches!(text, "true" | "false" | "null") => ObjectKey::Bare {
+                name: text.into(),
+                range: range.clone(),
+            },
             _ => ObjectKey::Expr(key),
         }
     }
@@ -188,7 +210,11 @@ impl Parser<'_> {
             None
         };
         if self.eat(closer).is_none() {
-            return Err(self.error_in(open, INVALID_FOR, "Extra characters after the end of the 'for' expression."));
+            return Err(self.error_in(
+                open,
+                INVALID_FOR,
+                "Extra characters after the end of the 'for' expression.",
+            ));
         }
         let range = self.since(open);
         if closer == TokenKind::CloseBracket {
@@ -198,7 +224,11 @@ impl Parser<'_> {
             }
             if let Some(ellipsis) = ellipsis {
                 let detail = "Grouping ellipsis (...) cannot be used when building a tuple.";
-                self.report(Diagnostic::error(INVALID_FOR, detail).at(&self.range_of(ellipsis)).within(&range));
+                self.report(
+                    Diagnostic::error(INVALID_FOR, detail)
+                        .at(&self.range_of(ellipsis))
+                        .within(&range),
+                );
             }
         } else if result_key.is_none() {
             let detail = "Key expression is required when building an object.";
@@ -225,7 +255,11 @@ impl Parser<'_> {
         let mut names = (None, self.text_of(first).into());
         if self.eat(TokenKind::Comma).is_some() {
             let Some(second) = self.eat(TokenKind::Ident) else {
-                return Err(self.error_in(open, summary, &format!("{what} requires value variable name after comma.")));
+                return Err(self.error_in(
+                    open,
+                    summary,
+                    &format!("{what} requires value variable name after comma."),
+                ));
             };
             names = (Some(names.1), self.text_of(second).into());
         }

@@ -11,16 +11,20 @@ use super::{Abort, MAX_CHAIN, Parsed, Parser};
 impl Parser<'_> {
     /// An expression: operands and operators, and perhaps `? … : …`.
     pub(super) fn expression(&mut self) -> Parsed<Expr> {
-        self.nested(Self::conditional)
+        self.enter()?;
+        let first = self.next();
+        let result = match self.operators() {
+            Ok(condition) if self.peek() == TokenKind::Question => self.conditional(first, Box::new(condition)),
+            alone => alone,
+        };
+        self.leave();
+        result
     }
 
-    fn conditional(&mut self) -> Parsed<Expr> {
-        let first = self.next();
-        let condition = self.operators()?;
-        if self.eat(TokenKind::Question).is_none() {
-            return Ok(condition);
-        }
-        let yes = self.expression()?;
+    /// What follows a condition.
+    fn conditional(&mut self, first: usize, condition: Box<Expr>) -> Parsed<Expr> {
+        self.take();
+        let yes = Box::new(self.expression()?);
         if self.eat(TokenKind::Colon).is_none() {
             return Err(self.error_in(
                 first,
@@ -28,18 +32,25 @@ impl Parser<'_> {
                 "The conditional operator (...?...:...) requires a false expression, delimited by a colon.",
             ));
         }
-        let no = self.expression()?;
+        let no = Box::new(self.expression()?);
         let range = self.extend(condition.range());
-        Ok(Expr::Conditional { condition: Box::new(condition), yes: Box::new(yes), no: Box::new(no), range })
+        Ok(Expr::Conditional {
+            condition,
+            yes,
+            no,
+            range,
+        })
     }
 
     /// Operands with binary operators between them, by a stack of those that wait for their right operand.
     fn operators(&mut self) -> Parsed<Expr> {
-        let first = self.operand()?;
-        if binary_operator(self.peek()).is_none() {
-            return Ok(first);
+        match self.operand() {
+            Ok(first) if binary_operator(self.peek()).is_some() => self.operators_after(vec![first]),
+            alone => alone,
         }
-        let mut operands = vec![first];
+    }
+
+    fn operators_after(&mut self, mut operands: Vec<Expr>) -> Parsed<Expr> {
         let mut waiting: Vec<(BinaryOp, u8, Range)> = Vec::new();
         let mut count = 0;
         while let Some((op, rank)) = binary_operator(self.peek()) {
@@ -65,17 +76,28 @@ impl Parser<'_> {
 
     /// An operand with the signs before it and the steps after it.
     fn operand(&mut self) -> Parsed<Expr> {
-        let op = match self.peek() {
-            TokenKind::Minus => UnaryOp::Negate,
-            TokenKind::Not => UnaryOp::Not,
-            _ => {
-                let term = self.term()?;
-                return self.steps(term);
-            }
-        };
+        match self.peek() {
+            TokenKind::Minus => self.signed(UnaryOp::Negate),
+            TokenKind::Not => self.signed(UnaryOp::Not),
+            _ => match self.term() {
+                Ok(term) if matches!(self.peek(), TokenKind::Dot | TokenKind::OpenBracket) => self.steps(term),
+                alone => alone,
+            },
+        }
+    }
+
+    fn signed(&mut self, op: UnaryOp) -> Parsed<Expr> {
         let sign = self.take();
-        let operand = self.nested(Self::operand)?;
-        Ok(Expr::Unary { op, operand: Box::new(operand), op_range: self.range_of(sign), range: self.since(sign) })
+        self.enter()?;
+        let operand = self.operand();
+        self.leave();
+        let operand = operand?;
+        Ok(Expr::Unary {
+            op,
+            operand: Box::new(operand),
+            op_range: self.range_of(sign),
+            range: self.since(sign),
+        })
     }
 
     // ---- steps ------------------------------------------------------------------------------------------------
@@ -101,23 +123,8 @@ impl Parser<'_> {
                     if self.peek() == TokenKind::Star {
                         return self.full_splat(expr, open);
                     }
-                    let key = self.index_key(open)?;
-                    match static_key(&key) {
-                        Some(key) => {
-                            let step = TraversalStep::Index { key, range: self.since(open) };
-                            expr = self.add_step(expr, step);
-                        }
-                        None => {
-                            let range = self.extend(expr.range());
-                            expr = Expr::Index {
-                                collection: Box::new(expr),
-                                key: Box::new(key),
-                                brackets: self.since(open),
-                                range,
-                            };
-                            wrapped += 1;
-                        }
-                    }
+                    expr = self.index(expr, open)?;
+                    wrapped += usize::from(matches!(expr, Expr::Index { .. }));
                 }
                 _ => return Ok(expr),
             }
@@ -130,17 +137,42 @@ impl Parser<'_> {
         }
     }
 
+    /// The key between brackets, and the closing one.
+    fn index(&mut self, collection: Expr, open: usize) -> Parsed<Expr> {
+        let before = self.set_newlines(false);
+        let key = self.inside(open, TokenKind::CloseBracket);
+        self.newlines = before;
+        let key = key?;
+        let brackets = self.since(open);
+        if let Some(key) = static_key(&key) {
+            return Ok(self.add_step(collection, TraversalStep::Index { key, range: brackets }));
+        }
+        let range = self.extend(collection.range());
+        Ok(Expr::Index {
+            collection: Box::new(collection),
+            key: Box::new(key),
+            brackets,
+            range,
+        })
+    }
+
     /// After a dot that no star follows: an attribute, or an index in the legacy form.
     fn dot_step(&mut self, dot: usize) -> Parsed<TraversalStep> {
         match self.peek() {
             TokenKind::Ident => {
                 let name = self.take();
-                Ok(TraversalStep::Attribute { name: self.text_of(name).into(), range: self.since(dot) })
+                Ok(TraversalStep::Attribute {
+                    name: self.text_of(name).into(),
+                    range: self.since(dot),
+                })
             }
             TokenKind::Number => {
                 let number = self.take();
                 let key = self.legacy_index(number)?;
-                Ok(TraversalStep::Index { key, range: self.since(dot) })
+                Ok(TraversalStep::Index {
+                    key,
+                    range: self.since(dot),
+                })
             }
             _ => Err(self.error("Invalid attribute name", "An attribute name is required after a dot.")),
         }
@@ -155,7 +187,10 @@ impl Parser<'_> {
                 second.split('.').collect::<Vec<_>>().join("][")
             );
             let range = self.range_of(number);
-            return Err(self.error_at(number, Diagnostic::error("Invalid legacy index syntax", detail).at(&range)));
+            return Err(self.error_at(
+                number,
+                Diagnostic::error("Invalid legacy index syntax", detail).at(&range),
+            ));
         }
         self.number(number)
     }
@@ -168,7 +203,11 @@ impl Parser<'_> {
                 traversal.range.end = self.tokens.end(self.last);
                 Expr::Traversal(traversal)
             }
-            Expr::Relative { source, mut steps, mut range } => {
+            Expr::Relative {
+                source,
+                mut steps,
+                mut range,
+            } => {
                 steps.push(step);
                 range.end = self.tokens.end(self.last);
                 Expr::Relative { source, steps, range }
@@ -176,27 +215,13 @@ impl Parser<'_> {
             // `true.a` is a reference like any other, to something that cannot exist; a literal has no attributes.
             other => {
                 let range = self.extend(other.range());
-                Expr::Relative { source: Box::new(other), steps: vec![step], range }
-            }
-        }
-    }
-
-    /// The key between brackets, and the closing one.
-    fn index_key(&mut self, open: usize) -> Parsed<Expr> {
-        self.with_newlines(false, |p| {
-            let key = match p.expression() {
-                Ok(key) => key,
-                Err(Abort) if p.skip_to_closer(open) => return Ok(p.invalid(open)),
-                Err(Abort) => return Err(Abort),
-            };
-            if p.eat(TokenKind::CloseBracket).is_none() {
-                p.error_in(open, "Missing close bracket on index", "The index operator must end with a closing bracket (\"]\").");
-                if !p.skip_to_closer(open) {
-                    return Err(Abort);
+                Expr::Relative {
+                    source: Box::new(other),
+                    steps: vec![step],
+                    range,
                 }
             }
-            Ok(key)
-        })
+        }
     }
 
     /// `.*`, which takes the attributes that follow, and legacy indexes, but no brackets.
@@ -214,7 +239,12 @@ impl Parser<'_> {
             each = self.add_step(each, step);
         }
         let range = self.extend(source.range());
-        Ok(Expr::Splat { source: Box::new(source), each: Box::new(each), marker, range })
+        Ok(Expr::Splat {
+            source: Box::new(source),
+            each: Box::new(each),
+            marker,
+            range,
+        })
     }
 
     /// `[*]`, which takes everything that follows.
@@ -228,9 +258,17 @@ impl Parser<'_> {
         }
         let marker = self.since(open);
         let element = Expr::SplatElement { range: marker.clone() };
-        let each = self.nested(|p| p.steps(element))?;
+        self.enter()?;
+        let each = self.steps(element);
+        self.leave();
+        let each = each?;
         let range = self.extend(source.range());
-        Ok(Expr::Splat { source: Box::new(source), each: Box::new(each), marker, range })
+        Ok(Expr::Splat {
+            source: Box::new(source),
+            each: Box::new(each),
+            marker,
+            range,
+        })
     }
 
     // ---- terms ------------------------------------------------------------------------------------------------
@@ -247,7 +285,10 @@ impl Parser<'_> {
             TokenKind::Number => {
                 let token = self.take();
                 let value = self.number(token)?;
-                Ok(Expr::Literal { value, range: self.range_of(token) })
+                Ok(Expr::Literal {
+                    value,
+                    range: self.range_of(token),
+                })
             }
             TokenKind::OpenQuote => self.quoted_template(),
             TokenKind::OpenHeredoc => self.heredoc_template(),
@@ -285,9 +326,18 @@ impl Parser<'_> {
     fn word(&self, token: usize) -> Expr {
         let range = self.range_of(token);
         match self.text_of(token) {
-            "true" => Expr::Literal { value: Value::bool(true), range },
-            "false" => Expr::Literal { value: Value::bool(false), range },
-            "null" => Expr::Literal { value: Value::null(Type::Dynamic), range },
+            "true" => Expr::Literal {
+                value: Value::bool(true),
+                range,
+            },
+            "false" => Expr::Literal {
+                value: Value::bool(false),
+                range,
+            },
+            "null" => Expr::Literal {
+                value: Value::null(Type::Dynamic),
+                range,
+            },
             name => Expr::Traversal(Traversal {
                 root: name.into(),
                 root_range: range.clone(),
@@ -299,20 +349,45 @@ impl Parser<'_> {
 
     fn parentheses(&mut self) -> Parsed<Expr> {
         let open = self.take();
-        self.with_newlines(false, |p| {
-            let inner = match p.expression() {
-                Ok(inner) => inner,
-                Err(Abort) if p.skip_to_closer(open) => return Ok(p.invalid(open)),
-                Err(Abort) => return Err(Abort),
-            };
-            if p.eat(TokenKind::CloseParen).is_none() {
-                p.error_in(open, "Unbalanced parentheses", "Expected a closing parenthesis to terminate the expression.");
-                if !p.skip_to_closer(open) {
-                    return Err(Abort);
-                }
-            }
-            Ok(Expr::Parens { inner: Box::new(inner), range: p.since(open) })
+        let before = self.set_newlines(false);
+        let inner = self.inside(open, TokenKind::CloseParen);
+        self.newlines = before;
+        Ok(Expr::Parens {
+            inner: Box::new(inner?),
+            range: self.since(open),
         })
+    }
+
+    /// An expression and the bracket that closes it.
+    fn inside(&mut self, open: usize, closer: TokenKind) -> Parsed<Expr> {
+        let inner = match self.expression() {
+            Err(Abort) => {
+                return if self.skip_to_closer(open) {
+                    Ok(self.invalid(open))
+                } else {
+                    Err(Abort)
+                };
+            }
+            inner => inner,
+        };
+        if self.eat(closer).is_none() {
+            let (summary, detail) = if closer == TokenKind::CloseParen {
+                (
+                    "Unbalanced parentheses",
+                    "Expected a closing parenthesis to terminate the expression.",
+                )
+            } else {
+                (
+                    "Missing close bracket on index",
+                    "The index operator must end with a closing bracket (\"]\").",
+                )
+            };
+            self.error_in(open, summary, detail);
+            if !self.skip_to_closer(open) {
+                return Err(Abort);
+            }
+        }
+        inner
     }
 
     // ---- traversals by themselves -----------------------------------------------------------------------------
@@ -333,7 +408,11 @@ impl Parser<'_> {
                         continue;
                     }
                     if !matches!(self.peek(), TokenKind::Ident | TokenKind::Number) {
-                        return Err(self.error_in(root, "Attribute name required", "Dot must be followed by attribute name."));
+                        return Err(self.error_in(
+                            root,
+                            "Attribute name required",
+                            "Dot must be followed by attribute name.",
+                        ));
                     }
                     steps.push(self.dot_step(dot)?);
                 }
@@ -377,7 +456,12 @@ impl Parser<'_> {
                 let text = format!("-{}", self.text_of(token));
                 match cty::Number::parse(&text) {
                     Some(number) => Some(Value::number(number)),
-                    None => return Err(self.error("Invalid number literal", "Failed to recognize the value of this number literal.")),
+                    None => {
+                        return Err(self.error(
+                            "Invalid number literal",
+                            "Failed to recognize the value of this number literal.",
+                        ));
+                    }
                 }
             }
             TokenKind::OpenQuote => {
@@ -387,7 +471,11 @@ impl Parser<'_> {
             _ => return Err(self.error_in(open, "Index value required", INDEX_VALUE)),
         };
         if self.eat(TokenKind::CloseBracket).is_none() {
-            return Err(self.error_in(open, "Unclosed index brackets", "Index key must be followed by a closing bracket."));
+            return Err(self.error_in(
+                open,
+                "Unclosed index brackets",
+                "Index key must be followed by a closing bracket.",
+            ));
         }
         let range = self.since(open);
         Ok(match key {
@@ -423,7 +511,13 @@ fn binary_operator(kind: TokenKind) -> Option<(BinaryOp, u8)> {
 fn join(operands: &mut Vec<Expr>, waiting: &mut Vec<(BinaryOp, u8, Range)>) {
     if let (Some((op, _, op_range)), Some(right), Some(left)) = (waiting.pop(), operands.pop(), operands.pop()) {
         let range = left.range().to(right.range());
-        operands.push(Expr::Binary { op, left: Box::new(left), right: Box::new(right), op_range, range });
+        operands.push(Expr::Binary {
+            op,
+            left: Box::new(left),
+            right: Box::new(right),
+            op_range,
+            range,
+        });
     }
 }
 

@@ -53,8 +53,12 @@ impl Brackets {
                 };
                 // A bracket or parenthesis does not reach out of braces or of a string to be closed.
                 let chosen = chosen.filter(|&at| {
-                    matches!(token.kind, TokenKind::CloseBrace | TokenKind::CloseQuote | TokenKind::CloseHeredoc)
-                        || stack[at + 1..].iter().all(|(_, closer, _)| *closer != TokenKind::CloseBrace)
+                    matches!(
+                        token.kind,
+                        TokenKind::CloseBrace | TokenKind::CloseQuote | TokenKind::CloseHeredoc
+                    ) || stack[at + 1..]
+                        .iter()
+                        .all(|(_, closer, _)| *closer != TokenKind::CloseBrace)
                 });
                 if let Some(at) = chosen {
                     closers[stack[at].0] = index as u32;
@@ -82,7 +86,9 @@ impl Parser<'_> {
     /// Which token closes this one, as far as that is clear.
     fn closer_of(&mut self, opener: usize) -> Option<usize> {
         let tokens = self.tokens;
-        self.brackets.get_or_insert_with(|| Brackets::new(tokens)).closer(opener)
+        self.brackets
+            .get_or_insert_with(|| Brackets::new(tokens))
+            .closer(opener)
     }
 
     /// The token after this one, over what it encloses.
@@ -109,7 +115,9 @@ impl Parser<'_> {
     /// Goes on after an error in the item of an object, a tuple or a call that began at `item`: behind the
     /// separator that ends it, and over what does not look like another; or to the closing bracket.
     pub(super) fn skip_item(&mut self, opener: usize, item: usize, object: bool) -> Resume {
-        let Some(closer) = self.closer_of(opener) else { return Resume::Lost };
+        let Some(closer) = self.closer_of(opener) else {
+            return Resume::Lost;
+        };
         if self.too_many_errors() {
             self.at = closer;
             return Resume::Item;
@@ -196,8 +204,10 @@ impl Parser<'_> {
         while self.tokens.kind(after) == TokenKind::CloseBrace {
             after = self.solid(after + 1, false);
         }
-        matches!(self.tokens.kind(after), TokenKind::Newline | TokenKind::LineComment | TokenKind::Eof)
-            || self.tokens.start(item).line == self.tokens.start(brace).line && self.first_of_line(brace)
+        matches!(
+            self.tokens.kind(after),
+            TokenKind::Newline | TokenKind::LineComment | TokenKind::Eof
+        ) || self.tokens.start(item).line == self.tokens.start(brace).line && self.first_of_line(brace)
     }
 
     fn first_of_line(&self, token: usize) -> bool {
@@ -208,7 +218,7 @@ impl Parser<'_> {
         index == 0 || self.tokens.ends_line(index - 1)
     }
 
-    /// `name =`, or `name`, labels and `{`; or the end of a body.
+    /// `name =`, or `name`, labels and `{`, of which the brace may be missing after a quoted label; or the end of a body.
     fn looks_like_body_item(&mut self, index: usize) -> bool {
         let first = self.solid(index, true);
         match self.tokens.kind(first) {
@@ -223,7 +233,7 @@ impl Parser<'_> {
             match self.tokens.kind(after) {
                 TokenKind::OpenBrace => return true,
                 TokenKind::Ident => after += 1,
-                TokenKind::OpenQuote => after = self.step(after),
+                TokenKind::OpenQuote if self.closer_of(after).is_some() => return true,
                 _ => return false,
             }
             after = self.solid(after, false);
@@ -242,7 +252,9 @@ impl Parser<'_> {
         }
         let first = self.solid(index, true);
         // Several words without quotes are rather a sentence that lost its comment sign.
-        let words = (name + 1..index).filter(|i| self.tokens.kind(*i) == TokenKind::Ident).count();
+        let words = (name + 1..index)
+            .filter(|i| self.tokens.kind(*i) == TokenKind::Ident)
+            .count();
         let (column, outer) = (self.tokens.start(first).column, self.tokens.start(name).column);
         let inside = match self.tokens.kind(first) {
             TokenKind::Ident => words <= 2 && column > outer && self.looks_like_body_item(first),

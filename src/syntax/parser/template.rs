@@ -53,7 +53,11 @@ struct Pieces {
 
 impl Pieces {
     fn text(&mut self, text: String, range: Range) {
-        let text = if take(&mut self.strip_next) { text.trim_start().to_owned() } else { text };
+        let text = if take(&mut self.strip_next) {
+            text.trim_start().to_owned()
+        } else {
+            text
+        };
         self.list.push(Piece::Text { text, range });
     }
 
@@ -85,7 +89,11 @@ impl Parser<'_> {
                     return Ok(text);
                 }
                 TokenKind::OpenInterpolation | TokenKind::OpenDirective => {
-                    let sign = if self.peek() == TokenKind::OpenDirective { '%' } else { '$' };
+                    let sign = if self.peek() == TokenKind::OpenDirective {
+                        '%'
+                    } else {
+                        '$'
+                    };
                     let detail = format!(
                         "Template sequences are not allowed in this string. To include a literal \"{sign}\", double it (as \
                          \"{sign}{sign}\") to escape it."
@@ -115,7 +123,12 @@ impl Parser<'_> {
             _ => (summary, "No closing marker was found for the string."),
         };
         let context = self.between(open, next);
-        self.error_at(next, Diagnostic::error(summary, detail).at(&self.range_of(next)).within(&context))
+        self.error_at(
+            next,
+            Diagnostic::error(summary, detail)
+                .at(&self.range_of(next))
+                .within(&context),
+        )
     }
 
     // ---- the three forms --------------------------------------------------------------------------------------
@@ -127,8 +140,15 @@ impl Parser<'_> {
             let token = self.take();
             let text = self.unescape_quoted(token);
             self.take();
-            let parts = vec![TemplatePart::Literal { text: text.into(), range: self.range_of(token) }];
-            return Ok(Expr::Template(Template { parts, heredoc: false, range: self.since(open) }));
+            let parts = vec![TemplatePart::Literal {
+                text: text.into(),
+                range: self.range_of(token),
+            }];
+            return Ok(Expr::Template(Template {
+                parts,
+                heredoc: false,
+                range: self.since(open),
+            }));
         }
         let pieces = self.pieces(open, TokenKind::CloseQuote)?;
         self.template(pieces, open, false)
@@ -146,7 +166,11 @@ impl Parser<'_> {
     pub(super) fn bare_template(&mut self) -> Parsed<Expr> {
         let pieces = self.pieces(0, TokenKind::Eof)?;
         if self.tokens.list.len() == 1 {
-            return Ok(Expr::Template(Template { parts: Vec::new(), heredoc: false, range: self.range_of(0) }));
+            return Ok(Expr::Template(Template {
+                parts: Vec::new(),
+                heredoc: false,
+                range: self.range_of(0),
+            }));
         }
         self.template(pieces, 0, false)
     }
@@ -157,7 +181,10 @@ impl Parser<'_> {
         if let [Piece::Value(_)] = pieces.as_slice()
             && let Some(Piece::Value(inner)) = pieces.pop()
         {
-            return Ok(Expr::Wrap { inner: Box::new(inner), range });
+            return Ok(Expr::Wrap {
+                inner: Box::new(inner),
+                range,
+            });
         }
         let end = self.range_of(self.last);
         let parts = self.tree(pieces, &end)?;
@@ -194,10 +221,12 @@ impl Parser<'_> {
                 TokenKind::OpenInterpolation | TokenKind::OpenDirective => {
                     let sequence = self.take();
                     pieces.open(self.text_of(sequence));
-                    let piece = self.with_newlines(false, |p| match kind {
-                        TokenKind::OpenInterpolation => p.interpolation(sequence, end),
-                        _ => p.directive(sequence),
-                    });
+                    let before = self.set_newlines(false);
+                    let piece = match kind {
+                        TokenKind::OpenInterpolation => self.interpolation(sequence, end),
+                        _ => self.directive(sequence),
+                    };
+                    self.newlines = before;
                     match piece {
                         Ok(piece) => {
                             pieces.strip_next = self.text_of(self.last).starts_with('~');
@@ -206,6 +235,11 @@ impl Parser<'_> {
                         Err(Abort) if self.skip_to_closer(sequence) => pieces.list.push(Piece::Invalid),
                         Err(Abort) => return Err(Abort),
                     }
+                }
+                TokenKind::Invalid => {
+                    let token = self.take();
+                    let problem = text::invalid_token(self.text_of(token)).at(&self.range_of(token));
+                    self.error_at(token, problem);
                 }
                 _ if end == TokenKind::CloseHeredoc => {
                     let marker = self.text_of(open).trim_start_matches(['<', '-']).trim_end();
@@ -274,22 +308,29 @@ impl Parser<'_> {
             ));
         };
         let word = self.text_of(keyword);
-        let piece: fn(Range) -> Piece;
-        match word {
+        let piece = match word {
             "if" => {
                 let condition = self.expression()?;
                 self.end_directive(open, word)?;
-                return Ok(Piece::If { condition, range: self.since(open) });
+                return Ok(Piece::If {
+                    condition,
+                    range: self.since(open),
+                });
             }
             "for" => {
                 let (key, value) = self.for_names(open, "Invalid 'for' directive", "For directive")?;
                 let collection = self.expression()?;
                 self.end_directive(open, word)?;
-                return Ok(Piece::For { key, value, collection, range: self.since(open) });
+                return Ok(Piece::For {
+                    key,
+                    value,
+                    collection,
+                    range: self.since(open),
+                });
             }
-            "else" => piece = Piece::Else,
-            "endif" => piece = Piece::EndIf,
-            "endfor" => piece = Piece::EndFor,
+            "else" => Piece::Else,
+            "endif" => Piece::EndIf,
+            "endfor" => Piece::EndFor,
             _ => {
                 let hint = crate::content::suggest(word, ["if", "for", "else", "endif", "endfor"]);
                 let detail = format!(
@@ -300,7 +341,7 @@ impl Parser<'_> {
                 let context = self.between(open, keyword);
                 return Err(self.error_at(keyword, problem.at(&self.range_of(keyword)).within(&context)));
             }
-        }
+        };
         self.end_directive(open, word)?;
         Ok(piece(self.since(open)))
     }
@@ -330,31 +371,66 @@ impl Parser<'_> {
                 Piece::Invalid => {}
                 Piece::If { condition, range } => {
                     let kind = DirectiveKind::If { condition, yes: None };
-                    open.push(Directive { kind, outer: take(&mut parts), range });
+                    open.push(Directive {
+                        kind,
+                        outer: take(&mut parts),
+                        range,
+                    });
                 }
-                Piece::For { key, value, collection, range } => {
+                Piece::For {
+                    key,
+                    value,
+                    collection,
+                    range,
+                } => {
                     let kind = DirectiveKind::For { key, value, collection };
-                    open.push(Directive { kind, outer: take(&mut parts), range });
+                    open.push(Directive {
+                        kind,
+                        outer: take(&mut parts),
+                        range,
+                    });
                 }
                 Piece::Else(range) => match open.last_mut() {
-                    Some(Directive { kind: DirectiveKind::If { yes: yes @ None, .. }, .. }) => *yes = Some(take(&mut parts).finish()),
+                    Some(Directive {
+                        kind: DirectiveKind::If { yes: yes @ None, .. },
+                        ..
+                    }) => *yes = Some(take(&mut parts).finish()),
                     other => return self.unbalanced(broken, "else", &range, other.as_deref()),
                 },
                 Piece::EndIf(range) => match open.pop() {
-                    Some(Directive { kind: DirectiveKind::If { condition, yes }, outer, range: begin }) => {
+                    Some(Directive {
+                        kind: DirectiveKind::If { condition, yes },
+                        outer,
+                        range: begin,
+                    }) => {
                         let last = std::mem::replace(&mut parts, outer).finish();
                         let (yes, no) = match yes {
                             Some(yes) => (yes, last),
                             None => (last, Vec::new()),
                         };
-                        parts.push(TemplatePart::If { condition, yes, no, range: begin.to(&range) });
+                        parts.push(TemplatePart::If {
+                            condition,
+                            yes,
+                            no,
+                            range: begin.to(&range),
+                        });
                     }
                     other => return self.unbalanced(broken, "endif", &range, other.as_ref()),
                 },
                 Piece::EndFor(range) => match open.pop() {
-                    Some(Directive { kind: DirectiveKind::For { key, value, collection }, outer, range: begin }) => {
+                    Some(Directive {
+                        kind: DirectiveKind::For { key, value, collection },
+                        outer,
+                        range: begin,
+                    }) => {
                         let body = std::mem::replace(&mut parts, outer).finish();
-                        parts.push(TemplatePart::For { key, value, collection, body, range: begin.to(&range) });
+                        parts.push(TemplatePart::For {
+                            key,
+                            value,
+                            collection,
+                            body,
+                            range: begin.to(&range),
+                        });
                     }
                     other => return self.unbalanced(broken, "endfor", &range, other.as_ref()),
                 },
@@ -373,7 +449,11 @@ impl Parser<'_> {
             };
             let detail = format!("The {word} directive at {range} is missing its corresponding {closing} directive.");
             if !broken {
-                self.report(Diagnostic::error("Unexpected end of template", detail).at(end).within(&range.to(end)));
+                self.report(
+                    Diagnostic::error("Unexpected end of template", detail)
+                        .at(end)
+                        .within(&range.to(end)),
+                );
             }
             return Ok(Vec::new());
         }
@@ -390,10 +470,18 @@ impl Parser<'_> {
     ) -> Parsed<Vec<TemplatePart>> {
         let detail = match open {
             None => "The control directives within this template are unbalanced.".to_owned(),
-            Some(Directive { kind: DirectiveKind::If { .. }, range, .. }) if word == "else" => {
+            Some(Directive {
+                kind: DirectiveKind::If { .. },
+                range,
+                ..
+            }) if word == "else" => {
                 format!("Already in the else clause for the if started at {range}.")
             }
-            Some(Directive { kind: DirectiveKind::If { .. }, range, .. }) => {
+            Some(Directive {
+                kind: DirectiveKind::If { .. },
+                range,
+                ..
+            }) => {
                 format!("Expecting an endif directive for the if started at {range}.")
             }
             Some(_) if word == "else" => "An else clause is not expected for a for directive.".to_owned(),
@@ -457,7 +545,10 @@ impl Parts {
 
     fn end_text(&mut self) {
         if let Some(range) = self.text_range.take() {
-            self.list.push(TemplatePart::Literal { text: take(&mut self.text).into(), range });
+            self.list.push(TemplatePart::Literal {
+                text: take(&mut self.text).into(),
+                range,
+            });
         }
     }
 

@@ -6,25 +6,31 @@ use crate::{Diagnostic, Range, lexer};
 
 use super::Parser;
 
-/// The text of a file, and where its first byte stands that is no UTF-8. Such bytes are replaced one by one, so that all
-/// others keep their places.
-pub(super) fn decode_utf8(bytes: &[u8]) -> (Cow<'_, str>, Option<usize>) {
-    let first_bad = match std::str::from_utf8(bytes) {
-        Ok(text) => return (Cow::Borrowed(text), None),
-        Err(error) => error.valid_up_to(),
-    };
+/// The text of a file, and where the bytes stand that are no UTF-8. Those are replaced one by one, so that all others keep
+/// their places.
+pub(super) fn decode_utf8(bytes: &[u8]) -> (Cow<'_, str>, Vec<usize>) {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return (Cow::Borrowed(text), Vec::new());
+    }
     let mut text = String::with_capacity(bytes.len());
+    let mut bad = Vec::new();
     for chunk in bytes.utf8_chunks() {
         text.push_str(chunk.valid());
-        text.extend(chunk.invalid().iter().map(|_| '\u{1a}'));
+        for _ in chunk.invalid() {
+            bad.push(text.len());
+            text.push('\u{1a}');
+        }
     }
-    (Cow::Owned(text), Some(first_bad))
+    (Cow::Owned(text), bad)
 }
 
 /// What to say about a token that is no part of the language.
 pub(super) fn invalid_token(text: &str) -> Diagnostic {
     let bitwise = |hint: &str| {
-        Diagnostic::error("Unsupported operator", format!("Bitwise operators are not supported.{hint}"))
+        Diagnostic::error(
+            "Unsupported operator",
+            format!("Bitwise operators are not supported.{hint}"),
+        )
     };
     match text {
         "&" => bitwise(" Did you mean boolean AND (\"&&\")?"),
@@ -52,6 +58,11 @@ pub(super) fn invalid_token(text: &str) -> Diagnostic {
             "Invalid character",
             "\"Curly quotes\" are not valid here. These can sometimes be inadvertently introduced when sharing code via \
              documents or discussion forums. It might help to replace the character with a \"straight quote\".",
+        ),
+        "\r" => Diagnostic::error(
+            "Invalid character",
+            "A carriage return is not valid here, unless a line feed follows it. Save the file with the line breaks that your \
+             system uses today.",
         ),
         "\u{a0}" => Diagnostic::error(
             "Invalid character",
@@ -100,8 +111,16 @@ impl Parser<'_> {
         let raw = self.text_of(token);
         let start = lexer::advance(self.tokens.start(token), &raw[..offset]);
         let end = lexer::advance(start, &raw[offset..offset + len]);
-        let range = Range { file: self.tokens.file.clone(), start, end };
-        self.report(Diagnostic::error("Invalid escape sequence", detail).at(&range).within(&self.range_of(token)));
+        let range = Range {
+            file: self.tokens.file.clone(),
+            start,
+            end,
+        };
+        self.report(
+            Diagnostic::error("Invalid escape sequence", detail)
+                .at(&range)
+                .within(&self.range_of(token)),
+        );
     }
 }
 
@@ -135,7 +154,10 @@ fn introducers(rest: &str, text: &mut String) -> usize {
 /// the text is wrong, and why.
 fn escape(text: &str) -> Result<(char, usize), (usize, String)> {
     let Some(selector) = text[1..].chars().next() else {
-        return Err((1, "A backslash must be followed by an escape sequence selector; to write a backslash, double it.".into()));
+        return Err((
+            1,
+            "A backslash must be followed by an escape sequence selector; to write a backslash, double it.".into(),
+        ));
     };
     let (digits, words) = match selector {
         'n' => return Ok(('\n', 2)),
@@ -146,7 +168,10 @@ fn escape(text: &str) -> Result<(char, usize), (usize, String)> {
         'u' => (4, "four"),
         'U' => (8, "eight"),
         other => {
-            return Err((1 + other.len_utf8(), format!("The symbol \"{other}\" is not a valid escape sequence selector.")));
+            return Err((
+                1 + other.len_utf8(),
+                format!("The symbol \"{other}\" is not a valid escape sequence selector."),
+            ));
         }
     };
     let given = text[2..].bytes().take(digits).take_while(u8::is_ascii_hexdigit).count();
@@ -155,7 +180,7 @@ fn escape(text: &str) -> Result<(char, usize), (usize, String)> {
         return Err((2 + given, detail));
     }
     let end = 2 + digits;
-    match u32::from_str_radix(&text[2..end], 16).ok().map(|code| char::from_u32(code)) {
+    match u32::from_str_radix(&text[2..end], 16).ok().map(char::from_u32) {
         Some(Some(c)) => Ok((c, end)),
         // A surrogate, or beyond what Unicode has: the replacement character, as other implementations do.
         _ => Ok((char::REPLACEMENT_CHARACTER, end)),

@@ -26,7 +26,11 @@ fn bulk() {
     let seconds = begin.elapsed().as_secs_f64();
     for diagnostics in &failed {
         for d in diagnostics {
-            println!("{}: {}", d.subject.as_ref().map(ToString::to_string).unwrap_or_default(), d.summary);
+            println!(
+                "{}: {}",
+                d.subject.as_ref().map(ToString::to_string).unwrap_or_default(),
+                d.summary
+            );
         }
     }
     let begin = Instant::now();
@@ -53,7 +57,7 @@ fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
         let name = entry.file_name().to_string_lossy().into_owned();
         if path.is_dir() {
             collect(&path, files);
-        } else if name.ends_with(".tf") || name.ends_with(".tfvars") || name.ends_with(".tftest.hcl") {
+        } else if name.ends_with(".tf") || name.ends_with(".tfvars") || name.ends_with(".hcl") {
             files.push(path);
         }
     }
@@ -68,7 +72,10 @@ fn cases() {
         let (_, diagnostics) = parse_file("main.tf", case.as_bytes());
         for d in &diagnostics {
             let r = d.subject.clone().unwrap();
-            println!("    {}:{}-{}:{} {} | {}", r.start.line, r.start.column, r.end.line, r.end.column, d.summary, d.detail);
+            println!(
+                "    {}:{}-{}:{} {} | {}",
+                r.start.line, r.start.column, r.end.line, r.end.column, d.summary, d.detail
+            );
         }
     }
 }

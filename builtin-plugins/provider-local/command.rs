@@ -1,0 +1,208 @@
+//! `local_command`, as a data source and as an ephemeral resource.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+
+use monoform_sdk::schema::{computed, optional, required};
+use monoform_sdk::{
+    Attr, Context, DataSource, Diagnostic, Diagnostics, EphemeralResource, Opened, Result, Schema, Stop, async_trait,
+    model,
+};
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+model! {
+    /// A command that was run.
+    pub struct Model {
+        /// The program: a path, or a name that is looked up on PATH.
+        pub command: Attr<String> = required(),
+        /// Arguments for the program. Those that are null are left out.
+        pub arguments: Attr<Vec<Attr<String>>> = optional(),
+        /// Text for its standard input, which is empty otherwise.
+        pub stdin: Attr<String> = optional(),
+        /// The directory it runs in.
+        pub working_directory: Attr<String> = optional(),
+        /// Whether an exit code other than 0 is accepted.
+        pub allow_non_zero_exit_code: Attr<bool> = optional(),
+        /// The exit code; -1 if a signal ended the program.
+        pub exit_code: Attr<i64> = computed(),
+        /// What it wrote to standard output; null if nothing.
+        pub stdout: Attr<String> = computed(),
+        /// What it wrote to standard error; null if nothing.
+        pub stderr: Attr<String> = computed(),
+    }
+}
+
+/// Runs the command; the model then holds what came of it, even if that is an error.
+async fn run(model: &mut Model, mut stop: Stop) -> Result<()> {
+    let name = model.command.text().to_owned();
+    let program = look_up(&name).map_err(|problem| {
+        Diagnostic::error(
+            "Command Lookup Failed",
+            format!("The program could not be found, or cannot be run.\n\nCommand: {name}\nError: {problem}"),
+        )
+        .at_attribute("command")
+    })?;
+    let failed = |problem: String| -> Diagnostics {
+        Diagnostic::error("Command Execution Failed", format!("Command: {name}\nError: {problem}")).into()
+    };
+
+    let mut command = Command::new(&program);
+    let arguments = model.arguments.clone().or(Vec::new());
+    command.args(arguments.into_iter().filter_map(Attr::into_known)).kill_on_drop(true);
+    command.stdin(if model.stdin.known().is_some() { Stdio::piped() } else { Stdio::null() });
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    if let Some(dir) = model.working_directory.as_str() {
+        command.current_dir(dir);
+    }
+    let mut child = command.spawn().map_err(|e| failed(e.to_string()))?;
+    let input = child.stdin.take().zip(model.stdin.known().cloned());
+    let feed = async {
+        if let Some((mut pipe, text)) = input {
+            // A program need not read all it is given.
+            drop(pipe.write_all(text.as_bytes()).await);
+        }
+    };
+    let output = tokio::select! {
+        ((), output) = async { tokio::join!(feed, child.wait_with_output()) } => output,
+        () = stop.requested() => return Err(failed("The command was stopped on request.".into())),
+    };
+    let output = output.map_err(|e| failed(e.to_string()))?;
+
+    let text = |bytes: &[u8]| match bytes {
+        [] => Attr::Null,
+        bytes => Attr::Known(String::from_utf8_lossy(bytes).into_owned()),
+    };
+    model.exit_code = i64::from(output.status.code().unwrap_or(-1)).into();
+    model.stdout = text(&output.stdout);
+    model.stderr = text(&output.stderr);
+    if output.status.success() || model.allow_non_zero_exit_code.clone().or(false) {
+        return Ok(());
+    }
+    Err(failed(explain(&output)))
+}
+
+fn explain(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr);
+    match text.trim() {
+        "" => format!("{}, and nothing was written to standard error.", output.status),
+        text => format!("{}\n\n{text}", output.status),
+    }
+}
+
+/// Where the program is. A path is tried as it is, from the current directory; a name on PATH.
+fn look_up(name: &str) -> std::result::Result<PathBuf, String> {
+    if name.contains('/') {
+        return runnable(Path::new(name)).map(|()| name.into());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut problem = "not found on PATH".to_owned();
+    for dir in std::env::split_paths(&path) {
+        let candidate = if dir.as_os_str().is_empty() { Path::new(".").join(name) } else { dir.join(name) };
+        match runnable(&candidate) {
+            Ok(()) if !name.is_empty() => return Ok(candidate),
+            Err(e) if candidate.is_file() => problem = e,
+            _ => {}
+        }
+    }
+    Err(problem)
+}
+
+fn runnable(path: &Path) -> std::result::Result<(), String> {
+    let found = path.metadata().map_err(|e| e.to_string())?;
+    if found.is_dir() {
+        return Err("is a directory".into());
+    }
+    if found.permissions().mode() & 0o111 == 0 {
+        return Err("permission denied".into());
+    }
+    Ok(())
+}
+
+pub(crate) struct LocalCommand;
+
+#[async_trait]
+impl DataSource for LocalCommand {
+    type Model = Model;
+    type Client = ();
+
+    fn schema(&self) -> Schema {
+        Schema::of::<Model>().describe(
+            "Runs a program and gives its output. It runs during every plan and apply, so it should change nothing.",
+        )
+    }
+
+    async fn read(&self, mut config: Model, cx: &mut Context<()>) -> Result<Model> {
+        let result = run(&mut config, cx.stop()).await;
+        if config.exit_code.known().is_some() {
+            cx.save(&config);
+        }
+        result.map(|()| config)
+    }
+}
+
+#[async_trait]
+impl EphemeralResource for LocalCommand {
+    type Model = Model;
+    type Client = ();
+
+    fn schema(&self) -> Schema {
+        Schema::of::<Model>().describe("Runs a program and gives its output for one run; nothing of it is kept.")
+    }
+
+    async fn open(&self, mut config: Model, cx: &mut Context<()>) -> Result<Opened<Model>> {
+        run(&mut config, cx.stop()).await?;
+        Ok(config.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use monoform_sdk::cty::{Type, Value};
+    use monoform_sdk::testing::Harness;
+
+    fn arguments(list: &[Option<&str>]) -> Value {
+        let null = || Value::null(Type::String);
+        Value::list(Type::String, list.iter().map(|a| a.map_or_else(null, Value::string)).collect())
+    }
+
+    fn shell(script: &str) -> [(&str, Value); 2] {
+        [("command", "sh".into()), ("arguments", arguments(&[Some("-c"), None, Some(script)]))]
+    }
+
+    #[tokio::test]
+    async fn output_and_exit_code_are_given() {
+        let harness = Harness::new(crate::provider());
+        let mut config = shell("cat; printf err >&2; exit 3").to_vec();
+        config.push(("stdin", "in".into()));
+        config.push(("allow_non_zero_exit_code", true.into()));
+        for state in [harness.data("local_command", &config).await, harness.open("local_command", &config).await] {
+            let state = state.unwrap();
+            assert_eq!(state.get("stdout"), Some(&"in".into()));
+            assert_eq!(state.get("stderr"), Some(&"err".into()));
+            assert_eq!(state.get("exit_code"), Some(&3.into()));
+        }
+        let silent = harness.data("local_command", &shell("kill -9 $$")[..]).await.unwrap_err();
+        assert_eq!(silent.0[0].summary, "Command Execution Failed");
+    }
+
+    #[tokio::test]
+    async fn empty_output_is_null_and_signals_are_minus_one() {
+        let harness = Harness::new(crate::provider());
+        let mut config = shell("kill -9 $$").to_vec();
+        config.push(("allow_non_zero_exit_code", true.into()));
+        let state = harness.data("local_command", &config).await.unwrap();
+        assert_eq!(state.get("exit_code"), Some(&(-1).into()));
+        assert_eq!(state.get("stdout"), Some(&Value::null(Type::String)));
+    }
+
+    #[tokio::test]
+    async fn programs_that_are_not_there() {
+        let harness = Harness::new(crate::provider());
+        for name in ["no-such-program", "./no/such", "", "/"] {
+            let errors = harness.data("local_command", &[("command", name.into())]).await.unwrap_err();
+            assert_eq!(errors.0[0].summary, "Command Lookup Failed", "{name}");
+        }
+    }
+}

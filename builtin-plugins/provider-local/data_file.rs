@@ -1,0 +1,98 @@
+//! The data sources `local_file` and `local_sensitive_file`.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use monoform_sdk::schema::{computed, required};
+use monoform_sdk::{Attr, Context, DataSource, Diagnostic, Result, Schema, async_trait, blocking, model};
+
+use crate::checksums::with_checksums;
+
+/// Both types have the same attributes; in one of them the content is not shown.
+macro_rules! file_data_source {
+    ($source:ident, $model:ident, $content:expr, $about:literal) => {
+        model! {
+            /// A file that is there.
+            pub struct $model {
+                /// Path of the file.
+                pub filename: Attr<String> = required(),
+                /// The content as text.
+                pub content: Attr<String> = $content,
+                /// The content in base64.
+                pub content_base64: Attr<String> = $content,
+                /// The SHA-1 checksum of the content in hexadecimal.
+                pub id: Attr<String> = computed(),
+                /// The MD5 checksum of the content in hexadecimal.
+                pub content_md5: Attr<String> = computed(),
+                /// The SHA-1 checksum of the content in hexadecimal.
+                pub content_sha1: Attr<String> = computed(),
+                /// The SHA-256 checksum of the content in hexadecimal.
+                pub content_sha256: Attr<String> = computed(),
+                /// The SHA-256 checksum of the content in base64.
+                pub content_base64sha256: Attr<String> = computed(),
+                /// The SHA-512 checksum of the content in hexadecimal.
+                pub content_sha512: Attr<String> = computed(),
+                /// The SHA-512 checksum of the content in base64.
+                pub content_base64sha512: Attr<String> = computed(),
+            }
+        }
+
+        pub(crate) struct $source;
+
+        #[async_trait]
+        impl DataSource for $source {
+            type Model = $model;
+            type Client = ();
+
+            fn schema(&self) -> Schema {
+                Schema::of::<$model>().describe($about)
+            }
+
+            async fn read(&self, mut config: $model, _cx: &mut Context<()>) -> Result<$model> {
+                blocking(move || {
+                    let filename = config.filename.text();
+                    let content = std::fs::read(filename).map_err(|e| {
+                        Diagnostic::error(
+                            "Read local file data source error",
+                            format!("Cannot read {filename}: {e}."),
+                        )
+                        .at_attribute("filename")
+                    })?;
+                    config.content = String::from_utf8_lossy(&content).into_owned().into();
+                    config.content_base64 = STANDARD.encode(&content).into();
+                    Ok(with_checksums!(config, &content))
+                })
+                .await
+            }
+        }
+    };
+}
+
+file_data_source!(LocalFile, FileModel, computed(), "The content of a file.");
+file_data_source!(
+    LocalSensitiveFile,
+    SensitiveFileModel,
+    computed().sensitive(),
+    "The content of a file, which is not shown."
+);
+
+#[cfg(test)]
+mod tests {
+    use monoform_sdk::testing::Harness;
+
+    #[tokio::test]
+    async fn content_comes_as_text_and_bytes() {
+        let harness = Harness::new(crate::provider());
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("x");
+        let config = [("filename", file.to_str().unwrap().into())];
+        for name in ["local_file", "local_sensitive_file"] {
+            std::fs::write(&file, "a€").unwrap();
+            let state = harness.data(name, &config).await.unwrap();
+            assert_eq!(state.get("content"), Some(&"a€".into()));
+            assert_eq!(state.get("content_base64"), Some(&"YeKCrA==".into()));
+            std::fs::remove_file(&file).unwrap();
+            let errors = harness.data(name, &config).await.unwrap_err();
+            assert_eq!(errors.0[0].summary, "Read local file data source error");
+        }
+    }
+}

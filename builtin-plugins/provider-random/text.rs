@@ -1,0 +1,144 @@
+//! Random text made of classes of characters, and its hash: what `random_string` and `random_password` have in common.
+
+use bcrypt::Version;
+use monoform_sdk::{Diagnostics, Result};
+use rand::seq::{IndexedRandom, SliceRandom};
+
+use crate::failed;
+
+const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+const LOWER: &str = "abcdefghijklmnopqrstuvwxyz";
+const DIGITS: &str = "0123456789";
+const SPECIAL: &str = "!@#$%&*()-_=+[]{}<>:?";
+
+/// One class of characters: whether it may be used, and how many of it there must be at least.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Class {
+    pub enabled: bool,
+    pub least: i64,
+}
+
+/// What the text should be like.
+#[derive(Clone, Debug)]
+pub(crate) struct Wish {
+    pub length: i64,
+    pub upper: Class,
+    pub lower: Class,
+    pub numeric: Class,
+    pub special: Class,
+    /// The special characters; the usual ones where this is empty.
+    pub override_special: String,
+}
+
+impl Wish {
+    /// Text like this, from a generator fit for secrets.
+    ///
+    /// The least number of a class holds even where the class is not enabled.
+    pub fn make(&self, summary: &str) -> Result<String> {
+        let special = if self.override_special.is_empty() { SPECIAL } else { &self.override_special };
+        let length = crate::length(self.length, summary)?;
+        let mut rng = rand::rng();
+        let mut all: Vec<char> = Vec::new();
+        let mut out: Vec<char> = Vec::new();
+        for (class, alphabet) in
+            [(self.upper, UPPER), (self.lower, LOWER), (self.numeric, DIGITS), (self.special, special)]
+        {
+            let alphabet: Vec<char> = alphabet.chars().collect();
+            let least = crate::length(class.least.max(0), summary)?;
+            out.extend((0..least).filter_map(|_| alphabet.choose(&mut rng)));
+            if class.enabled {
+                all.extend(alphabet);
+            }
+        }
+        if out.len() < length && all.is_empty() {
+            return Err(failed(summary, "No class of characters is enabled, so there is nothing to make the text of."));
+        }
+        out.extend((out.len()..length).filter_map(|_| all.choose(&mut rng)));
+        out.shuffle(&mut rng);
+        Ok(out.into_iter().collect())
+    }
+}
+
+/// The first 72 bytes, which is all that this kind of hash looks at.
+fn significant(text: &str) -> Vec<u8> {
+    text.bytes().take(72).collect()
+}
+
+/// The bcrypt hash of a text, at cost 10. It takes long by design, so it has a thread of its own.
+pub(crate) async fn hash(text: &str, summary: &'static str) -> Result<String> {
+    let bytes = significant(text);
+    monoform_sdk::blocking(move || hash_now(&bytes, summary)).await
+}
+
+/// The same, on this thread.
+pub(crate) fn hash_text_now(text: &str, summary: &'static str) -> Result<String> {
+    hash_now(&significant(text), summary)
+}
+
+fn hash_now(bytes: &[u8], summary: &str) -> Result<String> {
+    let error = |e: bcrypt::BcryptError| -> Diagnostics { failed(summary, format!("The text cannot be hashed: {e}.")) };
+    Ok(bcrypt::hash_with_result(bytes, 10).map_err(error)?.format_for_version(Version::TwoA))
+}
+
+/// Whether this is the hash of the text.
+pub(crate) fn verifies(text: &str, hash: &str) -> bool {
+    bcrypt::verify(significant(text), hash).unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(enabled: bool, least: i64) -> Class {
+        Class { enabled, least }
+    }
+
+    fn wish(length: i64) -> Wish {
+        let on = class(true, 0);
+        Wish { length, upper: on, lower: on, numeric: on, special: on, override_special: String::new() }
+    }
+
+    #[test]
+    fn minima_are_kept_even_for_disabled_classes() {
+        let wish = Wish {
+            upper: class(false, 3),
+            lower: class(false, 0),
+            numeric: class(true, 1),
+            special: class(false, 2),
+            override_special: "äß".into(),
+            ..wish(10)
+        };
+        for _ in 0..50 {
+            let text = wish.make("s").unwrap();
+            assert_eq!(text.chars().count(), 10);
+            assert_eq!(text.chars().filter(|c| UPPER.contains(*c)).count(), 3);
+            assert_eq!(text.chars().filter(|c| "äß".contains(*c)).count(), 2);
+            assert_eq!(text.chars().filter(|c| DIGITS.contains(*c)).count(), 5);
+        }
+    }
+
+    #[test]
+    fn every_character_comes_up_about_as_often() {
+        let text = wish(83_000).make("s").unwrap();
+        for c in [UPPER, LOWER, DIGITS, SPECIAL].concat().chars() {
+            let count = text.chars().filter(|x| *x == c).count();
+            assert!((800..1200).contains(&count), "{c}: {count}");
+        }
+    }
+
+    #[test]
+    fn nothing_to_choose_from_is_an_error() {
+        let off = class(false, 0);
+        let wish = Wish { upper: off, lower: off, numeric: off, special: off, ..wish(3) };
+        assert!(wish.make("s").is_err());
+    }
+
+    #[test]
+    fn hashes_look_at_72_bytes() {
+        let long = "x".repeat(71) + "€";
+        let hash = hash_text_now(&long, "s").unwrap();
+        assert!(hash.starts_with("$2a$10$"), "{hash}");
+        assert!(verifies(&(long + "more"), &hash));
+        assert!(!verifies("y", &hash));
+    }
+}

@@ -1,0 +1,291 @@
+//! `random_string`, and `random_password` both managed and ephemeral.
+
+use monoform_sdk::cty::{Type, Value};
+use monoform_sdk::plan::Change;
+use monoform_sdk::schema::{Attribute, computed, optional, required};
+use monoform_sdk::{
+    Attr, Check, Context, Diagnostic, EphemeralResource, Modifier, Opened, Resource, Result, Schema, Upgrader, Validator,
+    async_trait, model,
+};
+
+use crate::Keepers;
+use crate::text::{self, Class, Wish};
+
+const MINIMA: &[&str] = &["min_upper", "min_lower", "min_numeric", "min_special"];
+
+/// A managed type: the arguments are the same for both, what is computed differs.
+macro_rules! managed_model {
+    ($name:ident { $($computed:tt)* }) => {
+        model! {
+            /// Random text and what it is made of.
+            pub struct $name {
+                /// Values of any meaning. When one changes, new text is made.
+                pub keepers: Keepers = optional().requires_replace_if_values_change(),
+                /// How many characters: at least 1, and at least the sum of all minima.
+                pub length: Attr<i64> = length().requires_replace(),
+                /// Whether upper-case letters may be used.
+                pub upper: Attr<bool> = optional().computed().default(true).requires_replace(),
+                /// Whether lower-case letters may be used.
+                pub lower: Attr<bool> = optional().computed().default(true).requires_replace(),
+                /// Whether digits may be used.
+                pub numeric: Attr<bool> = optional().computed()
+                    .validate(some_class("numeric")).modify(same_as("number")).requires_replace(),
+                /// Whether digits may be used; the former name of `numeric`.
+                pub number: Attr<bool> = optional().computed()
+                    .deprecated("It was renamed: use numeric instead.")
+                    .validate(some_class("number")).modify(same_as("numeric")).requires_replace(),
+                /// Whether special characters may be used.
+                pub special: Attr<bool> = optional().computed().default(true).requires_replace(),
+                /// How many upper-case letters there are at least.
+                pub min_upper: Attr<i64> = optional().computed().default(0i64).requires_replace(),
+                /// How many lower-case letters there are at least.
+                pub min_lower: Attr<i64> = optional().computed().default(0i64).requires_replace(),
+                /// How many digits there are at least.
+                pub min_numeric: Attr<i64> = optional().computed().default(0i64).requires_replace(),
+                /// How many special characters there are at least.
+                pub min_special: Attr<i64> = optional().computed().default(0i64).requires_replace(),
+                /// The special characters to use, in place of the usual ones: !@#$%&*()-_=+[]{}<>:?
+                pub override_special: Attr<String> = optional().modify(Modifier::custom(override_special)),
+                $($computed)*
+            }
+        }
+
+        impl $name {
+            fn wish(&self) -> Wish {
+                Wish {
+                    length: self.length.clone().or(0),
+                    upper: class(&self.upper, &self.min_upper),
+                    lower: class(&self.lower, &self.min_lower),
+                    numeric: class(&self.numeric, &self.min_numeric),
+                    special: class(&self.special, &self.min_special),
+                    override_special: self.override_special.text().to_owned(),
+                }
+            }
+
+            /// The arguments that this text could have been made with, in so far as they can be told.
+            fn imported(text: &str) -> $name {
+                $name { result: text.into(), ..$name::default() }.filled()
+            }
+
+            /// What earlier versions left out.
+            fn filled(mut self) -> $name {
+                if !matches!(self.length, Attr::Known(_)) {
+                    self.length = (self.result.text().len() as i64).into();
+                }
+                self.number = self.number.or(true).into();
+                self.numeric = self.number.clone();
+                for class in [&mut self.upper, &mut self.lower, &mut self.special] {
+                    *class = class.clone().or(true).into();
+                }
+                for least in [&mut self.min_upper, &mut self.min_lower, &mut self.min_numeric, &mut self.min_special] {
+                    *least = least.clone().or(0).into();
+                }
+                self
+            }
+        }
+    };
+}
+
+managed_model!(StringModel {
+    /// The text.
+    pub result: Attr<String> = computed().keep(),
+    /// The text.
+    pub id: Attr<String> = computed().keep(),
+});
+
+managed_model!(PasswordModel {
+    /// The password.
+    pub result: Attr<String> = computed().sensitive().keep(),
+    /// A bcrypt hash of the first 72 bytes of the password.
+    pub bcrypt_hash: Attr<String> = computed().sensitive().keep(),
+    /// Always `none`.
+    pub id: Attr<String> = computed().keep(),
+});
+
+model! {
+    /// A password for one run.
+    pub struct EphemeralModel {
+        /// How many characters: at least 1, and at least the sum of all minima.
+        pub length: Attr<i64> = length(),
+        /// Whether upper-case letters may be used.
+        pub upper: Attr<bool> = optional().computed().default(true),
+        /// Whether lower-case letters may be used.
+        pub lower: Attr<bool> = optional().computed().default(true),
+        /// Whether digits may be used.
+        pub numeric: Attr<bool> = optional().computed().default(true).validate(some_class("numeric")),
+        /// Whether special characters may be used.
+        pub special: Attr<bool> = optional().computed().default(true),
+        /// How many upper-case letters there are at least.
+        pub min_upper: Attr<i64> = optional().computed().default(0i64),
+        /// How many lower-case letters there are at least.
+        pub min_lower: Attr<i64> = optional().computed().default(0i64),
+        /// How many digits there are at least.
+        pub min_numeric: Attr<i64> = optional().computed().default(0i64),
+        /// How many special characters there are at least.
+        pub min_special: Attr<i64> = optional().computed().default(0i64),
+        /// The special characters to use, in place of the usual ones: !@#$%&*()-_=+[]{}<>:?
+        pub override_special: Attr<String> = optional(),
+        /// The password.
+        pub result: Attr<String> = computed().sensitive(),
+        /// A bcrypt hash of the first 72 bytes of the password.
+        pub bcrypt_hash: Attr<String> = computed().sensitive(),
+    }
+}
+
+fn length() -> Attribute {
+    required().validate(Validator::AtLeast(1)).validate(Validator::AtLeastSumOf(MINIMA))
+}
+
+fn class(enabled: &Attr<bool>, least: &Attr<i64>) -> Class {
+    Class { enabled: enabled.clone().or(true), least: least.clone().or(0) }
+}
+
+/// Not every class may be switched off. Said only where the configuration speaks about all of them.
+fn some_class(own: &'static str) -> Validator {
+    Validator::custom(move |check: &Check<'_>| {
+        let mut all = vec![check.value];
+        for name in ["special", "upper", "lower"] {
+            all.push(check.other(name)?);
+        }
+        let off = all.iter().all(|v| v.as_bool() == Some(false));
+        off.then(|| {
+            let detail =
+                format!("At least one attribute out of [special,upper,lower,{own}] must be specified as true");
+            Diagnostic::error("Invalid Attribute Combination", detail).at(check.path.clone())
+        })
+    })
+}
+
+/// `number` and `numeric` are one thing with two names: what is said of one holds for the other.
+fn same_as(other: &'static str) -> Modifier {
+    Modifier::custom(move |change: &mut Change<'_>| {
+        let null = Value::null(Type::Bool);
+        let twin = change.config_block.get(other).unwrap_or(&null);
+        change.planned = match (change.config.is_null(), twin.is_null()) {
+            (false, false) => {
+                let differ = change.config.is_known() && twin.is_known() && change.config != twin;
+                // Said once, though it is true of both.
+                if differ && other == "numeric" {
+                    change.diagnostics.push(
+                        Diagnostic::error(
+                            "Number and numeric are both configured with different values",
+                            "They are two names for one thing, number being the former one: leave number out.",
+                        )
+                        .at(change.path.clone()),
+                    );
+                }
+                return;
+            }
+            (false, true) => return,
+            (true, false) => twin.clone(),
+            (true, true) => Value::bool(true),
+        };
+    })
+}
+
+/// The empty text means the same as none at all.
+fn override_special(change: &mut Change<'_>) {
+    if let Some(prior) = change.prior
+        && *prior != change.planned
+        && !(prior.as_str() == Some("") && change.planned.is_null())
+    {
+        change.replace = true;
+    }
+}
+
+pub(crate) struct RandomString;
+
+#[async_trait]
+impl Resource for RandomString {
+    type Model = StringModel;
+    type Client = ();
+
+    fn schema(&self) -> Schema {
+        Schema::of::<StringModel>()
+            .version(2)
+            .describe("Random text. For secrets use random_password, which is not shown.")
+    }
+
+    fn upgraders(&self) -> Vec<Upgrader<StringModel>> {
+        vec![Upgrader::from::<StringModel>(1, |old| Ok(old.filled()))]
+    }
+
+    async fn create(&self, plan: StringModel, _cx: &mut Context<()>) -> Result<StringModel> {
+        let result = plan.wish().make("Create Random String error")?;
+        Ok(StringModel { id: result.clone().into(), result: result.into(), ..plan })
+    }
+
+    async fn import(&self, id: &str, _cx: &mut Context<()>) -> Result<StringModel> {
+        Ok(StringModel { id: id.into(), ..StringModel::imported(id) })
+    }
+}
+
+const PASSWORD_ERROR: &str = "Create Random Password error";
+
+pub(crate) struct RandomPassword;
+
+#[async_trait]
+impl Resource for RandomPassword {
+    type Model = PasswordModel;
+    type Client = ();
+
+    fn schema(&self) -> Schema {
+        Schema::of::<PasswordModel>().version(3).describe("A random password. It is not shown, but kept in the state.")
+    }
+
+    fn upgraders(&self) -> Vec<Upgrader<PasswordModel>> {
+        const SUMMARY: &str = "Version 3 State Upgrade Error";
+        let rehashed = |old: PasswordModel| {
+            let hash = text::hash_text_now(old.result.text(), SUMMARY)?;
+            Ok(PasswordModel { bcrypt_hash: hash.into(), ..old.filled() })
+        };
+        vec![
+            Upgrader::from::<PasswordModel>(0, rehashed),
+            Upgrader::from::<PasswordModel>(1, |old| Ok(old.filled())),
+            // Some releases made hashes of too much text.
+            Upgrader::from::<PasswordModel>(2, move |old| {
+                if text::verifies(old.result.text(), old.bcrypt_hash.text()) { Ok(old.filled()) } else { rehashed(old) }
+            }),
+        ]
+    }
+
+    async fn create(&self, plan: PasswordModel, _cx: &mut Context<()>) -> Result<PasswordModel> {
+        let result = plan.wish().make(PASSWORD_ERROR)?;
+        let bcrypt_hash = text::hash(&result, PASSWORD_ERROR).await?.into();
+        Ok(PasswordModel { bcrypt_hash, result: result.into(), id: "none".into(), ..plan })
+    }
+
+    async fn import(&self, id: &str, _cx: &mut Context<()>) -> Result<PasswordModel> {
+        let bcrypt_hash = text::hash(id, "Import Random Password Error").await?.into();
+        Ok(PasswordModel { bcrypt_hash, id: "none".into(), ..PasswordModel::imported(id) })
+    }
+}
+
+pub(crate) struct EphemeralPassword;
+
+#[async_trait]
+impl EphemeralResource for EphemeralPassword {
+    type Model = EphemeralModel;
+    type Client = ();
+
+    fn schema(&self) -> Schema {
+        Schema::of::<EphemeralModel>().describe("A random password for one run, kept nowhere.")
+    }
+
+    async fn open(&self, config: EphemeralModel, _cx: &mut Context<()>) -> Result<Opened<EphemeralModel>> {
+        let wish = Wish {
+            length: config.length.clone().or(0),
+            upper: class(&config.upper, &config.min_upper),
+            lower: class(&config.lower, &config.min_lower),
+            numeric: class(&config.numeric, &config.min_numeric),
+            special: class(&config.special, &config.min_special),
+            override_special: config.override_special.text().to_owned(),
+        };
+        let result = wish.make(PASSWORD_ERROR)?;
+        let bcrypt_hash = text::hash(&result, PASSWORD_ERROR).await?.into();
+        Ok(EphemeralModel { bcrypt_hash, result: result.into(), ..config }.into())
+    }
+}
+
+#[cfg(test)]
+mod tests;

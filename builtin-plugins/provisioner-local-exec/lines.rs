@@ -1,0 +1,109 @@
+//! Output in pieces, made into lines; and the end of it, kept for a failure.
+
+use std::collections::VecDeque;
+
+/// Longer lines are shown in parts.
+const LONGEST: usize = 64 * 1024;
+
+/// Makes lines of what comes in pieces.
+pub(crate) struct Lines {
+    begun: Vec<u8>,
+}
+
+impl Lines {
+    pub fn new() -> Lines {
+        Lines { begun: Vec::new() }
+    }
+
+    /// Takes a piece, and gives the lines that it ends, without their ends.
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut rest = bytes;
+        while let Some(end) = rest.iter().position(|b| *b == b'\n') {
+            self.begun.extend_from_slice(&rest[..end]);
+            lines.extend(Some(text(&std::mem::take(&mut self.begun))));
+            rest = &rest[end + 1..];
+        }
+        self.begun.extend_from_slice(rest);
+        if self.begun.len() > LONGEST {
+            lines.extend(self.rest());
+        }
+        lines
+    }
+
+    /// Whether a line has begun and not ended.
+    pub fn is_waiting(&self) -> bool {
+        !self.begun.is_empty()
+    }
+
+    /// What has come of a line that has not ended. A character that has only come in part is kept for later,
+    /// unless nothing else is there.
+    pub fn rest(&mut self) -> Option<String> {
+        if self.begun.is_empty() {
+            return None;
+        }
+        let whole = match std::str::from_utf8(&self.begun) {
+            Err(e) if e.error_len().is_none() && e.valid_up_to() > 0 => e.valid_up_to(),
+            _ => self.begun.len(),
+        };
+        let rest = self.begun.split_off(whole);
+        let begun = std::mem::replace(&mut self.begun, rest);
+        Some(text(&begun))
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The last bytes of what went by.
+pub(crate) struct Tail {
+    bytes: VecDeque<u8>,
+    limit: usize,
+}
+
+impl Tail {
+    pub fn new(limit: usize) -> Tail {
+        Tail { bytes: VecDeque::new(), limit }
+    }
+
+    pub fn push(&mut self, bytes: &[u8]) {
+        let bytes = &bytes[bytes.len().saturating_sub(self.limit)..];
+        let over = (self.bytes.len() + bytes.len()).saturating_sub(self.limit);
+        self.bytes.drain(..over);
+        self.bytes.extend(bytes);
+    }
+
+    pub fn text(&self) -> String {
+        let (a, b) = self.bytes.as_slices();
+        text(&[a, b].concat())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_become_lines() {
+        let mut lines = Lines::new();
+        assert_eq!(lines.push(b"a\nb"), ["a"]);
+        assert!(lines.is_waiting());
+        assert_eq!(lines.push(b"c\n\nd\r\n"), ["bc", "", "d\r"]);
+        assert_eq!(lines.rest(), None);
+        assert_eq!(lines.push("x\u{20ac}".as_bytes().split_at(2).0), [""; 0]);
+        assert_eq!(lines.rest().as_deref(), Some("x"));
+        assert_eq!(lines.push(b"\x82\xac\n"), ["\u{20ac}"]);
+        assert_eq!(lines.push(&vec![b'x'; LONGEST + 1]).len(), 1);
+    }
+
+    #[test]
+    fn the_tail_is_the_end() {
+        let mut tail = Tail::new(4);
+        tail.push(b"ab");
+        tail.push(b"cde");
+        assert_eq!(tail.text(), "bcde");
+        tail.push(b"0123456789");
+        assert_eq!(tail.text(), "6789");
+    }
+}

@@ -1,0 +1,208 @@
+//! Data sources and ephemeral resources.
+
+use std::time::SystemTime;
+
+use async_trait::async_trait;
+use cty::Value;
+
+use crate::context::Context;
+use crate::model::{Cty, Model};
+use crate::provider::ClientCell;
+use crate::schema::{Compiled, Schema};
+use crate::{Diagnostics, Result, Stop};
+
+/// A type of data source.
+#[async_trait]
+pub trait DataSource: Send + Sync + 'static {
+    /// Arguments and results, declared by [`model!`](crate::model!).
+    type Model: Model;
+    /// What the provider makes of its configuration.
+    type Client: Send + Sync + 'static;
+
+    /// The schema; the model's unless there is more to say.
+    fn schema(&self) -> Schema {
+        Schema::of::<Self::Model>()
+    }
+
+    /// Checks a configuration beyond what the rules of its attributes say.
+    fn validate(&self, _config: &Self::Model) -> Diagnostics {
+        Diagnostics::new()
+    }
+
+    /// Looks it up. What is known when this fails may be left with [`Context::save`].
+    async fn read(&self, config: Self::Model, cx: &mut Context<Self::Client>) -> Result<Self::Model>;
+}
+
+/// A type of ephemeral resource: opened for one command, used, and closed; never stored.
+#[async_trait]
+pub trait EphemeralResource: Send + Sync + 'static {
+    /// Arguments and results, declared by [`model!`](crate::model!).
+    type Model: Model;
+    /// What the provider makes of its configuration.
+    type Client: Send + Sync + 'static;
+
+    /// The schema; the model's unless there is more to say.
+    fn schema(&self) -> Schema {
+        Schema::of::<Self::Model>()
+    }
+
+    /// Checks a configuration beyond what the rules of its attributes say.
+    fn validate(&self, _config: &Self::Model) -> Diagnostics {
+        Diagnostics::new()
+    }
+
+    /// Opens it. What renewing and closing need to know goes into [`Context::set_private`].
+    async fn open(&self, config: Self::Model, cx: &mut Context<Self::Client>) -> Result<Opened<Self::Model>>;
+
+    /// Keeps it open; says when to do so again.
+    async fn renew(&self, _cx: &mut Context<Self::Client>) -> Result<Option<SystemTime>> {
+        Ok(None)
+    }
+
+    /// Closes it.
+    async fn close(&self, _cx: &mut Context<Self::Client>) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// An opened ephemeral resource.
+#[derive(Clone, Debug)]
+pub struct Opened<M> {
+    /// Its attributes.
+    pub result: M,
+    /// When it must be renewed, if ever.
+    pub renew_at: Option<SystemTime>,
+}
+
+impl<M> From<M> for Opened<M> {
+    /// Open until it is closed.
+    fn from(result: M) -> Opened<M> {
+        Opened { result, renew_at: None }
+    }
+}
+
+/// The result of an operation on an ephemeral resource, as values.
+#[derive(Debug, Default)]
+pub(crate) struct EphemeralAnswer {
+    pub result: Option<Value>,
+    pub renew_at: Option<SystemTime>,
+    pub private: Vec<u8>,
+    pub diagnostics: Diagnostics,
+}
+
+#[async_trait]
+pub(crate) trait AnyDataSource: Send + Sync {
+    fn schema(&self) -> &Compiled;
+    fn validate(&self, config: &Value) -> Diagnostics;
+    async fn read(&self, config: &Value, stop: Stop) -> (Option<Value>, Diagnostics);
+}
+
+#[async_trait]
+pub(crate) trait AnyEphemeral: Send + Sync {
+    fn schema(&self) -> &Compiled;
+    fn validate(&self, config: &Value) -> Diagnostics;
+    async fn open(&self, config: &Value, stop: Stop) -> EphemeralAnswer;
+    async fn renew(&self, private: Vec<u8>, stop: Stop) -> EphemeralAnswer;
+    async fn close(&self, private: Vec<u8>, stop: Stop) -> EphemeralAnswer;
+}
+
+pub(crate) struct DataEntry<D: DataSource> {
+    source: D,
+    schema: Compiled,
+    client: ClientCell<D::Client>,
+}
+
+impl<D: DataSource> DataEntry<D> {
+    pub fn new(source: D, client: ClientCell<D::Client>) -> DataEntry<D> {
+        DataEntry { schema: Compiled::new(source.schema()), source, client }
+    }
+}
+
+#[async_trait]
+impl<D: DataSource> AnyDataSource for DataEntry<D> {
+    fn schema(&self) -> &Compiled {
+        &self.schema
+    }
+
+    fn validate(&self, config: &Value) -> Diagnostics {
+        match D::Model::from_cty(config) {
+            Ok(model) => self.source.validate(&model),
+            Err(error) => error.into(),
+        }
+    }
+
+    async fn read(&self, config: &Value, stop: Stop) -> (Option<Value>, Diagnostics) {
+        let mut cx = Context::new(self.client.get(), stop, Vec::new());
+        let result = match D::Model::from_cty(config) {
+            Ok(config) => self.source.read(config, &mut cx).await,
+            Err(error) => Err(error.into()),
+        };
+        let mut diagnostics = cx.diagnostics;
+        match result {
+            Ok(model) => (Some(model.to_object(&self.schema.object)), diagnostics),
+            Err(errors) => {
+                diagnostics.append(errors);
+                (cx.saved, diagnostics)
+            }
+        }
+    }
+}
+
+pub(crate) struct EphemeralEntry<E: EphemeralResource> {
+    resource: E,
+    schema: Compiled,
+    client: ClientCell<E::Client>,
+}
+
+impl<E: EphemeralResource> EphemeralEntry<E> {
+    pub fn new(resource: E, client: ClientCell<E::Client>) -> EphemeralEntry<E> {
+        EphemeralEntry { schema: Compiled::new(resource.schema()), resource, client }
+    }
+
+    fn answer(&self, result: Result<(Option<E::Model>, Option<SystemTime>)>, cx: Context<E::Client>) -> EphemeralAnswer {
+        let mut answer = EphemeralAnswer { private: cx.private, diagnostics: cx.diagnostics, ..Default::default() };
+        match result {
+            Ok((model, renew_at)) => {
+                answer.result = model.map(|m| m.to_object(&self.schema.object));
+                answer.renew_at = renew_at;
+            }
+            Err(errors) => answer.diagnostics.append(errors),
+        }
+        answer
+    }
+}
+
+#[async_trait]
+impl<E: EphemeralResource> AnyEphemeral for EphemeralEntry<E> {
+    fn schema(&self) -> &Compiled {
+        &self.schema
+    }
+
+    fn validate(&self, config: &Value) -> Diagnostics {
+        match E::Model::from_cty(config) {
+            Ok(model) => self.resource.validate(&model),
+            Err(error) => error.into(),
+        }
+    }
+
+    async fn open(&self, config: &Value, stop: Stop) -> EphemeralAnswer {
+        let mut cx = Context::new(self.client.get(), stop, Vec::new());
+        let result = match E::Model::from_cty(config) {
+            Ok(config) => self.resource.open(config, &mut cx).await.map(|o| (Some(o.result), o.renew_at)),
+            Err(error) => Err(error.into()),
+        };
+        self.answer(result, cx)
+    }
+
+    async fn renew(&self, private: Vec<u8>, stop: Stop) -> EphemeralAnswer {
+        let mut cx = Context::new(self.client.get(), stop, private);
+        let result = self.resource.renew(&mut cx).await.map(|renew_at| (None, renew_at));
+        self.answer(result, cx)
+    }
+
+    async fn close(&self, private: Vec<u8>, stop: Stop) -> EphemeralAnswer {
+        let mut cx = Context::new(self.client.get(), stop, private);
+        let result = self.resource.close(&mut cx).await.map(|()| (None, None));
+        self.answer(result, cx)
+    }
+}

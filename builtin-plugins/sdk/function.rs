@@ -1,0 +1,125 @@
+//! Functions that a provider adds to the language.
+
+use cty::{Type, Value};
+
+use crate::model::Cty;
+
+/// A function: its signature, and what it computes.
+pub struct Function {
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) variadic: Option<Parameter>,
+    pub(crate) returns: Type,
+    pub(crate) summary: &'static str,
+    pub(crate) description: &'static str,
+    pub(crate) body: Body,
+}
+
+type Body = Box<dyn Fn(Arguments<'_>) -> Result<Value, FunctionError> + Send + Sync>;
+
+/// One parameter of a function.
+#[derive(Clone, Debug)]
+pub struct Parameter {
+    pub(crate) name: &'static str,
+    pub(crate) ty: Type,
+    pub(crate) description: &'static str,
+    pub(crate) allow_null: bool,
+    pub(crate) allow_unknown: bool,
+}
+
+impl Parameter {
+    /// A parameter of the type that stands for `T`. It is never called with null or unknown.
+    #[must_use]
+    pub fn new<T: Cty>(name: &'static str, description: &'static str) -> Parameter {
+        Parameter { name, ty: T::ty(), description, allow_null: false, allow_unknown: false }
+    }
+
+    /// The argument may be null.
+    #[must_use]
+    pub fn allow_null(mut self) -> Parameter {
+        self.allow_null = true;
+        self
+    }
+
+    /// The function is called even if the argument is unknown, or contains something unknown.
+    #[must_use]
+    pub fn allow_unknown(mut self) -> Parameter {
+        self.allow_unknown = true;
+        self
+    }
+}
+
+impl Function {
+    /// A function that gives the type that stands for `R`.
+    #[must_use]
+    pub fn new<R: Cty>(
+        summary: &'static str,
+        description: &'static str,
+        parameters: Vec<Parameter>,
+        body: impl Fn(Arguments<'_>) -> Result<R, FunctionError> + Send + Sync + 'static,
+    ) -> Function {
+        Function {
+            parameters,
+            variadic: None,
+            returns: R::ty(),
+            summary,
+            description,
+            body: Box::new(move |arguments| body(arguments).map(|r| r.to_cty())),
+        }
+    }
+
+    /// The same function with a last parameter that may be given any number of times.
+    #[must_use]
+    pub fn variadic(mut self, parameter: Parameter) -> Function {
+        self.variadic = Some(parameter);
+        self
+    }
+
+    /// The type of the argument at this position.
+    pub(crate) fn parameter(&self, position: usize) -> Option<&Parameter> {
+        self.parameters.get(position).or(self.variadic.as_ref())
+    }
+
+    /// Calls it with arguments of its parameters' types.
+    pub fn call(&self, arguments: &[Value]) -> Result<Value, FunctionError> {
+        (self.body)(Arguments(arguments))
+    }
+}
+
+/// The arguments of a call.
+#[derive(Clone, Copy, Debug)]
+pub struct Arguments<'a>(&'a [Value]);
+
+impl Arguments<'_> {
+    /// The argument at this position.
+    pub fn get<T: Cty>(&self, position: usize) -> Result<T, FunctionError> {
+        let value = self.0.get(position).ok_or_else(|| FunctionError::new("too few arguments"))?;
+        T::from_cty(value).map_err(|e| FunctionError::argument(position, e.message))
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// Why a function gives no result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FunctionError {
+    /// What is wrong.
+    pub text: String,
+    /// The argument that is wrong, counted from zero.
+    pub argument: Option<usize>,
+}
+
+impl FunctionError {
+    /// An error of the call as a whole.
+    pub fn new(text: impl Into<String>) -> FunctionError {
+        FunctionError { text: text.into(), argument: None }
+    }
+
+    /// An error of one argument.
+    pub fn argument(position: usize, text: impl Into<String>) -> FunctionError {
+        FunctionError { text: text.into(), argument: Some(position) }
+    }
+}

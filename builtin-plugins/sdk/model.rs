@@ -1,0 +1,441 @@
+//! Rust types for values of the configuration language, so that no plugin walks maps by hand.
+//!
+//! [`Cty`] ties a Rust type to a type of the language. [`Attr`] says whether a value is known, null or unknown;
+//! [`Any`] is a value whose type is only known at run time. The [`model!`](crate::model!) macro declares a struct and
+//! its schema in one place.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cty::{Number, ObjectType, Path, Step, Type, Value};
+
+use crate::schema::Member;
+
+/// Why a value does not fit a Rust type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelError {
+    /// Where inside the value.
+    pub path: Path,
+    /// What is wrong there.
+    pub message: String,
+}
+
+impl ModelError {
+    /// An error at the value itself.
+    pub fn new(message: impl Into<String>) -> ModelError {
+        ModelError { path: Path::root(), message: message.into() }
+    }
+
+    /// The same error, seen from one level further out.
+    #[must_use]
+    pub fn under(mut self, step: Step) -> ModelError {
+        self.path.0.insert(0, step);
+        self
+    }
+}
+
+impl From<ModelError> for crate::Diagnostics {
+    fn from(error: ModelError) -> crate::Diagnostics {
+        crate::Diagnostic::error(
+            "Value Conversion Error",
+            format!(
+                "A value has not the form this plugin works with: {}. This is a bug of the plugin, or of the program \
+                 that called it.",
+                error.message
+            ),
+        )
+        .at(error.path)
+        .into()
+    }
+}
+
+/// A Rust type that stands for a type of the language.
+pub trait Cty: Sized {
+    /// The type of the language.
+    fn ty() -> Type;
+    /// Reads a value of that type.
+    fn from_cty(value: &Value) -> Result<Self, ModelError>;
+    /// Writes a value of that type.
+    fn to_cty(&self) -> Value;
+}
+
+/// A value that may be null or unknown.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Attr<T> {
+    /// There, and known.
+    Known(T),
+    /// Absent.
+    #[default]
+    Null,
+    /// A result that is not there yet.
+    Unknown,
+}
+
+impl<T> Attr<T> {
+    /// The value, if it is there and known.
+    pub fn known(&self) -> Option<&T> {
+        match self {
+            Attr::Known(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The value itself, if it is there and known.
+    pub fn into_known(self) -> Option<T> {
+        match self {
+            Attr::Known(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The value, or this one where it is null or unknown.
+    pub fn or(self, other: T) -> T {
+        self.into_known().unwrap_or(other)
+    }
+
+    /// Whether it is null.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Attr::Null)
+    }
+
+    /// Whether it is unknown.
+    pub fn is_unknown(&self) -> bool {
+        matches!(self, Attr::Unknown)
+    }
+}
+
+impl Attr<String> {
+    /// The text, if it is there and known.
+    pub fn as_str(&self) -> Option<&str> {
+        self.known().map(String::as_str)
+    }
+
+    /// The text, or nothing at all where it is null or unknown.
+    pub fn text(&self) -> &str {
+        self.as_str().unwrap_or_default()
+    }
+}
+
+impl<T> From<T> for Attr<T> {
+    fn from(value: T) -> Attr<T> {
+        Attr::Known(value)
+    }
+}
+
+impl<T> From<Option<T>> for Attr<T> {
+    fn from(value: Option<T>) -> Attr<T> {
+        value.map_or(Attr::Null, Attr::Known)
+    }
+}
+
+impl From<&str> for Attr<String> {
+    fn from(value: &str) -> Attr<String> {
+        Attr::Known(value.to_owned())
+    }
+}
+
+impl<T: Cty> Cty for Attr<T> {
+    fn ty() -> Type {
+        T::ty()
+    }
+    fn from_cty(value: &Value) -> Result<Attr<T>, ModelError> {
+        if value.is_null() {
+            Ok(Attr::Null)
+        } else if value.is_known() {
+            T::from_cty(value).map(Attr::Known)
+        } else {
+            Ok(Attr::Unknown)
+        }
+    }
+    fn to_cty(&self) -> Value {
+        match self {
+            Attr::Known(value) => value.to_cty(),
+            Attr::Null => Value::null(T::ty()),
+            Attr::Unknown => Value::unknown(T::ty()),
+        }
+    }
+}
+
+/// A value of any type, as it is: known, null or unknown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Any(pub Value);
+
+impl Default for Any {
+    fn default() -> Any {
+        Any(Value::null(Type::Dynamic))
+    }
+}
+
+impl Cty for Any {
+    fn ty() -> Type {
+        Type::Dynamic
+    }
+    fn from_cty(value: &Value) -> Result<Any, ModelError> {
+        Ok(Any(value.clone()))
+    }
+    fn to_cty(&self) -> Value {
+        self.0.clone()
+    }
+}
+
+/// The elements of a set. Their order says nothing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Set<T>(pub Vec<T>);
+
+fn wrong(wanted: &str, value: &Value) -> ModelError {
+    if value.is_null() {
+        ModelError::new(format!("{wanted} is required, but the value is null"))
+    } else if value.is_known() {
+        ModelError::new(format!("{wanted} is required, but the value is of type {}", value.ty()))
+    } else {
+        ModelError::new(format!("{wanted} is required, but the value is unknown"))
+    }
+}
+
+impl Cty for String {
+    fn ty() -> Type {
+        Type::String
+    }
+    fn from_cty(value: &Value) -> Result<String, ModelError> {
+        value.as_str().map(str::to_owned).ok_or_else(|| wrong("a string", value))
+    }
+    fn to_cty(&self) -> Value {
+        Value::string(self)
+    }
+}
+
+impl Cty for bool {
+    fn ty() -> Type {
+        Type::Bool
+    }
+    fn from_cty(value: &Value) -> Result<bool, ModelError> {
+        value.as_bool().ok_or_else(|| wrong("a bool", value))
+    }
+    fn to_cty(&self) -> Value {
+        Value::bool(*self)
+    }
+}
+
+impl Cty for i64 {
+    fn ty() -> Type {
+        Type::Number
+    }
+    fn from_cty(value: &Value) -> Result<i64, ModelError> {
+        let number = value.as_number().ok_or_else(|| wrong("a number", value))?;
+        number.to_i64().ok_or_else(|| ModelError::new(format!("{number} is not a whole number of 64 bits")))
+    }
+    fn to_cty(&self) -> Value {
+        Value::number(*self)
+    }
+}
+
+impl Cty for Number {
+    fn ty() -> Type {
+        Type::Number
+    }
+    fn from_cty(value: &Value) -> Result<Number, ModelError> {
+        value.as_number().cloned().ok_or_else(|| wrong("a number", value))
+    }
+    fn to_cty(&self) -> Value {
+        Value::number(self.clone())
+    }
+}
+
+fn elements<T: Cty>(value: &Value, what: &str) -> Result<Vec<T>, ModelError> {
+    let items = value.as_seq().ok_or_else(|| wrong(what, value))?;
+    items
+        .iter()
+        .enumerate()
+        .map(|(i, item)| T::from_cty(item).map_err(|e| e.under(Step::Index(Value::number(i as i64)))))
+        .collect()
+}
+
+impl<T: Cty> Cty for Vec<T> {
+    fn ty() -> Type {
+        Type::list(T::ty())
+    }
+    fn from_cty(value: &Value) -> Result<Vec<T>, ModelError> {
+        elements(value, "a list")
+    }
+    fn to_cty(&self) -> Value {
+        Value::list(T::ty(), self.iter().map(Cty::to_cty).collect())
+    }
+}
+
+impl<T: Cty> Cty for Set<T> {
+    fn ty() -> Type {
+        Type::set(T::ty())
+    }
+    fn from_cty(value: &Value) -> Result<Set<T>, ModelError> {
+        elements(value, "a set").map(Set)
+    }
+    fn to_cty(&self) -> Value {
+        Value::set(T::ty(), self.0.iter().map(Cty::to_cty).collect())
+    }
+}
+
+impl<T: Cty> Cty for BTreeMap<String, T> {
+    fn ty() -> Type {
+        Type::map(T::ty())
+    }
+    fn from_cty(value: &Value) -> Result<BTreeMap<String, T>, ModelError> {
+        let entries = value.entries().ok_or_else(|| wrong("a map", value))?;
+        entries
+            .map(|(key, item)| match T::from_cty(item) {
+                Ok(item) => Ok((key.to_string(), item)),
+                Err(e) => Err(e.under(Step::Index(Value::shared_string(key.clone())))),
+            })
+            .collect()
+    }
+    fn to_cty(&self) -> Value {
+        Value::map(T::ty(), self.iter().map(|(k, v)| (Arc::from(k.as_str()), v.to_cty())).collect())
+    }
+}
+
+/// A struct that stands for a block: declared by [`model!`](crate::model!), never by hand.
+pub trait Model: Cty + Clone + Default + Send + Sync + 'static {
+    /// The attributes and nested blocks, in the order they were declared.
+    fn members() -> Vec<Member>;
+    /// The value of the attribute or block of this name.
+    fn field(&self, name: &str) -> Option<Value>;
+
+    /// The object of this type (which must be the block's own) that has the values of this struct.
+    fn to_object(&self, ty: &Arc<ObjectType>) -> Value {
+        let values = ty
+            .attributes()
+            .iter()
+            .map(|a| self.field(&a.name).unwrap_or_else(|| Value::null(a.ty.clone())))
+            .collect();
+        Value::object_of(ty, values)
+    }
+}
+
+/// A provider or block without any arguments.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Empty {}
+
+impl Cty for Empty {
+    fn ty() -> Type {
+        Type::empty_object()
+    }
+    fn from_cty(_value: &Value) -> Result<Empty, ModelError> {
+        Ok(Empty {})
+    }
+    fn to_cty(&self) -> Value {
+        Value::empty_object()
+    }
+}
+
+impl Model for Empty {
+    fn members() -> Vec<Member> {
+        Vec::new()
+    }
+    fn field(&self, _name: &str) -> Option<Value> {
+        None
+    }
+}
+
+/// Declares a struct and its schema in one place.
+///
+/// ```ignore
+/// monoform_sdk::model! {
+///     /// A name made of words.
+///     pub struct Pet {
+///         /// How many words.
+///         pub length: Attr<i64> = optional().computed().default(2i64).requires_replace(),
+///         /// The name.
+///         pub id: Attr<String> = computed().keep(),
+///     }
+/// }
+/// ```
+///
+/// The type of a field gives the type of the attribute; the expression after `=` says the rest (see
+/// [`Attribute`](crate::schema::Attribute)); the comment on the field is also the description that users see.
+/// A nested block is a field whose type is `Vec<M>`, `Set<M>` or `Attr<M>` of another model, and whose expression is
+/// [`block()`](crate::schema::block).
+#[macro_export]
+macro_rules! model {
+    (
+        $(#[$meta:meta])*
+        $vis:vis struct $name:ident {
+            $( $(#[doc = $doc:literal])* $fvis:vis $field:ident : $ty:ty = $member:expr ),* $(,)?
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Default, PartialEq)]
+        $vis struct $name {
+            $( $(#[doc = $doc])* $fvis $field: $ty, )*
+        }
+
+        impl $crate::model::Cty for $name {
+            fn ty() -> $crate::cty::Type {
+                $crate::cty::Type::object([
+                    $(($crate::model::plain(stringify!($field)), <$ty as $crate::model::Cty>::ty()),)*
+                ])
+            }
+            fn from_cty(value: &$crate::cty::Value) -> ::std::result::Result<Self, $crate::model::ModelError> {
+                Ok($name {
+                    $($field: $crate::model::read(value, $crate::model::plain(stringify!($field)))?,)*
+                })
+            }
+            fn to_cty(&self) -> $crate::cty::Value {
+                $crate::cty::Value::object([
+                    $(($crate::model::plain(stringify!($field)), $crate::model::Cty::to_cty(&self.$field)),)*
+                ])
+            }
+        }
+
+        impl $crate::model::Model for $name {
+            fn members() -> ::std::vec::Vec<$crate::schema::Member> {
+                ::std::vec![$(
+                    $crate::schema::IntoMember::<$ty>::into_member(
+                        $member,
+                        $crate::model::plain(stringify!($field)),
+                        concat!($($doc, "\n"),*),
+                    ),
+                )*]
+            }
+            fn field(&self, name: &str) -> ::std::option::Option<$crate::cty::Value> {
+                $(if name == $crate::model::plain(stringify!($field)) {
+                    return Some($crate::model::Cty::to_cty(&self.$field));
+                })*
+                None
+            }
+        }
+
+        /// Sensitive attributes are left out, so that no log shows them.
+        impl ::std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                let members = <$name as $crate::model::Model>::members();
+                let mut out = f.debug_struct(stringify!($name));
+                $(
+                    let name = $crate::model::plain(stringify!($field));
+                    if members.iter().any(|m| m.name() == name && m.is_secret()) {
+                        out.field(name, &format_args!("(sensitive)"));
+                    } else {
+                        out.field(name, &self.$field);
+                    }
+                )*
+                out.finish()
+            }
+        }
+    };
+}
+
+/// The name of an attribute, from the name of its field: `r#type` is `type`.
+#[doc(hidden)]
+#[must_use]
+pub fn plain(field: &'static str) -> &'static str {
+    field.strip_prefix("r#").unwrap_or(field)
+}
+
+/// Reads the attribute of this name from an object; a missing one is null.
+#[doc(hidden)]
+pub fn read<T: Cty>(object: &Value, name: &'static str) -> Result<T, ModelError> {
+    let result = match object.get(name) {
+        Some(value) => T::from_cty(value),
+        None if object.is_present() => T::from_cty(&Value::null(T::ty())),
+        None => return Err(wrong("an object", object)),
+    };
+    result.map_err(|e| e.under(Step::Attribute(name.into())))
+}

@@ -1,0 +1,317 @@
+//! How a plan comes about: the proposed object, defaults, what becomes unknown, and what each attribute does with its
+//! planned value.
+//!
+//! The steps, in this order:
+//! 1. Defaults fill what the configuration leaves out; write-only attributes become null.
+//! 2. If that differs from the object of before (or there is none), every computed attribute that the configuration
+//!    leaves out and that has no default becomes unknown.
+//! 3. Each attribute's [`Modifier`]s run, in the order they were declared.
+//! 4. The resource's own hook ([`Resource::plan`](crate::Resource::plan)) has the last word.
+//!
+//! All but the last work on plain values with the compiled schema: no model is built for them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cty::{Path, Step, Type, Value};
+
+use crate::schema::{Attribute, Compiled, CompiledMember, Nesting};
+use crate::{Diagnostic, Diagnostics};
+
+/// A step in the planning of an attribute's value.
+#[derive(Clone)]
+pub enum Modifier {
+    /// Where the planned value is unknown only because nothing sets it, the value of before stays.
+    Keep,
+    /// A planned value that differs from the one of before means that the object is replaced.
+    RequiresReplace,
+    /// For a map: a changed value, a removed key, or a new key with a value means that the object is replaced; a new key
+    /// with null, or an empty map where there was none, does not.
+    RequiresReplaceIfValuesChange,
+    /// Any other step.
+    Custom(Arc<dyn Fn(&mut Change<'_>) + Send + Sync>),
+}
+
+impl Modifier {
+    /// A step written as a function.
+    pub fn custom(step: impl Fn(&mut Change<'_>) + Send + Sync + 'static) -> Modifier {
+        Modifier::Custom(Arc::new(step))
+    }
+}
+
+impl fmt::Debug for Modifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Modifier::Keep => "Keep",
+            Modifier::RequiresReplace => "RequiresReplace",
+            Modifier::RequiresReplaceIfValuesChange => "RequiresReplaceIfValuesChange",
+            Modifier::Custom(_) => "Custom",
+        })
+    }
+}
+
+/// One attribute's change, as its modifiers see it.
+pub struct Change<'a> {
+    /// Where the attribute stands.
+    pub path: Path,
+    /// What the configuration says, null where it says nothing.
+    pub config: &'a Value,
+    /// The value of before, if there is an object of before.
+    pub prior: Option<&'a Value>,
+    /// The planned value.
+    pub planned: Value,
+    /// Whether this change means that the object is replaced.
+    pub replace: bool,
+    /// The configuration of the block around it.
+    pub config_block: &'a Value,
+    /// What to tell the person.
+    pub diagnostics: &'a mut Diagnostics,
+}
+
+impl Change<'_> {
+    fn apply(&mut self, modifier: &Modifier) {
+        match modifier {
+            Modifier::Keep => {
+                if let Some(prior) = self.prior
+                    && !self.planned.is_known()
+                    && self.config.is_known()
+                {
+                    self.planned = prior.clone();
+                }
+            }
+            Modifier::RequiresReplace => {
+                if self.prior.is_some_and(|prior| *prior != self.planned) {
+                    self.replace = true;
+                }
+            }
+            Modifier::RequiresReplaceIfValuesChange => {
+                if self.prior.is_some_and(|prior| values_changed(prior, &self.planned)) {
+                    self.replace = true;
+                }
+            }
+            Modifier::Custom(step) => step(self),
+        }
+    }
+}
+
+/// Whether a map changed in a way that counts; see [`Modifier::RequiresReplaceIfValuesChange`].
+fn values_changed(old: &Value, new: &Value) -> bool {
+    if old == new {
+        return false;
+    }
+    if !new.is_known() {
+        return true;
+    }
+    let (Some(new_entries), Some(mut old_entries)) = (new.entries(), old.entries()) else {
+        return match (old.entries(), new.entries()) {
+            (None, Some(mut new)) => new.any(|(_, v)| !v.is_null()),
+            (Some(mut old), None) => old.next().is_some(),
+            _ => false,
+        };
+    };
+    let added_or_changed = new_entries.into_iter().any(|(key, value)| match old.get(key) {
+        Some(before) => before != value,
+        None => !value.is_null(),
+    });
+    added_or_changed || old_entries.any(|(key, _)| new.get(key).is_none())
+}
+
+/// A plan, before the resource's own hook.
+#[derive(Debug)]
+pub struct Planned {
+    /// The planned object.
+    pub state: Value,
+    /// The attributes whose change means that the object is replaced.
+    pub requires_replace: Vec<Path>,
+    /// What to tell the person.
+    pub diagnostics: Diagnostics,
+}
+
+/// Makes the plan for an object to be created (`prior` is `None`) or kept.
+#[must_use]
+pub fn construct(schema: &Compiled, config: &Value, prior: Option<&Value>, proposed: &Value) -> Planned {
+    let mut diagnostics = Diagnostics::new();
+    let mut requires_replace = Vec::new();
+    let place = Place { config: Some(config), prior, planned: proposed };
+
+    let mut state = walk(&schema.members, &place, &Path::root(), &mut |member, at, _| match member {
+        CompiledMember::Attribute(a) if a.write_only => Value::null(a.ty.clone()),
+        CompiledMember::Attribute(a) => match (&a.default, at.config) {
+            (Some(default), Some(config)) if config.is_null() => default.clone(),
+            _ => at.planned.clone(),
+        },
+        CompiledMember::Block(..) => at.planned.clone(),
+    });
+    if prior.is_none_or(|prior| *prior != state) {
+        let place = Place { planned: &state, ..place };
+        state = walk(&schema.members, &place, &Path::root(), &mut |member, at, _| match member {
+            CompiledMember::Attribute(a) if becomes_unknown(a, at.config) => Value::unknown(a.ty.clone()),
+            _ => at.planned.clone(),
+        });
+    }
+    let place = Place { planned: &state, ..place };
+    state = walk(&schema.members, &place, &Path::root(), &mut |member, at, parent| {
+        let (modifiers, name, ty) = match member {
+            CompiledMember::Attribute(a) => (&a.modifiers, a.name, &a.ty),
+            CompiledMember::Block(b, _) => (&b.modifiers, b.name, &Type::Dynamic),
+        };
+        if modifiers.is_empty() {
+            return at.planned.clone();
+        }
+        let null = Value::null(ty.clone());
+        let mut change = Change {
+            path: parent.path.attribute(name),
+            config: at.config.unwrap_or(&null),
+            prior: at.prior,
+            planned: at.planned.clone(),
+            replace: false,
+            config_block: parent.config.unwrap_or(&null),
+            diagnostics: &mut diagnostics,
+        };
+        for modifier in modifiers {
+            change.apply(modifier);
+        }
+        if change.replace {
+            requires_replace.push(change.path);
+        }
+        change.planned
+    });
+    Planned { state, requires_replace, diagnostics }
+}
+
+fn becomes_unknown(attribute: &Attribute, config: Option<&Value>) -> bool {
+    attribute.computed && attribute.default.is_none() && config.is_none_or(Value::is_null)
+}
+
+/// The same place in the configuration, in the object of before, and in the plan.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    config: Option<&'a Value>,
+    prior: Option<&'a Value>,
+    planned: &'a Value,
+}
+
+/// The block around a member.
+struct Parent<'a> {
+    path: &'a Path,
+    config: Option<&'a Value>,
+}
+
+type Step3<'f> = &'f mut dyn FnMut(&CompiledMember, &Place<'_>, &Parent<'_>) -> Value;
+
+/// Rebuilds a block's planned object with what `f` makes of each member, innermost first.
+fn walk(members: &[CompiledMember], place: &Place<'_>, path: &Path, f: Step3<'_>) -> Value {
+    let (Some(ty), Some(_)) = (place.planned.ty().as_object(), place.planned.entries()) else {
+        return place.planned.clone();
+    };
+    let mut values = Vec::with_capacity(members.len());
+    for (member, attribute) in members.iter().zip(ty.attributes()) {
+        let name = &attribute.name;
+        let Some(planned) = place.planned.get(name) else { return place.planned.clone() };
+        let at = Place {
+            config: place.config.and_then(|v| v.get(name)),
+            prior: place.prior.and_then(|v| v.get(name)),
+            planned,
+        };
+        let parent = Parent { path, config: place.config };
+        let inner;
+        let at = match member {
+            CompiledMember::Block(nested, members) if planned.is_present() => {
+                inner = walk_block(nested.nesting, members, &at, &path.attribute(name.clone()), f);
+                Place { planned: &inner, ..at }
+            }
+            _ => at,
+        };
+        values.push(f(member, &at, &parent));
+    }
+    Value::object_of(ty, values)
+}
+
+fn walk_block(nesting: Nesting, members: &[CompiledMember], at: &Place<'_>, path: &Path, f: Step3<'_>) -> Value {
+    if nesting == Nesting::Single {
+        return walk(members, at, path, f);
+    }
+    let Some(items) = at.planned.as_seq() else { return at.planned.clone() };
+    let mut out = Vec::with_capacity(items.len());
+    for (i, item) in items.iter().enumerate() {
+        let (config, prior, key) = match nesting {
+            Nesting::Set => {
+                let config = at.config.and_then(|c| c.as_seq()?.iter().find(|c| agrees(c, item)));
+                let prior = at.prior.and_then(|p| p.as_seq()?.iter().find(|p| *p == item));
+                (config, prior, item.clone())
+            }
+            _ => (
+                at.config.and_then(|c| c.as_seq()?.get(i)),
+                at.prior.and_then(|p| p.as_seq()?.get(i)),
+                Value::number(i as i64),
+            ),
+        };
+        out.push(walk(members, &Place { config, prior, planned: item }, &path.with(Step::Index(key)), f));
+    }
+    match at.planned.ty() {
+        Type::Set(element) => Value::set((**element).clone(), out),
+        Type::List(element) => Value::list((**element).clone(), out),
+        _ => Value::tuple(out),
+    }
+}
+
+/// Whether a planned element of a set can have come from this configured one: all that is configured is the same.
+fn agrees(config: &Value, planned: &Value) -> bool {
+    match config.entries() {
+        Some(mut entries) => entries.all(|(name, value)| value.is_null() || planned.get(name) == Some(value)),
+        None => config == planned,
+    }
+}
+
+/// What the resource's own hook sees and may change.
+pub struct Plan<'a, M> {
+    pub(crate) schema: &'a Compiled,
+    pub(crate) config: &'a Value,
+    pub(crate) prior: Option<&'a Value>,
+    pub(crate) planned: &'a mut Planned,
+    pub(crate) model: std::marker::PhantomData<M>,
+}
+
+impl<M: crate::Model> Plan<'_, M> {
+    /// What the configuration says.
+    pub fn config(&self) -> crate::Result<M> {
+        Ok(M::from_cty(self.config)?)
+    }
+
+    /// The object of before; `None` when one is to be created.
+    pub fn prior(&self) -> crate::Result<Option<M>> {
+        Ok(self.prior.map(M::from_cty).transpose()?)
+    }
+
+    /// The object as planned so far.
+    pub fn planned(&self) -> crate::Result<M> {
+        Ok(M::from_cty(&self.planned.state)?)
+    }
+
+    /// Whether an object is to be created.
+    #[must_use]
+    pub fn is_create(&self) -> bool {
+        self.prior.is_none()
+    }
+
+    /// Plans this object instead.
+    pub fn set(&mut self, planned: &M) {
+        self.planned.state = planned.to_object(&self.schema.object);
+    }
+
+    /// Says that a change of this attribute means that the object is replaced.
+    pub fn replace(&mut self, attribute: &str) {
+        self.planned.requires_replace.push(Path::root().attribute(attribute));
+    }
+
+    /// Tells the person something.
+    pub fn diagnose(&mut self, diagnostic: Diagnostic) {
+        self.planned.diagnostics.push(diagnostic);
+    }
+
+    /// The values behind the models, for resources with attributes of any type: configuration, object of before.
+    #[must_use]
+    pub fn values(&self) -> (&Value, Option<&Value>) {
+        (self.config, self.prior)
+    }
+}

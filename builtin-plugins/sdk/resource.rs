@@ -1,0 +1,364 @@
+//! Managed resources: what an author writes, and how the server calls it.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use cty::{Type, Value};
+
+use crate::context::Context;
+use crate::model::{Cty, Model};
+use crate::plan::{Plan, Planned};
+use crate::provider::ClientCell;
+use crate::schema::{Compiled, Schema};
+use crate::state;
+use crate::{Diagnostic, Diagnostics, Result, Stop};
+
+/// A type of managed resource.
+///
+/// Only `create` must be written: an object that is all in the state needs no more. `read` then finds it as it was,
+/// `update` takes over the plan, `delete` forgets it.
+#[async_trait]
+pub trait Resource: Send + Sync + 'static {
+    /// The object's attributes, declared by [`model!`](crate::model!).
+    type Model: Model;
+    /// What the provider makes of its configuration.
+    type Client: Send + Sync + 'static;
+
+    /// The schema; the model's unless there is more to say.
+    fn schema(&self) -> Schema {
+        Schema::of::<Self::Model>()
+    }
+
+    /// Attributes that together say which object this is, wherever its state is.
+    fn identity(&self) -> Vec<IdentityAttribute> {
+        Vec::new()
+    }
+
+    /// How states of earlier schema versions become today's.
+    fn upgraders(&self) -> Vec<Upgrader<Self::Model>> {
+        Vec::new()
+    }
+
+    /// Whether [`Resource::plan_destroy`] has something to say: it is called only then.
+    const PLANS_DESTROY: bool = false;
+
+    /// Checks a configuration beyond what the rules of its attributes say.
+    fn validate(&self, _config: &Self::Model) -> Diagnostics {
+        Diagnostics::new()
+    }
+
+    /// Has the last word on the plan for an object to be created or kept.
+    async fn plan(&self, _plan: &mut Plan<'_, Self::Model>, _cx: &mut Context<Self::Client>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Looks at a plan to destroy the object.
+    async fn plan_destroy(&self, _state: Self::Model, _cx: &mut Context<Self::Client>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Creates the object. The plan's unknown attributes must be known in the result.
+    async fn create(&self, plan: Self::Model, cx: &mut Context<Self::Client>) -> Result<Self::Model>;
+
+    /// Looks what became of the object; `None` if it is gone.
+    async fn read(&self, state: Self::Model, _cx: &mut Context<Self::Client>) -> Result<Option<Self::Model>> {
+        Ok(Some(state))
+    }
+
+    /// Makes the object what the plan says.
+    async fn update(
+        &self,
+        _prior: Self::Model,
+        plan: Self::Model,
+        _cx: &mut Context<Self::Client>,
+    ) -> Result<Self::Model> {
+        Ok(plan)
+    }
+
+    /// Destroys the object.
+    async fn delete(&self, _state: Self::Model, _cx: &mut Context<Self::Client>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Finds an object that exists already, by the text a person gave.
+    async fn import(&self, _id: &str, _cx: &mut Context<Self::Client>) -> Result<Self::Model> {
+        Err(Diagnostic::error(
+            "Resource Import Not Implemented",
+            "This resource does not support import: create it anew, or keep it where it is managed now.",
+        )
+        .into())
+    }
+
+    /// Takes over the state of a resource of another type; `None` if this type is not one it knows.
+    async fn move_from(&self, _source: MoveSource, _cx: &mut Context<Self::Client>) -> Result<Option<Self::Model>> {
+        Ok(None)
+    }
+}
+
+/// An attribute of the model that belongs to the object's identity.
+#[derive(Clone, Debug)]
+pub struct IdentityAttribute {
+    /// The name, in the model and in the identity.
+    pub name: &'static str,
+    /// An import by identity must give it; otherwise it may.
+    pub required_for_import: bool,
+    /// What it is.
+    pub description: &'static str,
+}
+
+/// How the state of an earlier schema version becomes today's.
+pub struct Upgrader<M> {
+    from: i64,
+    run: Box<dyn Fn(&serde_json::Value) -> Result<M> + Send + Sync>,
+}
+
+impl<M: Model> Upgrader<M> {
+    /// From this version, whose attributes were those of `Old`. Attributes it does not know are dropped, those the state
+    /// does not have are null.
+    pub fn from<Old: Model>(version: i64, run: impl Fn(Old) -> Result<M> + Send + Sync + 'static) -> Upgrader<M> {
+        let ty = Old::ty();
+        let run = move |json: &serde_json::Value| run(Old::from_cty(&state::read(json, &ty)?)?);
+        Upgrader { from: version, run: Box::new(run) }
+    }
+}
+
+/// The state of a resource of another type.
+#[derive(Clone, Debug)]
+pub struct MoveSource {
+    /// The full address of the provider that kept it.
+    pub provider: String,
+    /// The type.
+    pub type_name: String,
+    /// The version of the state's form.
+    pub schema_version: i64,
+    /// The attributes, as the state file has them.
+    pub state: serde_json::Value,
+}
+
+impl MoveSource {
+    /// Reads the state with these attributes; others are dropped, missing ones are null.
+    pub fn read<M: Model>(&self) -> Result<M> {
+        Ok(M::from_cty(&state::read(&self.state, &M::ty())?)?)
+    }
+}
+
+/// The result of an operation on a resource, as values.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    pub state: Option<Value>,
+    pub private: Vec<u8>,
+    pub diagnostics: Diagnostics,
+}
+
+/// A managed resource behind a pointer: values instead of models.
+#[async_trait]
+pub(crate) trait AnyResource: Send + Sync {
+    fn schema(&self) -> &Compiled;
+    fn identity(&self) -> &[IdentityAttribute];
+    fn plans_destroy(&self) -> bool;
+    fn validate(&self, config: &Value) -> Diagnostics;
+    fn upgrade(&self, version: i64, state: &serde_json::Value) -> Result<Value>;
+    async fn plan(&self, config: &Value, prior: Option<&Value>, planned: &mut Planned, private: Vec<u8>, stop: Stop)
+    -> Vec<u8>;
+    async fn plan_destroy(&self, state: &Value, private: Vec<u8>, stop: Stop) -> Answer;
+    async fn create(&self, planned: &Value, private: Vec<u8>, stop: Stop) -> Answer;
+    async fn read(&self, state: &Value, private: Vec<u8>, stop: Stop) -> Answer;
+    async fn update(&self, prior: &Value, planned: &Value, private: Vec<u8>, stop: Stop) -> Answer;
+    async fn delete(&self, state: &Value, private: Vec<u8>, stop: Stop) -> Answer;
+    async fn import(&self, id: &str, stop: Stop) -> Answer;
+    async fn move_from(&self, source: MoveSource, private: Vec<u8>, stop: Stop) -> Answer;
+}
+
+pub(crate) struct Entry<R: Resource> {
+    resource: R,
+    schema: Compiled,
+    identity: Vec<IdentityAttribute>,
+    upgraders: Vec<Upgrader<R::Model>>,
+    client: ClientCell<R::Client>,
+}
+
+impl<R: Resource> Entry<R> {
+    pub fn new(resource: R, client: ClientCell<R::Client>) -> Entry<R> {
+        Entry {
+            schema: Compiled::new(resource.schema()),
+            identity: resource.identity(),
+            upgraders: resource.upgraders(),
+            resource,
+            client,
+        }
+    }
+
+    fn context(&self, private: Vec<u8>, stop: Stop) -> Context<R::Client> {
+        Context::new(self.client.get(), stop, private)
+    }
+
+    /// Puts the result of an operation and what its context collected together.
+    fn answer(&self, result: Result<Option<R::Model>>, cx: Context<R::Client>) -> Answer {
+        let mut diagnostics = cx.diagnostics;
+        let state = match result {
+            Ok(model) => model.map(|m| m.to_object(&self.schema.object)),
+            Err(errors) => {
+                diagnostics.append(errors);
+                cx.saved
+            }
+        };
+        Answer { state, private: cx.private, diagnostics }
+    }
+}
+
+#[async_trait]
+impl<R: Resource> AnyResource for Entry<R> {
+    fn schema(&self) -> &Compiled {
+        &self.schema
+    }
+
+    fn identity(&self) -> &[IdentityAttribute] {
+        &self.identity
+    }
+
+    fn plans_destroy(&self) -> bool {
+        R::PLANS_DESTROY
+    }
+
+    fn validate(&self, config: &Value) -> Diagnostics {
+        match R::Model::from_cty(config) {
+            Ok(model) => self.resource.validate(&model),
+            Err(error) => error.into(),
+        }
+    }
+
+    fn upgrade(&self, version: i64, json: &serde_json::Value) -> Result<Value> {
+        let current = self.schema.schema.version;
+        if version == current {
+            return state::read(json, &self.schema.ty);
+        }
+        match self.upgraders.iter().find(|u| u.from == version) {
+            Some(upgrader) => Ok((upgrader.run)(json)?.to_object(&self.schema.object)),
+            None => Err(Diagnostic::error(
+                "Unable to Upgrade Resource State",
+                format!(
+                    "The state has schema version {version}, and there is no way from there to version {current}, the \
+                     one of this provider."
+                ),
+            )
+            .into()),
+        }
+    }
+
+    async fn plan(
+        &self,
+        config: &Value,
+        prior: Option<&Value>,
+        planned: &mut Planned,
+        private: Vec<u8>,
+        stop: Stop,
+    ) -> Vec<u8> {
+        let mut cx = self.context(private, stop);
+        let mut plan = Plan { schema: &self.schema, config, prior, planned, model: std::marker::PhantomData };
+        let result = self.resource.plan(&mut plan, &mut cx).await;
+        planned.diagnostics.append(cx.diagnostics);
+        if let Err(errors) = result {
+            planned.diagnostics.append(errors);
+        }
+        cx.private
+    }
+
+    async fn plan_destroy(&self, state: &Value, private: Vec<u8>, stop: Stop) -> Answer {
+        let mut cx = self.context(private, stop);
+        let result = match R::Model::from_cty(state) {
+            Ok(state) => self.resource.plan_destroy(state, &mut cx).await.map(|()| None),
+            Err(error) => Err(error.into()),
+        };
+        self.answer(result, cx)
+    }
+
+    async fn create(&self, planned: &Value, private: Vec<u8>, stop: Stop) -> Answer {
+        let mut cx = self.context(private, stop);
+        let result = match R::Model::from_cty(planned) {
+            Ok(plan) => self.resource.create(plan, &mut cx).await.map(Some),
+            Err(error) => Err(error.into()),
+        };
+        self.answer(result, cx)
+    }
+
+    async fn read(&self, state: &Value, private: Vec<u8>, stop: Stop) -> Answer {
+        let mut cx = self.context(private, stop);
+        let result = match R::Model::from_cty(state) {
+            Ok(state) => self.resource.read(state, &mut cx).await,
+            Err(error) => Err(error.into()),
+        };
+        let failed = result.is_err();
+        let mut answer = self.answer(result, cx);
+        if failed && answer.state.is_none() {
+            answer.state = Some(state.clone());
+        }
+        answer
+    }
+
+    async fn update(&self, prior: &Value, planned: &Value, private: Vec<u8>, stop: Stop) -> Answer {
+        let mut cx = self.context(private, stop);
+        let result = match (R::Model::from_cty(prior), R::Model::from_cty(planned)) {
+            (Ok(prior), Ok(plan)) => self.resource.update(prior, plan, &mut cx).await.map(Some),
+            (Err(error), _) | (_, Err(error)) => Err(error.into()),
+        };
+        let failed = result.is_err();
+        let mut answer = self.answer(result, cx);
+        if failed && answer.state.is_none() {
+            answer.state = Some(prior.clone());
+        }
+        answer
+    }
+
+    async fn delete(&self, state: &Value, private: Vec<u8>, stop: Stop) -> Answer {
+        let mut cx = self.context(private, stop);
+        let result = match R::Model::from_cty(state) {
+            Ok(state) => self.resource.delete(state, &mut cx).await.map(|()| None),
+            Err(error) => Err(error.into()),
+        };
+        let failed = result.is_err();
+        let mut answer = self.answer(result, cx);
+        if failed {
+            // What could not be destroyed is still there.
+            answer.state.get_or_insert_with(|| state.clone());
+        }
+        answer
+    }
+
+    async fn import(&self, id: &str, stop: Stop) -> Answer {
+        let mut cx = self.context(Vec::new(), stop);
+        let result = self.resource.import(id, &mut cx).await.map(Some);
+        self.answer(result, cx)
+    }
+
+    async fn move_from(&self, source: MoveSource, private: Vec<u8>, stop: Stop) -> Answer {
+        let mut cx = self.context(private, stop);
+        let (provider, type_name) = (source.provider.clone(), source.type_name.clone());
+        let result = match self.resource.move_from(source, &mut cx).await {
+            Ok(None) => Err(Diagnostic::error(
+                "Unable to Move Resource State",
+                format!(
+                    "This resource cannot take over the state of {type_name} of the provider {provider}. Move within one \
+                     resource type, or destroy the old object and create a new one."
+                ),
+            )
+            .into()),
+            other => other,
+        };
+        self.answer(result, cx)
+    }
+}
+
+/// The type of a resource's identity.
+pub(crate) fn identity_type(schema: &Compiled, identity: &[IdentityAttribute]) -> Type {
+    Type::object(identity.iter().map(|a| (a.name, schema.object.get(a.name).cloned().unwrap_or(Type::String))))
+}
+
+/// The identity of an object, taken from its state.
+pub(crate) fn identity_of(identity: &[IdentityAttribute], state: &Value) -> Option<Value> {
+    if identity.is_empty() {
+        return None;
+    }
+    let attributes: Option<Vec<_>> =
+        identity.iter().map(|a| state.get(a.name).map(|v| (Arc::from(a.name), v.clone()))).collect();
+    attributes.map(|attributes| Value::object::<Arc<str>>(attributes))
+}

@@ -1,0 +1,522 @@
+//! A provider as the protocol sees it, before either version of the protocol: names and encoded values in, encoded
+//! values and diagnostics out.
+//!
+//! This is where values are decoded and encoded with the compiled schemas, where a plan is put together, and where a
+//! panic of a plugin's code becomes a diagnostic.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::time::SystemTime;
+
+use cty::{Path, Type, Value};
+use futures::FutureExt;
+
+use crate::context::StopSwitch;
+use crate::data::{AnyDataSource, AnyEphemeral, EphemeralAnswer};
+use crate::function::{Function, FunctionError};
+use crate::model::Cty;
+use crate::plan::{Planned, construct};
+use crate::provider::{ClientCell, Members};
+use crate::resource::{Answer, AnyResource, MoveSource, identity_of, identity_type};
+use crate::schema::Compiled;
+use crate::{Diagnostic, Diagnostics, Provider, Result, Stop, validate};
+
+/// A value as it travels.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wire {
+    pub msgpack: Vec<u8>,
+    pub json: Vec<u8>,
+}
+
+/// A state as it travels: JSON, or the flat form of very old state files.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RawState {
+    pub json: Vec<u8>,
+    pub is_flat: bool,
+}
+
+/// The answer to a change of an object.
+#[derive(Debug, Default)]
+pub(crate) struct Changed {
+    pub state: Option<Wire>,
+    pub private: Vec<u8>,
+    pub identity: Option<Wire>,
+    pub requires_replace: Vec<Path>,
+    pub diagnostics: Diagnostics,
+}
+
+impl Changed {
+    fn failed(diagnostics: Diagnostics) -> Changed {
+        Changed { diagnostics, ..Changed::default() }
+    }
+}
+
+/// The answer to an operation on an ephemeral resource.
+#[derive(Debug, Default)]
+pub(crate) struct Ephemeral {
+    pub result: Option<Wire>,
+    pub renew_at: Option<SystemTime>,
+    pub private: Vec<u8>,
+    pub diagnostics: Diagnostics,
+}
+
+pub(crate) struct Core<P: Provider> {
+    provider: P,
+    config: Compiled,
+    client: ClientCell<P::Client>,
+    pub resources: BTreeMap<&'static str, Box<dyn AnyResource>>,
+    pub data_sources: BTreeMap<&'static str, Box<dyn AnyDataSource>>,
+    pub ephemerals: BTreeMap<&'static str, Box<dyn AnyEphemeral>>,
+    pub functions: BTreeMap<&'static str, Function>,
+    switch: StopSwitch,
+    stop: Stop,
+}
+
+/// Runs a plugin's code; a panic becomes the diagnostic that says so.
+async fn guarded<T>(operation: impl Future<Output = T>) -> Result<T> {
+    AssertUnwindSafe(operation).catch_unwind().await.map_err(|panic| panicked(panic.as_ref()))
+}
+
+/// The same for code that does not wait.
+fn guarded_now<T>(operation: impl FnOnce() -> T) -> Result<T> {
+    std::panic::catch_unwind(AssertUnwindSafe(operation)).map_err(|panic| panicked(panic.as_ref()))
+}
+
+pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Diagnostics {
+    let text = panic
+        .downcast_ref::<&str>()
+        .map(|s| (*s).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "no message".to_owned());
+    Diagnostic::error(
+        "Plugin Panicked",
+        format!(
+            "The plugin stopped in the middle of this operation because of a bug of its own: {text}. What it did before \
+             that is not undone. The log (TF_LOG=debug) says where it happened."
+        ),
+    )
+    .into()
+}
+
+pub(crate) fn decode(wire: &Wire, ty: &Type) -> Result<Value> {
+    let result = if !wire.msgpack.is_empty() {
+        cty::msgpack::decode(&wire.msgpack, ty).map_err(|e| (e.path, e.message))
+    } else if !wire.json.is_empty() {
+        serde_json::from_slice(&wire.json)
+            .map_err(|e| (Path::root(), e.to_string()))
+            .and_then(|json| cty::json::from_json(&json, ty).map_err(|e| (e.path, e.message)))
+    } else {
+        Ok(Value::null(ty.clone()))
+    };
+    result.map_err(|(path, message)| {
+        Diagnostic::error(
+            "Unreadable Value",
+            format!(
+                "The plugin was sent a value that does not fit its schema: {message}. This is a bug of the program that \
+                 called it, or it uses the schema of another version of this plugin."
+            ),
+        )
+        .at(path)
+        .into()
+    })
+}
+
+pub(crate) fn encode(value: &Value, ty: &Type) -> Result<Wire> {
+    match cty::msgpack::encode(value, ty) {
+        Ok(msgpack) => Ok(Wire { msgpack, json: Vec::new() }),
+        Err(error) => Err(Diagnostic::error(
+            "Unwritable Value",
+            format!("The plugin made a value that does not fit its own schema: {}. This is a bug of the plugin.", error.message),
+        )
+        .at(error.path)
+        .into()),
+    }
+}
+
+fn read_json(state: &RawState) -> Result<serde_json::Value> {
+    if state.is_flat {
+        return Err(Diagnostic::error(
+            "Unable to Read Previously Saved State",
+            "This state was last written by Terraform 0.11 or earlier. Apply it once with Terraform 0.12 first.",
+        )
+        .into());
+    }
+    serde_json::from_slice(&state.json).map_err(|e| {
+        Diagnostic::error("Unable to Read Previously Saved State", format!("The saved state is not JSON: {e}.")).into()
+    })
+}
+
+/// No object, however that is expressed.
+fn present(value: &Value) -> Option<&Value> {
+    (!value.is_null()).then_some(value)
+}
+
+impl<P: Provider> Core<P> {
+    pub fn new(provider: P) -> Core<P> {
+        let mut members = Members::new();
+        provider.members(&mut members);
+        let (switch, stop) = Stop::new();
+        Core {
+            config: Compiled::new(provider.schema()),
+            provider,
+            client: members.client,
+            resources: members.resources,
+            data_sources: members.data_sources,
+            ephemerals: members.ephemerals,
+            functions: members.functions,
+            switch,
+            stop,
+        }
+    }
+
+    pub fn config_schema(&self) -> &Compiled {
+        &self.config
+    }
+
+    pub fn plans_destroy(&self) -> bool {
+        self.resources.values().any(|r| r.plans_destroy())
+    }
+
+    pub fn stop(&self) {
+        self.switch.stop();
+    }
+
+    fn resource(&self, name: &str) -> Result<&dyn AnyResource> {
+        self.resources.get(name).map(|r| &**r).ok_or_else(|| unknown_type("resource", name))
+    }
+
+    fn data_source(&self, name: &str) -> Result<&dyn AnyDataSource> {
+        self.data_sources.get(name).map(|r| &**r).ok_or_else(|| unknown_type("data source", name))
+    }
+
+    fn ephemeral(&self, name: &str) -> Result<&dyn AnyEphemeral> {
+        self.ephemerals.get(name).map(|r| &**r).ok_or_else(|| unknown_type("ephemeral resource", name))
+    }
+
+    // ---- the provider itself ----------------------------------------------------------------------------------
+
+    pub fn validate_provider(&self, config: &Wire) -> Diagnostics {
+        let check = || -> Result<Diagnostics> {
+            let config = decode(config, &self.config.ty)?;
+            if config.is_null() {
+                return Ok(Diagnostics::new());
+            }
+            let mut diagnostics = validate::check(&self.config, &config, true);
+            match P::Config::from_cty(&config) {
+                Ok(model) => diagnostics.append(guarded_now(|| self.provider.validate(&model))?),
+                Err(error) => diagnostics.append(error.into()),
+            }
+            Ok(diagnostics)
+        };
+        check().unwrap_or_else(|errors| errors)
+    }
+
+    pub async fn configure(&self, config: &Wire, terraform_version: &str) -> Diagnostics {
+        let configure = async {
+            let config = decode(config, &self.config.ty)?;
+            let config = if config.is_null() { P::Config::default() } else { P::Config::from_cty(&config)? };
+            let client = guarded(self.provider.configure(config, terraform_version)).await??;
+            self.client.set(client);
+            Ok(())
+        };
+        configure.await.err().unwrap_or_default()
+    }
+
+    // ---- managed resources ------------------------------------------------------------------------------------
+
+    pub fn validate_resource(&self, name: &str, config: &Wire, write_only_allowed: bool) -> Diagnostics {
+        let check = || -> Result<Diagnostics> {
+            let resource = self.resource(name)?;
+            let config = decode(config, &resource.schema().ty)?;
+            if config.is_null() {
+                return Ok(Diagnostics::new());
+            }
+            let mut diagnostics = validate::check(resource.schema(), &config, write_only_allowed);
+            diagnostics.append(guarded_now(|| resource.validate(&config))?);
+            Ok(diagnostics)
+        };
+        check().unwrap_or_else(|errors| errors)
+    }
+
+    pub fn upgrade(&self, name: &str, version: i64, state: &RawState) -> (Option<Wire>, Diagnostics) {
+        let upgrade = || -> Result<Wire> {
+            let resource = self.resource(name)?;
+            let json = read_json(state)?;
+            let value = guarded_now(|| resource.upgrade(version, &json))??;
+            encode(&value, &resource.schema().ty)
+        };
+        match upgrade() {
+            Ok(wire) => (Some(wire), Diagnostics::new()),
+            Err(errors) => (None, errors),
+        }
+    }
+
+    pub fn upgrade_identity(&self, name: &str, identity: &RawState) -> (Option<Wire>, Diagnostics) {
+        let upgrade = || -> Result<Wire> {
+            let resource = self.resource(name)?;
+            let ty = identity_type(resource.schema(), resource.identity());
+            encode(&crate::state::read(&read_json(identity)?, &ty)?, &ty)
+        };
+        match upgrade() {
+            Ok(wire) => (Some(wire), Diagnostics::new()),
+            Err(errors) => (None, errors),
+        }
+    }
+
+    /// Turns an answer into what travels.
+    fn changed(&self, resource: &dyn AnyResource, answer: Answer) -> Changed {
+        let schema = resource.schema();
+        let mut changed =
+            Changed { private: answer.private, diagnostics: answer.diagnostics, ..Changed::default() };
+        let state = answer.state.unwrap_or_else(|| Value::null(schema.ty.clone()));
+        if let Some(identity) = identity_of(resource.identity(), &state) {
+            match encode(&identity, &identity_type(schema, resource.identity())) {
+                Ok(wire) => changed.identity = Some(wire),
+                Err(errors) => changed.diagnostics.append(errors),
+            }
+        }
+        match encode(&state, &schema.ty) {
+            Ok(wire) => changed.state = Some(wire),
+            Err(errors) => changed.diagnostics.append(errors),
+        }
+        changed
+    }
+
+    pub async fn read(&self, name: &str, state: Wire, private: Vec<u8>) -> Changed {
+        let read = async {
+            let resource = self.resource(name)?;
+            let state = decode(&state, &resource.schema().ty)?;
+            let Some(state) = present(&state) else { return Ok(Changed::default()) };
+            let answer = guarded(resource.read(state, private, self.stop.clone())).await?;
+            Ok(self.changed(resource, answer))
+        };
+        // What could not be read stays as it was.
+        let failed = |errors| Changed { state: Some(state.clone()), ..Changed::failed(errors) };
+        read.await.unwrap_or_else(failed)
+    }
+
+    pub async fn plan(&self, name: &str, prior: &Wire, proposed: &Wire, config: &Wire, private: Vec<u8>) -> Changed {
+        let plan = async {
+            let resource = self.resource(name)?;
+            let schema = resource.schema();
+            let prior = decode(prior, &schema.ty)?;
+            let proposed = decode(proposed, &schema.ty)?;
+            if proposed.is_null() {
+                let answer = match present(&prior) {
+                    Some(prior) if resource.plans_destroy() => {
+                        guarded(resource.plan_destroy(prior, private, self.stop.clone())).await?
+                    }
+                    _ => Answer { private, ..Answer::default() },
+                };
+                return Ok(self.changed(resource, answer));
+            }
+            let config = decode(config, &schema.ty)?;
+            let mut planned = guarded_now(|| construct(schema, &config, present(&prior), &proposed))?;
+            let hook = resource.plan(&config, present(&prior), &mut planned, private, self.stop.clone());
+            let private = guarded(hook).await?;
+            let Planned { state, requires_replace, diagnostics } = planned;
+            let mut changed = self.changed(resource, Answer { state: Some(state), private, diagnostics });
+            changed.requires_replace = requires_replace;
+            Ok(changed)
+        };
+        plan.await.unwrap_or_else(Changed::failed)
+    }
+
+    pub async fn apply(&self, name: &str, prior: Wire, planned: &Wire, private: Vec<u8>) -> Changed {
+        let mut creating = false;
+        let apply = async {
+            let resource = self.resource(name)?;
+            let schema = resource.schema();
+            let prior = decode(&prior, &schema.ty)?;
+            let planned = decode(planned, &schema.ty)?;
+            let stop = self.stop.clone();
+            let answer = match (present(&prior), present(&planned)) {
+                (None, None) => Answer::default(),
+                (None, Some(planned)) => {
+                    creating = true;
+                    guarded(resource.create(planned, private, stop)).await?
+                }
+                (Some(prior), Some(planned)) => guarded(resource.update(prior, planned, private, stop)).await?,
+                (Some(prior), None) => guarded(resource.delete(prior, private, stop)).await?,
+            };
+            Ok(self.changed(resource, answer))
+        };
+        let result = apply.await;
+        // After a failure half way, an object of before counts as unchanged.
+        result.unwrap_or_else(|errors| Changed { state: (!creating).then_some(prior), ..Changed::failed(errors) })
+    }
+
+    pub async fn import(&self, name: &str, id: &str, identity: Option<Wire>) -> Changed {
+        let import = async {
+            let resource = self.resource(name)?;
+            let mut text = id.to_owned();
+            if let Some(wire) = identity
+                && id.is_empty()
+            {
+                let identity = decode(&wire, &identity_type(resource.schema(), resource.identity()))?;
+                let [attribute] = resource.identity() else {
+                    return Err(Diagnostic::error(
+                        "Import by Identity Not Supported",
+                        "This resource is imported by an id only.",
+                    )
+                    .into());
+                };
+                text = identity.get(attribute.name).and_then(Value::as_str).unwrap_or_default().to_owned();
+            }
+            let answer = guarded(resource.import(&text, self.stop.clone())).await?;
+            Ok(self.changed(resource, answer))
+        };
+        import.await.unwrap_or_else(Changed::failed)
+    }
+
+    pub async fn move_from(
+        &self,
+        name: &str,
+        provider: String,
+        type_name: String,
+        schema_version: i64,
+        state: &RawState,
+        private: Vec<u8>,
+    ) -> Changed {
+        let run = async {
+            let resource = self.resource(name)?;
+            let source = MoveSource { provider, type_name, schema_version, state: read_json(state)? };
+            let answer = guarded(resource.move_from(source, private, self.stop.clone())).await?;
+            Ok(self.changed(resource, answer))
+        };
+        run.await.unwrap_or_else(Changed::failed)
+    }
+
+    // ---- data sources and ephemeral resources -----------------------------------------------------------------
+
+    pub fn validate_data_source(&self, name: &str, config: &Wire) -> Diagnostics {
+        let check = || -> Result<Diagnostics> {
+            let source = self.data_source(name)?;
+            let config = decode(config, &source.schema().ty)?;
+            if config.is_null() {
+                return Ok(Diagnostics::new());
+            }
+            let mut diagnostics = validate::check(source.schema(), &config, true);
+            diagnostics.append(guarded_now(|| source.validate(&config))?);
+            Ok(diagnostics)
+        };
+        check().unwrap_or_else(|errors| errors)
+    }
+
+    pub async fn read_data_source(&self, name: &str, config: &Wire) -> (Option<Wire>, Diagnostics) {
+        let read = async {
+            let source = self.data_source(name)?;
+            let config = decode(config, &source.schema().ty)?;
+            let (state, diagnostics) = guarded(source.read(&config, self.stop.clone())).await?;
+            let wire = state.map(|state| encode(&state, &source.schema().ty)).transpose()?;
+            Ok((wire, diagnostics))
+        };
+        read.await.unwrap_or_else(|errors| (None, errors))
+    }
+
+    pub fn validate_ephemeral(&self, name: &str, config: &Wire) -> Diagnostics {
+        let check = || -> Result<Diagnostics> {
+            let resource = self.ephemeral(name)?;
+            let config = decode(config, &resource.schema().ty)?;
+            if config.is_null() {
+                return Ok(Diagnostics::new());
+            }
+            let mut diagnostics = validate::check(resource.schema(), &config, true);
+            diagnostics.append(guarded_now(|| resource.validate(&config))?);
+            Ok(diagnostics)
+        };
+        check().unwrap_or_else(|errors| errors)
+    }
+
+    fn ephemeral_answer(resource: &dyn AnyEphemeral, answer: EphemeralAnswer) -> Result<Ephemeral> {
+        Ok(Ephemeral {
+            result: answer.result.map(|v| encode(&v, &resource.schema().ty)).transpose()?,
+            renew_at: answer.renew_at,
+            private: answer.private,
+            diagnostics: answer.diagnostics,
+        })
+    }
+
+    pub async fn open(&self, name: &str, config: &Wire) -> Ephemeral {
+        let open = async {
+            let resource = self.ephemeral(name)?;
+            let mut config = decode(config, &resource.schema().ty)?;
+            config = with_defaults(resource.schema(), &config);
+            let answer = guarded(resource.open(&config, self.stop.clone())).await?;
+            Self::ephemeral_answer(resource, answer)
+        };
+        open.await.unwrap_or_else(|diagnostics| Ephemeral { diagnostics, ..Ephemeral::default() })
+    }
+
+    pub async fn renew(&self, name: &str, private: Vec<u8>) -> Ephemeral {
+        let renew = async {
+            let resource = self.ephemeral(name)?;
+            let answer = guarded(resource.renew(private, self.stop.clone())).await?;
+            Self::ephemeral_answer(resource, answer)
+        };
+        renew.await.unwrap_or_else(|diagnostics| Ephemeral { diagnostics, ..Ephemeral::default() })
+    }
+
+    pub async fn close(&self, name: &str, private: Vec<u8>) -> Diagnostics {
+        let close = async {
+            let resource = self.ephemeral(name)?;
+            Ok(guarded(resource.close(private, self.stop.clone())).await?.diagnostics)
+        };
+        close.await.unwrap_or_else(|errors| errors)
+    }
+
+    // ---- functions --------------------------------------------------------------------------------------------
+
+    pub fn call(&self, name: &str, arguments: &[Wire]) -> std::result::Result<Wire, FunctionError> {
+        let problem = |errors: Diagnostics| {
+            let texts: Vec<String> = errors.0.into_iter().map(|d| d.detail).collect();
+            FunctionError::new(texts.join(" "))
+        };
+        let function = self
+            .functions
+            .get(name)
+            .ok_or_else(|| FunctionError::new(format!("this provider has no function {name:?}")))?;
+        if arguments.len() < function.parameters.len() {
+            return Err(FunctionError::new(format!(
+                "{name} takes {} arguments, but was given {}",
+                function.parameters.len(),
+                arguments.len()
+            )));
+        }
+        let mut values = Vec::with_capacity(arguments.len());
+        for (i, wire) in arguments.iter().enumerate() {
+            let parameter = function
+                .parameter(i)
+                .ok_or_else(|| FunctionError::argument(i, format!("{name} takes no argument at this position")))?;
+            values.push(decode(wire, &parameter.ty).map_err(problem)?);
+        }
+        let result = guarded_now(|| function.call(&values)).map_err(problem)??;
+        encode(&result, &function.returns).map_err(problem)
+    }
+}
+
+/// The configuration of something that is never planned, with the defaults of its attributes.
+fn with_defaults(schema: &Compiled, config: &Value) -> Value {
+    config.map_parts(|part, value| {
+        let default = match part {
+            cty::value::Part::Attribute(name) if value.is_null() => {
+                schema.schema.root.attributes.iter().find(|a| *a.name == **name).and_then(|a| a.default.clone())
+            }
+            _ => None,
+        };
+        default.unwrap_or_else(|| value.clone())
+    })
+}
+
+fn unknown_type(kind: &str, name: &str) -> Diagnostics {
+    Diagnostic::error(
+        "Unknown Type",
+        format!(
+            "This provider has no {kind} of type {name:?}. This is a bug of the program that called it, or it uses the \
+             schema of another version of this plugin."
+        ),
+    )
+    .into()
+}

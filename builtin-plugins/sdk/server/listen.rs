@@ -1,0 +1,142 @@
+//! The socket: where it stands, who may use it, and the connections that come in.
+
+use std::io;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use rustls::ServerConfig;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::mpsc;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::server::Connected;
+
+use super::handshake::Asked;
+
+/// A socket in a directory of its own, which goes away with this value.
+pub(crate) struct Socket {
+    pub listener: UnixListener,
+    pub path: PathBuf,
+    // Removed when dropped.
+    _dir: tempfile::TempDir,
+}
+
+impl Socket {
+    /// Opens a socket that only this user (and the group asked for) can reach.
+    pub fn open(asked: &Asked) -> io::Result<Socket> {
+        let base = asked.socket_dir.as_ref().map_or_else(std::env::temp_dir, PathBuf::from);
+        let dir = tempfile::Builder::new().prefix("plugin-").tempdir_in(base)?;
+        let path = dir.path().join("socket");
+        let listener = UnixListener::bind(&path)?;
+        if let Some(group) = &asked.socket_group {
+            let group = group_id(group)?;
+            open_to_group(dir.path(), group, 0o710)?;
+            open_to_group(&path, group, 0o660)?;
+        }
+        Ok(Socket { listener, path, _dir: dir })
+    }
+}
+
+fn open_to_group(path: &Path, group: u32, mode: u32) -> io::Result<()> {
+    chown(path, None, Some(group))?;
+    std::fs::set_permissions(path, PermissionsExt::from_mode(mode))
+}
+
+/// The number of a group given by number or by name.
+fn group_id(group: &str) -> io::Result<u32> {
+    if let Ok(id) = group.parse() {
+        return Ok(id);
+    }
+    let groups = std::fs::read_to_string("/etc/group")?;
+    let id = groups.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        (fields.next() == Some(group)).then(|| fields.nth(1)?.parse().ok()).flatten()
+    });
+    id.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("there is no group {group:?}")))
+}
+
+/// A connection, encrypted or not.
+pub(crate) enum Connection {
+    Plain(UnixStream),
+    Encrypted(Box<TlsStream<UnixStream>>),
+}
+
+impl Connected for Connection {
+    type ConnectInfo = ();
+    fn connect_info(&self) {}
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Connection::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Connection::Encrypted(stream) => Pin::new(stream).poll_read(cx, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Connection::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Connection::Encrypted(stream) => Pin::new(stream).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Connection::Plain(stream) => Pin::new(stream).poll_flush(cx),
+            Connection::Encrypted(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Connection::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            Connection::Encrypted(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+}
+
+/// The connections of a socket. A client that fails to prove itself never becomes one.
+pub(crate) fn connections(
+    listener: UnixListener,
+    tls: Option<Arc<ServerConfig>>,
+) -> ReceiverStream<io::Result<Connection>> {
+    let (sender, receiver) = mpsc::channel(4);
+    let acceptor = tls.map(TlsAcceptor::from);
+    tokio::spawn(async move {
+        while !sender.is_closed() {
+            let stream = match listener.accept().await {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    // Out of file descriptors, most likely: others may come free.
+                    tracing::warn!(%error, "cannot accept a connection");
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                    continue;
+                }
+            };
+            let (sender, acceptor) = (sender.clone(), acceptor.clone());
+            tokio::spawn(async move {
+                let connection = match acceptor {
+                    None => Connection::Plain(stream),
+                    Some(acceptor) => match acceptor.accept(stream).await {
+                        Ok(stream) => Connection::Encrypted(Box::new(stream)),
+                        Err(error) => {
+                            tracing::warn!(%error, "a client could not prove itself");
+                            return;
+                        }
+                    },
+                };
+                drop(sender.send(Ok(connection)).await);
+            });
+        }
+    });
+    ReceiverStream::new(receiver)
+}

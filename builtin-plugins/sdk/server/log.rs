@@ -1,0 +1,127 @@
+//! Logs, as the program that started the plugin reads them: one JSON object a line, on standard error.
+//!
+//! Authors write events with `tracing`. `TF_LOG_PROVIDER`, or else `TF_LOG`, says from which level on they are written;
+//! if neither is set, nothing is, and events cost nothing.
+
+use std::fmt;
+use std::io::Write;
+
+use serde_json::{Map, Value as Json};
+use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Metadata, Subscriber};
+
+/// Starts writing logs, if the environment asks for it.
+pub(crate) fn start(environment: impl Fn(&str) -> Option<String>) {
+    let set = |name: &str| environment(name).filter(|v| !v.is_empty());
+    let level = level(set("TF_LOG_PROVIDER").or_else(|| set("TF_LOG")).as_deref());
+    if level != LevelFilter::OFF {
+        // Somebody else's subscriber stays.
+        drop(tracing::subscriber::set_global_default(Log { level }));
+    }
+    std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
+}
+
+fn level(text: Option<&str>) -> LevelFilter {
+    match text.map(str::to_ascii_uppercase).as_deref() {
+        None | Some("OFF") => LevelFilter::OFF,
+        Some("ERROR") => LevelFilter::ERROR,
+        Some("WARN") => LevelFilter::WARN,
+        Some("INFO") => LevelFilter::INFO,
+        Some("DEBUG") => LevelFilter::DEBUG,
+        // `JSON`, which means everything, and words nobody knows.
+        Some(_) => LevelFilter::TRACE,
+    }
+}
+
+struct Log {
+    level: LevelFilter,
+}
+
+impl Subscriber for Log {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        // The machinery below us (HTTP/2, TLS) would drown what a plugin has to say.
+        let noise = ["h2", "hyper", "tonic", "rustls", "tower", "tokio"];
+        let root = metadata.target().split("::").next().unwrap_or_default();
+        metadata.is_event() && *metadata.level() <= self.level && !noise.contains(&root)
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(self.level)
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let text = line(event, &format!("{:.6}", jiff::Timestamp::now()));
+        // Nobody can be told that nobody listens.
+        drop(std::io::stderr().lock().write_all(text.as_bytes()));
+    }
+
+    // Spans are not written.
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+fn line(event: &Event<'_>, time: &str) -> String {
+    let mut fields = Fields(Map::new());
+    event.record(&mut fields);
+    let message = fields.0.remove("message").unwrap_or_default();
+    let level = match *event.metadata().level() {
+        Level::ERROR => "error",
+        Level::WARN => "warn",
+        Level::INFO => "info",
+        Level::DEBUG => "debug",
+        Level::TRACE => "trace",
+    };
+    let mut out = Map::new();
+    out.insert("@level".into(), level.into());
+    out.insert("@message".into(), message);
+    out.insert("@timestamp".into(), time.into());
+    out.insert("@module".into(), event.metadata().target().replace("::", ".").into());
+    out.extend(fields.0);
+    format!("{}\n", Json::Object(out))
+}
+
+/// The fields of an event.
+struct Fields(Map<String, Json>);
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.0.insert(field.name().into(), format!("{value:?}").into());
+    }
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.0.insert(field.name().into(), value.into());
+    }
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.0.insert(field.name().into(), value.into());
+    }
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.0.insert(field.name().into(), value.into());
+    }
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.0.insert(field.name().into(), value.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_level_comes_from_the_environment() {
+        for (text, expected) in [
+            (None, LevelFilter::OFF),
+            (Some("off"), LevelFilter::OFF),
+            (Some("Warn"), LevelFilter::WARN),
+            (Some("JSON"), LevelFilter::TRACE),
+            (Some("what"), LevelFilter::TRACE),
+        ] {
+            assert_eq!(level(text), expected, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Our words into the messages of the protocol, once for both versions: their messages have the same form, so one
+//! macro writes the conversions for each.
+
+/// Conversions to and from the messages of one version of the protocol.
+macro_rules! messages {
+    ($pb:path) => {
+        use cty::{Path, Type};
+        pub(crate) use $pb as pb;
+
+        use crate::function::{Function, Parameter};
+        use crate::schema::{Attribute, Block, Compiled, NestedBlock, Nesting};
+        use crate::server::core::{RawState, Wire};
+        use crate::{Diagnostic, Diagnostics, Severity};
+
+        pub(crate) fn wire(value: Option<pb::DynamicValue>) -> Wire {
+            value.map(|v| Wire { msgpack: v.msgpack, json: v.json }).unwrap_or_default()
+        }
+
+        pub(crate) fn dynamic(wire: Wire) -> pb::DynamicValue {
+            pb::DynamicValue { msgpack: wire.msgpack, json: wire.json }
+        }
+
+        pub(crate) fn raw_state(state: Option<pb::RawState>) -> RawState {
+            let state = state.unwrap_or_default();
+            RawState { is_flat: state.json.is_empty() && !state.flatmap.is_empty(), json: state.json }
+        }
+
+        pub(crate) fn diagnostics(list: Diagnostics) -> Vec<pb::Diagnostic> {
+            list.0.into_iter().map(diagnostic).collect()
+        }
+
+        fn diagnostic(d: Diagnostic) -> pb::Diagnostic {
+            let severity = match d.severity {
+                Severity::Error => pb::diagnostic::Severity::Error,
+                Severity::Warning => pb::diagnostic::Severity::Warning,
+            };
+            pb::Diagnostic {
+                severity: severity.into(),
+                summary: d.summary,
+                detail: d.detail,
+                attribute: d.attribute.filter(|p| !p.0.is_empty()).map(|p| path(&p)),
+            }
+        }
+
+        /// A path; it ends where the protocol has no words for a step (the element of a set).
+        pub(crate) fn path(path: &Path) -> pb::AttributePath {
+            use pb::attribute_path::step::Selector;
+            let steps = path.0.iter().map_while(|step| {
+                let selector = match step {
+                    cty::Step::Attribute(name) => Selector::AttributeName(name.to_string()),
+                    cty::Step::Index(key) => match (key.as_str(), key.as_number().and_then(|n| n.to_i64())) {
+                        (Some(text), _) => Selector::ElementKeyString(text.to_owned()),
+                        (_, Some(number)) => Selector::ElementKeyInt(number),
+                        _ => return None,
+                    },
+                };
+                Some(pb::attribute_path::Step { selector: Some(selector) })
+            });
+            pb::AttributePath { steps: steps.collect() }
+        }
+
+        pub(crate) fn type_bytes(ty: &Type) -> Vec<u8> {
+            cty::json::type_to_json(ty).to_string().into_bytes()
+        }
+
+        pub(crate) fn schema(compiled: &Compiled) -> pb::Schema {
+            let schema = &compiled.schema;
+            pb::Schema { version: schema.version, block: Some(block(&schema.root, schema.version)) }
+        }
+
+        fn block(b: &Block, version: i64) -> pb::schema::Block {
+            pb::schema::Block {
+                version,
+                attributes: b.attributes.iter().map(attribute).collect(),
+                block_types: b.blocks.iter().map(nested_block).collect(),
+                description: b.description.clone(),
+                deprecated: b.deprecated.is_some(),
+                deprecation_message: b.deprecated.unwrap_or_default().to_owned(),
+                ..Default::default()
+            }
+        }
+
+        fn attribute(a: &Attribute) -> pb::schema::Attribute {
+            pb::schema::Attribute {
+                name: a.name.to_owned(),
+                r#type: type_bytes(&a.ty),
+                description: a.description.clone(),
+                required: a.required,
+                optional: a.optional,
+                computed: a.computed,
+                sensitive: a.sensitive,
+                deprecated: a.deprecated.is_some(),
+                write_only: a.write_only,
+                deprecation_message: a.deprecated.unwrap_or_default().to_owned(),
+                ..Default::default()
+            }
+        }
+
+        fn nested_block(b: &NestedBlock) -> pb::schema::NestedBlock {
+            use pb::schema::nested_block::NestingMode;
+            let nesting = match b.nesting {
+                Nesting::Single => NestingMode::Single,
+                Nesting::List => NestingMode::List,
+                Nesting::Set => NestingMode::Set,
+            };
+            pb::schema::NestedBlock {
+                type_name: b.name.to_owned(),
+                block: Some(block(&b.block, 0)),
+                nesting: nesting.into(),
+                ..Default::default()
+            }
+        }
+
+        pub(crate) fn function(f: &Function) -> pb::Function {
+            pb::Function {
+                parameters: f.parameters.iter().map(parameter).collect(),
+                variadic_parameter: f.variadic.as_ref().map(parameter),
+                r#return: Some(pb::function::Return { r#type: type_bytes(&f.returns) }),
+                summary: f.summary.to_owned(),
+                description: f.description.to_owned(),
+                ..Default::default()
+            }
+        }
+
+        fn parameter(p: &Parameter) -> pb::function::Parameter {
+            pb::function::Parameter {
+                name: p.name.to_owned(),
+                r#type: type_bytes(&p.ty),
+                allow_null_value: p.allow_null,
+                allow_unknown_values: p.allow_unknown,
+                description: p.description.to_owned(),
+                ..Default::default()
+            }
+        }
+    };
+}
+
+/// Protocol 5.
+pub(crate) mod v5 {
+    messages!(proto::tfplugin5);
+}
+
+/// Protocol 6.
+pub(crate) mod v6 {
+    messages!(proto::tfplugin6);
+}

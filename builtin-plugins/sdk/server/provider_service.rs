@@ -1,0 +1,502 @@
+//! A provider as the gRPC service of protocol 5 and of protocol 6.
+//!
+//! The two services differ in the names of seven calls and in the calls for state stores, which only protocol 6 has.
+//! One macro writes both: what is the same is written once, what differs is passed in.
+
+use std::sync::Arc;
+
+use crate::Provider;
+use crate::server::core::Core;
+
+/// The provider behind both services.
+pub(crate) struct Service<P: Provider>(pub Arc<Core<P>>);
+
+impl<P: Provider> Clone for Service<P> {
+    fn clone(&self) -> Service<P> {
+        Service(self.0.clone())
+    }
+}
+
+macro_rules! provider_service {
+    (
+        messages: $version:ident,
+        get_schema: $get_schema:ident,
+        validate_provider: $validate_provider:ident($provider_module:ident),
+        validate_resource: $validate_resource:ident($resource_module:ident),
+        validate_data: $validate_data:ident($data_module:ident),
+        configure: $configure:ident($configure_module:ident),
+        stop: $stop:ident($stop_module:ident),
+        only_here: { $($only_here:tt)* }
+    ) => {
+        use std::time::{SystemTime, UNIX_EPOCH};
+
+        use async_trait::async_trait;
+        use tonic::{Request, Response, Status};
+
+        use super::Service;
+        use crate::Provider;
+        use crate::resource::identity_type;
+        use crate::server::core::{Changed, Ephemeral, Wire};
+        use crate::server::messages::$version::{
+            diagnostics, dynamic, function, path, pb, raw_state, schema, type_bytes, wire,
+        };
+
+
+        type Answer<T> = Result<Response<T>, Status>;
+        /// The stream of a call that this service does not have.
+        type NoStream<T> = futures::stream::Empty<Result<T, Status>>;
+
+        fn absent<T>() -> Answer<T> {
+            Err(Status::unimplemented("this plugin has no such operation"))
+        }
+
+        fn time(at: SystemTime) -> prost_types::Timestamp {
+            // Times before 1970 cannot mean anything here.
+            let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+            prost_types::Timestamp {
+                seconds: i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
+                nanos: i32::try_from(since.subsec_nanos()).unwrap_or(0),
+            }
+        }
+
+        fn identity(wire: Option<Wire>) -> Option<pb::ResourceIdentityData> {
+            wire.map(|wire| pb::ResourceIdentityData { identity_data: Some(dynamic(wire)) })
+        }
+
+        fn capabilities<P: Provider>(service: &Service<P>) -> pb::ServerCapabilities {
+            pb::ServerCapabilities {
+                plan_destroy: service.0.plans_destroy(),
+                get_provider_schema_optional: true,
+                move_resource_state: true,
+                ..Default::default()
+            }
+        }
+
+        #[async_trait]
+        impl<P: Provider> pb::provider_server::Provider for Service<P> {
+            async fn get_metadata(
+                &self,
+                _: Request<pb::get_metadata::Request>,
+            ) -> Answer<pb::get_metadata::Response> {
+                use pb::get_metadata as m;
+                let name = |n: &&'static str| (*n).to_owned();
+                Ok(Response::new(m::Response {
+                    server_capabilities: Some(capabilities(self)),
+                    resources: self.0.resources.keys().map(|n| m::ResourceMetadata { type_name: name(n) }).collect(),
+                    data_sources: self.0.data_sources.keys().map(|n| m::DataSourceMetadata { type_name: name(n) }).collect(),
+                    ephemeral_resources: self.0.ephemerals.keys().map(|n| m::EphemeralMetadata { type_name: name(n) }).collect(),
+                    functions: self.0.functions.keys().map(|n| m::FunctionMetadata { name: name(n) }).collect(),
+                    ..Default::default()
+                }))
+            }
+
+            async fn $get_schema(
+                &self,
+                _: Request<pb::get_provider_schema::Request>,
+            ) -> Answer<pb::get_provider_schema::Response> {
+                let name = |n: &&'static str| (*n).to_owned();
+                Ok(Response::new(pb::get_provider_schema::Response {
+                    provider: Some(schema(self.0.config_schema())),
+                    resource_schemas: self.0.resources.iter().map(|(n, r)| (name(n), schema(r.schema()))).collect(),
+                    data_source_schemas: self.0.data_sources.iter().map(|(n, r)| (name(n), schema(r.schema()))).collect(),
+                    ephemeral_resource_schemas: self.0.ephemerals.iter().map(|(n, r)| (name(n), schema(r.schema()))).collect(),
+                    functions: self.0.functions.iter().map(|(n, f)| (name(n), function(f))).collect(),
+                    server_capabilities: Some(capabilities(self)),
+                    ..Default::default()
+                }))
+            }
+
+            async fn get_resource_identity_schemas(
+                &self,
+                _: Request<pb::get_resource_identity_schemas::Request>,
+            ) -> Answer<pb::get_resource_identity_schemas::Response> {
+                let with_identity = self.0.resources.iter().filter(|(_, r)| !r.identity().is_empty());
+                let identity_schemas = with_identity.map(|(name, resource)| {
+                    let ty = identity_type(resource.schema(), resource.identity());
+                    let identity_attributes = resource.identity().iter().map(|a| {
+                        pb::resource_identity_schema::IdentityAttribute {
+                            name: a.name.to_owned(),
+                            r#type: ty.as_object().and_then(|o| o.get(a.name)).map(type_bytes).unwrap_or_default(),
+                            required_for_import: a.required_for_import,
+                            optional_for_import: !a.required_for_import,
+                            description: a.description.to_owned(),
+                        }
+                    });
+                    let schema =
+                        pb::ResourceIdentitySchema { version: 0, identity_attributes: identity_attributes.collect() };
+                    ((*name).to_owned(), schema)
+                });
+                Ok(Response::new(pb::get_resource_identity_schemas::Response {
+                    identity_schemas: identity_schemas.collect(),
+                    ..Default::default()
+                }))
+            }
+
+            async fn $validate_provider(
+                &self,
+                request: Request<pb::$provider_module::Request>,
+            ) -> Answer<pb::$provider_module::Response> {
+                let request = request.into_inner();
+                let found = self.0.validate_provider(&wire(request.config));
+                #[allow(clippy::needless_update)]
+                Ok(Response::new(pb::$provider_module::Response {
+                    diagnostics: diagnostics(found),
+                    ..Default::default()
+                }))
+            }
+
+            async fn $validate_resource(
+                &self,
+                request: Request<pb::$resource_module::Request>,
+            ) -> Answer<pb::$resource_module::Response> {
+                let r = request.into_inner();
+                let write_only = r.client_capabilities.is_some_and(|c| c.write_only_attributes_allowed);
+                let found = self.0.validate_resource(&r.type_name, &wire(r.config), write_only);
+                Ok(Response::new(pb::$resource_module::Response { diagnostics: diagnostics(found) }))
+            }
+
+            async fn $validate_data(
+                &self,
+                request: Request<pb::$data_module::Request>,
+            ) -> Answer<pb::$data_module::Response> {
+                let r = request.into_inner();
+                let found = self.0.validate_data_source(&r.type_name, &wire(r.config));
+                Ok(Response::new(pb::$data_module::Response { diagnostics: diagnostics(found) }))
+            }
+
+            async fn upgrade_resource_state(
+                &self,
+                request: Request<pb::upgrade_resource_state::Request>,
+            ) -> Answer<pb::upgrade_resource_state::Response> {
+                let r = request.into_inner();
+                let (state, found) = self.0.upgrade(&r.type_name, r.version, &raw_state(r.raw_state));
+                Ok(Response::new(pb::upgrade_resource_state::Response {
+                    upgraded_state: state.map(dynamic),
+                    diagnostics: diagnostics(found),
+                }))
+            }
+
+            async fn upgrade_resource_identity(
+                &self,
+                request: Request<pb::upgrade_resource_identity::Request>,
+            ) -> Answer<pb::upgrade_resource_identity::Response> {
+                let r = request.into_inner();
+                let (upgraded, found) = self.0.upgrade_identity(&r.type_name, &raw_state(r.raw_identity));
+                Ok(Response::new(pb::upgrade_resource_identity::Response {
+                    upgraded_identity: identity(upgraded),
+                    diagnostics: diagnostics(found),
+                }))
+            }
+
+            async fn $configure(
+                &self,
+                request: Request<pb::$configure_module::Request>,
+            ) -> Answer<pb::$configure_module::Response> {
+                let r = request.into_inner();
+                let found = self.0.configure(&wire(r.config), &r.terraform_version).await;
+                Ok(Response::new(pb::$configure_module::Response { diagnostics: diagnostics(found) }))
+            }
+
+            async fn read_resource(
+                &self,
+                request: Request<pb::read_resource::Request>,
+            ) -> Answer<pb::read_resource::Response> {
+                let r = request.into_inner();
+                let c = self.0.read(&r.type_name, wire(r.current_state), r.private).await;
+                Ok(Response::new(pb::read_resource::Response {
+                    new_state: c.state.map(dynamic),
+                    diagnostics: diagnostics(c.diagnostics),
+                    private: c.private,
+                    new_identity: identity(c.identity),
+                    ..Default::default()
+                }))
+            }
+
+            async fn plan_resource_change(
+                &self,
+                request: Request<pb::plan_resource_change::Request>,
+            ) -> Answer<pb::plan_resource_change::Response> {
+                let r = request.into_inner();
+                let (prior, proposed) = (wire(r.prior_state), wire(r.proposed_new_state));
+                let c = self.0.plan(&r.type_name, &prior, &proposed, &wire(r.config), r.prior_private).await;
+                Ok(Response::new(pb::plan_resource_change::Response {
+                    planned_state: c.state.map(dynamic),
+                    requires_replace: c.requires_replace.iter().map(path).collect(),
+                    planned_private: c.private,
+                    diagnostics: diagnostics(c.diagnostics),
+                    planned_identity: identity(c.identity),
+                    ..Default::default()
+                }))
+            }
+
+            async fn apply_resource_change(
+                &self,
+                request: Request<pb::apply_resource_change::Request>,
+            ) -> Answer<pb::apply_resource_change::Response> {
+                let r = request.into_inner();
+                let planned = wire(r.planned_state);
+                let c = self.0.apply(&r.type_name, wire(r.prior_state), &planned, r.planned_private).await;
+                Ok(Response::new(pb::apply_resource_change::Response {
+                    new_state: c.state.map(dynamic),
+                    private: c.private,
+                    diagnostics: diagnostics(c.diagnostics),
+                    new_identity: identity(c.identity),
+                    ..Default::default()
+                }))
+            }
+
+            async fn import_resource_state(
+                &self,
+                request: Request<pb::import_resource_state::Request>,
+            ) -> Answer<pb::import_resource_state::Response> {
+                let r = request.into_inner();
+                let by_identity = r.identity.map(|i| wire(i.identity_data));
+                let c: Changed = self.0.import(&r.type_name, &r.id, by_identity).await;
+                let failed = c.diagnostics.has_errors();
+                let imported = pb::import_resource_state::ImportedResource {
+                    type_name: r.type_name,
+                    state: c.state.map(dynamic),
+                    private: c.private,
+                    identity: identity(c.identity),
+                };
+                Ok(Response::new(pb::import_resource_state::Response {
+                    imported_resources: if failed { Vec::new() } else { vec![imported] },
+                    diagnostics: diagnostics(c.diagnostics),
+                    ..Default::default()
+                }))
+            }
+
+            async fn move_resource_state(
+                &self,
+                request: Request<pb::move_resource_state::Request>,
+            ) -> Answer<pb::move_resource_state::Response> {
+                let r = request.into_inner();
+                let (provider, source, version) =
+                    (r.source_provider_address, r.source_type_name, r.source_schema_version);
+                let state = raw_state(r.source_state);
+                let c = self
+                    .0
+                    .move_from(&r.target_type_name, provider, source, version, &state, r.source_private)
+                    .await;
+                Ok(Response::new(pb::move_resource_state::Response {
+                    target_state: c.state.map(dynamic),
+                    diagnostics: diagnostics(c.diagnostics),
+                    target_private: c.private,
+                    target_identity: identity(c.identity),
+                }))
+            }
+
+            async fn read_data_source(
+                &self,
+                request: Request<pb::read_data_source::Request>,
+            ) -> Answer<pb::read_data_source::Response> {
+                let r = request.into_inner();
+                let (state, found) = self.0.read_data_source(&r.type_name, &wire(r.config)).await;
+                Ok(Response::new(pb::read_data_source::Response {
+                    state: state.map(dynamic),
+                    diagnostics: diagnostics(found),
+                    ..Default::default()
+                }))
+            }
+
+            async fn generate_resource_config(
+                &self,
+                _: Request<pb::generate_resource_config::Request>,
+            ) -> Answer<pb::generate_resource_config::Response> {
+                absent()
+            }
+
+            async fn validate_ephemeral_resource_config(
+                &self,
+                request: Request<pb::validate_ephemeral_resource_config::Request>,
+            ) -> Answer<pb::validate_ephemeral_resource_config::Response> {
+                let r = request.into_inner();
+                let found = self.0.validate_ephemeral(&r.type_name, &wire(r.config));
+                Ok(Response::new(pb::validate_ephemeral_resource_config::Response { diagnostics: diagnostics(found) }))
+            }
+
+            async fn open_ephemeral_resource(
+                &self,
+                request: Request<pb::open_ephemeral_resource::Request>,
+            ) -> Answer<pb::open_ephemeral_resource::Response> {
+                let r = request.into_inner();
+                let e: Ephemeral = self.0.open(&r.type_name, &wire(r.config)).await;
+                Ok(Response::new(pb::open_ephemeral_resource::Response {
+                    diagnostics: diagnostics(e.diagnostics),
+                    renew_at: e.renew_at.map(time),
+                    result: e.result.map(dynamic),
+                    private: Some(e.private).filter(|p| !p.is_empty()),
+                    ..Default::default()
+                }))
+            }
+
+            async fn renew_ephemeral_resource(
+                &self,
+                request: Request<pb::renew_ephemeral_resource::Request>,
+            ) -> Answer<pb::renew_ephemeral_resource::Response> {
+                let r = request.into_inner();
+                let e: Ephemeral = self.0.renew(&r.type_name, r.private.unwrap_or_default()).await;
+                Ok(Response::new(pb::renew_ephemeral_resource::Response {
+                    diagnostics: diagnostics(e.diagnostics),
+                    renew_at: e.renew_at.map(time),
+                    private: Some(e.private).filter(|p| !p.is_empty()),
+                }))
+            }
+
+            async fn close_ephemeral_resource(
+                &self,
+                request: Request<pb::close_ephemeral_resource::Request>,
+            ) -> Answer<pb::close_ephemeral_resource::Response> {
+                let r = request.into_inner();
+                let found = self.0.close(&r.type_name, r.private.unwrap_or_default()).await;
+                Ok(Response::new(pb::close_ephemeral_resource::Response { diagnostics: diagnostics(found) }))
+            }
+
+            type ListResourceStream = NoStream<pb::list_resource::Event>;
+
+            async fn list_resource(
+                &self,
+                _: Request<pb::list_resource::Request>,
+            ) -> Answer<Self::ListResourceStream> {
+                absent()
+            }
+
+            async fn validate_list_resource_config(
+                &self,
+                _: Request<pb::validate_list_resource_config::Request>,
+            ) -> Answer<pb::validate_list_resource_config::Response> {
+                absent()
+            }
+
+            async fn get_functions(
+                &self,
+                _: Request<pb::get_functions::Request>,
+            ) -> Answer<pb::get_functions::Response> {
+                Ok(Response::new(pb::get_functions::Response {
+                    functions: self.0.functions.iter().map(|(n, f)| ((*n).to_owned(), function(f))).collect(),
+                    ..Default::default()
+                }))
+            }
+
+            async fn call_function(
+                &self,
+                request: Request<pb::call_function::Request>,
+            ) -> Answer<pb::call_function::Response> {
+                let r = request.into_inner();
+                let arguments: Vec<Wire> = r.arguments.into_iter().map(|a| wire(Some(a))).collect();
+                let response = match self.0.call(&r.name, &arguments) {
+                    Ok(result) => pb::call_function::Response { result: Some(dynamic(result)), error: None },
+                    Err(error) => pb::call_function::Response {
+                        result: None,
+                        error: Some(pb::FunctionError {
+                            text: error.text,
+                            function_argument: error.argument.and_then(|i| i64::try_from(i).ok()),
+                        }),
+                    },
+                };
+                Ok(Response::new(response))
+            }
+
+            async fn plan_action(&self, _: Request<pb::plan_action::Request>) -> Answer<pb::plan_action::Response> {
+                absent()
+            }
+
+            type InvokeActionStream = NoStream<pb::invoke_action::Event>;
+
+            async fn invoke_action(
+                &self,
+                _: Request<pb::invoke_action::Request>,
+            ) -> Answer<Self::InvokeActionStream> {
+                absent()
+            }
+
+            async fn validate_action_config(
+                &self,
+                _: Request<pb::validate_action_config::Request>,
+            ) -> Answer<pb::validate_action_config::Response> {
+                absent()
+            }
+
+            async fn $stop(&self, _: Request<pb::$stop_module::Request>) -> Answer<pb::$stop_module::Response> {
+                self.0.stop();
+                Ok(Response::new(pb::$stop_module::Response::default()))
+            }
+
+            $($only_here)*
+        }
+    };
+}
+
+/// Protocol 5.
+mod v5 {
+    provider_service! {
+        messages: v5,
+        get_schema: get_schema,
+        validate_provider: prepare_provider_config(prepare_provider_config),
+        validate_resource: validate_resource_type_config(validate_resource_type_config),
+        validate_data: validate_data_source_config(validate_data_source_config),
+        configure: configure(configure),
+        stop: stop(stop),
+        only_here: {}
+    }
+}
+
+/// Protocol 6.
+mod v6 {
+    provider_service! {
+        messages: v6,
+        get_schema: get_provider_schema,
+        validate_provider: validate_provider_config(validate_provider_config),
+        validate_resource: validate_resource_config(validate_resource_config),
+        validate_data: validate_data_resource_config(validate_data_resource_config),
+        configure: configure_provider(configure_provider),
+        stop: stop_provider(stop_provider),
+        only_here: {
+            async fn validate_state_store_config(
+                &self,
+                _: Request<pb::validate_state_store::Request>,
+            ) -> Answer<pb::validate_state_store::Response> {
+                absent()
+            }
+
+            async fn configure_state_store(
+                &self,
+                _: Request<pb::configure_state_store::Request>,
+            ) -> Answer<pb::configure_state_store::Response> {
+                absent()
+            }
+
+            async fn get_states(&self, _: Request<pb::get_states::Request>) -> Answer<pb::get_states::Response> {
+                absent()
+            }
+
+            async fn delete_state(&self, _: Request<pb::delete_state::Request>) -> Answer<pb::delete_state::Response> {
+                absent()
+            }
+
+            type ReadStateBytesStream = NoStream<pb::read_state_bytes::Response>;
+
+            async fn read_state_bytes(
+                &self,
+                _: Request<pb::read_state_bytes::Request>,
+            ) -> Answer<Self::ReadStateBytesStream> {
+                absent()
+            }
+
+            async fn write_state_bytes(
+                &self,
+                _: Request<tonic::Streaming<pb::write_state_bytes::RequestChunk>>,
+            ) -> Answer<pb::write_state_bytes::Response> {
+                absent()
+            }
+
+            async fn lock_state(&self, _: Request<pb::lock_state::Request>) -> Answer<pb::lock_state::Response> {
+                absent()
+            }
+
+            async fn unlock_state(&self, _: Request<pb::unlock_state::Request>) -> Answer<pb::unlock_state::Response> {
+                absent()
+            }
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Reading a state file's attributes with a schema they were perhaps not written with.
+
+use cty::{Type, Value};
+use serde_json::{Map, Value as Json};
+
+use crate::{Diagnostic, Result};
+
+/// Reads an object of this type. Attributes the type does not have are dropped, and those the JSON lacks are null.
+pub(crate) fn read(json: &Json, ty: &Type) -> Result<Value> {
+    cty::json::from_json(&fitted(json, ty), ty).map_err(|error| {
+        Diagnostic::error(
+            "Unable to Read Previously Saved State",
+            format!("The saved state of this resource does not fit its schema: {}.", error.message),
+        )
+        .at(error.path)
+        .into()
+    })
+}
+
+fn fitted(json: &Json, ty: &Type) -> Json {
+    match (json, ty) {
+        (Json::Array(items), Type::List(e) | Type::Set(e)) => items.iter().map(|item| fitted(item, e)).collect(),
+        (Json::Array(items), Type::Tuple(types)) if items.len() == types.len() => {
+            items.iter().zip(types.iter()).map(|(item, ty)| fitted(item, ty)).collect()
+        }
+        (Json::Object(items), Type::Map(e)) => items.iter().map(|(k, v)| (k.clone(), fitted(v, e))).collect(),
+        (Json::Object(items), Type::Object(o)) => {
+            let mut out = Map::new();
+            for attribute in o.attributes() {
+                let value = items.get(&*attribute.name).map_or(Json::Null, |v| fitted(v, &attribute.ty));
+                out.insert(attribute.name.to_string(), value);
+            }
+            Json::Object(out)
+        }
+        _ => json.clone(),
+    }
+}

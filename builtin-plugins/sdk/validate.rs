@@ -1,0 +1,279 @@
+//! Rules for what a configuration may say, beside what its schema's types say.
+//!
+//! Summaries and details follow a fixed vocabulary, because people search for them and tests match on them. Rules are
+//! about what is known: an unknown value satisfies every rule, it is looked at again when it is known.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cty::{Path, Step, Value};
+
+use crate::schema::{Compiled, CompiledMember};
+use crate::{Diagnostic, Diagnostics};
+
+/// A rule for one attribute. Names of other attributes are those of the outermost block.
+#[derive(Clone)]
+pub enum Validator {
+    /// Exactly one of this attribute and these must be set.
+    ExactlyOneOf(&'static [&'static str]),
+    /// If this attribute is set, none of these may be.
+    ConflictsWith(&'static [&'static str]),
+    /// If this attribute is set, all of these must be.
+    AlsoRequires(&'static [&'static str]),
+    /// The text is one of these.
+    OneOf(&'static [&'static str]),
+    /// The number is at least this.
+    AtLeast(i64),
+    /// The number is at least the sum of these attributes; one that is not set counts nothing.
+    AtLeastSumOf(&'static [&'static str]),
+    /// The list or set has at least so many elements, and at most so many.
+    Size(usize, usize),
+    /// The text has at least so many bytes.
+    LengthAtLeast(usize),
+    /// The nested block must be there.
+    Required,
+    /// Any other rule.
+    Custom(Arc<dyn Fn(&Check<'_>) -> Option<Diagnostic> + Send + Sync>),
+}
+
+impl Validator {
+    /// A rule written as a function. It runs for known, non-null values only.
+    pub fn custom(rule: impl Fn(&Check<'_>) -> Option<Diagnostic> + Send + Sync + 'static) -> Validator {
+        Validator::Custom(Arc::new(rule))
+    }
+}
+
+impl fmt::Debug for Validator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Validator::ExactlyOneOf(names) => write!(f, "ExactlyOneOf({names:?})"),
+            Validator::ConflictsWith(names) => write!(f, "ConflictsWith({names:?})"),
+            Validator::AlsoRequires(names) => write!(f, "AlsoRequires({names:?})"),
+            Validator::OneOf(names) => write!(f, "OneOf({names:?})"),
+            Validator::AtLeast(n) => write!(f, "AtLeast({n})"),
+            Validator::AtLeastSumOf(names) => write!(f, "AtLeastSumOf({names:?})"),
+            Validator::Size(least, most) => write!(f, "Size({least}, {most})"),
+            Validator::LengthAtLeast(n) => write!(f, "LengthAtLeast({n})"),
+            Validator::Required => f.write_str("Required"),
+            Validator::Custom(_) => f.write_str("Custom"),
+        }
+    }
+}
+
+/// One attribute's configuration, as a rule sees it.
+pub struct Check<'a> {
+    /// Where the attribute stands.
+    pub path: Path,
+    /// Its configured value.
+    pub value: &'a Value,
+    /// The configuration of the outermost block.
+    pub config: &'a Value,
+}
+
+impl Check<'_> {
+    /// The value of another attribute of the outermost block.
+    #[must_use]
+    pub fn other(&self, name: &str) -> Option<&Value> {
+        self.config.get(name)
+    }
+
+    fn name(&self) -> String {
+        path_text(&self.path)
+    }
+
+    fn error(&self, summary: &str, detail: String) -> Option<Diagnostic> {
+        Some(Diagnostic::error(summary, detail).at(self.path.clone()))
+    }
+
+    fn bad_value(&self, summary: &str, rule: &str, got: impl fmt::Display) -> Option<Diagnostic> {
+        self.error(summary, format!("Attribute {} {rule}, got: {got}", self.name()))
+    }
+
+    fn combination(&self, detail: String) -> Option<Diagnostic> {
+        self.error("Invalid Attribute Combination", detail)
+    }
+}
+
+/// A path as these messages write it: `part[0].content`.
+fn path_text(path: &Path) -> String {
+    path.to_string().trim_start_matches('.').to_owned()
+}
+
+/// A block collection without blocks counts as absent.
+fn is_absent(value: &Value) -> bool {
+    value.is_null() || (value.as_seq().is_some_and(<[Value]>::is_empty))
+}
+
+/// Checks a configuration against every rule of its schema, and says what is deprecated.
+pub(crate) fn check(schema: &Compiled, config: &Value, write_only_allowed: bool) -> Diagnostics {
+    let mut out = Diagnostics::new();
+    if let Some(advice) = schema.schema.root.deprecated {
+        out.push(Diagnostic::warning("Deprecated", advice));
+    }
+    check_block(&schema.members, config, config, &Path::root(), write_only_allowed, &mut out);
+    for group in &schema.schema.at_least_one_of {
+        let members: Vec<&Value> = group.iter().filter_map(|name| config.get(name)).collect();
+        if members.iter().all(|v| v.is_known() && is_absent(v)) {
+            out.push(Diagnostic::error(
+                "Missing Attribute Configuration",
+                format!("At least one of these attributes must be configured: [{}]", group.join(",")),
+            ));
+        }
+    }
+    out
+}
+
+fn check_block(
+    members: &[CompiledMember],
+    block: &Value,
+    config: &Value,
+    path: &Path,
+    write_only_allowed: bool,
+    out: &mut Diagnostics,
+) {
+    for member in members {
+        let (name, validators) = match member {
+            CompiledMember::Attribute(a) => (a.name, &a.validators),
+            CompiledMember::Block(b, _) => (b.name, &b.validators),
+        };
+        let Some(value) = block.get(name) else { continue };
+        for validator in validators {
+            let check = Check { path: path.attribute(name), value, config };
+            if let Some(diagnostic) = validator.run(&check) {
+                out.push(diagnostic);
+            }
+        }
+        match member {
+            CompiledMember::Attribute(a) => {
+                if a.write_only && !write_only_allowed && !value.is_null() {
+                    out.push(
+                        Diagnostic::error(
+                            "WriteOnly Attribute Not Allowed",
+                            format!(
+                                "The attribute {name} is never stored, which the program that runs this plugin does not \
+                                 support. Write-only attributes need Terraform 1.11 or later."
+                            ),
+                        )
+                        .at(path.attribute(name)),
+                    );
+                }
+                if let Some(advice) = a.deprecated
+                    && value.is_present()
+                {
+                    out.push(Diagnostic::warning("Attribute Deprecated", advice).at(path.attribute(name)));
+                }
+            }
+            CompiledMember::Block(_, members) => {
+                if let Some(items) = value.as_seq() {
+                    for (i, item) in items.iter().enumerate() {
+                        let key = match value.ty() {
+                            cty::Type::Set(_) => item.clone(),
+                            _ => Value::number(i as i64),
+                        };
+                        let path = path.attribute(name).with(Step::Index(key));
+                        check_block(members, item, config, &path, write_only_allowed, out);
+                    }
+                } else if value.is_present() {
+                    check_block(members, value, config, &path.attribute(name), write_only_allowed, out);
+                }
+            }
+        }
+    }
+}
+
+impl Validator {
+    fn run(&self, check: &Check<'_>) -> Option<Diagnostic> {
+        let value = check.value;
+        if !value.is_known() {
+            return None;
+        }
+        match self {
+            // The one rule that speaks about absence: it is attached to each member of the group.
+            Validator::ExactlyOneOf(names) => {
+                let this = check.name();
+                let mut count = usize::from(!is_absent(value));
+                for name in names.iter().filter(|name| **name != this) {
+                    let other = check.other(name)?;
+                    if !other.is_known() {
+                        return None;
+                    }
+                    count += usize::from(!is_absent(other));
+                }
+                let group = names.join(",");
+                match count {
+                    0 => check.combination(format!(
+                        "No attribute specified when one (and only one) of [{group}] is required"
+                    )),
+                    1 => None,
+                    n => check.combination(format!(
+                        "{n} attributes specified when one (and only one) of [{group}] is required"
+                    )),
+                }
+            }
+            Validator::Required => is_absent(value).then(|| {
+                let detail = format!(
+                    "Block {} must have a configuration value as the provider has marked it as required",
+                    check.name()
+                );
+                Diagnostic::error("Invalid Block", detail).at(check.path.clone())
+            }),
+            _ if is_absent(value) => None,
+            Validator::ConflictsWith(names) => {
+                let other = names.iter().find(|n| check.other(n).is_some_and(|v| v.is_known() && !is_absent(v)))?;
+                let this = check.name();
+                check.combination(format!("Attribute \"{other}\" cannot be specified when \"{this}\" is specified"))
+            }
+            Validator::AlsoRequires(names) => {
+                let other = names.iter().find(|n| check.other(n).is_some_and(is_absent))?;
+                let this = check.name();
+                check.combination(format!("Attribute \"{other}\" must be specified when \"{this}\" is specified"))
+            }
+            Validator::OneOf(allowed) => {
+                let text = value.as_str()?;
+                if allowed.contains(&text) {
+                    return None;
+                }
+                let list: Vec<String> = allowed.iter().map(|a| format!("{a:?}")).collect();
+                let rule = format!("value must be one of: [{}]", list.join(" "));
+                check.bad_value("Invalid Attribute Value Match", &rule, format_args!("{text:?}"))
+            }
+            Validator::AtLeast(least) => {
+                let number = value.as_number()?;
+                (number.to_i64()? < *least)
+                    .then(|| check.bad_value("Invalid Attribute Value", &format!("value must be at least {least}"), number))?
+            }
+            Validator::AtLeastSumOf(names) => {
+                let number = value.as_number()?;
+                let mut sum: i64 = 0;
+                for name in *names {
+                    let other = check.other(name)?;
+                    if !other.is_known() {
+                        return None;
+                    }
+                    let n = other.as_number().and_then(cty::Number::to_i64).unwrap_or(0);
+                    sum = sum.saturating_add(n);
+                }
+                let rule = format!("value must be at least sum of {}", names.join(" + "));
+                (number.to_i64()? < sum).then(|| check.bad_value("Invalid Attribute Value", &rule, number))?
+            }
+            Validator::Size(least, most) => {
+                let count = value.len()?;
+                let what = if matches!(value.ty(), cty::Type::Set(_)) { "set" } else { "list" };
+                let rule = match (*least, *most) {
+                    (least, usize::MAX) => format!("{what} must contain at least {least} elements"),
+                    (0, most) => format!("{what} must contain at most {most} elements"),
+                    (least, most) => {
+                        format!("{what} must contain at least {least} elements and at most {most} elements")
+                    }
+                };
+                (count < *least || count > *most).then(|| check.bad_value("Invalid Attribute Value", &rule, count))?
+            }
+            Validator::LengthAtLeast(least) => {
+                let length = value.as_str()?.len();
+                let rule = format!("string length must be at least {least}");
+                (length < *least).then(|| check.bad_value("Invalid Attribute Value Length", &rule, length))?
+            }
+            Validator::Custom(rule) => rule(check),
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The one table of built-in plugins: dispatch, listing, links and the host's registry all read it.
+
+use std::process::ExitCode;
+
+use plugins::builtin::{BuiltinProvider, Builtins};
+use plugins::version::Version;
+
+/// A built-in plugin.
+pub struct Plugin {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub kind: Kind,
+    /// The version of the official plugin it stands for; none where there are no versions.
+    pub version: Option<&'static str>,
+    /// Earlier released versions it stands for, too.
+    pub earlier: &'static [&'static str],
+    /// Serves it until the caller is done.
+    pub serve: fn() -> ExitCode,
+}
+
+/// What a plugin is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A provider of the public registry's `hashicorp` namespace.
+    Provider,
+    /// A provider that is part of the language.
+    LanguageProvider,
+    /// A provisioner.
+    Provisioner,
+}
+
+impl Plugin {
+    /// The protocol versions it speaks.
+    pub fn protocols(&self) -> &'static [u32] {
+        match self.kind {
+            Kind::Provider | Kind::LanguageProvider => &[5, 6],
+            Kind::Provisioner => &[5],
+        }
+    }
+}
+
+/// Every built-in plugin.
+pub const PLUGINS: &[Plugin] = &[
+    Plugin {
+        name: provider_local::NAME,
+        kind: Kind::Provider,
+        version: Some(provider_local::VERSION),
+        earlier: provider_local::RELEASED,
+        serve: || monoform_sdk::serve_provider(provider_local::provider()),
+    },
+    Plugin {
+        name: provider_null::NAME,
+        kind: Kind::Provider,
+        version: Some(provider_null::VERSION),
+        earlier: provider_null::RELEASED,
+        serve: || monoform_sdk::serve_provider(provider_null::provider()),
+    },
+    Plugin {
+        name: provider_random::NAME,
+        kind: Kind::Provider,
+        version: Some(provider_random::VERSION),
+        earlier: provider_random::RELEASED,
+        serve: || monoform_sdk::serve_provider(provider_random::provider()),
+    },
+    Plugin {
+        name: provider_terraform::NAME,
+        kind: Kind::LanguageProvider,
+        version: None,
+        earlier: &[],
+        serve: || monoform_sdk::serve_provider(provider_terraform::provider()),
+    },
+    Plugin {
+        name: provisioner_local_exec::NAME,
+        kind: Kind::Provisioner,
+        version: None,
+        earlier: &[],
+        serve: || monoform_sdk::serve_provisioner(provisioner_local_exec::provisioner()),
+    },
+];
+
+/// The plugin of this name, if there is one of this sort.
+pub fn find(name: &str, provisioner: bool) -> Option<&'static Plugin> {
+    PLUGINS.iter().find(|p| p.name == name && (p.kind == Kind::Provisioner) == provisioner)
+}
+
+/// The plugin that an executable's name asks for: `terraform-provider-NAME[_vX.Y.Z][_xN]`, `terraform-provisioner-NAME`.
+pub fn named_by_executable(executable: &str) -> Option<&'static Plugin> {
+    let (rest, provisioner) = if let Some(rest) = executable.strip_prefix("terraform-provider-") {
+        (rest, false)
+    } else {
+        (executable.strip_prefix("terraform-provisioner-")?, true)
+    };
+    let name = rest.split("_v").next().unwrap_or(rest);
+    let name = name.split("_x").next().unwrap_or(name);
+    find(name, provisioner)
+}
+
+/// The table as the host of plugins wants it.
+pub fn table() -> Builtins {
+    let providers = PLUGINS.iter().filter(|p| p.kind != Kind::Provisioner).map(|p| BuiltinProvider {
+        address: match p.kind {
+            Kind::LanguageProvider => addrs::Provider::builtin(p.name),
+            _ => addrs::Provider::default_for(p.name),
+        },
+        name: p.name.to_owned(),
+        version: p.version.and_then(|v| Version::parse(v).ok()),
+        earlier: p.earlier.iter().filter_map(|v| Version::parse(v).ok()).collect(),
+        protocols: p.protocols().to_vec(),
+    });
+    Builtins {
+        executable: std::env::current_exe().unwrap_or_else(|_| "monoform".into()),
+        providers: providers.collect(),
+        provisioners: PLUGINS.iter().filter(|p| p.kind == Kind::Provisioner).map(|p| p.name.to_owned()).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn executables_are_known_by_every_form_of_their_name() {
+        for name in ["terraform-provider-null", "terraform-provider-null_v3.2.1", "terraform-provider-null_v3.2.1_x5"] {
+            assert_eq!(named_by_executable(name).map(|p| p.name), Some("null"), "{name}");
+        }
+        assert_eq!(named_by_executable("terraform-provisioner-local-exec").map(|p| p.name), Some("local-exec"));
+        for name in ["terraform", "terraform-provider-", "terraform-provider-local-exec", "terraform-provisioner-null"] {
+            assert!(named_by_executable(name).is_none(), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_version_in_the_table_is_one() {
+        for plugin in PLUGINS {
+            for version in plugin.version.iter().chain(plugin.earlier) {
+                assert!(Version::parse(version).is_ok(), "{} {version}", plugin.name);
+            }
+        }
+    }
+}

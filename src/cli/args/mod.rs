@@ -1,0 +1,148 @@
+//! Arguments: Go-style flags in front of clap.
+//!
+//! Terraform's flags have one dash or two (`-out=p`, `--out p`), take their value after `=` or as the next argument, and
+//! end at the first argument that is no flag. Those that are true or false take a value only after `=`. [`normalise`] turns
+//! such arguments into the one form clap knows, by what the command declares, and finds every mistake itself, so that
+//! messages speak the way the flags are written.
+
+pub mod flags;
+pub mod help;
+pub mod matches;
+pub mod words;
+
+use clap::Command;
+
+/// What is wrong with the arguments of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsageError {
+    /// One line.
+    pub summary: String,
+    /// What is wrong.
+    pub detail: String,
+}
+
+impl UsageError {
+    /// A flag that cannot be understood.
+    pub fn flag(detail: impl Into<String>) -> UsageError {
+        UsageError { summary: "Failed to parse command-line flags".into(), detail: detail.into() }
+    }
+
+    /// Any other mistake.
+    pub fn new(summary: impl Into<String>, detail: impl Into<String>) -> UsageError {
+        UsageError { summary: summary.into(), detail: detail.into() }
+    }
+}
+
+/// A flag that exists elsewhere and is refused here, with the reason.
+pub type Refused = (&'static str, &'static str);
+
+/// Turns arguments into the form clap knows: `--name=value` for flags, then `--`, then the rest.
+pub fn normalise(command: &Command, refused: &[Refused], arguments: &[String]) -> Result<Vec<String>, UsageError> {
+    let mut out = vec![command.get_name().to_owned()];
+    let mut rest = arguments.iter();
+    let mut positional: Vec<String> = Vec::new();
+    while let Some(argument) = rest.next() {
+        if argument == "--" {
+            positional.extend(rest.cloned());
+            break;
+        }
+        let Some(flag) = argument.strip_prefix('-').filter(|f| !f.is_empty()) else {
+            positional.push(argument.clone());
+            positional.extend(rest.cloned());
+            break;
+        };
+        let flag = flag.strip_prefix('-').unwrap_or(flag);
+        let (name, value) = match flag.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (flag, None),
+        };
+        if name.is_empty() || name.starts_with('-') {
+            return Err(UsageError::flag(format!("bad flag syntax: {argument}")));
+        }
+        if let Some((_, why)) = refused.iter().find(|(refused, _)| *refused == name) {
+            return Err(UsageError::new(
+                "Option not supported",
+                format!("The option -{name} is not supported by this version of Monoform: {why}"),
+            ));
+        }
+        let Some(declared) = command.get_arguments().find(|a| a.get_long() == Some(name)) else {
+            return Err(UsageError::flag(format!("flag provided but not defined: -{name}")));
+        };
+        let value = if flags::is_switch(declared) {
+            let text = value.unwrap_or_else(|| "true".into());
+            switch(&text)
+                .ok_or_else(|| UsageError::flag(format!("invalid boolean value \"{text}\" for -{name}: parse error")))?
+                .to_string()
+        } else {
+            match value.or_else(|| rest.next().cloned()) {
+                Some(value) => value,
+                None => return Err(UsageError::flag(format!("flag needs an argument: -{name}"))),
+            }
+        };
+        flags::check(declared, &value)
+            .map_err(|why| UsageError::flag(format!("invalid value \"{value}\" for flag -{name}: {why}")))?;
+        out.push(format!("--{name}={value}"));
+    }
+    if !positional.is_empty() {
+        out.push("--".into());
+        out.append(&mut positional);
+    }
+    Ok(out)
+}
+
+/// A truth value as Go reads it.
+#[must_use]
+pub fn switch(text: &str) -> Option<bool> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(arguments: &[&str]) -> Result<Vec<String>, String> {
+        let command = flags::operation(flags::planning(flags::command("plan", "")))
+            .arg(flags::value("out", "PATH", "").num_args(1));
+        let arguments: Vec<String> = arguments.iter().map(|a| (*a).to_owned()).collect();
+        normalise(&command, &[("generate-config-out", "it comes later.")], &arguments)
+            .map(|list| list[1..].to_vec())
+            .map_err(|e| e.detail)
+    }
+
+    #[test]
+    fn one_dash_or_two_and_values_behind_either() {
+        assert_eq!(run(&["-out=p", "--out", "q", "-var", "a=b=c"]).unwrap(), ["--out=p", "--out=q", "--var=a=b=c"]);
+    }
+
+    #[test]
+    fn switches_take_no_following_argument() {
+        assert_eq!(run(&["-refresh=F", "-destroy", "x", "-out=p"]).unwrap(), [
+            "--refresh=false",
+            "--destroy=true",
+            "--",
+            "x",
+            "-out=p"
+        ]);
+    }
+
+    #[test]
+    fn flags_end_at_two_dashes() {
+        assert_eq!(run(&["-destroy", "--", "-x"]).unwrap(), ["--destroy=true", "--", "-x"]);
+        assert_eq!(run(&["-"]).unwrap(), ["--", "-"]);
+    }
+
+    #[test]
+    fn mistakes_are_told_as_the_flags_are_written() {
+        assert_eq!(run(&["--foo"]).unwrap_err(), "flag provided but not defined: -foo");
+        assert_eq!(run(&["-out"]).unwrap_err(), "flag needs an argument: -out");
+        assert_eq!(run(&["-refresh=x"]).unwrap_err(), "invalid boolean value \"x\" for -refresh: parse error");
+        assert_eq!(run(&["-parallelism=x"]).unwrap_err(), "invalid value \"x\" for flag -parallelism: parse error");
+        assert_eq!(run(&["-lock-timeout=5"]).unwrap_err(), "invalid value \"5\" for flag -lock-timeout: parse error");
+        assert_eq!(run(&["-=x"]).unwrap_err(), "bad flag syntax: -=x");
+        assert!(run(&["-generate-config-out=f"]).unwrap_err().contains("it comes later."));
+    }
+}

@@ -1,0 +1,117 @@
+//! Every environment variable this program reads, in one place, read once.
+//!
+//! | Variable | Meaning |
+//! | --- | --- |
+//! | `TF_CLI_ARGS`, `TF_CLI_ARGS_<command>` | more arguments, put in right behind the command's name |
+//! | `TF_DATA_DIR` | stands in for `.terraform` |
+//! | `TF_WORKSPACE` | the workspace |
+//! | `TF_VAR_<name>` | the value of a root input variable |
+//! | `TF_INPUT` | `0` or `false`: never ask |
+//! | `TF_IN_AUTOMATION` | not empty: no hints about what to do next |
+//! | `TF_LOG`, `TF_LOG_CORE`, `TF_LOG_PROVIDER` | how much to log |
+//! | `TF_LOG_PATH` | the file to append the log to |
+//! | `TF_STATE_PERSIST_INTERVAL` | seconds between writes of the state during a long apply |
+//! | `TF_CLI_CONFIG_FILE`, `TERRAFORM_CONFIG`, `TF_PLUGIN_CACHE_DIR`, `TF_REATTACH_PROVIDERS`, … | for the search for plugins, which reads them from [`Env::get`] |
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::time::Duration;
+
+/// The environment as it was at the start.
+#[derive(Clone, Debug, Default)]
+pub struct Env {
+    all: BTreeMap<String, String>,
+}
+
+impl Env {
+    /// The environment of the process. What is not Unicode cannot be meant for us.
+    pub fn read(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Env {
+        let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+        Env { all: variables.into_iter().filter_map(text).collect() }
+    }
+
+    /// A variable that is set and not empty.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.all.get(name).map(String::as_str).filter(|v| !v.is_empty())
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn all(&self) -> &BTreeMap<String, String> {
+        &self.all
+    }
+
+    /// More arguments for a command (`state list`): the specific ones, then the general ones.
+    #[must_use]
+    pub fn arguments(&self, command: &str) -> [(String, Option<&str>); 2] {
+        let specific = format!("TF_CLI_ARGS_{}", command.replace([' ', '-'], "_"));
+        let general = "TF_CLI_ARGS".to_owned();
+        [specific, general].map(|name| {
+            let value = self.get(&name);
+            (name, value)
+        })
+    }
+
+    /// The directory for what this program keeps beside the configuration.
+    #[must_use]
+    pub fn data_dir(&self) -> &str {
+        self.get("TF_DATA_DIR").unwrap_or(".terraform")
+    }
+
+    /// The workspace that is asked for.
+    #[must_use]
+    pub fn workspace(&self) -> Option<&str> {
+        self.get("TF_WORKSPACE")
+    }
+
+    /// The values of root input variables, the prefix taken off their names.
+    #[must_use]
+    pub fn variables(&self) -> BTreeMap<String, String> {
+        let named = |(name, value): (&String, &String)| Some((name.strip_prefix("TF_VAR_")?.to_owned(), value.clone()));
+        self.all.iter().filter_map(named).collect()
+    }
+
+    /// Whether people may be asked.
+    #[must_use]
+    pub fn input(&self) -> bool {
+        !matches!(self.get("TF_INPUT"), Some("0" | "f" | "F" | "false" | "FALSE" | "False"))
+    }
+
+    /// Whether hints about what to do next are of no use.
+    #[must_use]
+    pub fn in_automation(&self) -> bool {
+        self.get("TF_IN_AUTOMATION").is_some()
+    }
+
+    /// The time between two writes of the state during an apply; never less than twenty seconds.
+    #[must_use]
+    pub fn persist_interval(&self) -> Duration {
+        let seconds = self.get("TF_STATE_PERSIST_INTERVAL").and_then(|v| v.parse().ok()).filter(|s| *s >= 20);
+        Duration::from_secs(seconds.unwrap_or(20))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn env(pairs: &[(&str, &str)]) -> Env {
+        Env::read(pairs.iter().map(|(k, v)| ((*k).into(), (*v).into())))
+    }
+
+    #[test]
+    fn variables_lose_their_prefix_and_empty_settings_count_as_absent() {
+        let env = env(&[("TF_VAR_a", "1"), ("TF_VAR_b", ""), ("TF_DATA_DIR", ""), ("TF_INPUT", "0")]);
+        assert_eq!(env.variables(), BTreeMap::from([("a".into(), "1".into()), ("b".into(), String::new())]));
+        assert_eq!(env.data_dir(), ".terraform");
+        assert!(!env.input());
+    }
+
+    #[test]
+    fn specific_arguments_come_before_general_ones() {
+        let env = env(&[("TF_CLI_ARGS", "-a"), ("TF_CLI_ARGS_force_unlock", "-b")]);
+        let found = env.arguments("force-unlock").map(|(_, v)| v.map(str::to_owned));
+        assert_eq!(found, [Some("-b".to_owned()), Some("-a".to_owned())]);
+    }
+}

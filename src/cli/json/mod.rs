@@ -1,0 +1,71 @@
+//! Documents for machines: plans, states, configurations and diagnostics as JSON.
+//!
+//! The shapes are those that tools which drive Terraform read; their keys come in the order Terraform writes them, and keys
+//! without content are left out where Terraform leaves them out. Everything here is a function from the engine's data to a
+//! JSON value; printing is up to the commands.
+
+pub mod configuration;
+pub mod diagnostics;
+pub mod plan;
+pub mod state;
+pub mod values;
+
+use serde_json::{Map, Value as Json};
+
+/// The version of the plan document.
+pub const PLAN_FORMAT: &str = "1.2";
+/// The version of the state document.
+pub const STATE_FORMAT: &str = "1.0";
+
+/// A JSON object that is built key by key.
+#[derive(Default)]
+pub(crate) struct Object(Map<String, Json>);
+
+impl Object {
+    /// With this key.
+    pub(crate) fn with(mut self, key: &str, value: impl Into<Json>) -> Object {
+        self.0.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// With this key, unless the value is null, false, empty text, or an empty list or object.
+    pub(crate) fn with_content(self, key: &str, value: impl Into<Json>) -> Object {
+        let value = value.into();
+        let empty = match &value {
+            Json::Null => true,
+            Json::Bool(b) => !b,
+            Json::String(s) => s.is_empty(),
+            Json::Array(items) => items.is_empty(),
+            Json::Object(items) => items.is_empty(),
+            Json::Number(_) => false,
+        };
+        if empty { self } else { self.with(key, value) }
+    }
+
+    /// With this key if there is a value at all.
+    pub(crate) fn with_some(self, key: &str, value: Option<impl Into<Json>>) -> Object {
+        match value {
+            Some(value) => self.with(key, value),
+            None => self,
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl From<Object> for Json {
+    fn from(object: Object) -> Json {
+        Json::Object(object.0)
+    }
+}
+
+/// An instance key as JSON, if there is one.
+pub(crate) fn instance_key(key: &addrs::InstanceKey) -> Option<Json> {
+    match key {
+        addrs::InstanceKey::None => None,
+        addrs::InstanceKey::Int(n) => Some((*n).into()),
+        addrs::InstanceKey::String(s) => Some((**s).into()),
+    }
+}

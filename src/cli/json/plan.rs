@@ -1,0 +1,157 @@
+//! The document of a plan.
+
+use std::collections::BTreeMap;
+
+use addrs::{AbsResourceInstance, ModuleInstance};
+use config::Config;
+use engine::plan::{Action, OutputChange, Plan, ResourceChange};
+use engine::providers::Schemas;
+use serde_json::{Map, Value as Json, json};
+
+use super::configuration::configuration;
+use super::state::{ModuleTree, state_document};
+use super::values::{known_part, output, path, sensitive_parts, unknown_parts};
+use super::{Object, PLAN_FORMAT, instance_key};
+
+/// The document that `show -json PLAN` prints.
+#[must_use]
+pub fn document(plan: &Plan, config: &Config, schemas: &Schemas, tool_version: &str) -> Json {
+    let variables: Map<String, Json> = plan
+        .variables
+        .iter()
+        .map(|(name, value)| {
+            let content = if value.marks().is_ephemeral() { None } else { known_part(value) };
+            (name.to_string(), Object::default().with_some("value", content).into())
+        })
+        .collect();
+    let outputs: Map<String, Json> =
+        plan.outputs.iter().map(|(name, change)| (name.to_string(), output_change(change))).collect();
+    let relevant: Vec<Json> = plan
+        .relevant_attributes
+        .iter()
+        .map(|(address, at)| json!({"resource": address.to_string(), "attribute": path(at)}))
+        .collect();
+    let prior = state_document(&plan.prior_state, Some(schemas), tool_version);
+    let prior = if plan.prior_state.is_empty() { Json::Null } else { prior };
+    Object::default()
+        .with("format_version", PLAN_FORMAT)
+        .with("terraform_version", tool_version)
+        .with_content("variables", variables)
+        .with("planned_values", planned_values(plan, schemas))
+        .with_content("resource_drift", changes(&plan.drift))
+        .with_content("resource_changes", changes(&plan.changes))
+        .with_content("output_changes", outputs)
+        .with_content("prior_state", prior)
+        .with("configuration", configuration(config, schemas))
+        .with_content("relevant_attributes", relevant)
+        .with_content("timestamp", plan.timestamp.clone())
+        .with("applyable", plan.is_applyable())
+        .with("complete", plan.targets.is_empty() && !plan.errored)
+        .with("errored", plan.errored)
+        .into()
+}
+
+fn changes(changes: &[ResourceChange]) -> Vec<Json> {
+    let mut sorted: Vec<&ResourceChange> = changes.iter().collect();
+    sorted.sort_by(|a, b| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));
+    sorted.into_iter().map(change).collect()
+}
+
+/// The document of one change.
+#[must_use]
+pub fn change(change: &ResourceChange) -> Json {
+    let module = &change.address.module;
+    let resource = &change.address.resource.resource;
+    let (after, after_unknown) = if change.after.is_wholly_known() {
+        (known_part(&change.after), Json::Object(Map::new()))
+    } else {
+        (known_part(&change.after), unknown_parts(&change.after))
+    };
+    let importing = change.importing.as_ref().map(|id| json!({"id": id}));
+    let details = Object::default()
+        .with("actions", actions(change.action))
+        .with("before", known_part(&change.before).unwrap_or(Json::Null))
+        .with_some("after", after)
+        .with("after_unknown", after_unknown)
+        .with("before_sensitive", sensitive_parts(&change.before))
+        .with("after_sensitive", sensitive_parts(&change.after))
+        .with_content("replace_paths", change.replace_paths.iter().map(path).collect::<Vec<_>>())
+        .with_some("importing", importing);
+    Object::default()
+        .with("address", change.address.to_string())
+        .with_some("previous_address", change.previous_address.as_ref().map(AbsResourceInstance::to_string))
+        .with_content("module_address", module.to_string())
+        .with("mode", resource.mode.as_str())
+        .with("type", &*resource.ty)
+        .with("name", &*resource.name)
+        .with_some("index", instance_key(&change.address.resource.key))
+        .with("provider_name", change.provider.provider.to_string())
+        .with_some("deposed", change.deposed.as_deref())
+        .with("change", details)
+        .with_some("action_reason", change.reason.as_json())
+        .into()
+}
+
+/// The words for an action.
+#[must_use]
+pub fn actions(action: Action) -> Json {
+    match action {
+        Action::NoOp => json!(["no-op"]),
+        Action::Create => json!(["create"]),
+        Action::Read => json!(["read"]),
+        Action::Update => json!(["update"]),
+        Action::Delete => json!(["delete"]),
+        Action::DeleteThenCreate => json!(["delete", "create"]),
+        Action::CreateThenDelete => json!(["create", "delete"]),
+        Action::Forget => json!(["forget"]),
+    }
+}
+
+fn output_change(change: &OutputChange) -> Json {
+    let (after, unknown) = if change.after.is_wholly_known() {
+        (known_part(&change.after), Json::Bool(false))
+    } else if change.after.is_known() {
+        (known_part(&change.after), unknown_parts(&change.after))
+    } else {
+        (None, Json::Bool(true))
+    };
+    Object::default()
+        .with("actions", actions(change.action))
+        .with("before", known_part(&change.before).unwrap_or(Json::Null))
+        .with_some("after", after)
+        .with("after_unknown", unknown)
+        .with("before_sensitive", change.sensitive)
+        .with("after_sensitive", change.sensitive)
+        .into()
+}
+
+fn planned_values(plan: &Plan, schemas: &Schemas) -> Json {
+    let outputs: Map<String, Json> = plan
+        .outputs
+        .iter()
+        .filter(|(_, change)| change.action != Action::Delete)
+        .map(|(name, change)| (name.to_string(), output(&change.after, change.sensitive, false)))
+        .collect();
+    let mut modules: BTreeMap<ModuleInstance, Vec<Json>> = BTreeMap::new();
+    let staying =
+        plan.changes.iter().filter(|c| c.deposed.is_none() && !matches!(c.action, Action::Delete | Action::Forget));
+    for change in staying {
+        let resource = &change.address.resource.resource;
+        let schema = schemas.resource(&change.provider.provider, resource.mode, &resource.ty);
+        let planned = Object::default()
+            .with("address", change.address.to_string())
+            .with("mode", resource.mode.as_str())
+            .with("type", &*resource.ty)
+            .with("name", &*resource.name)
+            .with_some("index", instance_key(&change.address.resource.key))
+            .with("provider_name", change.provider.provider.to_string())
+            .with("schema_version", schema.map_or(0, |s| s.version))
+            .with_some("values", known_part(&change.after))
+            .with("sensitive_values", sensitive_parts(&change.after));
+        modules.entry(change.address.module.clone()).or_default().push(planned.into());
+    }
+    Object::default()
+        .with_content("outputs", outputs)
+        .with("root_module", ModuleTree(modules).document(&ModuleInstance::root()))
+        .into()
+}

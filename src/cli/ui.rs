@@ -1,0 +1,247 @@
+//! What a person sees: two streams, colours, widths, questions.
+
+use std::io::{self, BufRead as _, BufWriter, IsTerminal as _, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Colours and other attributes of text, or none of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// Whether there are any.
+    pub on: bool,
+}
+
+impl Style {
+    /// Plain text.
+    pub const PLAIN: Style = Style { on: false };
+
+    fn paint(self, code: &str, text: impl std::fmt::Display) -> String {
+        if self.on { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
+    }
+
+    /// Bold.
+    pub fn bold(self, text: impl std::fmt::Display) -> String {
+        self.paint("1", text)
+    }
+
+    /// Underlined.
+    pub fn underline(self, text: impl std::fmt::Display) -> String {
+        self.paint("4", text)
+    }
+
+    /// Red.
+    pub fn red(self, text: impl std::fmt::Display) -> String {
+        self.paint("31", text)
+    }
+
+    /// Green.
+    pub fn green(self, text: impl std::fmt::Display) -> String {
+        self.paint("32", text)
+    }
+
+    /// Yellow.
+    pub fn yellow(self, text: impl std::fmt::Display) -> String {
+        self.paint("33", text)
+    }
+
+    /// Cyan.
+    pub fn cyan(self, text: impl std::fmt::Display) -> String {
+        self.paint("36", text)
+    }
+
+    /// Grey.
+    pub fn dim(self, text: impl std::fmt::Display) -> String {
+        self.paint("90", text)
+    }
+
+    /// Bold and green.
+    pub fn good(self, text: impl std::fmt::Display) -> String {
+        self.paint("1;32", text)
+    }
+
+    /// Bold and red.
+    pub fn bad(self, text: impl std::fmt::Display) -> String {
+        self.paint("1;31", text)
+    }
+}
+
+/// One of the two streams.
+struct Stream {
+    writer: Mutex<Box<dyn Write + Send>>,
+    style: Style,
+    width: usize,
+    terminal: bool,
+}
+
+impl Stream {
+    fn lock(&self) -> MutexGuard<'_, Box<dyn Write + Send>> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The width of text that does not go to a terminal.
+pub const DEFAULT_WIDTH: usize = 78;
+
+/// Where output goes and answers come from.
+pub struct Ui {
+    out: Stream,
+    err: Stream,
+    /// Whether `-no-color` was given: then diagnostics have no rule on their left either.
+    pub plain: bool,
+    input: Input,
+}
+
+enum Input {
+    /// Standard input, if it is a terminal.
+    Terminal,
+    /// Nobody to ask.
+    Nobody,
+}
+
+impl Ui {
+    /// The streams of the process.
+    #[must_use]
+    pub fn process(no_color: bool) -> Ui {
+        let width = |fd: Option<(terminal_size::Width, terminal_size::Height)>| {
+            fd.map_or(DEFAULT_WIDTH, |(w, _)| usize::from(w.0).max(20))
+        };
+        let (out, err) = (io::stdout(), io::stderr());
+        let out_terminal = out.is_terminal();
+        let err_terminal = err.is_terminal();
+        Ui {
+            out: Stream {
+                style: Style { on: out_terminal && !no_color },
+                width: width(terminal_size::terminal_size_of(&out)),
+                terminal: out_terminal,
+                writer: Mutex::new(Box::new(BufWriter::with_capacity(1 << 16, out))),
+            },
+            err: Stream {
+                style: Style { on: err_terminal && !no_color },
+                width: width(terminal_size::terminal_size_of(&err)),
+                terminal: err_terminal,
+                writer: Mutex::new(Box::new(err)),
+            },
+            plain: no_color,
+            input: Input::Terminal,
+        }
+    }
+
+    /// Streams that end in memory, as after `-no-color`, with nobody to ask.
+    #[must_use]
+    pub fn captured() -> (Arc<Ui>, Captured, Captured) {
+        let (out, err) = (Captured::default(), Captured::default());
+        let stream = |writer: &Captured| Stream {
+            writer: Mutex::new(Box::new(writer.clone())),
+            style: Style::PLAIN,
+            width: DEFAULT_WIDTH,
+            terminal: false,
+        };
+        let ui = Ui { out: stream(&out), err: stream(&err), plain: true, input: Input::Nobody };
+        (Arc::new(ui), out, err)
+    }
+
+    /// Writes to standard output. A reader that has gone away is no concern of ours.
+    pub fn out(&self, text: impl AsRef<str>) {
+        let _ = self.out.lock().write_all(text.as_ref().as_bytes());
+    }
+
+    /// Writes a line to standard output.
+    pub fn line(&self, text: impl AsRef<str>) {
+        let mut out = self.out.lock();
+        let _ = out.write_all(text.as_ref().as_bytes());
+        let _ = out.write_all(b"\n");
+    }
+
+    /// Writes to standard error, after everything that went to standard output before.
+    pub fn err(&self, text: impl AsRef<str>) {
+        self.flush();
+        let mut err = self.err.lock();
+        let _ = err.write_all(text.as_ref().as_bytes());
+        let _ = err.flush();
+    }
+
+    /// Lets everything written so far go out.
+    pub fn flush(&self) {
+        let _ = self.out.lock().flush();
+    }
+
+    /// The style of standard output.
+    #[must_use]
+    pub fn style(&self) -> Style {
+        self.out.style
+    }
+
+    /// The style of standard error.
+    #[must_use]
+    pub fn err_style(&self) -> Style {
+        self.err.style
+    }
+
+    /// The width of standard output.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.out.width
+    }
+
+    /// The width of standard error.
+    #[must_use]
+    pub fn err_width(&self) -> usize {
+        self.err.width
+    }
+
+    /// Whether a person watches standard output.
+    #[must_use]
+    pub fn is_terminal(&self) -> bool {
+        self.out.terminal
+    }
+
+    /// Whether a person watches standard error.
+    #[must_use]
+    pub fn err_is_terminal(&self) -> bool {
+        self.err.terminal
+    }
+
+    /// Whether there is a person to ask.
+    #[must_use]
+    pub fn can_ask(&self) -> bool {
+        matches!(self.input, Input::Terminal) && io::stdin().is_terminal()
+    }
+
+    /// Asks for one line; `None` at the end of the input. Standard input that is no terminal is read nevertheless, as
+    /// scripts pipe their answers in.
+    #[must_use]
+    pub fn ask(&self, prompt: &str) -> Option<String> {
+        self.out(prompt);
+        self.flush();
+        let mut line = String::new();
+        match self.input {
+            Input::Nobody => None,
+            Input::Terminal => match io::stdin().lock().read_line(&mut line) {
+                Ok(0) | Err(_) => None,
+                Ok(_) => Some(line.trim_end_matches(['\r', '\n']).to_owned()),
+            },
+        }
+    }
+}
+
+/// A stream's end in memory.
+#[derive(Clone, Debug, Default)]
+pub struct Captured(Arc<Mutex<Vec<u8>>>);
+
+impl Captured {
+    /// What was written.
+    #[must_use]
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    }
+}
+
+impl Write for Captured {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

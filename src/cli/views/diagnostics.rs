@@ -1,0 +1,254 @@
+//! Problems, told to people.
+
+use syntax::diag::Extra;
+use syntax::{Diagnostic, Diagnostics, Severity, SourceMap};
+
+use crate::ui::{Style, Ui};
+use crate::views::snippet::{shown_range, snippet};
+use crate::views::wrap::wrap;
+
+/// How a problem is laid out.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// Colours.
+    pub style: Style,
+    /// The width of a line.
+    pub width: usize,
+    /// Without the rule on the left.
+    pub plain: bool,
+}
+
+/// One problem as text, with its last line break.
+#[must_use]
+pub fn format(diagnostic: &Diagnostic, sources: &SourceMap, layout: Layout) -> String {
+    let style = layout.style;
+    let word = match diagnostic.severity {
+        Severity::Error => "Error: ",
+        Severity::Warning => "Warning: ",
+    };
+    let colour = |text: &str| match diagnostic.severity {
+        Severity::Error => style.bad(text),
+        Severity::Warning => style.paint_warning(text),
+    };
+    let mut body = format!("{}{}\n\n", colour(word), style.bold(&diagnostic.summary));
+    source(diagnostic, sources, style, &mut body);
+    if !diagnostic.detail.is_empty() {
+        let width = if layout.plain { layout.width.saturating_sub(1) } else { layout.width.saturating_sub(2) };
+        for line in wrap(&diagnostic.detail, width) {
+            body.push_str(&line);
+            body.push('\n');
+        }
+    }
+    let body = body.trim_end_matches('\n');
+    if layout.plain {
+        return format!("\n{body}\n");
+    }
+    let rule = |text: &str| match diagnostic.severity {
+        Severity::Error => style.red(text),
+        Severity::Warning => style.yellow(text),
+    };
+    let mut out = rule("╷") + "\n";
+    for line in body.split('\n') {
+        out.push_str(&rule("│"));
+        out.push(' ');
+        out.push_str(line);
+        out.push('\n');
+    }
+    out + &rule("╵") + "\n"
+}
+
+impl Style {
+    fn paint_warning(self, text: &str) -> String {
+        if self.on { self.bold(self.yellow(text)) } else { text.to_owned() }
+    }
+}
+
+fn source(diagnostic: &Diagnostic, sources: &SourceMap, style: Style, out: &mut String) {
+    if let Some(address) = &diagnostic.address {
+        out.push_str(&style.bold(format!("  with {address},")));
+        out.push('\n');
+    }
+    let Some(range) = shown_range(diagnostic) else { return };
+    let Some(found) = snippet(diagnostic, sources) else {
+        out.push_str(&style.bold(format!("  on {} line {}:", range.file, range.start.line)));
+        out.push_str("\n  (source code not available)\n\n");
+        return;
+    };
+    let context = found.context.as_deref().map(|c| format!(", in {}", style.bold(c))).unwrap_or_default();
+    out.push_str(&format!("  on {} line {}{context}:\n", range.file, range.start.line));
+    let mut offset = 0;
+    for (i, line) in found.code.split('\n').enumerate() {
+        let mut shown = line.to_owned();
+        if style.on {
+            let inside = |at: usize| at.clamp(offset, offset + line.len()) - offset;
+            let (start, end) = (inside(found.highlight_start), inside(found.highlight_end));
+            if start < end {
+                shown = format!("{}{}{}", &line[..start], style.underline(&line[start..end]), &line[end..]);
+            }
+        }
+        offset += line.len() + 1;
+        let number = u64::from(found.start_line) + i as u64;
+        out.push_str(&format!("{number:4}: {}\n", shown.trim_end_matches('\r')));
+    }
+    if let Some(context) = &diagnostic.expression
+        && (!context.values.is_empty() || context.function.is_some())
+    {
+        out.push_str(&style.dim("    ├────────────────"));
+        out.push('\n');
+        if let Some(function) = &context.function {
+            out.push_str(&format!("{} while calling {}\n", style.dim("    │"), style.bold(function)));
+        }
+        let mut values: Vec<_> = context.values.iter().collect();
+        values.sort();
+        for (name, what) in values {
+            out.push_str(&format!("{} {} {what}\n", style.dim("    │"), style.bold(name)));
+        }
+    }
+    out.push('\n');
+}
+
+/// The same problems, with warnings of one kind folded into one where there are several: after the first of a kind, the
+/// rest is told as a number. Errors are never folded.
+#[must_use]
+pub fn fold_warnings(diagnostics: Diagnostics) -> Diagnostics {
+    let mut out: Vec<Diagnostic> = Vec::new();
+    let mut places: std::collections::HashMap<String, usize> = std::collections::HashMap::new();
+    let mut more: Vec<(usize, usize)> = Vec::new();
+    for diagnostic in diagnostics {
+        // A warning without place is one of a kind.
+        if diagnostic.severity == Severity::Error || diagnostic.subject.is_none() {
+            out.push(diagnostic);
+            continue;
+        }
+        match places.get(&diagnostic.summary) {
+            Some(&at) => match more.iter_mut().find(|(i, _)| *i == at) {
+                Some((_, n)) => *n += 1,
+                None => more.push((at, 1)),
+            },
+            None => {
+                places.insert(diagnostic.summary.clone(), out.len());
+                out.push(diagnostic);
+            }
+        }
+    }
+    for (at, n) in more {
+        let first = &mut out[at];
+        let words = if n == 1 { "(and one more similar warning elsewhere)".into() } else {
+            format!("(and {n} more similar warnings elsewhere)")
+        };
+        first.detail = format!("{}\n\n{words}", first.detail).trim_start().to_owned();
+        first.extra = Extra::Folded(n);
+    }
+    Diagnostics(out)
+}
+
+/// Shows problems: warnings on standard output, errors on standard error. `compact` shows warnings by their summaries
+/// only, unless there is an error.
+pub fn show(ui: &Ui, diagnostics: &Diagnostics, sources: &SourceMap, compact: bool) {
+    if diagnostics.is_empty() {
+        return;
+    }
+    let mut list = fold_warnings(diagnostics.clone()).0;
+    // In the order of the places, those without one first, as far as the order says nothing else.
+    list.sort_by_key(|d| d.subject.as_ref().map(|s| (s.file.clone(), s.start.byte)));
+    let (errors, warnings): (Vec<_>, Vec<_>) = list.into_iter().partition(Diagnostic::is_error);
+    if compact && errors.is_empty() {
+        ui.out(compact_warnings(&warnings, ui.style()));
+        return;
+    }
+    let out = Layout { style: ui.style(), width: ui.width(), plain: ui.plain };
+    for warning in &warnings {
+        ui.out(format(warning, sources, out));
+    }
+    let err = Layout { style: ui.err_style(), width: ui.err_width(), plain: ui.plain };
+    for error in &errors {
+        ui.err(format(error, sources, err));
+    }
+}
+
+fn compact_warnings(warnings: &[Diagnostic], style: Style) -> String {
+    let mut out = format!("{}\n", style.paint_warning("Warnings:"));
+    out.push('\n');
+    for warning in warnings {
+        out.push_str(&format!("- {}\n", warning.summary));
+        if let Some(range) = &warning.subject {
+            out.push_str(&format!("  on {} line {}", range.file, range.start.line));
+            match warning.extra {
+                Extra::Folded(n) => out.push_str(&format!(" (and {n} more)\n")),
+                _ => out.push('\n'),
+            }
+        }
+    }
+    out.push_str("\nTo see the full warning notes, run Terraform without -compact-warnings.\n");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use syntax::diag::ExpressionContext;
+    use syntax::{Pos, Range};
+
+    use super::*;
+
+    const PLAIN: Layout = Layout { style: Style::PLAIN, width: 78, plain: true };
+
+    fn example() -> (Diagnostic, SourceMap) {
+        let text = "resource \"terraform_data\" \"b\" {\n  input = terraform_data.a[7]\n}\n";
+        let mut sources = SourceMap::default();
+        sources.insert("main.tf", text);
+        let pos = |line, byte| Pos { line, column: 1, byte };
+        let range = Range { file: "main.tf".into(), start: pos(2, 58), end: pos(2, 61) };
+        let mut diagnostic = Diagnostic::error(
+            "Invalid index",
+            "The given key does not identify an element in this collection value, and this goes on for a bit.",
+        )
+        .at(&range);
+        diagnostic.expression = Some(Box::new(ExpressionContext {
+            values: vec![("terraform_data.a".into(), "is tuple with 2 elements".into())],
+            function: None,
+        }));
+        (diagnostic, sources)
+    }
+
+    #[test]
+    fn a_problem_without_rule() {
+        let (diagnostic, sources) = example();
+        let expected = "
+Error: Invalid index
+
+  on main.tf line 2, in resource \"terraform_data\" \"b\":
+   2:   input = terraform_data.a[7]
+    ├────────────────
+    │ terraform_data.a is tuple with 2 elements
+
+The given key does not identify an element in this collection value, and this
+goes on for a bit.
+";
+        assert_eq!(format(&diagnostic, &sources, PLAIN), expected);
+    }
+
+    #[test]
+    fn a_problem_with_rule() {
+        let layout = Layout { plain: false, ..PLAIN };
+        let text = format(&Diagnostic::warning("Summary", "Detail.").about("a.b"), &SourceMap::default(), layout);
+        assert_eq!(text, "╷\n│ Warning: Summary\n│ \n│   with a.b,\n│ Detail.\n╵\n");
+        let (diagnostic, sources) = example();
+        let text = format(&diagnostic, &sources, Layout { style: Style { on: true }, ..layout });
+        assert!(text.contains("terraform_data.a\u{1b}[4m[7]\u{1b}[0m\n"), "{text}");
+    }
+
+    #[test]
+    fn similar_warnings_are_folded() {
+        let place = Range::synthetic("x");
+        let all: Diagnostics = (0..4).map(|i| Diagnostic::warning("Old", format!("Number {i}.")).at(&place)).collect();
+        let folded = fold_warnings(all);
+        assert_eq!(folded.len(), 1);
+        assert_eq!(folded.0[0].detail, "Number 0.\n\n(and 3 more similar warnings elsewhere)");
+    }
+
+    #[test]
+    fn compact_warnings_have_one_line_each() {
+        let text = compact_warnings(&[Diagnostic::warning("A", "b")], Style::PLAIN);
+        assert_eq!(text, "Warnings:\n\n- A\n\nTo see the full warning notes, run Terraform without -compact-warnings.\n");
+    }
+}

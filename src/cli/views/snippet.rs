@@ -1,0 +1,137 @@
+//! The source lines a diagnostic speaks of.
+
+use std::sync::Arc;
+
+use syntax::{Diagnostic, Range, SourceMap};
+
+/// The lines of a diagnostic's place, and what of them is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snippet {
+    /// The header of the outermost block around the place: `resource "t" "n"`.
+    pub context: Option<String>,
+    /// The lines, joined by line breaks, without the last one.
+    pub code: String,
+    /// The number of the first line.
+    pub start_line: u32,
+    /// Where in `code` the place begins, in bytes.
+    pub highlight_start: usize,
+    /// Where in `code` it ends.
+    pub highlight_end: usize,
+}
+
+/// The place that is shown: at least one character, where there is one.
+#[must_use]
+pub fn shown_range(diagnostic: &Diagnostic) -> Option<Range> {
+    let mut subject = diagnostic.subject.clone()?;
+    if subject.start.byte >= subject.end.byte {
+        subject.end = subject.start;
+        subject.end.byte += 1;
+        subject.end.column += 1;
+    }
+    Some(subject)
+}
+
+/// The snippet of a diagnostic; `None` if it has no place, or the file's text is not there.
+#[must_use]
+pub fn snippet(diagnostic: &Diagnostic, sources: &SourceMap) -> Option<Snippet> {
+    let subject = shown_range(diagnostic)?;
+    let text: &Arc<str> = sources.get(&subject.file)?;
+    let (mut start, mut end) = (subject.start.byte as usize, subject.end.byte as usize);
+    if let Some(context) = &diagnostic.context
+        && context.file == subject.file
+    {
+        start = start.min(context.start.byte as usize);
+        end = end.max(context.end.byte as usize);
+    }
+    let start = floor(text, start);
+    // A place that ends with a line break does not need the next line.
+    let end = floor(text, end).max(start);
+    let line_start = text[..start].rfind('\n').map_or(0, |i| i + 1);
+    let last = if end > start && text[..end].ends_with('\n') { end - 1 } else { end };
+    let line_end = text[last..].find('\n').map_or(text.len(), |i| last + i);
+    let line_end = line_end.max(line_start);
+    let code = text[line_start..line_end].to_owned();
+    let lines_before = text[line_start..floor(text, subject.start.byte as usize).max(line_start)].matches('\n').count();
+    let start_line = subject.start.line.saturating_sub(u32::try_from(lines_before).unwrap_or(0));
+    let inside = |byte: u32| floor(text, byte as usize).clamp(line_start, line_end) - line_start;
+    let highlight_start = inside(subject.start.byte);
+    Some(Snippet {
+        context: context(&subject, text),
+        start_line,
+        highlight_start,
+        highlight_end: inside(subject.end.byte).max(highlight_start),
+        code,
+    })
+}
+
+/// The nearest character boundary at or before an offset.
+fn floor(text: &str, offset: usize) -> usize {
+    let mut offset = offset.min(text.len());
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    offset
+}
+
+/// The header of the top-level block that contains the place, unless the place is the block's own beginning.
+fn context(subject: &Range, text: &str) -> Option<String> {
+    if subject.file.ends_with(".json") {
+        return None;
+    }
+    let before = subject.start.byte.checked_sub(1)?;
+    let (body, _) = syntax::parse_file(&subject.file, text.as_bytes());
+    let block = body.blocks.iter().find(|b| b.range.start.byte <= before && before < b.range.end.byte)?;
+    let mut out = block.ty.to_string();
+    for label in &block.labels {
+        out.push(' ');
+        out.push_str(&addrs::module::quoted(&label.text));
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use syntax::Pos;
+
+    use super::*;
+
+    fn sources(text: &str) -> SourceMap {
+        let mut map = SourceMap::default();
+        map.insert("main.tf", text);
+        map
+    }
+
+    fn at(text: &str, start: usize, end: usize) -> Range {
+        let pos = |byte: usize| Pos {
+            line: u32::try_from(text[..byte].matches('\n').count()).unwrap() + 1,
+            column: 1,
+            byte: u32::try_from(byte).unwrap(),
+        };
+        Range { file: "main.tf".into(), start: pos(start), end: pos(end) }
+    }
+
+    #[test]
+    fn the_line_and_the_block_around_the_place_are_found() {
+        let text = "a = 1\nresource \"t\" \"n\" {\n  x = y\n}\n";
+        let place = text.find("y\n").unwrap();
+        let found = snippet(&Diagnostic::error("", "").at(&at(text, place, place + 1)), &sources(text)).unwrap();
+        assert_eq!(found, Snippet {
+            context: Some("resource \"t\" \"n\"".into()),
+            code: "  x = y".into(),
+            start_line: 3,
+            highlight_start: 6,
+            highlight_end: 7,
+        });
+        let header = snippet(&Diagnostic::error("", "").at(&at(text, 6, 22)), &sources(text)).unwrap();
+        assert_eq!((header.context, &*header.code), (None, "resource \"t\" \"n\" {"));
+    }
+
+    #[test]
+    fn places_beyond_the_text_do_no_harm() {
+        let mut range = at("é\n", 0, 0);
+        range.start.byte = 1;
+        range.end.byte = 99;
+        let found = snippet(&Diagnostic::error("", "").at(&range), &sources("é\n")).unwrap();
+        assert_eq!((found.highlight_start, &*found.code), (0, "é"));
+    }
+}

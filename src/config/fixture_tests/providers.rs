@@ -1,0 +1,158 @@
+//! Which provider configuration each resource is managed with.
+
+use super::{check_files, config};
+use crate::Config;
+
+fn provider_of(config: &Config, resource: &str) -> String {
+    config
+        .provider_for(&addrs::parse::config_resource(resource).unwrap())
+        .to_string()
+}
+
+#[test]
+fn default_configurations_flow_down() {
+    let config = config(&[
+        (
+            "main.tf",
+            "terraform {\n required_providers {\n  x = { source = \"acme/x\" }\n }\n}\nprovider \"x\" {\n a = 1\n}\nmodule \"m\" { \
+             source = \"./m\" }\nresource \"x_r\" \"a\" {}\nresource \"y_r\" \"a\" {}\nresource \"terraform_data\" \"a\" {}\n",
+        ),
+        (
+            "m/main.tf",
+            "terraform {\n required_providers {\n  other = { source = \"acme/x\" }\n }\n}\nresource \"other_r\" \"a\" {}\nresource \
+             \"x_r\" \"b\" {}\n",
+        ),
+    ]);
+    let acme = "provider[\"registry.terraform.io/acme/x\"]";
+    assert_eq!(provider_of(&config, "x_r.a"), acme);
+    assert_eq!(
+        provider_of(&config, "y_r.a"),
+        "provider[\"registry.terraform.io/hashicorp/y\"]"
+    );
+    assert_eq!(
+        provider_of(&config, "terraform_data.a"),
+        "provider[\"terraform.io/builtin/terraform\"]"
+    );
+    assert_eq!(
+        provider_of(&config, "module.m.other_r.a"),
+        acme,
+        "the same provider by another name"
+    );
+    assert_eq!(
+        provider_of(&config, "module.m.x_r.b"),
+        "provider[\"registry.terraform.io/hashicorp/x\"]"
+    );
+    let all: Vec<(String, bool)> = config
+        .provider_configs()
+        .iter()
+        .map(|p| (p.address.to_string(), p.block.is_some()))
+        .collect();
+    assert_eq!(all.len(), 4);
+    assert_eq!(
+        all.iter()
+            .filter(|(_, block)| *block)
+            .map(|(a, _)| &**a)
+            .collect::<Vec<_>>(),
+        [acme]
+    );
+}
+
+#[test]
+fn configurations_are_handed_over_by_name() {
+    let required = "terraform {\n required_providers {\n  x = {\n   source = \"acme/x\"\n   configuration_aliases = [x.one, \
+                    x.two]\n  }\n }\n}\n";
+    let root_required = "terraform {\n required_providers {\n  x = {\n   source = \"acme/x\"\n  }\n }\n}\n";
+    let config = config(&[
+        (
+            "main.tf",
+            &format!(
+                "{root_required}provider \"x\" {{\n a = 1\n}}\nprovider \"x\" {{\n alias = \"w\"\n}}\nmodule \"m\" {{\n source = \
+                 \"./m\"\n providers = {{\n  x.one = x.w\n  x.two = x\n }}\n}}\n"
+            ),
+        ),
+        (
+            "m/main.tf",
+            &format!(
+                "{required}module \"n\" {{\n source = \"../n\"\n providers = {{\n  x = x.one\n }}\n}}\nresource \"x_r\" \"a\" {{\n \
+                 provider = x.one\n}}\nresource \"x_r\" \"b\" {{\n provider = x.two\n}}\nresource \"x_r\" \"c\" {{}}\n"
+            ),
+        ),
+        ("n/main.tf", &format!("{root_required}resource \"x_r\" \"a\" {{}}\n")),
+    ]);
+    let acme = "provider[\"registry.terraform.io/acme/x\"]";
+    assert_eq!(provider_of(&config, "module.m.x_r.a"), format!("{acme}.w"));
+    assert_eq!(provider_of(&config, "module.m.x_r.b"), acme);
+    assert_eq!(provider_of(&config, "module.m.x_r.c"), acme);
+    assert_eq!(provider_of(&config, "module.m.module.n.x_r.a"), format!("{acme}.w"));
+}
+
+#[test]
+fn a_module_may_have_its_own() {
+    let config = config(&[
+        (
+            "main.tf",
+            "provider \"x\" {\n a = 1\n}\nmodule \"m\" { source = \"./m\" }\n",
+        ),
+        (
+            "m/main.tf",
+            "provider \"x\" {\n a = 2\n}\nmodule \"n\" { source = \"../n\" }\n",
+        ),
+        ("n/main.tf", "resource \"x_r\" \"a\" {}\n"),
+    ]);
+    assert_eq!(
+        provider_of(&config, "module.m.module.n.x_r.a"),
+        "module.m.provider[\"registry.terraform.io/hashicorp/x\"]"
+    );
+    assert_eq!(config.provider_configs().len(), 2);
+}
+
+#[test]
+fn what_does_not_fit_is_told() {
+    check_files(
+        &[
+            (
+                "main.tf",
+                "resource \"x_r\" \"a\" {\n provider = x.nope\n}\nmodule \"c\" {\n source = \"./c\"\n providers = {\n  x = x.nope\n  y = \
+                 x\n }\n}\nmodule \"d\" { source = \"./d\" }\nmodule \"e\" {\n source = \"./e\"\n count = 1\n}\n",
+            ),
+            (
+                "c/main.tf",
+                "terraform {\n required_providers {\n  x = {}\n  y = {}\n }\n}\n",
+            ),
+            (
+                "d/main.tf",
+                "terraform {\n required_providers {\n  x = {\n   configuration_aliases = [x.z]\n  }\n }\n}\nresource \"x_r\" \"a\" {\n \
+                 provider = x.z\n}\n",
+            ),
+            ("e/main.tf", "provider \"x\" {\n a = 1\n}\n"),
+        ],
+        "error main.tf:2,13-19 Provider configuration not present
+         error main.tf:7,7-13 Provider configuration not present
+         error main.tf:8,7-8 Provider type mismatch
+         error main.tf:11,1-11 Missing required provider configuration
+         error main.tf:14,10-11 Module is incompatible with count, for_each, and depends_on",
+    );
+}
+
+#[test]
+fn requirements_of_all_modules_come_together() {
+    let config = config(&[
+        (
+            "main.tf",
+            "terraform {\n required_providers {\n  x = \"~> 1.0\"\n }\n}\nmodule \"m\" { source = \"./m\" }\nresource \"y_r\" \"a\" {}\n",
+        ),
+        (
+            "m/main.tf",
+            "terraform {\n required_providers {\n  x = {\n   source = \"hashicorp/x\"\n   version = \">= 1.2\"\n  }\n }\n}\n",
+        ),
+    ]);
+    let said: Vec<String> = config
+        .provider_requirements()
+        .into_iter()
+        .flat_map(|(p, rs)| {
+            rs.into_iter()
+                .map(move |r| format!("{} {} {:?}", p.ty, r.module, r.constraint.map(|c| c.text)))
+        })
+        .collect();
+    assert_eq!(said, ["x  Some(\"~> 1.0\")", "x module.m Some(\">= 1.2\")", "y  None"]);
+}

@@ -1,0 +1,206 @@
+//! Modules that call modules.
+
+use std::collections::BTreeMap;
+
+use super::{check_files, config, loaded, loaded_with, report};
+use crate::files::Disk;
+use crate::manifest::{Manifest, ManifestEntry};
+use crate::{LoadOptions, load};
+
+#[test]
+fn local_modules_are_found_relative_to_their_caller() {
+    let config = config(&[
+        (
+            "main.tf",
+            "module \"a\" { source = \"./mods/a\" }\nmodule \"a2\" { source = \"./mods/a\" }\n",
+        ),
+        ("mods/a/main.tf", "module \"b\" { source = \"../b\" }\n"),
+        ("mods/b/main.tf", "output \"o\" { value = 1 }\n"),
+    ]);
+    let paths: Vec<String> = config.nodes().iter().map(|n| n.path.to_string()).collect();
+    assert_eq!(
+        paths,
+        ["", "module.a", "module.a.module.b", "module.a2", "module.a2.module.b"]
+    );
+    let b = addrs::Module::root().child("a").child("b");
+    let node = config.node(&b).unwrap();
+    assert_eq!((node.source_dir(), &*node.source), ("mods/b", "../b"));
+    assert!(config.call(&b).is_some() && config.call(&addrs::Module::root()).is_none());
+    assert_eq!(node.module.outputs["o"].range.file.as_ref(), "mods/b/main.tf");
+}
+
+#[test]
+fn inputs_are_checked_against_variables() {
+    check_files(
+        &[
+            (
+                "main.tf",
+                "module \"c\" {\n source = \"./c\"\n fooo = 1\n xyz {}\n lifecycle {}\n}\n",
+            ),
+            (
+                "c/main.tf",
+                "variable \"foo\" {}\nvariable \"bar\" {\n default = 1\n}\n",
+            ),
+        ],
+        "error main.tf:1,12-12 Missing required argument
+         error main.tf:3,2-6 Unsupported argument
+         error main.tf:4,2-5 Unsupported block type
+         error main.tf:5,2-11 Reserved block type name in module block",
+    );
+    let loaded = loaded(&[
+        ("main.tf", "module \"c\" {\n source = \"./c\"\n fooo = 1\n}\n"),
+        ("c/main.tf", "variable \"foo\" {}\n"),
+    ]);
+    assert!(
+        loaded
+            .diagnostics
+            .iter()
+            .any(|d| d.detail.contains("Did you mean \"foo\"?"))
+    );
+}
+
+#[test]
+fn sources_must_make_sense() {
+    check_files(
+        &[
+            (
+                "main.tf",
+                "module \"b\" { source = \"foo\" }\nmodule \"c\" {\n source = \"./c\"\n version = \"1.0\"\n}\nmodule \"d\" { source = var.x \
+                 }\nmodule \"g\" { source = \"./nope\" }\nmodule \"h\" {}\n",
+            ),
+            ("c/main.tf", ""),
+        ],
+        "error main.tf:1,23-28 Invalid module source address
+         error main.tf:3,11-16 Invalid registry module source address
+         error main.tf:6,23-28 Variables not allowed
+         error main.tf:7,23-31 Unreadable module directory
+         error main.tf:8,12-12 Missing required argument",
+    );
+}
+
+#[test]
+fn a_module_that_calls_itself_is_an_error() {
+    check_files(
+        &[
+            ("main.tf", "module \"a\" { source = \"./a\" }\n"),
+            ("a/main.tf", "module \"b\" { source = \"../\" }\n"),
+        ],
+        "error a/main.tf:1,23-28 Module calls itself",
+    );
+}
+
+#[test]
+fn remote_modules_are_found_by_the_manifest() {
+    let files = [
+        (
+            "main.tf",
+            "module \"a\" {\n source = \"x/y/z\"\n version = \"~> 1.0\"\n}\n",
+        ),
+        (".terraform/modules/a/sub/main.tf", "output \"o\" { value = 1 }\n"),
+    ];
+    let entry = |version: &str| ManifestEntry {
+        source: "registry.terraform.io/x/y/z".into(),
+        version: Some(version.into()),
+        dir: ".terraform/modules/a/sub".into(),
+    };
+    let with = |version: &str| Manifest {
+        modules: BTreeMap::from([("a".to_owned(), entry(version))]),
+    };
+    let loaded = loaded_with(&files, &with("1.2.0"));
+    assert_eq!(report(&loaded), "");
+    assert_eq!(loaded.config.root.children["a"].version.as_deref(), Some("1.2.0"));
+    let old = loaded_with(&files, &with("2.0.0"));
+    assert_eq!(
+        report(&old),
+        "error main.tf:2,11-18 Module version requirements have changed"
+    );
+    let none = loaded_with(&files, &Manifest::default());
+    assert_eq!(report(&none), "error main.tf:2,11-18 Module not installed");
+    assert_eq!(none.missing.len(), 1);
+}
+
+#[test]
+fn a_snapshot_loads_as_the_same_configuration() {
+    let config = config(&[
+        ("main.tf", "module \"a\" { source = \"./a\" }\n"),
+        ("a/main.tf", "module \"b\" { source = \"../b\" }\n"),
+        ("b/main.tf", "variable \"x\" {\n default = 1\n}\n"),
+    ]);
+    let snapshot = config.snapshot();
+    assert_eq!(snapshot.modules.keys().collect::<Vec<_>>(), ["", "a", "a.b"]);
+    let manifest = snapshot.manifest();
+    let again = load(
+        &snapshot.files(),
+        snapshot.root_dir(),
+        &LoadOptions {
+            tool_version: "1.11.4",
+            manifest: &manifest,
+        },
+    );
+    assert_eq!(report(&again), "");
+    assert_eq!(again.config.snapshot(), snapshot);
+    assert_eq!(again.sources.iter().count(), 3);
+}
+
+#[test]
+fn what_belongs_to_the_root_is_told_elsewhere() {
+    check_files(
+        &[
+            ("main.tf", "module \"a\" { source = \"./a\" }\n"),
+            (
+                "a/main.tf",
+                "terraform {\n backend \"local\" {}\n}\nimport {\n to = x_y.a\n id = \"x\"\n}\n",
+            ),
+        ],
+        "warning a/main.tf:2,2-17 Backend configuration ignored
+         error a/main.tf:4,1-7 Invalid import configuration",
+    );
+}
+
+#[test]
+fn of_a_module_for_another_version_only_that_is_told() {
+    check_files(
+        &[
+            ("main.tf", "module \"a\" {\n source = \"./a\"\n input = 1\n}\n"),
+            (
+                "a/main.tf",
+                "terraform {\n required_version = \">= 99\"\n}\nvariable \"input\" {}\n",
+            ),
+        ],
+        "error a/main.tf:2,2-28 Unsupported Terraform Core version",
+    );
+}
+
+#[test]
+fn a_directory_on_disk_loads_like_one_in_memory() {
+    let temporary = tempfile::tempdir().unwrap();
+    let dir = temporary.path().to_str().unwrap();
+    std::fs::create_dir(temporary.path().join("dir.tf")).unwrap();
+    std::fs::create_dir(temporary.path().join("child")).unwrap();
+    std::fs::write(
+        temporary.path().join("main.tf"),
+        "module \"c\" {\n source = \"./child\"\n}\n",
+    )
+    .unwrap();
+    std::fs::write(temporary.path().join("child/main.tf"), "locals {\n a = 1\n}\n").unwrap();
+    let manifest = Manifest::default();
+    let loaded = load(
+        &Disk,
+        dir,
+        &LoadOptions {
+            tool_version: "1.11.4",
+            manifest: &manifest,
+        },
+    );
+    assert_eq!(report(&loaded), "");
+    assert!(loaded.config.root.children["c"].module.locals.contains_key("a"));
+    let missing = load(
+        &Disk,
+        &format!("{dir}/nothing"),
+        &LoadOptions {
+            tool_version: "1.11.4",
+            manifest: &manifest,
+        },
+    );
+    assert_eq!(report(&missing), "error - Failed to read module directory");
+}

@@ -1,0 +1,197 @@
+//! Values of variables: where they come from, which one wins, what they become.
+
+use std::collections::BTreeMap;
+
+use cty::{Type, Value};
+
+use super::module;
+use crate::files::MemoryFiles;
+use crate::values::{CollectedValues, ValueInputs, ValueSource, VariableFlag, collect, from_prompt, missing_variable};
+
+const VARIABLES: &str = "variable \"s\" {\n type = string\n}\nvariable \"l\" {\n type = list(number)\n default = []\n}\nvariable \"u\" \
+                         {\n default = null\n}\nvariable \"nn\" {\n nullable = false\n type = string\n default = \"d\"\n}\n";
+
+fn given(files: &[(&str, &str)], environment: &[(&str, &str)], flags: &[VariableFlag]) -> CollectedValues {
+    let files: MemoryFiles = files.iter().copied().collect();
+    let environment: BTreeMap<String, String> = environment
+        .iter()
+        .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+        .collect();
+    collect(
+        &module(VARIABLES),
+        &ValueInputs {
+            files: &files,
+            environment: &environment,
+            flags,
+        },
+    )
+}
+
+fn var(text: &str) -> VariableFlag {
+    VariableFlag::Var(text.into())
+}
+
+fn problems(collected: &CollectedValues) -> Vec<String> {
+    let line = |d: &syntax::Diagnostic| match &d.subject {
+        Some(range) => format!("{range} {}", d.summary),
+        None => format!("- {}", d.summary),
+    };
+    collected.diagnostics.iter().map(line).collect()
+}
+
+#[test]
+fn later_sources_win() {
+    let files = [
+        ("terraform.tfvars", "s = \"1\"\n"),
+        ("terraform.tfvars.json", "{\"s\": \"2\"}"),
+        ("b.auto.tfvars", "s = \"4\"\n"),
+        ("a.auto.tfvars.json", "{\"s\": \"3\"}"),
+        ("x.tfvars", "s = \"6\"\n"),
+        ("ignored.tfvars", "s = \"0\"\n"),
+    ];
+    let environment = [("s", "0")];
+    let flags = [var("s=5"), VariableFlag::File("x.tfvars".into()), var("s=7")];
+    let s = |count: usize, flags: &[VariableFlag]| {
+        given(&files[..count], &environment, flags).values["s"]
+            .value
+            .as_str()
+            .map(str::to_owned)
+    };
+    for (count, expected) in [(0, "0"), (1, "1"), (2, "2"), (3, "4"), (4, "4")] {
+        assert_eq!(s(count, &[]).as_deref(), Some(expected));
+    }
+    assert_eq!(s(6, &flags[..1]).as_deref(), Some("5"));
+    assert_eq!(s(6, &flags[..2]).as_deref(), Some("6"));
+    assert_eq!(s(6, &flags).as_deref(), Some("7"));
+}
+
+#[test]
+fn text_is_an_expression_only_where_the_type_asks_for_it() {
+    let collected = given(&[], &[("l", "[1, \"2\"]")], &[var("s=[1]"), var("u=true")]);
+    assert_eq!(problems(&collected), [""; 0]);
+    assert_eq!(collected.values["s"].value, Value::string("[1]"));
+    assert_eq!(
+        collected.values["u"].value,
+        Value::string("true"),
+        "no type: the text itself"
+    );
+    let numbers = vec![Value::number(1_i64), Value::number(2_i64)];
+    assert_eq!(collected.values["l"].value, Value::list(Type::Number, numbers));
+    assert_eq!(collected.values["l"].source, ValueSource::Environment);
+}
+
+#[test]
+fn null_means_the_default_where_null_is_no_value() {
+    let collected = given(&[("terraform.tfvars", "s = null\nnn = null\n")], &[], &[]);
+    assert!(collected.values["s"].value.is_null());
+    assert_eq!(collected.values["nn"].value, Value::string("d"));
+    assert!(collected.missing.is_empty());
+}
+
+#[test]
+fn missing_values_are_listed() {
+    let collected = given(&[], &[], &[]);
+    assert_eq!(problems(&collected), [""; 0]);
+    assert_eq!(collected.missing, ["s".into()]);
+    assert_eq!(collected.values["nn"].source, ValueSource::Default);
+    let module = module(VARIABLES);
+    assert_eq!(
+        missing_variable(&module.variables["s"]).summary,
+        "No value for required variable"
+    );
+    assert_eq!(from_prompt(&module.variables["l"], "[3]").unwrap().value.len(), Some(1));
+    assert!(from_prompt(&module.variables["l"], "[").is_err());
+}
+
+#[test]
+fn undeclared_names_matter_by_where_they_are() {
+    let files = [("terraform.tfvars", "zz = 1\nyy = 2\nxx = 3\nww = 4\ns = \"\"\n")];
+    let collected = given(&files, &[("unknown", "1")], &[var("cli=1")]);
+    assert_eq!(
+        problems(&collected),
+        [
+            "- Value for undeclared variable",
+            "- Value for undeclared variable",
+            "- Value for undeclared variable",
+            "- Values for undeclared variables"
+        ]
+    );
+    assert_eq!(collected.diagnostics.iter().filter(|d| d.is_error()).count(), 1);
+}
+
+#[test]
+fn bad_values_are_told_with_their_place() {
+    for (files, environment, flags, expected) in [
+        (vec![], vec![], vec![var("s")], "- Invalid -var option"),
+        (vec![], vec![], vec![var("s = 1")], "- Invalid -var option"),
+        (
+            vec![],
+            vec![],
+            vec![var("l=[\"a\"]")],
+            "main.tf:4,1-13 Invalid value for input variable",
+        ),
+        (
+            vec![],
+            vec![("l", "[x.y]")],
+            vec![],
+            "<value for var.l>:1,2-5 Variables not allowed",
+        ),
+        (
+            vec![],
+            vec![],
+            vec![VariableFlag::File("no".into())],
+            "- Failed to read variables file",
+        ),
+        (
+            vec![("a.auto.tfvars", "l = [\"x\"]\n")],
+            vec![],
+            vec![],
+            "a.auto.tfvars:1,5-10 Invalid value for input variable",
+        ),
+        (
+            vec![("terraform.tfvars.json", "{\"l\": [1,\"x\"]}")],
+            vec![],
+            vec![],
+            "terraform.tfvars.json:1,7-14 Invalid value for input variable",
+        ),
+        (
+            vec![("terraform.tfvars", "b {}\n")],
+            vec![],
+            vec![],
+            "terraform.tfvars:1,1-2 Unexpected \"b\" block",
+        ),
+        (
+            vec![("terraform.tfvars", "variable \"x\" {}\n")],
+            vec![],
+            vec![],
+            "terraform.tfvars:1,1-9 Variable declaration in .tfvars file",
+        ),
+        (
+            vec![("terraform.tfvars.json", "[]")],
+            vec![],
+            vec![],
+            "terraform.tfvars.json:1,1-3 Incorrect JSON value type",
+        ),
+        (
+            vec![("terraform.tfvars.json", "{\"s\": 1, \"s\": 2}")],
+            vec![],
+            vec![],
+            "terraform.tfvars.json:1,10-13 Duplicate JSON object property",
+        ),
+    ] {
+        assert_eq!(problems(&given(&files, &environment, &flags)), [expected]);
+    }
+}
+
+#[test]
+fn strings_in_json_are_not_templates() {
+    let collected = given(&[("terraform.tfvars.json", "{\"s\": \"${x}\"}")], &[], &[]);
+    assert_eq!(collected.values["s"].value, Value::string("${x}"));
+}
+
+#[test]
+fn secrets_are_not_in_debug_text() {
+    let collected = given(&[], &[], &[var("s=hunter2")]);
+    let text = format!("{collected:?} {:?}", var("s=hunter2"));
+    assert!(text.contains("-var s=…") && !text.contains("hunter2"), "{text}");
+}

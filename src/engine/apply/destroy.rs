@@ -1,0 +1,153 @@
+//! Destroying an object.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use cty::Value;
+use plugins::provider::{Answer, Applied, PluginDiagnostic};
+use state::DeposedKey;
+use syntax::Diagnostic;
+
+use super::{Applier, Subject};
+use crate::eval::{Failed, Repetition};
+use crate::events::Event;
+use crate::instance::{Stored, decode, encode, identity, located};
+use crate::plan::Action;
+
+impl Applier<'_> {
+    /// Destroys the object of a deletion, or the old object of a replacement.
+    pub(super) async fn destroy(&self, index: u32, s: &Subject<'_>) -> Result<(), Failed> {
+        let deposed: Option<DeposedKey> = match &s.change.deposed {
+            Some(key) => Some(DeposedKey(key.clone())),
+            None if s.change.action == Action::CreateThenDelete => {
+                let deposed = self.deposed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                match deposed.get(&index) {
+                    Some(key) => Some(key.clone()),
+                    None => return Ok(()),
+                }
+            }
+            None => None,
+        };
+        let object = {
+            let state = self.state();
+            let instance = state.instance(s.address);
+            match &deposed {
+                Some(key) => instance.and_then(|i| i.deposed.get(key)).cloned(),
+                None => instance.and_then(|i| i.current.as_ref()).cloned(),
+            }
+        };
+        let Some(object) = object else { return Ok(()) };
+        let stored = decode(s.schema, &object, s.address).map_err(|d| self.fail(d))?;
+        let began = Instant::now();
+        let shown = deposed.as_ref().map(|k| k.0.clone());
+        let event = |event: Event| self.inputs.events.event(event);
+        event(Event::OperationStart {
+            address: s.address.clone(),
+            deposed: shown.clone(),
+            action: Action::Delete,
+            id: identity(&stored.marked(s.schema)),
+        });
+        let result = self.destroy_object(s, &stored, deposed.as_ref()).await;
+        let (address, elapsed) = (s.address.clone(), began.elapsed());
+        event(match result {
+            Ok(()) => {
+                Event::OperationComplete { address, deposed: shown, action: Action::Delete, id: None, elapsed }
+            }
+            Err(Failed) => Event::OperationFailed { address, deposed: shown, action: Action::Delete, elapsed },
+        });
+        result
+    }
+
+    async fn destroy_object(
+        &self,
+        s: &Subject<'_>,
+        stored: &Stored,
+        deposed: Option<&DeposedKey>,
+    ) -> Result<(), Failed> {
+        if let (None, false, Some(block)) =
+            (deposed, stored.is_tainted(), self.inputs.config.resource(&s.address.config()))
+            && !block.provisioners.is_empty()
+        {
+            let repetition = self.repetition_of_existing(s);
+            let value = stored.marked(s.schema);
+            self.provision(block, config::ProvisionerWhen::Destroy, s, &repetition, &value).await?;
+        }
+        let null = Value::null(s.schema.implied_type());
+        let private = if s.change.action == Action::Delete { s.change.private.clone() } else { stored.private.clone() };
+        let answer = s
+            .provider
+            .apply(s.ty, stored.value.clone(), null.clone(), null, private, None)
+            .await
+            .unwrap_or_else(|diagnostics| Answer {
+                value: Applied {
+                    state: stored.value.clone(),
+                    private: stored.private.clone(),
+                    legacy_type_system: false,
+                },
+                diagnostics: diagnostics
+                    .into_iter()
+                    .map(|diagnostic| PluginDiagnostic { diagnostic, attribute: cty::Path::root() })
+                    .collect(),
+            });
+        let mut problems = located(answer.diagnostics, None, s.address);
+        let left = answer.value.state;
+        if !problems.has_errors() && !left.is_null() {
+            problems.push(
+                Diagnostic::error(
+                    "Provider returned invalid result object after apply",
+                    format!(
+                        "After applying a destroy operation for {}, the provider still reports the object. This is a bug in \
+                         the provider {}, which should be reported in the provider's own issue tracker.",
+                        s.address, s.change.provider.provider
+                    ),
+                )
+                .about(s.address),
+            );
+        }
+        let failed = problems.has_errors();
+        self.evaluator.report(problems);
+        let mut state = self.state();
+        if !failed {
+            match deposed {
+                Some(key) => state.set_deposed(s.address, &s.change.provider, key.clone(), None),
+                None => {
+                    state.set_current(s.address, &s.change.provider, None);
+                    drop(state);
+                    if s.change.action == Action::Delete {
+                        self.evaluator.remove_object(s.address);
+                    }
+                }
+            }
+            return Ok(());
+        }
+        // What is left may differ from what was there: keep it. Nothing at all together with an error says nothing.
+        if left.is_present() && left.is_wholly_known() && left != stored.value {
+            let marked = crate::instance::with_marks(left, &stored.marks, s.schema);
+            let object = encode(s.schema, &marked, answer.value.private, (*stored.object).clone());
+            match object {
+                Ok(object) => match deposed {
+                    Some(key) => {
+                        state.set_deposed(s.address, &s.change.provider, key.clone(), Some(Arc::new(object)));
+                    }
+                    None => state.set_current(s.address, &s.change.provider, Some(Arc::new(object))),
+                },
+                Err(diagnostics) => self.evaluator.report(diagnostics),
+            }
+        }
+        Err(Failed)
+    }
+
+    /// What `count.index` and `each.key` are for an object that is going, whatever the configuration says by now.
+    fn repetition_of_existing(&self, s: &Subject<'_>) -> Repetition {
+        match &s.address.resource.key {
+            addrs::InstanceKey::None => Repetition::default(),
+            addrs::InstanceKey::Int(i) => Repetition {
+                index: Some(Value::number(i64::try_from(*i).unwrap_or(i64::MAX))),
+                each: None,
+            },
+            addrs::InstanceKey::String(k) => {
+                Repetition { index: None, each: Some((Value::shared_string(k.clone()), Value::dynamic())) }
+            }
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! Creating and updating an object.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use cty::Value;
+use lang::body::decode_body;
+use lang::eval::Context;
+use lang::marking::without_write_only;
+use plugins::provider::{Answer, Applied};
+use state::ObjectStatus;
+use syntax::{Diagnostic, Diagnostics};
+
+use super::{Applier, Subject};
+use crate::eval::checks::{Kind, Status};
+use crate::eval::{Failed, Repetition};
+use crate::events::Event;
+use crate::instance::{decode, encode, identity, lasting, located, with_marks};
+use crate::objchange::{Ignore, Problem, applied_problems, ignore_changes, plan_problems, proposed_new};
+use crate::plan::Action;
+
+impl Applier<'_> {
+    /// Creates an object (that of a replacement, too) or updates it.
+    pub(super) async fn change(&self, index: u32, s: &Subject<'_>) -> Result<(), Failed> {
+        let Some(block) = self.inputs.config.resource(&s.address.config()) else {
+            return Err(self.fail(
+                Diagnostic::error(
+                    "Resource not in configuration",
+                    format!("The plan wants to change {}, but it is not in the configuration any more.", s.address),
+                )
+                .into(),
+            ));
+        };
+        let expansion = self.evaluator.resource_expansion(&s.address.module, &s.address.resource.resource)?;
+        let repetition = expansion.repetition(&s.address.resource.key);
+        let scope =
+            self.evaluator.scope_with(&s.address.module, repetition.clone(), None).ok_or(Failed)?;
+        self.conditions(&block.lifecycle.preconditions, Kind::Precondition, &scope, s)?;
+        let (config, diagnostics) = decode_body(&block.body, &s.schema.block, Context::new(&scope));
+        let failed = diagnostics.has_errors();
+        self.evaluator.report(diagnostics.into_iter().map(|d| d.about(s.address)));
+        if failed {
+            return Err(Failed);
+        }
+        let marks = lasting(config.paths_with_marks());
+        let (config, _) = config.unmark_deep();
+        if !config.is_wholly_known() {
+            return Err(self.fail(
+                Diagnostic::error(
+                    "Configuration contains unknown value",
+                    format!(
+                        "The configuration of {} still contains values that are not known during apply. This is a bug in \
+                         Monoform; please report it.",
+                        s.address
+                    ),
+                )
+                .at(&block.range)
+                .about(s.address)
+                .into(),
+            ));
+        }
+        let null = Value::null(s.schema.implied_type());
+        let update = s.change.action == Action::Update;
+        let prior = if update { self.current(s)? } else { null.clone() };
+        let planned = s.change.after.clone().unmark_deep().0;
+        let (planned, private) = if s.change.config_known {
+            (planned, s.change.private.clone())
+        } else {
+            self.plan_again(s, &prior, &config, &planned, &block.lifecycle.ignore_changes).await?
+        };
+        let action = if update { Action::Update } else { Action::Create };
+        let id = if update { identity(&s.change.before) } else { None };
+        if update && planned == prior {
+            // Only what is sensitive changes: the provider has nothing to do.
+            return self.store(s, with_marks(planned, &marks, s.schema), private, false);
+        }
+        let deposed = match s.change.action {
+            Action::CreateThenDelete => self.state().depose(s.address),
+            _ => None,
+        };
+        if let Some(key) = &deposed {
+            self.deposed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(index, key.clone());
+        }
+        let event = |event: Event| self.inputs.events.event(event);
+        event(Event::OperationStart { address: s.address.clone(), deposed: None, action, id });
+        let began = Instant::now();
+        let answer = s
+            .provider
+            .apply(s.ty, prior.clone(), planned.clone(), config.clone(), private, None)
+            .await
+            .unwrap_or_else(|diagnostics| lost(diagnostics, &s.change.private, &null));
+        let written = Some((&*block.body, s.schema));
+        let result = self.take_result(s, answer, &planned, &marks, written, update);
+        let result = match result {
+            Ok(value) => self.create_provisioners(s, block, &repetition, update, value).await,
+            Err(Failed) => Err(Failed),
+        };
+        if let (Err(Failed), Some(key)) = (&result, &deposed) {
+            // Nothing new came to be: the old object is the current one again.
+            let restored = self.state().restore_deposed(s.address, key);
+            if restored {
+                self.deposed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).remove(&index);
+            }
+        }
+        let elapsed = began.elapsed();
+        let address = s.address.clone();
+        match result {
+            Ok(value) => {
+                event(Event::OperationComplete { address, deposed: None, action, id: identity(&value), elapsed });
+                self.evaluator.set_object(s.address, value.clone());
+                let scope =
+                    self.evaluator.scope_with(&s.address.module, repetition, Some(value)).ok_or(Failed)?;
+                self.conditions(&block.lifecycle.postconditions, Kind::Postcondition, &scope, s)
+            }
+            Err(Failed) => {
+                event(Event::OperationFailed { address, deposed: None, action, elapsed });
+                Err(Failed)
+            }
+        }
+    }
+
+    pub(super) fn conditions(
+        &self,
+        rules: &[config::CheckRule],
+        kind: Kind,
+        scope: &crate::eval::ModuleScope<'_>,
+        s: &Subject<'_>,
+    ) -> Result<(), Failed> {
+        let owner = s.address.to_string();
+        let mut failed = false;
+        for rule in rules {
+            failed |=
+                matches!(self.evaluator.check(rule, kind, scope, Some(&owner)), Status::Fail(_) | Status::Error);
+        }
+        if failed { Err(Failed) } else { Ok(()) }
+    }
+
+    /// The current object as it is stored.
+    fn current(&self, s: &Subject<'_>) -> Result<Value, Failed> {
+        let object = self.state().current(s.address).cloned();
+        match object {
+            Some(object) => Ok(decode(s.schema, &object, s.address).map_err(|d| self.fail(d))?.value),
+            None => Ok(Value::null(s.schema.implied_type())),
+        }
+    }
+
+    /// Plans once more, now that the whole configuration is known, and checks that it comes to the same.
+    async fn plan_again(
+        &self,
+        s: &Subject<'_>,
+        prior: &Value,
+        config: &Value,
+        planned: &Value,
+        ignore: &config::IgnoreChanges,
+    ) -> Result<(Value, Vec<u8>), Failed> {
+        let kept = match ignore {
+            config::IgnoreChanges::None => config.clone(),
+            config::IgnoreChanges::All => ignore_changes(&s.schema.block, prior, config, &Ignore::All),
+            config::IgnoreChanges::Paths(paths) => {
+                let paths: Vec<_> = paths.iter().map(|(path, _)| path.clone()).collect();
+                ignore_changes(&s.schema.block, prior, config, &Ignore::Paths(&paths))
+            }
+        };
+        let proposed = proposed_new(&s.schema.block, prior, &kept);
+        let stored_private = self.state().current(s.address).map(|o| o.private.clone());
+        let private = if prior.is_null() { Vec::new() } else { stored_private.unwrap_or_default() };
+        let answer = s
+            .provider
+            .plan(s.ty, prior.clone(), proposed, kept.clone(), private, None)
+            .await
+            .map_err(|d| self.fail(d))?;
+        let problems = located(answer.diagnostics, None, s.address);
+        let failed = problems.has_errors();
+        self.evaluator.report(problems);
+        if failed {
+            return Err(Failed);
+        }
+        let again = answer.value;
+        let mut problems = plan_problems(&s.schema.block, prior, &kept, &again.planned);
+        problems.extend(applied_problems(&s.schema.block, planned, &again.planned));
+        if again.legacy_type_system {
+            for problem in &problems {
+                tracing::warn!("{}: the final plan breaks a rule at {}: {}", s.address, problem.path, problem.message);
+            }
+        } else if !problems.is_empty() {
+            return Err(self.fail(inconsistent(
+                s,
+                "Provider produced inconsistent final plan",
+                "When expanding the plan to include new values learned so far during apply, the provider produced an invalid \
+                 new value",
+                &problems,
+            )));
+        }
+        Ok((again.planned, again.private))
+    }
+
+    /// Looks at what a provider answered to an apply call, and stores it. Gives the new object, marked.
+    fn take_result(
+        &self,
+        s: &Subject<'_>,
+        answer: Answer<Applied>,
+        planned: &Value,
+        marks: &[(cty::Path, cty::Marks)],
+        written: Option<(&syntax::ast::Body, &lang::schema::Schema)>,
+        update: bool,
+    ) -> Result<Value, Failed> {
+        let mut problems = located(answer.diagnostics, written, s.address);
+        let mut failed = problems.has_errors();
+        let applied = answer.value;
+        let mut state = without_write_only(&s.schema.block, &applied.state);
+        if !state.is_wholly_known() {
+            if !failed {
+                problems.push(bug(
+                    s,
+                    "Provider returned invalid result object after apply",
+                    &format!(
+                        "After the apply operation, the provider still indicated an unknown value for {}. All values must be \
+                         known after apply. Known values are kept in the state.",
+                        s.address
+                    ),
+                ));
+                failed = true;
+            }
+            state = nulls_for_unknowns(&state);
+        }
+        if !failed && state.is_null() {
+            problems.push(bug(
+                s,
+                "Provider produced inconsistent result after apply",
+                &format!(
+                    "When applying changes to {}, provider \"{}\" produced an unexpected new value: Root object was present, \
+                     but now absent.",
+                    s.address, s.change.provider.provider
+                ),
+            ));
+            failed = true;
+        } else if !failed {
+            let broken = applied_problems(&s.schema.block, planned, &state);
+            if applied.legacy_type_system {
+                for problem in &broken {
+                    tracing::warn!("{}: the result breaks a rule at {}: {}", s.address, problem.path, problem.message);
+                }
+            } else if !broken.is_empty() {
+                problems.extend(inconsistent(
+                    s,
+                    "Provider produced inconsistent result after apply",
+                    "When applying changes, the provider produced an unexpected new value",
+                    &broken,
+                ));
+                failed = true;
+            }
+        }
+        self.evaluator.report(problems);
+        if state.is_null() {
+            // A failed update leaves the object as it was; a failed creation leaves nothing.
+            return Err(Failed);
+        }
+        let value = with_marks(state, marks, s.schema);
+        self.store(s, value.clone(), applied.private, failed && !update)?;
+        if failed { Err(Failed) } else { Ok(value) }
+    }
+
+    /// Writes an object into the state.
+    pub(super) fn store(
+        &self,
+        s: &Subject<'_>,
+        value: Value,
+        private: Vec<u8>,
+        tainted: bool,
+    ) -> Result<(), Failed> {
+        let mut object =
+            encode(s.schema, &value, private, self.record(s.address, s.schema)).map_err(|d| self.fail(d))?;
+        if tainted {
+            object.status = ObjectStatus::Tainted;
+        }
+        self.state().set_current(s.address, &s.change.provider, Some(Arc::new(object)));
+        self.evaluator.set_object(s.address, value);
+        Ok(())
+    }
+
+    /// Runs the provisioners of a new object. A failure leaves it tainted.
+    async fn create_provisioners(
+        &self,
+        s: &Subject<'_>,
+        block: &config::Resource,
+        repetition: &Repetition,
+        update: bool,
+        value: Value,
+    ) -> Result<Value, Failed> {
+        if update || block.provisioners.is_empty() {
+            return Ok(value);
+        }
+        let result = self.provision(block, config::ProvisionerWhen::Create, s, repetition, &value).await;
+        if result.is_err() {
+            let object = self.state().current(s.address).map(|o| o.with_status(ObjectStatus::Tainted));
+            if let Some(object) = object {
+                self.state().set_current(s.address, &s.change.provider, Some(Arc::new(object)));
+            }
+        }
+        result.map(|()| value)
+    }
+}
+
+/// What stands for the answer of a provider that could not be reached: nothing is known to have changed.
+fn lost(diagnostics: Diagnostics, private: &[u8], null: &Value) -> Answer<Applied> {
+    Answer {
+        value: Applied { state: null.clone(), private: private.to_vec(), legacy_type_system: false },
+        diagnostics: diagnostics
+            .into_iter()
+            .map(|diagnostic| plugins::provider::PluginDiagnostic { diagnostic, attribute: cty::Path::root() })
+            .collect(),
+    }
+}
+
+fn bug(s: &Subject<'_>, summary: &str, what: &str) -> Diagnostic {
+    Diagnostic::error(
+        summary,
+        format!(
+            "{what}\n\nThis is a bug in the provider {}, which should be reported in the provider's own issue tracker.",
+            s.change.provider.provider
+        ),
+    )
+    .about(s.address)
+}
+
+fn inconsistent(s: &Subject<'_>, summary: &str, what: &str, problems: &[Problem]) -> Diagnostics {
+    problems
+        .iter()
+        .map(|p| bug(s, summary, &format!("{what} for {}{}: {}.", s.address, p.path, p.message)))
+        .collect()
+}
+
+/// The value with null where it is unknown.
+fn nulls_for_unknowns(value: &Value) -> Value {
+    if value.is_wholly_known() {
+        return value.clone();
+    }
+    if !value.is_known() {
+        return Value::null(value.ty().clone());
+    }
+    value.map_parts(|_, part| nulls_for_unknowns(part))
+}

@@ -1,0 +1,271 @@
+//! Apply: carry out the execution graph of a plan.
+//!
+//! Nothing is decided here. Each operation evaluates its object's configuration again, asks the provider to plan again
+//! only where the configuration was not wholly known, applies, and writes what came of it into the state, whatever came:
+//! an operation that fails still leaves the truth behind. Operations whose dependencies failed are skipped, all others go
+//! on.
+
+mod data;
+mod destroy;
+mod managed;
+mod provision;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource, Module, ModuleInstance};
+use lang::schema::Schema;
+use plugins::Provider;
+use state::{DeposedKey, Object, OutputValue, State};
+use syntax::{Diagnostic, Diagnostics};
+use tokio::sync::OnceCell;
+
+use crate::blocks::{Block, Blocks};
+use crate::eval::{Evaluator, Failed, Phase};
+use crate::events::Event;
+use crate::execgraph::Operation;
+use crate::inputs::Inputs;
+use crate::opening;
+use crate::plan::{Action, Mode, Plan, ResourceChange};
+use crate::planner::create_before_destroy;
+use crate::providers::Providers;
+use crate::walk::{Outcome, walk};
+
+/// How long an apply may go on before the state so far is handed to be saved.
+const PERSIST_INTERVAL: Duration = Duration::from_secs(20);
+
+/// Carries out a plan. The state is what became of it, with or without errors; `persist` gets it from time to time on the
+/// way. The inputs' state is not looked at: the plan has its own.
+pub async fn apply(inputs: Inputs<'_>, plan: &Plan, persist: &(dyn Fn(&State) + Send + Sync)) -> (State, Diagnostics) {
+    let needed = opening::providers_needed(inputs.config, &plan.prior_state);
+    let provisioners = opening::provisioners_needed(inputs.config);
+    let providers = match Providers::start(inputs.providers, needed, provisioners).await {
+        Ok(providers) => providers,
+        Err(diagnostics) => return (plan.prior_state.clone(), diagnostics),
+    };
+    let (state, diagnostics) = {
+        let work = with_providers(inputs, plan, &providers, persist);
+        tokio::pin!(work);
+        tokio::select! {
+            result = &mut work => result,
+            () = inputs.stop.requested() => {
+                inputs.events.event(Event::Stopping);
+                // Running operations are asked to end soon, and waited for; no new ones begin.
+                let (result, ()) = tokio::join!(work, providers.stop());
+                result
+            }
+        }
+    };
+    providers.close().await;
+    (state, diagnostics)
+}
+
+async fn with_providers(
+    inputs: Inputs<'_>,
+    plan: &Plan,
+    providers: &Providers<'_>,
+    persist: &(dyn Fn(&State) + Send + Sync),
+) -> (State, Diagnostics) {
+    let in_state: Vec<_> =
+        plan.prior_state.resources.iter().map(|(r, s)| (r.config(), s.provider.clone())).collect();
+    let blocks = match Blocks::build(inputs.config, providers.schemas(), &in_state) {
+        Ok(blocks) => blocks,
+        Err(diagnostics) => return (plan.prior_state.clone(), diagnostics),
+    };
+    let state = Arc::new(Mutex::new(plan.prior_state.clone()));
+    let stored = {
+        let (state, schemas) = (state.clone(), providers.schemas());
+        Box::new(move |resource: &AbsResource| {
+            opening::stored_objects(&state.lock().unwrap_or_else(PoisonError::into_inner), schemas, resource)
+        })
+    };
+    let phase = if plan.mode == Mode::Destroy { Phase::Destroy } else { Phase::Apply };
+    let mut surroundings = inputs.surroundings.clone();
+    surroundings.functions.pure = false;
+    surroundings.functions.plan_timestamp = Some(plan.timestamp.clone());
+    let evaluator = Evaluator::new(inputs.config, phase, surroundings, inputs.variables, stored);
+    let dependencies = blocks.resource_dependencies(false);
+    let applier = Applier {
+        cbd: create_before_destroy(inputs, &dependencies),
+        recorded: dependencies
+            .iter()
+            .map(|(resource, needs)| {
+                let mut needs: Vec<ConfigResource> = needs.iter().cloned().collect();
+                needs.sort_by_cached_key(ToString::to_string);
+                (resource.clone(), needs.into())
+            })
+            .collect(),
+        inputs,
+        plan,
+        providers,
+        evaluator: &evaluator,
+        state,
+        opened: Mutex::default(),
+        deposed: Mutex::default(),
+        failed: Mutex::default(),
+        persisted: Mutex::new(Instant::now()),
+        persist,
+        done: AtomicUsize::new(0),
+    };
+    let graph = plan.graph.to_walk();
+    walk(&graph, inputs.parallelism, |node| applier.visit(graph[node])).await;
+    let mut diagnostics = evaluator.take_diagnostics();
+    if inputs.stop.is_requested() {
+        diagnostics.push(Diagnostic::error(
+            "Operation interrupted",
+            "The apply was interrupted: what had been started was completed and is in the state, the rest was not begun. Run \
+             apply again to go on.",
+        ));
+    }
+    applier.outputs(&blocks, &mut diagnostics);
+    diagnostics.extend(evaluator.take_diagnostics());
+    let state = applier.state().clone();
+    (state, diagnostics)
+}
+
+/// One run of apply.
+struct Applier<'a> {
+    inputs: Inputs<'a>,
+    plan: &'a Plan,
+    providers: &'a Providers<'a>,
+    evaluator: &'a Evaluator<'a>,
+    state: Arc<Mutex<State>>,
+    /// For each resource what it depends on, as the state records it.
+    recorded: BTreeMap<ConfigResource, Arc<[ConfigResource]>>,
+    cbd: BTreeSet<ConfigResource>,
+    opened: Mutex<HashMap<AbsProviderConfig, Arc<OnceCell<Result<(), Failed>>>>>,
+    /// Which deposed object is the old one of a replacement, by change.
+    deposed: Mutex<HashMap<u32, DeposedKey>>,
+    failed: Mutex<HashSet<ConfigResource>>,
+    persisted: Mutex<Instant>,
+    persist: &'a (dyn Fn(&State) + Send + Sync),
+    done: AtomicUsize,
+}
+
+/// What an operation on an object needs.
+struct Subject<'s> {
+    change: &'s ResourceChange,
+    address: &'s AbsResourceInstance,
+    ty: &'s str,
+    schema: &'s Schema,
+    provider: Arc<dyn Provider>,
+}
+
+impl Applier<'_> {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reports problems and gives the mark of failure.
+    fn fail(&self, diagnostics: Diagnostics) -> Failed {
+        self.evaluator.report(diagnostics);
+        Failed
+    }
+
+    async fn visit(&self, operation: Operation) -> Outcome {
+        let index = match operation {
+            Operation::GroupStart(_) | Operation::GroupEnd(_) => return Outcome::Done,
+            Operation::Change(i) | Operation::Destroy(i) => i,
+        };
+        let Some(change) = self.plan.changes.get(index as usize) else { return Outcome::Failed };
+        if self.inputs.stop.is_requested() {
+            self.note_failed(change);
+            return Outcome::Failed;
+        }
+        let result = self.carry_out(operation, index, change).await;
+        self.maybe_persist();
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        let total = self.plan.graph.nodes.len();
+        self.inputs.events.event(Event::Progress { done, total });
+        match result {
+            Ok(()) => Outcome::Done,
+            Err(Failed) => {
+                self.note_failed(change);
+                Outcome::Failed
+            }
+        }
+    }
+
+    fn note_failed(&self, change: &ResourceChange) {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).insert(change.address.config());
+    }
+
+    async fn carry_out(&self, operation: Operation, index: u32, change: &ResourceChange) -> Result<(), Failed> {
+        if change.action == Action::Forget {
+            self.state().set_current(&change.address, &change.provider, None);
+            self.evaluator.remove_object(&change.address);
+            return Ok(());
+        }
+        self.open(&change.provider).await?;
+        let resource = &change.address.resource.resource;
+        let schemas = self.providers.schemas();
+        let schema = opening::resource_schema(schemas, &change.provider.provider, resource, None)
+            .map_err(|d| self.fail(d.into()))?;
+        let provider = self.providers.get(&change.provider).await.map_err(|d| self.fail(d))?;
+        let subject = Subject { change, address: &change.address, ty: &resource.ty, schema, provider };
+        match (operation, change.action) {
+            (Operation::Destroy(_), _) => self.destroy(index, &subject).await,
+            (_, Action::Read) => self.read(&subject).await,
+            _ => self.change(index, &subject).await,
+        }
+    }
+
+    /// Opens a provider configuration, once; all who need it wait.
+    async fn open(&self, address: &AbsProviderConfig) -> Result<(), Failed> {
+        let cell = {
+            let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+            opened.entry(address.clone()).or_default().clone()
+        };
+        *cell.get_or_init(|| opening::open(self.evaluator, self.providers, address)).await
+    }
+
+    fn maybe_persist(&self) {
+        let mut last = self.persisted.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.elapsed() < PERSIST_INTERVAL {
+            return;
+        }
+        let state = self.state().clone();
+        (self.persist)(&state);
+        *last = Instant::now();
+    }
+
+    /// The facts stored with an object of this resource, beside its value.
+    fn record(&self, address: &AbsResourceInstance, schema: &Schema) -> Object {
+        let resource = address.config();
+        Object {
+            dependencies: self.recorded.get(&resource).cloned().unwrap_or_default(),
+            create_before_destroy: self.cbd.contains(&resource),
+            ..Object::new(schema.version, state::Attributes::Flat(Arc::default()))
+        }
+    }
+
+    /// Brings the root outputs up to date. Those that depend on something that failed keep their old value.
+    fn outputs(&self, blocks: &Blocks, diagnostics: &mut Diagnostics) {
+        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let root = &self.inputs.config.root;
+        for (name, planned) in &self.plan.outputs {
+            if !root.module.outputs.contains_key(name) || self.plan.mode == Mode::Destroy {
+                if planned.action == Action::Delete && !diagnostics.has_errors() {
+                    self.state().outputs.remove(name);
+                }
+                continue;
+            }
+            let before = blocks.resources_before(&Block::Output(Module::root(), name.clone()));
+            if before.iter().any(|r| failed.contains(r)) {
+                continue;
+            }
+            let visited = opening::visit_output(self.evaluator, &Module::root(), name)
+                .and_then(|()| self.evaluator.output(&ModuleInstance::root(), root, name));
+            let Ok(value) = visited else { continue };
+            let (value, _) = value.unmark_deep();
+            let mut state = self.state();
+            if value.is_null() || !value.is_wholly_known() {
+                state.outputs.remove(name);
+            } else {
+                state.outputs.insert(name.clone(), OutputValue { value, sensitive: planned.sensitive });
+            }
+        }
+    }
+}

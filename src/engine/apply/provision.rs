@@ -1,0 +1,138 @@
+//! Running provisioners.
+
+use std::sync::Arc;
+
+use config::{OnFailure, Provisioner, ProvisionerWhen};
+use cty::Value;
+use lang::body::decode_body;
+use lang::eval::Context;
+
+use super::{Applier, Subject};
+use crate::connection::connection_schema;
+use crate::eval::{Failed, Repetition};
+use crate::events::Event;
+use crate::instance::located;
+
+impl Applier<'_> {
+    /// Runs the provisioners of an object, one after the other, until one fails.
+    pub(super) async fn provision(
+        &self,
+        block: &config::Resource,
+        when: ProvisionerWhen,
+        s: &Subject<'_>,
+        repetition: &Repetition,
+        value: &Value,
+    ) -> Result<(), Failed> {
+        for provisioner in block.provisioners.iter().filter(|p| p.when == when) {
+            self.inputs.events.event(Event::ProvisionStart {
+                address: s.address.clone(),
+                provisioner: provisioner.ty.clone(),
+            });
+            let result = self.provision_one(block, provisioner, s, repetition, value).await;
+            let (address, ty) = (s.address.clone(), provisioner.ty.clone());
+            match result {
+                Ok(()) => {
+                    self.inputs.events.event(Event::ProvisionComplete { address, provisioner: ty });
+                }
+                Err(diagnostics) if provisioner.on_failure == OnFailure::Continue => {
+                    self.inputs.events.event(Event::ProvisionFailed { address, provisioner: ty });
+                    for diagnostic in diagnostics {
+                        tracing::warn!("{}: provisioner failed, going on: {}", s.address, diagnostic.detail);
+                    }
+                }
+                Err(diagnostics) => {
+                    self.inputs.events.event(Event::ProvisionFailed { address, provisioner: ty });
+                    return Err(self.fail(diagnostics));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn provision_one(
+        &self,
+        block: &config::Resource,
+        provisioner: &Provisioner,
+        s: &Subject<'_>,
+        repetition: &Repetition,
+        value: &Value,
+    ) -> Result<(), syntax::Diagnostics> {
+        let schemas = self.providers.schemas();
+        let (Some(schema), Some(running)) =
+            (schemas.provisioners.get(&provisioner.ty), self.providers.provisioner(&provisioner.ty))
+        else {
+            return Err(syntax::Diagnostic::error(
+                "Provisioner not available",
+                format!("The provisioner \"{}\" was not started.", provisioner.ty),
+            )
+            .at(&provisioner.type_range)
+            .into());
+        };
+        let Some(scope) =
+            self.evaluator.scope_with(&s.address.module, repetition.clone(), Some(value.clone()))
+        else {
+            return Ok(());
+        };
+        let about = |d: syntax::Diagnostic| d.about(s.address);
+        let (config, diagnostics) = decode_body(&provisioner.body, &schema.block, Context::new(&scope));
+        if diagnostics.has_errors() {
+            return Err(diagnostics.into_iter().map(about).collect());
+        }
+        let (config, marks) = config.unmark_deep();
+        let connection_schema = connection_schema();
+        let mut connection = Value::null(connection_schema.implied_type());
+        // The provisioner's own connection block overrides that of the resource, argument by argument.
+        for written in block.connection.iter().chain(&provisioner.connection) {
+            let (value, diagnostics) = decode_body(&written.body, &connection_schema.block, Context::new(&scope));
+            if diagnostics.has_errors() {
+                return Err(diagnostics.into_iter().map(about).collect());
+            }
+            let (value, _) = value.unmark_deep();
+            connection = if connection.is_null() {
+                value
+            } else {
+                connection.map_parts(|part, base| match part {
+                    cty::value::Part::Attribute(name) => match value.get(name) {
+                        Some(own) if !own.is_null() => own.clone(),
+                        _ => base.clone(),
+                    },
+                    _ => base.clone(),
+                })
+            };
+        }
+        let hidden = match (marks.is_sensitive(), marks.is_ephemeral()) {
+            (false, false) => None,
+            (true, false) => Some("(output suppressed due to sensitive value in config)"),
+            (false, true) => Some("(output suppressed due to ephemeral value in config)"),
+            (true, true) => Some("(output suppressed due to sensitive, ephemeral value in config)"),
+        };
+        let address = s.address.clone();
+        let ty: Arc<str> = provisioner.ty.clone();
+        let events = self.inputs.events;
+        let output = move |text: &str| {
+            events.event(Event::ProvisionOutput {
+                address: address.clone(),
+                provisioner: ty.clone(),
+                output: hidden.unwrap_or(text).to_owned(),
+            });
+        };
+        let answer = running.provision(config, connection, &output).await?;
+        let problems = located(answer.diagnostics, None, s.address);
+        let problems: syntax::Diagnostics = problems
+            .into_iter()
+            .map(|d| {
+                let summary = format!("{} provisioner error", provisioner.ty);
+                if d.is_error() && d.detail.is_empty() {
+                    syntax::Diagnostic { detail: d.summary.clone(), summary, ..d }.at(&provisioner.range)
+                } else {
+                    d.at(&provisioner.range)
+                }
+            })
+            .collect();
+        if problems.has_errors() {
+            return Err(problems);
+        }
+        self.evaluator.report(problems);
+        Ok(())
+    }
+}

@@ -1,0 +1,172 @@
+//! `import` blocks: objects that exist already and become part of the state.
+
+use std::sync::Arc;
+
+use addrs::{AbsResourceInstance, InstanceKey, ModuleInstance};
+use config::Import;
+use cty::Type;
+use state::Object;
+use syntax::ast::{Expr, TraversalStep};
+use syntax::diag::Extra;
+use syntax::{Diagnostic, Diagnostics};
+
+use super::{Planner, Planning};
+use crate::eval::{Failed, Repetition};
+use crate::events::Event;
+use crate::instance::{Stored, encode, located};
+
+/// An object to be imported.
+pub(super) struct Imported {
+    pub(super) stored: Stored,
+    pub(super) id: Arc<str>,
+}
+
+impl Planner<'_> {
+    /// The identifier under which an instance is to be imported, if some block says so.
+    pub(super) fn import_id(&self, address: &AbsResourceInstance) -> Result<Option<Arc<str>>, Failed> {
+        let imports = &self.inputs.config.root.module.imports;
+        let resource = address.config();
+        for import in imports.iter().filter(|i| i.to_resource == resource) {
+            for repetition in self.import_repetitions(import)? {
+                if self.import_target(import, &repetition)? == *address {
+                    return self.evaluate_id(import, repetition).map(Some);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn import_repetitions(&self, import: &Import) -> Result<Vec<Repetition>, Failed> {
+        let Some(expr) = &import.for_each else { return Ok(vec![Repetition::default()]) };
+        let scope = self.evaluator.scope(&ModuleInstance::root()).ok_or(Failed)?;
+        let expansion = self.evaluator.for_each(expr, &scope)?;
+        Ok(expansion.keys().iter().map(|key| expansion.repetition(key)).collect())
+    }
+
+    fn import_target(&self, import: &Import, repetition: &Repetition) -> Result<AbsResourceInstance, Failed> {
+        if let Some(address) = &import.to_instance {
+            return Ok(address.clone());
+        }
+        // Only the last key is computed; the rest of the address was read when the configuration was loaded.
+        let scope =
+            self.evaluator.scope_with(&ModuleInstance::root(), repetition.clone(), None).ok_or(Failed)?;
+        let key = match &import.to {
+            Expr::Index { key, .. } => self.evaluator.evaluate(key, &scope)?,
+            Expr::Traversal(t) => match t.steps.last() {
+                Some(TraversalStep::Index { key, .. }) => key.clone(),
+                _ => return Err(Failed),
+            },
+            other => {
+                return Err(self.failed(
+                    Diagnostic::error("Invalid import address", "This is not the address of a resource instance.")
+                        .at(other.range())
+                        .into(),
+                ));
+            }
+        };
+        let key = match (key.as_arc_str(), key.as_number().and_then(cty::Number::to_i64)) {
+            (Some(text), _) => InstanceKey::String(text.clone()),
+            (_, Some(n)) if n >= 0 => InstanceKey::Int(n.unsigned_abs()),
+            _ => {
+                return Err(self.failed(
+                    Diagnostic::error(
+                        "Invalid import address",
+                        "The instance key must be a string or a whole number that is known during planning.",
+                    )
+                    .at(import.to.range())
+                    .into(),
+                ));
+            }
+        };
+        let module = import.to_resource.module.0.iter();
+        let module = module.fold(ModuleInstance::root(), |m, name| m.child(name.clone(), InstanceKey::None));
+        Ok(import.to_resource.resource.absolute(&module).instance(key))
+    }
+
+    fn evaluate_id(&self, import: &Import, repetition: Repetition) -> Result<Arc<str>, Failed> {
+        let scope = self.evaluator.scope_with(&ModuleInstance::root(), repetition, None).ok_or(Failed)?;
+        let value = self.evaluator.evaluate(&import.id, &scope)?;
+        let wrong = |extra: Extra, detail: &str| {
+            let mut diagnostic = Diagnostic::error("Invalid import id argument", detail).at(import.id.range());
+            diagnostic.extra = extra;
+            self.failed(diagnostic.into())
+        };
+        let (value, marks) = value.unmark_deep();
+        if marks.is_sensitive() || marks.is_ephemeral() {
+            return Err(wrong(Extra::CausedBySensitive, "The import ID cannot be sensitive or ephemeral."));
+        }
+        let value = cty::convert(&value, &Type::String)
+            .map_err(|e| wrong(Extra::None, &format!("The import ID value is unsuitable: {}.", e.message)))?;
+        if !value.is_known() {
+            return Err(wrong(
+                Extra::CausedByUnknown,
+                "The import block \"id\" argument depends on resource attributes that cannot be determined until apply, so it \
+                 cannot be planned to import this resource.",
+            ));
+        }
+        match value.as_arc_str() {
+            Some(id) if !id.is_empty() => Ok(id.clone()),
+            Some(_) => Err(wrong(Extra::None, "The import ID value evaluates to an empty string, please provide a non-empty value.")),
+            None => Err(wrong(Extra::None, "The import ID cannot be null.")),
+        }
+    }
+
+    /// Finds an object by its identifier, looks at it, and puts it into the state.
+    pub(super) async fn import(
+        &self,
+        p: &Planning<'_>,
+        address: &AbsResourceInstance,
+        id: Arc<str>,
+    ) -> Result<Imported, Failed> {
+        let ty = &address.resource.resource.ty;
+        let shown = Some(("id".to_owned(), id.to_string()));
+        self.inputs.events.event(Event::RefreshStart { address: address.clone(), id: shown.clone() });
+        let answer = p.provider.import(ty, &id).await.map_err(|d| self.failed(d))?;
+        self.report_all(located(answer.diagnostics, None, address))?;
+        let none = || -> Diagnostics {
+            Diagnostic::error(
+                "Cannot import non-existent remote object",
+                format!(
+                    "While attempting to import an existing object to \"{address}\", the provider detected that no object exists \
+                     with the given id. Only pre-existing objects can be imported; check that the id is correct and that it is \
+                     associated with the provider's configured region or endpoint, or use \"apply\" to create a new remote \
+                     object for this resource."
+                ),
+            )
+            .about(address)
+            .into()
+        };
+        let found = answer.value.into_iter().find(|i| i.ty == *ty && !i.state.is_null());
+        let Some(found) = found else { return Err(self.failed(none())) };
+        let answer = p.provider.read(ty, found.state, found.private, None).await.map_err(|d| self.failed(d))?;
+        self.report_all(located(answer.diagnostics, None, address))?;
+        let (value, private) = answer.value;
+        if !value.is_present() || !value.is_wholly_known() {
+            return Err(self.failed(none()));
+        }
+        self.inputs.events.event(Event::RefreshComplete { address: address.clone(), id: shown });
+        let value = lang::marking::without_write_only(&p.schema.block, &value);
+        let record = Object {
+            dependencies: self.dependencies_of(&address.config()),
+            ..Object::new(p.schema.version, state::Attributes::Flat(Arc::default()))
+        };
+        let marked = lang::marking::mark_sensitive(&p.schema.block, value.clone());
+        let object = Arc::new(encode(p.schema, &marked, private.clone(), record).map_err(|d| self.failed(d))?);
+        self.prior().set_current(address, &p.provider_address, Some(object.clone()));
+        Ok(Imported { stored: Stored { value, marks: Vec::new(), private, object }, id })
+    }
+
+    /// Reports problems; an error among them is a failure.
+    pub(super) fn report_all(&self, problems: Diagnostics) -> Result<(), Failed> {
+        let failed = problems.has_errors();
+        self.evaluator.report(problems);
+        if failed { Err(Failed) } else { Ok(()) }
+    }
+
+    /// What objects of a resource depend on, as the state records it.
+    fn dependencies_of(&self, resource: &addrs::ConfigResource) -> Arc<[addrs::ConfigResource]> {
+        let mut out: Vec<_> = self.dependencies.get(resource).into_iter().flatten().cloned().collect();
+        out.sort_by_cached_key(ToString::to_string);
+        out.into()
+    }
+}

@@ -1,0 +1,202 @@
+//! Validate: everything that can be said about a configuration without its variables' values, its state, or any object.
+
+use addrs::{ConfigResource, InstanceKey, Mode, Module, ModuleInstance};
+use config::{Config, ModuleNode, Resource};
+use lang::body::decode_body;
+use lang::eval::Context;
+use lang::schema::Schema;
+use syntax::{Diagnostic, Diagnostics};
+
+use crate::blocks::{Block, Blocks};
+use crate::connection::connection_schema;
+use crate::eval::{Evaluator, Expansion, Failed, Phase};
+use crate::inputs::Inputs;
+use crate::instance::located;
+use crate::opening;
+use crate::providers::Providers;
+
+/// Checks a configuration. The state and the variables' values are not looked at.
+pub async fn validate(inputs: Inputs<'_>) -> Diagnostics {
+    let nothing = state::State::new();
+    let needed = opening::providers_needed(inputs.config, &nothing);
+    let provisioners = opening::provisioners_needed(inputs.config);
+    let providers = match Providers::start(inputs.providers, needed, provisioners).await {
+        Ok(providers) => providers,
+        Err(diagnostics) => return diagnostics,
+    };
+    let diagnostics = with_providers(inputs, &providers).await;
+    providers.close().await;
+    diagnostics
+}
+
+async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>) -> Diagnostics {
+    let blocks = match Blocks::build(inputs.config, providers.schemas(), &[]) {
+        Ok(blocks) => blocks,
+        Err(diagnostics) => return diagnostics,
+    };
+    let mut surroundings = inputs.surroundings.clone();
+    surroundings.functions.pure = true;
+    let stored = Box::new(|_: &addrs::AbsResource| std::collections::BTreeMap::new());
+    let evaluator = Evaluator::new(inputs.config, Phase::Validate, surroundings, inputs.variables, stored);
+    let validator = Validator { config: inputs.config, providers, evaluator: &evaluator };
+    // Nothing is waited for but answers about form, so every block is looked at, whatever became of others. What failed
+    // once is reported once: references to it fail without words.
+    let order = petgraph::algo::toposort(&blocks.graph, None).unwrap_or_default();
+    for node in order {
+        if inputs.stop.is_requested() {
+            evaluator.report([Diagnostic::error("Operation interrupted", "Validation was interrupted.")]);
+            break;
+        }
+        // A failure has been reported, and concerns nobody else.
+        let _: Result<(), Failed> = validator.visit(&blocks.graph[node]).await;
+    }
+    evaluator.take_diagnostics()
+}
+
+struct Validator<'a> {
+    config: &'a Config,
+    providers: &'a Providers<'a>,
+    evaluator: &'a Evaluator<'a>,
+}
+
+/// The instance of a module that stands for all of them while nothing is known: that without keys.
+fn representative(module: &Module) -> ModuleInstance {
+    module.0.iter().fold(ModuleInstance::root(), |m, name| m.child(name.clone(), InstanceKey::None))
+}
+
+impl Validator<'_> {
+    fn fail(&self, diagnostics: Diagnostics) -> Failed {
+        self.evaluator.report(diagnostics);
+        Failed
+    }
+
+    async fn visit(&self, block: &Block) -> Result<(), Failed> {
+        match block {
+            Block::Variable(module, name) => {
+                let (instance, node) = self.place(module)?;
+                self.evaluator.variable(&instance, node, name)?;
+                let rules = node.module.variables.get(name).map(|v| v.validations.as_slice()).unwrap_or_default();
+                let scope = self.evaluator.scope(&instance).ok_or(Failed)?;
+                for rule in rules {
+                    self.evaluator.check(rule, crate::eval::checks::Kind::Variable, &scope, None);
+                }
+                Ok(())
+            }
+            Block::Local(module, name) => {
+                let (instance, node) = self.place(module)?;
+                self.evaluator.local(&instance, node, name).map(|_| ())
+            }
+            Block::Output(module, name) => {
+                let (instance, node) = self.place(module)?;
+                let rules = node.module.outputs.get(name).map(|o| o.preconditions.as_slice()).unwrap_or_default();
+                let scope = self.evaluator.scope(&instance).ok_or(Failed)?;
+                for rule in rules {
+                    self.evaluator.check(rule, crate::eval::checks::Kind::Output, &scope, None);
+                }
+                self.evaluator.output(&instance, node, name).map(|_| ())
+            }
+            Block::Call(module, name) => {
+                let (instance, _) = self.place(module)?;
+                self.evaluator.call_expansion(&instance, name).map(|_| ())
+            }
+            Block::Check(module, name) => {
+                let (instance, node) = self.place(module)?;
+                let scope = self.evaluator.scope(&instance).ok_or(Failed)?;
+                for rule in node.module.checks.get(name).into_iter().flat_map(|c| &c.asserts) {
+                    self.evaluator.check(rule, crate::eval::checks::Kind::Assertion, &scope, None);
+                }
+                Ok(())
+            }
+            Block::Provider(address) => self.provider(address).await,
+            Block::Resource(address) => self.resource(address).await,
+        }
+    }
+
+    fn place(&self, module: &Module) -> Result<(ModuleInstance, &ModuleNode), Failed> {
+        Ok((representative(module), self.config.node(module).ok_or(Failed)?))
+    }
+
+    async fn provider(&self, address: &addrs::AbsProviderConfig) -> Result<(), Failed> {
+        let Some(schema) = self.providers.schemas().providers.get(&address.provider) else { return Ok(()) };
+        let sources = self.config.provider_configs();
+        let Some(block) = sources.iter().find(|s| s.address == *address).and_then(|s| s.block) else {
+            // Nobody wrote it: what it lacks is told when it is used.
+            return Ok(());
+        };
+        let value = opening::provider_config_value(self.evaluator, &schema.provider, address)?;
+        let running = self.providers.unconfigured(&address.provider).await.map_err(|d| self.fail(d))?;
+        let answer = running.validate_provider(value).await.map_err(|d| self.fail(d))?;
+        self.evaluator.report(located(answer.diagnostics, Some((&block.body, &schema.provider)), address));
+        Ok(())
+    }
+
+    async fn resource(&self, address: &ConfigResource) -> Result<(), Failed> {
+        let Some(block) = self.config.resource(address) else { return Ok(()) };
+        let provider = self.config.provider_for(address).provider;
+        let schema =
+            opening::resource_schema(self.providers.schemas(), &provider, &address.resource, Some(&block.type_range))
+                .map_err(|d| self.fail(d.into()))?;
+        let (instance, _) = self.place(&address.module)?;
+        let expansion = match (&block.count, &block.for_each) {
+            (None, None) => Expansion::Single,
+            (count, _) => {
+                // The argument is checked as far as it is known; the body is, whatever it comes to.
+                self.evaluator.resource_expansion(&instance, &address.resource)?;
+                Expansion::Unknown { counted: count.is_some() }
+            }
+        };
+        let repetition = expansion.repetition(&InstanceKey::None);
+        let scope = self.evaluator.scope_with(&instance, repetition.clone(), None).ok_or(Failed)?;
+        let (value, diagnostics) = decode_body(&block.body, &schema.block, Context::new(&scope));
+        let failed = diagnostics.has_errors();
+        self.evaluator.report(diagnostics.into_iter().map(|d| d.about(address)));
+        let own = cty::Value::dynamic();
+        let with_self = self.evaluator.scope_with(&instance, repetition, Some(own)).ok_or(Failed)?;
+        self.provisioners(address, block, &with_self).await;
+        if failed {
+            return Err(Failed);
+        }
+        for path in lang::marking::misplaced_ephemeral(&schema.block, &value) {
+            self.evaluator.report([Diagnostic::error(
+                "Invalid use of ephemeral value",
+                "Ephemeral values are not valid for this argument, because it is kept in the plan and the state.",
+            )
+            .at(&lang::body::path_range(&block.body, &schema.block, &path))
+            .about(address)]);
+        }
+        let (value, _) = value.unmark_deep();
+        let running = self.providers.unconfigured(&provider).await.map_err(|d| self.fail(d))?;
+        let ty = &address.resource.ty;
+        let answer = match address.resource.mode {
+            Mode::Managed => running.validate_resource(ty, value).await,
+            Mode::Data => running.validate_data(ty, value).await,
+            Mode::Ephemeral => running.validate_ephemeral(ty, value).await,
+        };
+        let problems = answer.map_err(|d| self.fail(d))?.diagnostics;
+        self.evaluator.report(located(problems, Some((&block.body, schema)), address));
+        Ok(())
+    }
+
+    async fn provisioners(&self, address: &ConfigResource, block: &Resource, scope: &crate::eval::ModuleScope<'_>) {
+        let decode = |body: &syntax::ast::Body, schema: &Schema| {
+            let (value, diagnostics) = decode_body(body, &schema.block, Context::new(scope));
+            let failed = diagnostics.has_errors();
+            self.evaluator.report(diagnostics.into_iter().map(|d| d.about(address)));
+            (!failed).then(|| value.unmark_deep().0)
+        };
+        for connection in block.connection.iter().chain(block.provisioners.iter().filter_map(|p| p.connection.as_ref())) {
+            decode(&connection.body, connection_schema());
+        }
+        for provisioner in &block.provisioners {
+            let Some(schema) = self.providers.schemas().provisioners.get(&provisioner.ty) else { continue };
+            let Some(value) = decode(&provisioner.body, schema) else { continue };
+            let Some(running) = self.providers.provisioner(&provisioner.ty) else { continue };
+            match running.validate(value).await {
+                Ok(answer) => {
+                    self.evaluator.report(located(answer.diagnostics, Some((&provisioner.body, schema)), address));
+                }
+                Err(diagnostics) => self.evaluator.report(diagnostics),
+            }
+        }
+    }
+}

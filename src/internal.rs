@@ -1,0 +1,128 @@
+//! `monoform internal-plugin`: serving a built-in plugin, listing them, and linking to them for other tools.
+//!
+//! - `provider NAME`, `provisioner NAME`: serves that plugin over gRPC to the program that started it.
+//! - `list`: the table of built-in plugins.
+//! - `link DIR`: links to the built-in providers in the layout of a filesystem mirror, so that Terraform and OpenTofu can
+//!   run them, too.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::builtins::{Kind, PLUGINS, Plugin, find};
+
+const USAGE: &str = "\
+Usage: monoform internal-plugin provider NAME
+       monoform internal-plugin provisioner NAME
+       monoform internal-plugin list
+       monoform internal-plugin link DIR
+
+  provider and provisioner serve a built-in plugin; they are called by the
+  program that uses the plugin, not by people. list shows all of them. link
+  makes links to the built-in providers below DIR, in the layout of a
+  filesystem mirror, for use by other tools.
+";
+
+/// Serves a plugin.
+pub fn serve(plugin: &Plugin) -> ExitCode {
+    (plugin.serve)()
+}
+
+/// Runs what follows `internal-plugin` on the command line.
+pub fn run(args: &[OsString]) -> ExitCode {
+    let words: Vec<String> = args.iter().map(|a| a.to_string_lossy().into_owned()).collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["provider", name] => named(name, false),
+        ["provisioner", name] => named(name, true),
+        ["list"] => print(&list()),
+        ["link", _] => match link(Path::new(&args[1])) {
+            Ok(report) => print(&report),
+            Err(message) => fail(&message),
+        },
+        ["-help" | "--help" | "-h"] | ["help"] => print(USAGE),
+        _ => fail(USAGE),
+    }
+}
+
+fn named(name: &str, provisioner: bool) -> ExitCode {
+    match find(name, provisioner) {
+        Some(plugin) => serve(plugin),
+        None => {
+            let sort = if provisioner { "provisioner" } else { "provider" };
+            let known: Vec<&str> =
+                PLUGINS.iter().filter(|p| (p.kind == Kind::Provisioner) == provisioner).map(|p| p.name).collect();
+            fail(&format!("There is no built-in {sort} \"{name}\". The built-in ones are: {}.\n", known.join(", ")))
+        }
+    }
+}
+
+fn print(text: &str) -> ExitCode {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn fail(text: &str) -> ExitCode {
+    // If even the error stream is gone, the status must do.
+    let _ = std::io::stderr().write_all(text.as_bytes());
+    ExitCode::FAILURE
+}
+
+fn list() -> String {
+    let mut out = format!("{:<12} {:<12} {:<10} {}\n", "NAME", "KIND", "VERSION", "PROTOCOLS");
+    for plugin in PLUGINS {
+        let kind = if plugin.kind == Kind::Provisioner { "provisioner" } else { "provider" };
+        let protocols: Vec<String> = plugin.protocols().iter().map(u32::to_string).collect();
+        out.push_str(&format!(
+            "{:<12} {:<12} {:<10} {}\n",
+            plugin.name,
+            kind,
+            plugin.version.unwrap_or("-"),
+            protocols.join(", ")
+        ));
+    }
+    out
+}
+
+/// Makes the links; gives the text to print.
+fn link(dir: &Path) -> Result<String, String> {
+    let executable = std::env::current_exe().map_err(|e| format!("The path of this executable is not known: {e}\n"))?;
+    let platform = plugins::platform::Platform::current().to_string();
+    let mut out = String::new();
+    for plugin in PLUGINS.iter().filter(|p| p.kind == Kind::Provider) {
+        let Some(version) = plugin.version else { continue };
+        for host in ["registry.terraform.io", "registry.opentofu.org"] {
+            let package: PathBuf =
+                [host, "hashicorp", plugin.name, version, &platform].iter().collect();
+            let package = dir.join(package);
+            std::fs::create_dir_all(&package)
+                .map_err(|e| format!("The directory {} cannot be created: {e}\n", package.display()))?;
+            let path = package.join(format!("terraform-provider-{}_v{version}", plugin.name));
+            replace_link(&executable, &path)
+                .map_err(|e| format!("The link {} cannot be created: {e}\n", path.display()))?;
+            out.push_str(&format!("{}\n", path.display()));
+        }
+    }
+    Ok(out)
+}
+
+/// Makes a link, in place of one that is there already. Anything else that is there stays, and is an error.
+#[cfg(unix)]
+fn replace_link(target: &Path, path: &Path) -> std::io::Result<()> {
+    if path.symlink_metadata().is_ok_and(|m| m.file_type().is_symlink()) {
+        std::fs::remove_file(path)?;
+    }
+    std::os::unix::fs::symlink(target, path)
+}
+
+/// Makes a hard link, in place of a file that is there already: links that are not hard need a privilege here.
+#[cfg(not(unix))]
+fn replace_link(target: &Path, path: &Path) -> std::io::Result<()> {
+    let path = path.with_extension("exe");
+    if path.exists() {
+        std::fs::remove_file(&path)?;
+    }
+    std::fs::hard_link(target, path)
+}

@@ -1,0 +1,517 @@
+//! The CLI configuration file: what a person says about their machine, not about their infrastructure.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use addrs::Provider;
+use syntax::{Diagnostic, Diagnostics};
+
+use crate::environment::Environment;
+use crate::hcl1::{self, Item, Node};
+
+/// All settings, of all files together.
+#[derive(Clone, Debug, Default)]
+pub struct CliConfig {
+    /// Where downloaded packages are kept for all working directories.
+    pub plugin_cache_dir: Option<PathBuf>,
+    /// Whether the cache may be used without checksums in the lock file.
+    pub plugin_cache_may_break_lock_file: bool,
+    /// Services of hosts, instead of what the hosts say themselves.
+    pub hosts: BTreeMap<String, BTreeMap<String, String>>,
+    /// Tokens by host.
+    pub credentials: BTreeMap<String, String>,
+    /// A program that knows tokens, and its arguments.
+    pub credentials_helper: Option<(String, Vec<String>)>,
+    /// Where providers come from, if it is said; the directories of [`crate::discovery`] and the registries otherwise.
+    pub provider_installation: Option<Vec<Method>>,
+    /// Directories with providers under development.
+    pub dev_overrides: BTreeMap<Provider, PathBuf>,
+}
+
+/// A way to get providers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Method {
+    /// From where.
+    pub source: Source,
+    /// For which; all, if empty.
+    pub include: Vec<Pattern>,
+    /// Not for which.
+    pub exclude: Vec<Pattern>,
+}
+
+/// Where providers come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A directory in mirror layout.
+    FilesystemMirror(PathBuf),
+    /// A mirror's URL, with a slash at the end.
+    NetworkMirror(String),
+    /// Each provider's own registry.
+    Direct,
+}
+
+/// Provider addresses with `*` for some parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    host: Option<String>,
+    namespace: Option<String>,
+    ty: Option<String>,
+}
+
+impl Method {
+    /// Whether it is to be used for this provider.
+    #[must_use]
+    pub fn applies_to(&self, provider: &Provider) -> bool {
+        let any = |list: &[Pattern]| list.iter().any(|p| p.matches(provider));
+        (self.include.is_empty() || any(&self.include)) && !any(&self.exclude)
+    }
+}
+
+impl Pattern {
+    /// Reads a pattern of two or three parts.
+    pub fn parse(text: &str) -> Result<Pattern, String> {
+        let parts: Vec<&str> = text.split('/').collect();
+        let (host, namespace, ty) = match parts.as_slice() {
+            [namespace, ty] => (addrs::provider::DEFAULT_HOST, *namespace, *ty),
+            [host, namespace, ty] => (*host, *namespace, *ty),
+            _ => return Err("it must have two or three parts, like example.com/namespace/type".to_owned()),
+        };
+        let part = |p: &str| (p != "*").then(|| p.to_ascii_lowercase());
+        let pattern = Pattern {
+            host: part(host),
+            namespace: part(namespace),
+            ty: part(ty),
+        };
+        // Only parts from the right may be open. Checking the rest is the address's own business.
+        if (pattern.namespace.is_none() && pattern.ty.is_some())
+            || (pattern.host.is_none() && pattern.namespace.is_some())
+        {
+            return Err("a part before a fixed one must not be \"*\"".to_owned());
+        }
+        let concrete = |p: &Option<String>, filler: &str| p.clone().unwrap_or_else(|| filler.to_owned());
+        let sample = format!(
+            "{}/{}/{}",
+            concrete(&pattern.host, "example.com"),
+            concrete(&pattern.namespace, "n"),
+            concrete(&pattern.ty, "t")
+        );
+        Provider::parse(&sample).map_err(|error| error.detail)?;
+        Ok(pattern)
+    }
+
+    /// Whether this address fits.
+    #[must_use]
+    pub fn matches(&self, provider: &Provider) -> bool {
+        let fits = |pattern: &Option<String>, part: &str| pattern.as_deref().is_none_or(|p| p == part);
+        fits(&self.host, &provider.host) && fits(&self.namespace, &provider.namespace) && fits(&self.ty, &provider.ty)
+    }
+}
+
+impl CliConfig {
+    /// Reads the files that count in this environment. Errors concern single settings or files; the rest is there anyway.
+    #[must_use]
+    pub fn load(environment: &Environment) -> (CliConfig, Diagnostics) {
+        let mut loader = Loader {
+            environment,
+            config: CliConfig::default(),
+            diagnostics: Diagnostics::new(),
+        };
+        let named = environment
+            .get("TF_CLI_CONFIG_FILE")
+            .or_else(|| environment.get("TERRAFORM_CONFIG"));
+        if let Some(path) = named {
+            if Path::new(path).exists() {
+                loader.file(Path::new(path));
+            } else {
+                loader.diagnostics.push(Diagnostic::warning(
+                    "Unable to open CLI configuration file",
+                    format!(
+                        "The file {path}, which the environment names as the CLI configuration file, does not exist."
+                    ),
+                ));
+            }
+        } else if let Some(home) = environment.home() {
+            let main = home.join(".terraformrc");
+            if main.exists() {
+                loader.file(&main);
+            }
+            for path in extra_files(&home.join(".terraform.d")) {
+                loader.file(&path);
+            }
+        }
+        if let Some(dir) = environment.get("TF_PLUGIN_CACHE_DIR") {
+            loader.config.plugin_cache_dir = Some(dir.into());
+        }
+        if environment
+            .get("TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE")
+            .is_some_and(|v| v != "0")
+        {
+            loader.config.plugin_cache_may_break_lock_file = true;
+        }
+        (loader.config, loader.diagnostics)
+    }
+}
+
+fn extra_files(dir: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        return Vec::new();
+    };
+    let wanted = |path: &PathBuf| {
+        let name = path.file_name().and_then(|n| n.to_str()).unwrap_or("");
+        (name.ends_with(".tfrc") || name.ends_with(".tfrc.json")) && path.is_file()
+    };
+    let mut paths: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).filter(wanted).collect();
+    paths.sort();
+    paths
+}
+
+struct Loader<'e> {
+    environment: &'e Environment,
+    config: CliConfig,
+    diagnostics: Diagnostics,
+}
+
+impl Loader<'_> {
+    fn file(&mut self, path: &Path) {
+        let parsed = match std::fs::read_to_string(path) {
+            Ok(text) => hcl1::parse(&text).map_err(|error| error.to_string()),
+            Err(error) => Err(format!("cannot be read: {error}")),
+        };
+        let items = match parsed {
+            Ok(items) => items,
+            Err(error) => {
+                let detail = format!("{}: {error}.", path.display());
+                return self
+                    .diagnostics
+                    .push(Diagnostic::error("Invalid CLI configuration file", detail));
+            }
+        };
+        for item in items {
+            let line = item.line;
+            if let Err(message) = self.item(item) {
+                let place = if line == 0 {
+                    String::new()
+                } else {
+                    format!(" line {line}")
+                };
+                let detail = format!("{}{place}: {message}.", path.display());
+                self.diagnostics
+                    .push(Diagnostic::error("Invalid CLI configuration", detail));
+            }
+        }
+    }
+
+    fn item(&mut self, item: Item) -> Result<(), String> {
+        let name = item.keys.first().cloned().unwrap_or_default();
+        match name.as_str() {
+            "plugin_cache_dir" => {
+                let dir = self.path(&text(&item.value, &name)?)?;
+                if !dir.is_dir() {
+                    return Err(format!(
+                        "the plugin cache directory {} does not exist; create it first",
+                        dir.display()
+                    ));
+                }
+                self.config.plugin_cache_dir.get_or_insert(dir);
+            }
+            "plugin_cache_may_break_dependency_lock_file" => {
+                self.config.plugin_cache_may_break_lock_file |= boolean(&item.value, &name)?;
+            }
+            "host" => {
+                for (host, body) in labelled(item)? {
+                    let mut services = BTreeMap::new();
+                    for inner in body.into_iter().filter(|i| i.keys == ["services"]) {
+                        for service in object(inner.value, "services")? {
+                            // Some services are described by objects; those are for tools we are not.
+                            if let Node::String(url) = service.value {
+                                services.insert(service.keys.join("."), url);
+                            }
+                        }
+                    }
+                    self.config.hosts.insert(host, services);
+                }
+            }
+            "credentials" => {
+                for (host, body) in labelled(item)? {
+                    for inner in body.into_iter().filter(|i| i.keys == ["token"]) {
+                        self.config
+                            .credentials
+                            .insert(host.clone(), text(&inner.value, "token")?);
+                    }
+                }
+            }
+            "credentials_helper" => {
+                for (helper, body) in labelled(item)? {
+                    if self.config.credentials_helper.is_some() {
+                        return Err("there can be only one credentials_helper block".to_owned());
+                    }
+                    let mut args = Vec::new();
+                    for inner in body.into_iter().filter(|i| i.keys == ["args"]) {
+                        args = texts(inner.value, "args")?;
+                    }
+                    self.config.credentials_helper = Some((helper, args));
+                }
+            }
+            "provider_installation" => {
+                if self.config.provider_installation.is_some() {
+                    return Err("there can be only one provider_installation block".to_owned());
+                }
+                let mut methods = Vec::new();
+                for block in blocks(item.value, &name)? {
+                    self.method(block, &mut methods)?;
+                }
+                self.config.provider_installation = Some(methods);
+            }
+            // Settings of the past, and of services that do not exist here.
+            "providers" | "provisioners" | "disable_checkpoint" | "disable_checkpoint_signature" => {}
+            // A newer version's settings must not keep this one from running.
+            other => tracing::warn!(setting = other, "unknown setting in the CLI configuration"),
+        }
+        Ok(())
+    }
+
+    fn method(&mut self, block: Item, methods: &mut Vec<Method>) -> Result<(), String> {
+        let kind = block.keys.first().cloned().unwrap_or_default();
+        let body = object(block.value, &kind)?;
+        if kind == "dev_overrides" {
+            if !methods.is_empty() {
+                return Err("dev_overrides must come before all installation methods".to_owned());
+            }
+            for item in body {
+                let address = item.keys.join(".");
+                let provider = Provider::parse(&address)
+                    .map_err(|error| format!("\"{address}\" is not a provider address: {}", error.detail))?;
+                let dir = self.path(&text(&item.value, &address)?)?;
+                self.config.dev_overrides.insert(provider, dir);
+            }
+            return Ok(());
+        }
+        let (mut path, mut url) = (None, None);
+        let (mut include, mut exclude) = (Vec::new(), Vec::new());
+        for item in body {
+            let patterns = |node| -> Result<Vec<Pattern>, String> {
+                let parse =
+                    |t: String| Pattern::parse(&t).map_err(|e| format!("\"{t}\" is not a provider pattern: {e}"));
+                texts(node, "include and exclude")?.into_iter().map(parse).collect()
+            };
+            match (kind.as_str(), item.keys.join(".").as_str()) {
+                (_, "include") => include = patterns(item.value)?,
+                (_, "exclude") => exclude = patterns(item.value)?,
+                ("filesystem_mirror", "path") => path = Some(self.path(&text(&item.value, "path")?)?),
+                ("network_mirror", "url") => url = Some(text(&item.value, "url")?),
+                (_, other) => return Err(format!("{kind} has no argument \"{other}\"")),
+            }
+        }
+        let source = match kind.as_str() {
+            "filesystem_mirror" => {
+                Source::FilesystemMirror(path.ok_or("filesystem_mirror needs the argument \"path\"")?)
+            }
+            "network_mirror" => {
+                let url = url.ok_or("network_mirror needs the argument \"url\"")?;
+                if !url.starts_with("https://") {
+                    return Err(format!("the mirror's URL {url} must begin with https://"));
+                }
+                Source::NetworkMirror(if url.ends_with('/') { url } else { url + "/" })
+            }
+            "direct" => Source::Direct,
+            other => return Err(format!("\"{other}\" is not an installation method")),
+        };
+        methods.push(Method {
+            source,
+            include,
+            exclude,
+        });
+        Ok(())
+    }
+
+    fn path(&self, text: &str) -> Result<PathBuf, String> {
+        let (path, missing) = self.environment.expand(text);
+        match missing.first() {
+            Some(name) => Err(format!("the environment variable {name} is not set")),
+            None => Ok(path.into()),
+        }
+    }
+}
+
+fn text(node: &Node, name: &str) -> Result<String, String> {
+    match node {
+        Node::String(text) => Ok(text.clone()),
+        _ => Err(format!("\"{name}\" must be text")),
+    }
+}
+
+fn texts(node: Node, name: &str) -> Result<Vec<String>, String> {
+    match node {
+        Node::List(items) => items.iter().map(|item| text(item, name)).collect(),
+        _ => Err(format!("\"{name}\" must be a list of texts")),
+    }
+}
+
+fn boolean(node: &Node, name: &str) -> Result<bool, String> {
+    match node {
+        Node::Bool(b) => Ok(*b),
+        Node::String(text) if text == "true" || text == "false" => Ok(text == "true"),
+        _ => Err(format!("\"{name}\" must be true or false")),
+    }
+}
+
+fn object(node: Node, name: &str) -> Result<Vec<Item>, String> {
+    match node {
+        Node::Object(items) => Ok(items),
+        // JSON may wrap a single block in a list.
+        Node::List(mut items) if items.len() == 1 => object(items.remove(0), name),
+        _ => Err(format!("\"{name}\" must be a block")),
+    }
+}
+
+/// The blocks inside a block; in JSON they may be given as a list, to keep an order.
+fn blocks(node: Node, name: &str) -> Result<Vec<Item>, String> {
+    let inner = match node {
+        Node::List(items) => items
+            .into_iter()
+            .map(|item| object(item, name))
+            .collect::<Result<Vec<_>, _>>()?
+            .concat(),
+        other => object(other, name)?,
+    };
+    Ok(inner
+        .into_iter()
+        .flat_map(|item| match item.value {
+            Node::List(bodies) if bodies.iter().all(|b| matches!(b, Node::Object(_))) => bodies
+                .into_iter()
+                .map(|value| Item {
+                    keys: item.keys.clone(),
+                    value,
+                    line: item.line,
+                })
+                .collect(),
+            value => vec![Item {
+                keys: item.keys,
+                value,
+                line: item.line,
+            }],
+        })
+        .collect())
+}
+
+/// A block with one label, or, in JSON, an object of several by label.
+fn labelled(item: Item) -> Result<Vec<(String, Vec<Item>)>, String> {
+    let name = item.keys.first().cloned().unwrap_or_default();
+    match item.keys.as_slice() {
+        [_, label] => Ok(vec![(label.clone(), object(item.value, &name)?)]),
+        [_] => object(item.value, &name)?
+            .into_iter()
+            .map(|inner| Ok((inner.keys.join("."), object(inner.value, &name)?)))
+            .collect(),
+        _ => Err(format!("a \"{name}\" block has one label")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(text: &str) -> (CliConfig, Diagnostics) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.tfrc");
+        std::fs::write(&path, text).unwrap();
+        let variables = [("TF_CLI_CONFIG_FILE", path.to_str().unwrap()), ("WHERE", "/w")];
+        let environment = Environment(variables.map(|(n, v)| (n.to_owned(), v.to_owned())).into());
+        CliConfig::load(&environment)
+    }
+
+    #[test]
+    fn installation_methods_in_order() {
+        let (config, diagnostics) = load(
+            r#"
+            provider_installation {
+              dev_overrides { "hashicorp/null" = "$WHERE/null" }
+              filesystem_mirror {
+                path    = "/mirror"
+                include = ["example.com/*/*"]
+              }
+              network_mirror { url = "https://m.example.com/p" }
+              direct { exclude = ["example.com/*/*", "hashicorp/null"] }
+            }
+            "#,
+        );
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        assert_eq!(
+            config.dev_overrides[&Provider::default_for("null")],
+            PathBuf::from("/w/null")
+        );
+        let methods = config.provider_installation.unwrap();
+        let example = Provider::parse("example.com/a/b").unwrap();
+        let applying = |p: &Provider| methods.iter().map(|m| m.applies_to(p)).collect::<Vec<_>>();
+        assert_eq!(applying(&example), [true, true, false]);
+        assert_eq!(applying(&Provider::default_for("null")), [false, true, false]);
+        assert_eq!(applying(&Provider::default_for("random")), [false, true, true]);
+        assert_eq!(
+            methods[1].source,
+            Source::NetworkMirror("https://m.example.com/p/".into())
+        );
+    }
+
+    #[test]
+    fn the_json_form_means_the_same() {
+        let (config, diagnostics) = load(
+            r#"{"provider_installation": [{"dev_overrides": {"a/b": "/x"}}, {"direct": {}}],
+                "credentials": {"app.example.com": {"token": "secret"}},
+                "host": {"h": {"services": {"providers.v1": "https://h/"}}}}"#,
+        );
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        assert_eq!(config.dev_overrides.len(), 1);
+        assert_eq!(config.provider_installation.unwrap()[0].source, Source::Direct);
+        assert_eq!(config.credentials["app.example.com"], "secret");
+        assert_eq!(config.hosts["h"]["providers.v1"], "https://h/");
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_line() {
+        for (text, expected) in [
+            (
+                "plugin_cache_dir = \"/no/such\"",
+                "line 1: the plugin cache directory /no/such does not exist",
+            ),
+            ("plugin_cache_dir = \"$NOT_SET/x\"", "NOT_SET is not set"),
+            (
+                "provider_installation {\n direct {}\n dev_overrides {}\n}",
+                "dev_overrides must come before",
+            ),
+            (
+                "provider_installation { mirror {} }",
+                "\"mirror\" is not an installation method",
+            ),
+            (
+                "provider_installation { direct { include = [\"*/a\"] } }",
+                "must not be \"*\"",
+            ),
+            (
+                "provider_installation { network_mirror { url = \"http://x\" } }",
+                "https://",
+            ),
+            ("provider_installation { filesystem_mirror {} }", "\"path\""),
+            (
+                "provider_installation {}\nprovider_installation {}",
+                "line 2: there can be only one",
+            ),
+            ("x = ", "line 1: a value is expected"),
+        ] {
+            let (_, diagnostics) = load(text);
+            assert!(diagnostics.has_errors(), "{text}");
+            assert!(
+                diagnostics.0[0].detail.contains(expected),
+                "{text}: {}",
+                diagnostics.0[0].detail
+            );
+        }
+    }
+
+    #[test]
+    fn a_missing_named_file_is_a_warning() {
+        let environment = Environment([("TF_CLI_CONFIG_FILE".to_owned(), "/no/such".to_owned())].into());
+        let (_, diagnostics) = CliConfig::load(&environment);
+        assert_eq!(diagnostics.len(), 1);
+        assert!(!diagnostics.has_errors());
+    }
+}

@@ -1,0 +1,308 @@
+//! Plugins that somebody put on this machine: where to look, and what is there.
+//!
+//! Two layouts live side by side. A *mirror* has `HOST/NAMESPACE/TYPE/VERSION/OS_ARCH/` with the executable inside. The older
+//! *flat* layout has executables named `terraform-provider-NAME_vX.Y.Z` in one directory; such a file says no namespace, so it
+//! stands for `hashicorp/NAME`, which is what a bare name means.
+
+use std::path::{Path, PathBuf};
+
+use addrs::Provider;
+
+use crate::cli_config::{Method, Source};
+use crate::platform::Platform;
+use crate::settings::Settings;
+use crate::version::Version;
+
+/// A directory to look in.
+#[derive(Clone, Debug)]
+pub struct SearchDir {
+    /// The directory.
+    pub path: PathBuf,
+    /// Whether it may hold a mirror.
+    mirror: bool,
+    /// Whether it may hold executables by name.
+    flat: bool,
+    /// For which providers it counts, if not for all.
+    method: Option<Method>,
+}
+
+/// A provider on this machine.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Its version.
+    pub version: Version,
+    /// What belongs to it.
+    pub package: Package,
+    /// The executable.
+    pub executable: PathBuf,
+}
+
+/// What belongs to a provider on this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Package {
+    /// A directory with all its files.
+    Directory(PathBuf),
+    /// One file, in a directory with others.
+    File(PathBuf),
+}
+
+impl Package {
+    /// Its `h1:` checksum.
+    pub fn hash(&self) -> std::io::Result<String> {
+        match self {
+            Package::Directory(dir) => crate::hash::directory(dir),
+            Package::File(file) => crate::hash::single_file(file),
+        }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        match self {
+            Package::Directory(path) | Package::File(path) => path,
+        }
+    }
+}
+
+/// An executable in flat layout.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flat {
+    /// The part of its name between kind and version, in lower case.
+    pub name: String,
+    /// The version; 0.0.0 if the name has none.
+    pub version: Version,
+    /// The file.
+    pub path: PathBuf,
+}
+
+/// The directories to look in, in order.
+#[must_use]
+pub fn search_dirs(settings: &Settings) -> Vec<SearchDir> {
+    let both = |path: PathBuf| SearchDir {
+        path,
+        mirror: true,
+        flat: true,
+        method: None,
+    };
+    if !settings.plugin_dirs.is_empty() {
+        return settings.plugin_dirs.iter().cloned().map(both).collect();
+    }
+    if let Some(methods) = &settings.config.provider_installation {
+        let mirror = |method: &Method| match &method.source {
+            Source::FilesystemMirror(path) => Some(SearchDir {
+                path: path.clone(),
+                mirror: true,
+                flat: false,
+                method: Some(method.clone()),
+            }),
+            _ => None,
+        };
+        return methods.iter().filter_map(mirror).collect();
+    }
+    let platform = Platform::current().to_string();
+    let mirror = |path: PathBuf| SearchDir {
+        path,
+        mirror: true,
+        flat: false,
+        method: None,
+    };
+    let flat = |path: PathBuf| SearchDir {
+        path,
+        mirror: false,
+        flat: true,
+        method: None,
+    };
+    let work = &settings.working_dir;
+    let environment = &settings.environment;
+    let home = environment.home();
+    let mut dirs = vec![flat(work.clone())];
+    dirs.extend(settings.builtins.executable.parent().map(|dir| flat(dir.to_owned())));
+    let local = work.join("terraform.d/plugins");
+    dirs.push(flat(local.join(&platform)));
+    dirs.push(both(local));
+    dirs.push(flat(settings.data_dir.join("plugins").join(&platform)));
+    if let Some(home) = &home {
+        let user = if cfg!(windows) {
+            environment
+                .get("APPDATA")
+                .map_or_else(|| home.clone(), PathBuf::from)
+                .join("terraform.d/plugins")
+        } else {
+            home.join(".terraform.d/plugins")
+        };
+        dirs.push(flat(user.join(&platform)));
+        dirs.push(both(user));
+    }
+    if cfg!(target_os = "macos") {
+        dirs.extend(home.map(|home| mirror(home.join("Library/Application Support/io.terraform/plugins"))));
+        dirs.push(mirror("/Library/Application Support/io.terraform/plugins".into()));
+    } else if cfg!(unix) {
+        let absolute = |path: &str| Path::new(path).is_absolute().then(|| PathBuf::from(path));
+        let data = environment.get("XDG_DATA_HOME").and_then(absolute);
+        dirs.extend(
+            data.or_else(|| Some(home?.join(".local/share")))
+                .map(|dir| mirror(dir.join("terraform/plugins"))),
+        );
+        let shared = environment
+            .get("XDG_DATA_DIRS")
+            .unwrap_or("/usr/local/share:/usr/share");
+        dirs.extend(
+            shared
+                .split(':')
+                .filter_map(absolute)
+                .map(|dir| mirror(dir.join("terraform/plugins"))),
+        );
+    }
+    dirs
+}
+
+impl SearchDir {
+    /// Whether it counts for this provider.
+    #[must_use]
+    pub fn applies_to(&self, provider: &Provider) -> bool {
+        self.method.as_ref().is_none_or(|method| method.applies_to(provider))
+    }
+
+    /// The versions of a provider in the mirror layout.
+    #[must_use]
+    pub fn in_mirror(&self, provider: &Provider, platform: &Platform) -> Vec<Found> {
+        if !self.mirror || !self.applies_to(provider) {
+            return Vec::new();
+        }
+        versions_below(&self.path, provider, platform)
+    }
+
+    /// The executables of a kind (`provider`, `provisioner`) in the flat layout, in order of their names. `own` is never
+    /// among them: links to ourselves stand beside us so that other tools can use our plugins.
+    #[must_use]
+    pub fn in_flat(&self, kind: &str, own: Option<&Path>) -> Vec<Flat> {
+        if !self.flat {
+            return Vec::new();
+        }
+        let prefix = format!("terraform-{kind}-");
+        let mut out: Vec<Flat> = entries(&self.path)
+            .into_iter()
+            .filter_map(|name| {
+                let rest = name.strip_prefix(&prefix)?;
+                let path = self.path.join(&name);
+                if !path.is_file() {
+                    return None;
+                }
+                let Some((name, version)) = flat_name(rest) else {
+                    tracing::warn!(path = %path.display(), "plugin ignored: its name has no valid version");
+                    return None;
+                };
+                Some(Flat { name, version, path })
+            })
+            .collect();
+        out.retain(|flat| own.is_none() || flat.path.canonicalize().ok().as_deref() != own);
+        out
+    }
+}
+
+/// The versions of a provider below a directory in mirror layout.
+#[must_use]
+pub fn versions_below(base: &Path, provider: &Provider, platform: &Platform) -> Vec<Found> {
+    let below = base
+        .join(&*provider.host)
+        .join(&*provider.namespace)
+        .join(&*provider.ty);
+    let mut out = Vec::new();
+    for name in entries(&below) {
+        let Ok(version) = Version::parse(&name) else {
+            continue;
+        };
+        let dir = below.join(&name).join(platform.to_string());
+        match executable_in(&dir, &provider.ty) {
+            Some(executable) => out.push(Found {
+                version,
+                executable,
+                package: Package::Directory(dir),
+            }),
+            None if dir.is_dir() => tracing::warn!(dir = %dir.display(), "package ignored: it has no executable"),
+            None => {}
+        }
+    }
+    out
+}
+
+/// The executable in a package: the first file whose name is that of the provider, perhaps with more after `_` or a dot.
+#[must_use]
+pub fn executable_in(dir: &Path, ty: &str) -> Option<PathBuf> {
+    let wanted = format!("terraform-provider-{ty}");
+    entries(dir)
+        .into_iter()
+        .find(|name| {
+            name.strip_prefix(&wanted)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['_', '.']))
+        })
+        .map(|name| dir.join(name))
+}
+
+/// The names in a directory, sorted; none if it cannot be read.
+fn entries(dir: &Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        return Vec::new();
+    };
+    let mut names: Vec<String> = entries.filter_map(|e| e.ok()?.file_name().into_string().ok()).collect();
+    names.sort();
+    names
+}
+
+/// `NAME[_vX.Y.Z[_xN]][.exe]`
+fn flat_name(rest: &str) -> Option<(String, Version)> {
+    let rest = rest.to_lowercase();
+    let rest = rest.strip_suffix(".exe").unwrap_or(&rest);
+    let (name, version) = match rest.split_once("_v") {
+        None => (rest, Version::new(0, 0, 0)),
+        Some((name, version)) => {
+            let version = version.split_once("_x").map_or(version, |(version, _)| version);
+            (name, Version::parse(version).ok()?)
+        }
+    };
+    let valid = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    valid.then(|| (name.to_owned(), version))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_flat_layout() {
+        let v = |text| Version::parse(text).unwrap();
+        for (rest, expected) in [
+            ("null", Some(("null", v("0.0.0")))),
+            ("null_v3.2.1", Some(("null", v("3.2.1")))),
+            ("null_v3.2.1_x5", Some(("null", v("3.2.1")))),
+            ("Null_v3.2.1_x5.EXE", Some(("null", v("3.2.1")))),
+            ("azure-ad_v1.0.0-beta1", Some(("azure-ad", v("1.0.0-beta1")))),
+            ("null_v3.2", None),
+            ("null_v3.2.1.zip", None),
+            ("null.md", None),
+            ("", None),
+        ] {
+            let expected = expected.map(|(name, version)| (name.to_owned(), version));
+            assert_eq!(flat_name(rest), expected, "{rest}");
+        }
+    }
+
+    #[test]
+    fn a_package_has_its_executable_under_several_names() {
+        let dir = tempfile::tempdir().unwrap();
+        let add = |name: &str| std::fs::write(dir.path().join(name), "").unwrap();
+        add("LICENSE.txt");
+        add("terraform-provider-nullify");
+        assert_eq!(executable_in(dir.path(), "null"), None);
+        add("terraform-provider-null_v3.2.1_x5");
+        assert_eq!(
+            executable_in(dir.path(), "null"),
+            Some(dir.path().join("terraform-provider-null_v3.2.1_x5"))
+        );
+        add("terraform-provider-null");
+        assert_eq!(
+            executable_in(dir.path(), "null"),
+            Some(dir.path().join("terraform-provider-null"))
+        );
+    }
+}

@@ -1,0 +1,76 @@
+//! The environment variables, taken once, so that tests can give others.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Environment variables by name. Those that are not Unicode are left out.
+#[derive(Clone, Debug, Default)]
+pub struct Environment(pub BTreeMap<String, String>);
+
+impl Environment {
+    /// The environment of this process.
+    #[must_use]
+    pub fn current() -> Environment {
+        let text = |s: std::ffi::OsString| s.into_string().ok();
+        Environment(
+            std::env::vars_os()
+                .filter_map(|(name, value)| Some((text(name)?, text(value)?)))
+                .collect(),
+        )
+    }
+
+    /// A variable's value; none if it is unset or empty.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// The user's home directory.
+    #[must_use]
+    pub fn home(&self) -> Option<PathBuf> {
+        self.get("HOME").map(PathBuf::from).or_else(std::env::home_dir)
+    }
+
+    /// Text with `$NAME` and `${NAME}` replaced; variables that are not set become empty, and are named in the second part.
+    #[must_use]
+    pub fn expand(&self, text: &str) -> (String, Vec<String>) {
+        let mut out = String::with_capacity(text.len());
+        let mut missing = Vec::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once('$') {
+            out.push_str(before);
+            let (name, tail) = match after.strip_prefix('{').and_then(|inner| inner.split_once('}')) {
+                Some(split) => split,
+                None => {
+                    let end = after
+                        .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+                        .unwrap_or(after.len());
+                    after.split_at(end)
+                }
+            };
+            if name.is_empty() {
+                out.push('$');
+            } else if let Some(value) = self.0.get(name) {
+                out.push_str(value);
+            } else {
+                missing.push(name.to_owned());
+            }
+            rest = tail;
+        }
+        out.push_str(rest);
+        (out, missing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_expanded_in_both_forms() {
+        let environment = Environment([("HOME".to_owned(), "/h".to_owned())].into());
+        assert_eq!(environment.expand("$HOME/x${HOME}y$HOME").0, "/h/x/hy/h");
+        assert_eq!(environment.expand("$ a $$"), ("$ a $$".to_owned(), vec![]));
+        assert_eq!(environment.expand("$NO/x"), ("/x".to_owned(), vec!["NO".to_owned()]));
+    }
+}

@@ -1,0 +1,86 @@
+//! Checksums of provider packages, as lock files record them.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use sha2::{Digest, Sha256};
+
+/// The `h1:` checksum of an unpacked package: of the names and contents of all its files.
+pub fn directory(dir: &Path) -> io::Result<String> {
+    let mut files = Vec::new();
+    collect(dir, String::new(), 0, &mut files)?;
+    h1(files)
+}
+
+/// The `h1:` checksum of a package that consists of one file.
+pub fn single_file(file: &Path) -> io::Result<String> {
+    let name = file
+        .file_name()
+        .map(|n| n.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    h1(vec![(name, file.to_owned())])
+}
+
+fn collect(dir: &Path, prefix: String, depth: usize, out: &mut Vec<(String, PathBuf)>) -> io::Result<()> {
+    if depth > 64 {
+        return Err(io::Error::other("the directories of the package are nested too deep"));
+    }
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+        if entry.file_type()?.is_dir() {
+            collect(&entry.path(), name + "/", depth + 1, out)?;
+        } else {
+            out.push((name, entry.path()));
+        }
+    }
+    Ok(())
+}
+
+fn h1(mut files: Vec<(String, PathBuf)>) -> io::Result<String> {
+    files.sort();
+    let mut whole = Sha256::new();
+    let mut buffer = vec![0; 1 << 20];
+    for (name, path) in files {
+        let mut content = Sha256::new();
+        let mut file = std::fs::File::open(path)?;
+        loop {
+            match file.read(&mut buffer)? {
+                0 => break,
+                n => content.update(&buffer[..n]),
+            }
+        }
+        for byte in content.finalize() {
+            whole.update(format!("{byte:02x}"));
+        }
+        whole.update(format!("  {name}\n"));
+    }
+    Ok(format!(
+        "h1:{}",
+        base64::engine::general_purpose::STANDARD.encode(whole.finalize())
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checksum_is_the_one_that_terraform_writes() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("terraform-provider-demo_v2.3.1");
+        std::fs::write(&file, "hello 2.3.1\n").unwrap();
+        let expected = "h1:HjQrdQkcyU/G2Tnaxf3TWWQQCacIKfjFwpdrCKgLncg=";
+        assert_eq!(directory(dir.path()).unwrap(), expected);
+        assert_eq!(single_file(&file).unwrap(), expected);
+        std::fs::create_dir(dir.path().join("empty")).unwrap();
+        assert_eq!(
+            directory(dir.path()).unwrap(),
+            expected,
+            "empty directories do not count"
+        );
+        std::fs::write(dir.path().join("empty/more"), "x").unwrap();
+        assert_ne!(directory(dir.path()).unwrap(), expected);
+    }
+}

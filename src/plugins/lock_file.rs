@@ -1,0 +1,274 @@
+//! The dependency lock file: which version of each installed provider was chosen, and its checksums.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use addrs::Provider;
+use hcl::{Body, Expression};
+use syntax::{Diagnostic, Diagnostics};
+
+use crate::version::{Constraints, Version};
+
+/// The file's name, in the directory of the root module.
+pub const FILE_NAME: &str = ".terraform.lock.hcl";
+
+/// What every such file begins with: other tools, and diffs, expect exactly this.
+const HEADER: &str = "# This file is maintained automatically by \"terraform init\".\n\
+                      # Manual edits may be lost in future updates.\n";
+
+/// The content of a lock file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LockFile {
+    /// The choices, by provider.
+    pub providers: BTreeMap<Provider, Locked>,
+}
+
+/// A choice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Locked {
+    /// The version.
+    pub version: Version,
+    /// The constraints when it was chosen.
+    pub constraints: Constraints,
+    /// The checksums of packages that may be used.
+    pub hashes: BTreeSet<String>,
+}
+
+impl LockFile {
+    /// Reads the file in this directory; a missing one is empty. Warnings come with the content.
+    pub fn load(dir: &Path) -> Result<(LockFile, Diagnostics), Diagnostics> {
+        let path = dir.join(FILE_NAME);
+        match std::fs::read_to_string(&path) {
+            Ok(text) => LockFile::parse(&text),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((LockFile::default(), Diagnostics::new())),
+            Err(error) => Err(invalid(format!("It cannot be read: {error}."))),
+        }
+    }
+
+    /// Reads a file's text.
+    pub fn parse(text: &str) -> Result<(LockFile, Diagnostics), Diagnostics> {
+        let body: Body = hcl::from_str(text).map_err(|error| invalid(format!("{error}")))?;
+        let mut file = LockFile::default();
+        let mut diagnostics = Diagnostics::new();
+        for attribute in body.attributes() {
+            diagnostics.extend(invalid(format!(
+                "An argument named \"{}\" is not expected here.",
+                attribute.key.as_str()
+            )));
+        }
+        for block in body.blocks() {
+            let labels: Vec<&str> = block.labels.iter().map(hcl::BlockLabel::as_str).collect();
+            match (block.identifier.as_str(), labels.as_slice()) {
+                ("provider", [label]) => match entry(label, &block.body) {
+                    Ok((provider, locked)) => {
+                        if file.providers.insert(provider, locked).is_some() {
+                            diagnostics.extend(invalid(format!("There are two blocks for the provider \"{label}\".")));
+                        }
+                    }
+                    Err(why) => diagnostics.extend(invalid(format!("The block for the provider \"{label}\" is wrong: {why}."))),
+                },
+                ("provider", _) => diagnostics.extend(invalid("A provider block has one label: the provider's address.".into())),
+                ("module", _) => diagnostics.push(Diagnostic::warning(
+                    "Dependency locks for modules are not yet supported",
+                    format!("The file {FILE_NAME} has a block for a module; it has no effect and is lost when the file is written."),
+                )),
+                (other, _) => {
+                    diagnostics.extend(invalid(format!("Blocks of type \"{other}\" are not expected here.")));
+                }
+            }
+        }
+        if diagnostics.has_errors() {
+            Err(diagnostics)
+        } else {
+            Ok((file, diagnostics))
+        }
+    }
+
+    /// The text of the file.
+    #[must_use]
+    pub fn render(&self) -> String {
+        let mut out = HEADER.to_owned();
+        for (provider, locked) in &self.providers {
+            let _ = write!(out, "\nprovider \"{provider}\" {{\n");
+            if locked.constraints.is_any() {
+                let _ = writeln!(out, "  version = \"{}\"", locked.version);
+            } else {
+                let _ = writeln!(out, "  version     = \"{}\"", locked.version);
+                let _ = writeln!(out, "  constraints = \"{}\"", locked.constraints);
+            }
+            if !locked.hashes.is_empty() {
+                out.push_str("  hashes = [\n");
+                for hash in &locked.hashes {
+                    let _ = writeln!(out, "    \"{hash}\",");
+                }
+                out.push_str("  ]\n");
+            }
+            out.push_str("}\n");
+        }
+        out
+    }
+
+    /// Writes the file in this directory, as a whole or not at all.
+    pub fn save(&self, dir: &Path) -> Result<(), Diagnostics> {
+        let write = || -> io::Result<()> {
+            let mut builder = tempfile::Builder::new();
+            builder.prefix(".terraform.lock.hcl.");
+            #[cfg(unix)]
+            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+            let mut file = builder.tempfile_in(dir)?;
+            file.write_all(self.render().as_bytes())?;
+            file.as_file().sync_all()?;
+            file.persist(dir.join(FILE_NAME)).map_err(|error| error.error)?;
+            Ok(())
+        };
+        write().map_err(|error| {
+            let detail = format!("The file {FILE_NAME} could not be written: {error}. It is as it was before.");
+            Diagnostic::error("Failed to update dependency lock file", detail).into()
+        })
+    }
+}
+
+fn invalid(why: String) -> Diagnostics {
+    Diagnostic::error(
+        "Invalid dependency lock file",
+        format!("The file {FILE_NAME} is not valid. {why}"),
+    )
+    .into()
+}
+
+fn entry(label: &str, body: &Body) -> Result<(Provider, Locked), String> {
+    let provider = Provider::parse(label).map_err(|error| error.detail)?;
+    if provider.to_string() != label {
+        return Err(format!("its label must be written in full, as \"{provider}\""));
+    }
+    let mut version = None;
+    let mut constraints = Constraints::any();
+    let mut hashes = BTreeSet::new();
+    if let Some(block) = body.blocks().next() {
+        return Err(format!(
+            "a block of type \"{}\" is not expected inside",
+            block.identifier.as_str()
+        ));
+    }
+    for attribute in body.attributes() {
+        let text = |expression: &Expression| match expression {
+            Expression::String(text) => Ok(text.clone()),
+            _ => Err(format!("\"{}\" must be text in quotes", attribute.key.as_str())),
+        };
+        match attribute.key.as_str() {
+            "version" => {
+                let text = text(&attribute.expr)?;
+                version = Some(Version::parse(&text).map_err(|error| error.to_string())?);
+            }
+            "constraints" => {
+                let text = text(&attribute.expr)?;
+                constraints = Constraints::parse(&text).map_err(|error| error.to_string())?;
+                if constraints.to_string() != text {
+                    return Err(format!(
+                        "the constraints must be written in canonical form: \"{constraints}\""
+                    ));
+                }
+            }
+            "hashes" => {
+                let Expression::Array(items) = &attribute.expr else {
+                    return Err("\"hashes\" must be a list".to_owned());
+                };
+                for item in items {
+                    let hash = text(item)?;
+                    if hash
+                        .split_once(':')
+                        .is_none_or(|(scheme, rest)| scheme.is_empty() || rest.is_empty())
+                    {
+                        return Err(format!(
+                            "\"{hash}\" is not a checksum: it must begin with a scheme, like \"h1:\""
+                        ));
+                    }
+                    hashes.insert(hash);
+                }
+            }
+            other => return Err(format!("an argument named \"{other}\" is not expected")),
+        }
+    }
+    let version = version.ok_or("\"version\" is missing")?;
+    Ok((
+        provider,
+        Locked {
+            version,
+            constraints,
+            hashes,
+        },
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Written by Terraform 1.11.4.
+    const TEXT: &str = r#"# This file is maintained automatically by "terraform init".
+# Manual edits may be lost in future updates.
+
+provider "example.com/acme/demo" {
+  version = "2.3.1"
+  hashes = [
+    "h1:HjQrdQkcyU/G2Tnaxf3TWWQQCacIKfjFwpdrCKgLncg=",
+  ]
+}
+
+provider "registry.terraform.io/hashicorp/demo" {
+  version     = "2.3.1"
+  constraints = ">= 2.0.0, ~> 2.0, != 2.0.0, <= 2.5.0"
+  hashes = [
+    "h1:HjQrdQkcyU/G2Tnaxf3TWWQQCacIKfjFwpdrCKgLncg=",
+    "zh:00",
+  ]
+}
+"#;
+
+    #[test]
+    fn reading_and_writing_gives_the_same_bytes() {
+        let (file, diagnostics) = LockFile::parse(TEXT).unwrap();
+        assert!(diagnostics.is_empty());
+        assert_eq!(file.providers.len(), 2);
+        assert_eq!(file.render(), TEXT);
+        let dir = tempfile::tempdir().unwrap();
+        file.save(dir.path()).unwrap();
+        assert_eq!(std::fs::read_to_string(dir.path().join(FILE_NAME)).unwrap(), TEXT);
+        assert_eq!(LockFile::load(dir.path()).unwrap().0, file);
+        assert_eq!(
+            std::fs::read_dir(dir.path()).unwrap().count(),
+            1,
+            "no temporary file is left"
+        );
+    }
+
+    #[test]
+    fn a_missing_file_is_empty() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(LockFile::load(dir.path()).unwrap().0, LockFile::default());
+    }
+
+    #[test]
+    fn everything_unexpected_is_an_error() {
+        let entry = |inner: &str| format!("provider \"registry.terraform.io/a/b\" {{\n{inner}\n}}\n");
+        for (text, expected) in [
+            ("x = 1".to_owned(), "\"x\""),
+            ("thing \"a\" {\n}".to_owned(), "\"thing\""),
+            ("provider \"a/b\" {\n version = \"1.0.0\"\n}".to_owned(), "in full"),
+            (entry(""), "\"version\" is missing"),
+            (entry("version = \"1.0\""), "three numbers"),
+            (entry("version = 1"), "in quotes"),
+            (entry("version = \"1.0.0\"\nconstraints = \">=1\""), "canonical"),
+            (entry("version = \"1.0.0\"\nhashes = [\"abc\"]"), "checksum"),
+            (entry("version = \"1.0.0\"\nother = 1"), "\"other\""),
+            ("provider {".to_owned(), "not valid"),
+        ] {
+            let error = LockFile::parse(&text).unwrap_err();
+            assert!(error.0[0].detail.contains(expected), "{text}: {}", error.0[0].detail);
+        }
+        let (_, warnings) = LockFile::parse("module \"x\" {\n}").unwrap();
+        assert_eq!(warnings.len(), 1);
+    }
+}

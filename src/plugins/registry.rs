@@ -1,0 +1,256 @@
+//! The registry of plugins for one working directory: says what stands for a provider, and starts it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use addrs::Provider as Address;
+use syntax::{Diagnostic, Diagnostics};
+
+use crate::discovery::{self, Found};
+use crate::grpc::{GrpcProvider, Methods, SharedSchema};
+use crate::grpc_provisioner::GrpcProvisioner;
+use crate::install;
+use crate::launch::{self, Launch};
+use crate::lock_file::LockFile;
+use crate::peer::Peer;
+use crate::provider::{Provider, Provisioner};
+use crate::reattach::{self, Reattach};
+use crate::selection::{self, Chooser, Selection, Selections};
+use crate::settings::Settings;
+use crate::version::Constraints;
+
+/// Plugins for one working directory.
+pub struct Registry {
+    settings: Settings,
+    reattached: BTreeMap<Address, Reattach>,
+    terraform_version: Arc<str>,
+    known: Mutex<Known>,
+}
+
+/// What was found out so far.
+#[derive(Default)]
+struct Known {
+    selections: BTreeMap<Address, Selection>,
+    schemas: BTreeMap<Address, SharedSchema>,
+    /// Packages whose checksums were found good.
+    verified: std::collections::BTreeSet<PathBuf>,
+}
+
+impl Registry {
+    /// A registry. Fails only where the environment says something that cannot be understood.
+    pub fn new(mut settings: Settings) -> Result<Registry, Diagnostics> {
+        // A program's path without a directory would be looked for in PATH.
+        for path in [&mut settings.working_dir, &mut settings.data_dir]
+            .into_iter()
+            .chain(&mut settings.plugin_dirs)
+        {
+            if let Ok(absolute) = std::path::absolute(&*path) {
+                *path = absolute;
+            }
+        }
+        let reattached = match settings.environment.get("TF_REATTACH_PROVIDERS") {
+            Some(text) => reattach::parse(text)?,
+            None => BTreeMap::new(),
+        };
+        let terraform_version = settings.terraform_version.as_str().into();
+        Ok(Registry {
+            settings,
+            reattached,
+            terraform_version,
+            known: Mutex::default(),
+        })
+    }
+
+    /// The settings it was made with.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(crate) fn reattached(&self) -> &BTreeMap<Address, Reattach> {
+        &self.reattached
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+        // Nothing in there can be left half done by a panic.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets earlier choices: something was installed.
+    pub(crate) fn reset(&self) {
+        *self.known() = Known::default();
+    }
+
+    /// Chooses what stands for each of these providers, and keeps the choices for [`Registry::start`].
+    pub fn resolve(&self, requirements: &BTreeMap<Address, Constraints>) -> Result<Selections, Diagnostics> {
+        let (lock, mut warnings) = LockFile::load(&self.settings.working_dir)?;
+        let chooser = Chooser::new(&self.settings, &self.reattached, &lock);
+        let mut providers = BTreeMap::new();
+        let mut errors = Diagnostics::new();
+        for (provider, constraints) in requirements {
+            match chooser.choose(provider, constraints, true, &mut warnings) {
+                Ok(selection) => {
+                    providers.insert(provider.clone(), selection);
+                }
+                Err(diagnostic) => errors.push(diagnostic),
+            }
+        }
+        if errors.has_errors() {
+            return Err(errors);
+        }
+        self.known().selections.extend(providers.clone());
+        Ok(Selections { providers, warnings })
+    }
+
+    /// Starts a provider, in a process of its own: one for each configuration. What was not resolved before is
+    /// resolved now, without constraints.
+    pub async fn start(&self, provider: &Address) -> Result<Arc<dyn Provider>, Diagnostics> {
+        let selection = self.known().selections.get(provider).cloned();
+        let selection = match selection {
+            Some(selection) => selection,
+            None => {
+                let mut selections = self.resolve(&[(provider.clone(), Constraints::any())].into())?;
+                match selections.providers.remove(provider) {
+                    Some(selection) => selection,
+                    None => return Err(Diagnostic::error("Provider not available", provider.to_string()).into()),
+                }
+            }
+        };
+        let shared = self.known().schemas.entry(provider.clone()).or_default().clone();
+        let title = format!("provider \"{}\"", provider.for_display());
+        let launch = match selection {
+            Selection::Reattached(reattach) => {
+                let channel = launch::attach(reattach.address);
+                let methods = Methods::of(reattach.protocol);
+                let peer = Arc::new(Peer::new(title, None));
+                let version = self.terraform_version.clone();
+                return Ok(Arc::new(GrpcProvider::new(peer, channel, methods, shared, version)));
+            }
+            Selection::Builtin { name, protocols, .. } => self.own(title, "provider", &name, protocols),
+            Selection::DevOverride(executable) => self.foreign(title, executable, vec![5, 6]),
+            Selection::External(found) | Selection::Installed(found) => {
+                self.verify(provider, &found).await?;
+                self.foreign(title, found.executable, vec![5, 6])
+            }
+        };
+        let launched = launch.start().await?;
+        Ok(Arc::new(GrpcProvider::launched(
+            &launch.title,
+            launched,
+            shared,
+            self.terraform_version.clone(),
+        )))
+    }
+
+    /// Which executable stands for a provisioner; none if the built-in does.
+    fn external_provisioner(&self, name: &str) -> Option<PathBuf> {
+        let own = self.settings.builtins.executable.canonicalize().ok();
+        let dirs = discovery::search_dirs(&self.settings);
+        let all = dirs.iter().flat_map(|dir| dir.in_flat("provisioner", own.as_deref()));
+        let mut best: Option<discovery::Flat> = None;
+        for flat in all.filter(|flat| flat.name == name) {
+            if best.as_ref().is_none_or(|best| flat.version > best.version) {
+                best = Some(flat);
+            }
+        }
+        best.map(|flat| flat.path)
+    }
+
+    fn has_builtin_provisioner(&self, name: &str) -> bool {
+        self.settings.builtins.provisioners.iter().any(|n| n == name) && self.settings.allows_builtin(name)
+    }
+
+    /// Says which of these provisioners are missing, and warns of those that stand in for a built-in.
+    #[must_use]
+    pub fn check_provisioners<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Diagnostics {
+        let mut out = Diagnostics::new();
+        for name in names {
+            match self.external_provisioner(name) {
+                Some(path) if self.has_builtin_provisioner(name) => {
+                    out.push(selection::overridden("provisioner", name, &path));
+                }
+                None if !self.has_builtin_provisioner(name) => out.push(self.no_provisioner(name)),
+                _ => {}
+            }
+        }
+        out
+    }
+
+    fn no_provisioner(&self, name: &str) -> Diagnostic {
+        let builtin = self.settings.builtins.provisioners.join(", ");
+        Diagnostic::error(
+            "Provisioner not available",
+            format!(
+                "There is no provisioner \"{name}\". Built in are: {builtin}. Others are executables named \
+                 terraform-provisioner-{name} in a plugin directory."
+            ),
+        )
+    }
+
+    /// Starts a provisioner.
+    pub async fn start_provisioner(&self, name: &str) -> Result<Arc<dyn Provisioner>, Diagnostics> {
+        let title = format!("provisioner \"{name}\"");
+        let launch = match self.external_provisioner(name) {
+            Some(path) => self.foreign(title, path, vec![5]),
+            None if self.has_builtin_provisioner(name) => self.own(title, "provisioner", name, vec![5]),
+            None => return Err(self.no_provisioner(name).into()),
+        };
+        let launched = launch.start().await?;
+        let peer = Arc::new(Peer::new(launch.title, Some(launched.process)));
+        Ok(Arc::new(GrpcProvisioner::new(peer, launched.channel)))
+    }
+
+    fn own(&self, title: String, kind: &str, name: &str, protocols: Vec<u32>) -> Launch {
+        let args = ["internal-plugin", kind, name].map(OsString::from).to_vec();
+        Launch {
+            args,
+            own: true,
+            ..self.foreign(title, self.settings.builtins.executable.clone(), protocols)
+        }
+    }
+
+    fn foreign(&self, title: String, program: PathBuf, protocols: Vec<u32>) -> Launch {
+        Launch {
+            title,
+            program,
+            args: Vec::new(),
+            protocols,
+            tls: self.settings.environment.get("TF_DISABLE_PLUGIN_TLS").is_none(),
+            timeout: self.settings.start_timeout,
+            own: false,
+        }
+    }
+
+    /// Checks a package against the lock file, once.
+    async fn verify(&self, provider: &Address, found: &Found) -> Result<(), Diagnostics> {
+        if self.known().verified.contains(found.package.path()) {
+            return Ok(());
+        }
+        let (lock, _) = LockFile::load(&self.settings.working_dir)?;
+        let locked = lock
+            .providers
+            .get(provider)
+            .filter(|locked| locked.version == found.version);
+        if let Some(locked) = locked.filter(|locked| !locked.hashes.is_empty()) {
+            let package = found.package.clone();
+            // Packages can have hundreds of megabytes.
+            let hash = tokio::task::spawn_blocking(move || package.hash()).await;
+            let hash = hash
+                .unwrap_or_else(|error| Err(std::io::Error::other(error)))
+                .map_err(|error| {
+                    let path = found.package.path().display();
+                    Diagnostic::error(
+                        "Failed to verify provider",
+                        format!("The package {path} cannot be read: {error}."),
+                    )
+                })?;
+            if !locked.hashes.contains(&hash) {
+                return Err(install::mismatch(provider, found).into());
+            }
+        }
+        self.known().verified.insert(found.package.path().to_owned());
+        Ok(())
+    }
+}

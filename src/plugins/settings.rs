@@ -1,0 +1,84 @@
+//! What the rooms above decide about plugins.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::builtin::Builtins;
+use crate::cli_config::CliConfig;
+use crate::environment::Environment;
+use crate::launch::Launch;
+
+/// Switches off built-in plugins, by name: `null,random`, or `*` for all.
+pub const DISABLE_BUILTINS: &str = "MONOFORM_DISABLE_INTERNAL_PLUGINS";
+
+/// What a [`crate::Registry`] needs to know.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The plugins in our own executable.
+    pub builtins: Builtins,
+    /// Names of built-in plugins not to be used; `*` means all.
+    pub disabled_builtins: BTreeSet<String>,
+    /// The environment variables.
+    pub environment: Environment,
+    /// The CLI configuration.
+    pub config: CliConfig,
+    /// The directory of the root module.
+    pub working_dir: PathBuf,
+    /// `.terraform`, or what stands for it.
+    pub data_dir: PathBuf,
+    /// Directories given by a person, which replace all others.
+    pub plugin_dirs: Vec<PathBuf>,
+    /// The version we answer as.
+    pub terraform_version: String,
+    /// How long a plugin may take to start.
+    pub start_timeout: Duration,
+}
+
+impl Settings {
+    /// The usual settings for a working directory.
+    #[must_use]
+    pub fn new(
+        builtins: Builtins,
+        environment: Environment,
+        config: CliConfig,
+        working_dir: PathBuf,
+        terraform_version: &str,
+    ) -> Settings {
+        let data_dir = working_dir.join(environment.get("TF_DATA_DIR").unwrap_or(".terraform"));
+        // What `init -plugin-dir` said holds for later commands.
+        let remembered = std::fs::read(data_dir.join("plugin_path")).ok();
+        let plugin_dirs = remembered
+            .and_then(|json| serde_json::from_slice(&json).ok())
+            .unwrap_or_default();
+        let disabled = environment.get(DISABLE_BUILTINS).unwrap_or("");
+        Settings {
+            disabled_builtins: disabled
+                .split(',')
+                .map(str::trim)
+                .filter(|s| !s.is_empty())
+                .map(str::to_owned)
+                .collect(),
+            builtins,
+            environment,
+            config,
+            working_dir,
+            data_dir,
+            plugin_dirs,
+            terraform_version: terraform_version.to_owned(),
+            start_timeout: Launch::TIMEOUT,
+        }
+    }
+
+    /// Whether a built-in plugin of this name may be used.
+    #[must_use]
+    pub fn allows_builtin(&self, name: &str) -> bool {
+        !self.disabled_builtins.contains(name) && !self.disabled_builtins.contains("*")
+    }
+
+    /// Where installed providers are.
+    #[must_use]
+    pub fn providers_dir(&self) -> PathBuf {
+        self.data_dir.join("providers")
+    }
+}

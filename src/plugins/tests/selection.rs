@@ -1,0 +1,430 @@
+//! Which plugin stands for which provider, and what installation leaves behind.
+#![cfg(unix)]
+// Helpers of tests fail by panicking, as tests do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use addrs::Provider;
+use plugins::builtin::{BuiltinProvider, Builtins};
+use plugins::cli_config::CliConfig;
+use plugins::environment::Environment;
+use plugins::install::InstallOptions;
+use plugins::platform::Platform;
+use plugins::selection::Selection;
+use plugins::version::{Constraints, Version};
+use plugins::{Registry, Settings};
+use syntax::Diagnostics;
+use tempfile::TempDir;
+
+/// A machine with a home directory and a working directory, and an executable of ours with the null provider in it.
+struct Machine {
+    dir: TempDir,
+    environment: BTreeMap<String, String>,
+}
+
+impl Machine {
+    fn new() -> Machine {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["home", "work", "bin"] {
+            std::fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        std::fs::write(dir.path().join("bin/monoform"), "us").unwrap();
+        let mut environment = BTreeMap::new();
+        environment.insert("HOME".to_owned(), dir.path().join("home").display().to_string());
+        environment.insert(
+            "XDG_DATA_DIRS".to_owned(),
+            dir.path().join("share").display().to_string(),
+        );
+        Machine { dir, environment }
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.dir
+            .path()
+            .join(path.replace("OS_ARCH", &Platform::current().to_string()))
+    }
+
+    fn file(&self, path: &str) -> PathBuf {
+        let path = self.path(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, path.file_name().unwrap().as_encoded_bytes()).unwrap();
+        path
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        std::fs::write(self.path(path), text).unwrap();
+    }
+
+    fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.path(path)).unwrap()
+    }
+
+    fn registry(&self) -> Registry {
+        let v = |text| Version::parse(text).unwrap();
+        let builtins = Builtins {
+            executable: self.path("bin/monoform"),
+            providers: vec![
+                BuiltinProvider {
+                    address: Provider::default_for("null"),
+                    name: "null".into(),
+                    version: Some(v("3.2.3")),
+                    earlier: vec![v("3.0.0"), v("3.2.0"), v("3.2.2")],
+                    protocols: vec![5, 6],
+                },
+                BuiltinProvider {
+                    address: Provider::builtin("terraform"),
+                    name: "terraform".into(),
+                    version: None,
+                    earlier: vec![],
+                    protocols: vec![6],
+                },
+            ],
+            provisioners: vec!["local-exec".into(), "file".into()],
+        };
+        let environment = Environment(self.environment.clone());
+        let (config, diagnostics) = CliConfig::load(&environment);
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        Registry::new(Settings::new(
+            builtins,
+            environment,
+            config,
+            self.path("work"),
+            "1.11.4",
+        ))
+        .unwrap()
+    }
+
+    fn resolve(&self, provider: &str, constraints: &str) -> Result<(Selection, Diagnostics), Diagnostics> {
+        let address = Provider::parse(provider).unwrap();
+        let mut selections = self.registry().resolve(&requirement(provider, constraints))?;
+        Ok((selections.providers.remove(&address).unwrap(), selections.warnings))
+    }
+}
+
+fn requirement(provider: &str, constraints: &str) -> BTreeMap<Provider, Constraints> {
+    let constraints = if constraints.is_empty() {
+        Constraints::any()
+    } else {
+        Constraints::parse(constraints).unwrap()
+    };
+    [(Provider::parse(provider).unwrap(), constraints)].into()
+}
+
+fn executable(selection: &Selection) -> &Path {
+    match selection {
+        Selection::External(found) | Selection::Installed(found) => &found.executable,
+        Selection::DevOverride(path) => path,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_builtin_stands_for_earlier_versions_of_its_major() {
+    let machine = Machine::new();
+    for (constraints, expected) in [
+        ("", "3.2.3"),
+        ("~> 3.2.1", "3.2.3"),
+        ("3.2.0", "3.2.0"),
+        ("< 3.2.3", "3.2.2"),
+        (">= 3.0", "3.2.3"),
+    ] {
+        let (selection, warnings) = machine.resolve("null", constraints).unwrap();
+        assert!(matches!(selection, Selection::Builtin { .. }) && warnings.is_empty());
+        assert_eq!(selection.version().unwrap().to_string(), expected, "{constraints}");
+    }
+    for constraints in ["~> 2.1", ">= 4.0.0", "3.1.7"] {
+        let errors = machine.resolve("null", constraints).unwrap_err();
+        assert!(
+            errors.0[0]
+                .detail
+                .contains("The built-in provider stands for version 3.2.3"),
+            "{errors:?}"
+        );
+        assert!(errors.0[0].detail.contains(constraints), "{errors:?}");
+    }
+}
+
+#[test]
+fn what_is_part_of_the_language_has_no_versions() {
+    let machine = Machine::new();
+    let (selection, _) = machine.resolve("terraform.io/builtin/terraform", "").unwrap();
+    assert!(matches!(selection, Selection::Builtin { version: None, .. }));
+    assert!(machine.resolve("terraform.io/builtin/terraform", "1.0.0").is_err());
+    assert!(machine.resolve("terraform.io/builtin/other", "").is_err());
+}
+
+#[test]
+fn executables_that_a_person_installed_come_first_with_a_warning() {
+    for place in [
+        "work/terraform-provider-null_v3.2.9",
+        "bin/terraform-provider-null_v3.2.9_x5",
+        "work/terraform.d/plugins/terraform-provider-null_v3.2.9",
+        "work/terraform.d/plugins/OS_ARCH/terraform-provider-null_v3.2.9",
+        "work/.terraform/plugins/OS_ARCH/terraform-provider-null_v3.2.9",
+        "home/.terraform.d/plugins/terraform-provider-null_v3.2.9",
+        "home/.terraform.d/plugins/OS_ARCH/terraform-provider-null_v3.2.9",
+        "home/.terraform.d/plugins/registry.terraform.io/hashicorp/null/3.2.9/OS_ARCH/terraform-provider-null",
+        "home/.local/share/terraform/plugins/registry.terraform.io/hashicorp/null/3.2.9/OS_ARCH/terraform-provider-null_v3",
+        "share/terraform/plugins/registry.terraform.io/hashicorp/null/3.2.9/OS_ARCH/terraform-provider-null.x",
+    ] {
+        let machine = Machine::new();
+        let file = machine.file(place);
+        let (selection, warnings) = machine.resolve("null", "~> 3.0").unwrap();
+        assert_eq!(executable(&selection), file, "{place}");
+        assert_eq!(selection.version().unwrap().to_string(), "3.2.9");
+        let text = format!("{} overrides an internal plugin for null-provider.", file.display());
+        assert!(warnings.0[0].detail.starts_with(&text), "{warnings:?}");
+        // One that does not meet the constraints does not.
+        let (selection, warnings) = machine.resolve("null", "3.2.2").unwrap();
+        assert!(matches!(selection, Selection::Builtin { .. }) && warnings.is_empty());
+    }
+}
+
+#[test]
+fn the_newest_version_counts_and_of_equal_ones_the_first() {
+    let machine = Machine::new();
+    machine.file("home/.terraform.d/plugins/terraform-provider-acme_v1.0.0");
+    let first = machine.file("work/terraform.d/plugins/terraform-provider-acme_v1.10.0");
+    machine.file("home/.terraform.d/plugins/terraform-provider-acme_v1.10.0");
+    machine.file("home/.terraform.d/plugins/terraform-provider-acme_v1.9.0");
+    machine.file("home/.terraform.d/plugins/terraform-provider-acme_v2.0.0-beta1");
+    let (selection, warnings) = machine.resolve("acme", "").unwrap();
+    assert_eq!(executable(&selection), first);
+    assert!(warnings.is_empty());
+    let (selection, _) = machine.resolve("acme", "2.0.0-beta1").unwrap();
+    assert_eq!(selection.version().unwrap().to_string(), "2.0.0-beta1");
+}
+
+#[test]
+fn links_to_ourselves_override_nothing() {
+    let machine = Machine::new();
+    let link = machine.path("bin/terraform-provider-null_v3.2.9");
+    std::os::unix::fs::symlink(machine.path("bin/monoform"), link).unwrap();
+    let (selection, warnings) = machine.resolve("null", "").unwrap();
+    assert!(matches!(selection, Selection::Builtin { .. }) && warnings.is_empty());
+}
+
+#[test]
+fn builtins_can_be_switched_off() {
+    let mut machine = Machine::new();
+    machine
+        .environment
+        .insert("MONOFORM_DISABLE_INTERNAL_PLUGINS".into(), "random, null".into());
+    let errors = machine.resolve("null", "").unwrap_err();
+    assert!(errors.0[0].detail.contains("switched off"), "{errors:?}");
+    // The language's own parts cannot.
+    machine
+        .environment
+        .insert("MONOFORM_DISABLE_INTERNAL_PLUGINS".into(), "*".into());
+    assert!(machine.resolve("terraform.io/builtin/terraform", "").is_ok());
+}
+
+#[test]
+fn overrides_beat_everything() {
+    let mut machine = Machine::new();
+    let file = machine.file("dev/terraform-provider-null");
+    machine.file("work/terraform-provider-null_v3.2.9");
+    let dev = machine.path("dev").display().to_string();
+    machine.write(
+        "rc",
+        &format!("provider_installation {{\n dev_overrides {{ \"hashicorp/null\" = \"{dev}\" }}\n direct {{}}\n}}"),
+    );
+    machine
+        .environment
+        .insert("TF_CLI_CONFIG_FILE".into(), machine.path("rc").display().to_string());
+    let (selection, warnings) = machine.resolve("null", "99.0.0").unwrap();
+    assert_eq!(executable(&selection), file);
+    assert_eq!(warnings.0[0].summary, "Provider development overrides are in effect");
+    std::fs::remove_file(file).unwrap();
+    assert_eq!(
+        machine.resolve("null", "").unwrap_err().0[0].summary,
+        "Invalid provider development override"
+    );
+    let text = r#"{"null":{"Protocol":"grpc","ProtocolVersion":6,"Addr":{"Network":"tcp","String":"127.0.0.1:1"}}}"#;
+    machine.environment.insert("TF_REATTACH_PROVIDERS".into(), text.into());
+    let (selection, warnings) = machine.resolve("null", "99.0.0").unwrap();
+    assert!(matches!(selection, Selection::Reattached(_)) && warnings.is_empty());
+}
+
+#[test]
+fn explicit_methods_replace_the_usual_directories() {
+    let mut machine = Machine::new();
+    machine.file("work/terraform-provider-acme_v1.0.0");
+    let file = machine.file("mirror/registry.terraform.io/hashicorp/acme/0.5.0/OS_ARCH/terraform-provider-acme_v0.5.0");
+    let mirror = machine.path("mirror").display().to_string();
+    let rc = format!(
+        "provider_installation {{ filesystem_mirror {{\n path = \"{mirror}\"\n exclude = [\"hashicorp/other\"] }} }}"
+    );
+    machine.write("rc", &rc);
+    machine
+        .environment
+        .insert("TF_CLI_CONFIG_FILE".into(), machine.path("rc").display().to_string());
+    assert_eq!(executable(&machine.resolve("acme", "").unwrap().0), file);
+    machine.file("mirror/registry.terraform.io/hashicorp/other/0.5.0/OS_ARCH/terraform-provider-other");
+    assert!(machine.resolve("other", "").is_err());
+}
+
+#[test]
+fn the_error_says_what_was_found_and_where() {
+    let machine = Machine::new();
+    let file = machine.file("home/.terraform.d/plugins/terraform-provider-acme_v1.0.0");
+    let errors = machine.resolve("acme", ">= 2.0.0").unwrap_err();
+    let expected = format!(
+        "The provider hashicorp/acme is required in a version that meets \">= 2.0.0\", but it is not available.\n\nThese \
+         versions are on this machine, but cannot be used:\n  - 1.0.0 ({})\n\nIt was looked for in these directories:\n  - \
+         {}\n  - {}\n  - {}\n\nProvider registries are not asked by this version of the tool.",
+        file.display(),
+        machine.path("work").display(),
+        machine.path("bin").display(),
+        machine.path("home/.terraform.d/plugins").display(),
+    );
+    assert_eq!(errors.0[0].detail, expected);
+    // A flat file says no namespace: it is not taken for another's, but the way is shown.
+    let errors = machine.resolve("example.com/corp/acme", "").unwrap_err();
+    let place = format!(
+        "example.com/corp/acme/1.0.0/{}/terraform-provider-acme_v1.0.0",
+        Platform::current()
+    );
+    assert!(errors.0[0].detail.contains(&place), "{}", errors.0[0].detail);
+}
+
+#[test]
+fn installation_links_and_locks_what_is_not_built_in() {
+    let machine = Machine::new();
+    let package = "home/.terraform.d/plugins/registry.terraform.io/hashicorp/demo/2.3.1/OS_ARCH";
+    machine.file(&format!("{package}/terraform-provider-demo_v2.3.1"));
+    machine.write(&format!("{package}/terraform-provider-demo_v2.3.1"), "hello 2.3.1\n");
+    let mut requirements = requirement("demo", "~> 2");
+    requirements.extend(requirement("null", "~> 3.0"));
+    let done = machine
+        .registry()
+        .install(&requirements, InstallOptions::default())
+        .unwrap();
+    assert!(done.lock_created && done.lock_changed);
+    assert!(done.providers[&Provider::default_for("demo")].new);
+    // As Terraform 1.11.4 writes it for the same package; nothing about the built-in.
+    let lock = "# This file is maintained automatically by \"terraform init\".\n# Manual edits may be lost in future updates.\n\n\
+                provider \"registry.terraform.io/hashicorp/demo\" {\n  version     = \"2.3.1\"\n  constraints = \"~> 2.0\"\n  \
+                hashes = [\n    \"h1:HjQrdQkcyU/G2Tnaxf3TWWQQCacIKfjFwpdrCKgLncg=\",\n  ]\n}\n";
+    assert_eq!(machine.read("work/.terraform.lock.hcl"), lock);
+    let link = machine.path("work/.terraform/providers/registry.terraform.io/hashicorp/demo/2.3.1/OS_ARCH");
+    assert_eq!(std::fs::read_link(link).unwrap(), machine.path(package));
+
+    // Again: nothing changes.
+    let done = machine
+        .registry()
+        .install(&requirements, InstallOptions::default())
+        .unwrap();
+    assert!(!done.lock_changed && !done.providers[&Provider::default_for("demo")].new);
+
+    // A newer version appears: the lock holds until an upgrade.
+    machine
+        .file("home/.terraform.d/plugins/registry.terraform.io/hashicorp/demo/2.4.0/OS_ARCH/terraform-provider-demo");
+    let (selection, _) = machine.resolve("demo", "~> 2").unwrap();
+    assert_eq!(selection.version().unwrap().to_string(), "2.3.1");
+    let read_only = InstallOptions {
+        upgrade: true,
+        read_only_lock: true,
+    };
+    let errors = machine.registry().install(&requirements, read_only).unwrap_err();
+    assert_eq!(errors.0[0].summary, "Provider dependency changes detected");
+    assert_eq!(machine.read("work/.terraform.lock.hcl"), lock);
+    let upgrade = InstallOptions {
+        upgrade: true,
+        read_only_lock: false,
+    };
+    let done = machine.registry().install(&requirements, upgrade).unwrap();
+    let outcome = &done.providers[&Provider::default_for("demo")];
+    assert_eq!(outcome.selection.version().unwrap().to_string(), "2.4.0");
+    assert_eq!(outcome.locked.as_ref().unwrap().to_string(), "2.3.1");
+    assert!(machine.read("work/.terraform.lock.hcl").contains("\"2.4.0\""));
+}
+
+#[test]
+fn locked_and_installed_packages_are_used_without_their_source() {
+    let machine = Machine::new();
+    let source = machine.file("home/.terraform.d/plugins/terraform-provider-acme_v1.0.0");
+    machine
+        .registry()
+        .install(&requirement("acme", ""), InstallOptions::default())
+        .unwrap();
+    let installed = machine.path("work/.terraform/providers/registry.terraform.io/hashicorp/acme/1.0.0/OS_ARCH");
+    // As if it had been copied, and the source taken away.
+    let file = installed.join("terraform-provider-acme_v1.0.0");
+    std::fs::remove_file(&file).unwrap();
+    std::fs::rename(source, &file).unwrap();
+    let (selection, _) = machine.resolve("acme", "").unwrap();
+    assert!(matches!(&selection, Selection::Installed(found) if found.executable == file));
+    machine
+        .registry()
+        .install(&requirement("acme", ""), InstallOptions::default())
+        .unwrap();
+    // Without its lock entry it is nothing.
+    std::fs::remove_file(machine.path("work/.terraform.lock.hcl")).unwrap();
+    assert!(machine.resolve("acme", "").is_err());
+}
+
+#[tokio::test]
+async fn a_package_that_was_changed_is_not_started() {
+    let machine = Machine::new();
+    let file = machine.file("home/.terraform.d/plugins/terraform-provider-acme_v1.0.0");
+    machine
+        .registry()
+        .install(&requirement("acme", ""), InstallOptions::default())
+        .unwrap();
+    std::fs::write(file, "changed").unwrap();
+    let registry = machine.registry();
+    registry.resolve(&requirement("acme", "")).unwrap();
+    let Err(errors) = registry.start(&Provider::default_for("acme")).await else {
+        panic!("it started")
+    };
+    assert_eq!(errors.0[0].summary, "Provider checksum mismatch");
+    let errors = machine
+        .registry()
+        .install(&requirement("acme", ""), InstallOptions::default())
+        .unwrap_err();
+    assert_eq!(errors.0[0].summary, "Provider checksum mismatch");
+}
+
+#[test]
+fn lock_entries_of_others_stay() {
+    let machine = Machine::new();
+    let lock = "# This file is maintained automatically by \"terraform init\".\n# Manual edits may be lost in future updates.\n\n\
+                provider \"registry.terraform.io/hashicorp/null\" {\n  version = \"3.2.4\"\n  hashes = [\n    \"zh:abc\",\n  ]\n}\n";
+    machine.write("work/.terraform.lock.hcl", lock);
+    let done = machine
+        .registry()
+        .install(&requirement("null", ""), InstallOptions::default())
+        .unwrap();
+    let outcome = &done.providers[&Provider::default_for("null")];
+    assert!(matches!(outcome.selection, Selection::Builtin { .. }));
+    // For the one line that init says about it.
+    assert_eq!(outcome.locked.as_ref().unwrap().to_string(), "3.2.4");
+    assert!(!done.lock_changed);
+    assert_eq!(machine.read("work/.terraform.lock.hcl"), lock);
+    // With nothing to install there is no lock file, either.
+    std::fs::remove_file(machine.path("work/.terraform.lock.hcl")).unwrap();
+    machine
+        .registry()
+        .install(&requirement("null", ""), InstallOptions::default())
+        .unwrap();
+    assert!(!machine.path("work/.terraform.lock.hcl").exists() && !machine.path("work/.terraform").exists());
+}
+
+#[test]
+fn provisioners() {
+    let machine = Machine::new();
+    assert!(machine.registry().check_provisioners(["local-exec", "file"]).is_empty());
+    let file = machine.file("home/.terraform.d/plugins/terraform-provisioner-file");
+    let ansible = machine.file("work/terraform-provisioner-ansible_v2.0.0");
+    assert!(ansible.exists());
+    let found = machine
+        .registry()
+        .check_provisioners(["local-exec", "file", "ansible", "chef"]);
+    assert_eq!(found.len(), 2);
+    let text = format!("{} overrides an internal plugin for file-provisioner.", file.display());
+    assert!(found.0[0].detail.starts_with(&text) && !found.0[0].is_error());
+    assert!(found.0[1].is_error() && found.0[1].detail.contains("\"chef\""));
+}

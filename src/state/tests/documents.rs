@@ -1,0 +1,400 @@
+//! The text of states: byte for byte what Terraform writes, and never a panic on what it does not.
+//!
+//! `golden/*.tfstate` were written by Terraform 1.11.4: `applied` by an apply; the others by `state pull`, which reads a
+//! state and writes it anew. `by-hand.tfstate` is its reading of `by-hand.json`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use addrs::{AbsProviderConfig, AbsResource, InstanceKey, Module, ModuleInstance, Provider, Resource};
+use proptest::prelude::*;
+use state::document::{decode, encode};
+use state::{
+    Attributes, CheckResult, CheckStatus, CheckedObject, DeposedKey, Identity, Object, ObjectStatus, OutputValue,
+    RawJson, State,
+};
+
+const GOLDEN: [&str; 3] = [
+    include_str!("golden/applied.tfstate"),
+    include_str!("golden/by-hand.tfstate"),
+    include_str!("golden/empty.tfstate"),
+];
+
+fn rewritten(text: &str) -> String {
+    String::from_utf8(encode(&decode(text.as_bytes()).unwrap().unwrap()).unwrap()).unwrap()
+}
+
+#[test]
+fn what_terraform_wrote_is_written_again_to_the_byte() {
+    for text in GOLDEN {
+        assert_eq!(rewritten(text), text);
+    }
+}
+
+#[test]
+fn what_people_wrote_is_put_in_order_as_terraform_does() {
+    let ours = rewritten(include_str!("golden/by-hand.json"));
+    // Terraform 1.11 loses identities (1.12 and later keep them), and names itself as the writer.
+    let ours = ours
+        .replace("\"terraform_version\": \"1.20.0\"", "\"terraform_version\": \"1.11.4\"")
+        .replace(
+            "          \"identity_schema_version\": 1,\n          \"identity\": {\n            \"a\": 1\n          }\n",
+            "",
+        );
+    assert_eq!(
+        ours.replace("[],\n        }", "[]\n        }"),
+        include_str!("golden/by-hand.tfstate")
+    );
+}
+
+#[test]
+fn a_state_cut_off_anywhere_is_an_error() {
+    for text in GOLDEN.into_iter().chain([include_str!("golden/by-hand.json")]) {
+        // Without the line break at the end it is still whole.
+        let whole = text.trim_end().len();
+        for cut in 1..whole {
+            let error = decode(&text.as_bytes()[..cut])
+                .expect_err("a part is not a state")
+                .to_string();
+            assert!(error.starts_with("line "), "{cut}: {error}");
+        }
+        assert!(decode(&text.as_bytes()[..whole]).unwrap().is_some());
+    }
+}
+
+#[test]
+fn senseless_content_is_named_by_its_address() {
+    let provider = r#""provider":"provider[\"registry.terraform.io/hashicorp/null\"]""#;
+    for (instance, part) in [
+        (r#"{"status":"x"}"#, "null_resource.a: it has the status \"x\""),
+        (r#"{"index_key":1.5}"#, "1.5 is not a whole number"),
+        (r#"{"index_key":-1}"#, "-1 is not a whole number"),
+        (r#"{"index_key":true}"#, "neither a number nor a string"),
+        (r#"{"deposed":"zz"}"#, "\"zz\" is not a key"),
+        (
+            r#"{"index_key":"k","dependencies":["a"]}"#,
+            "null_resource.a[\"k\"]: its dependency \"a\"",
+        ),
+        (
+            r#"{"sensitive_attributes":[[{"type":"x","value":1}]]}"#,
+            "\"x\" is not a kind of step",
+        ),
+        (r#"{"private":"%"}"#, "not valid base64"),
+        (r#"{"schema_version":-1}"#, "line 1"),
+        (r#"{},{}"#, "null_resource.a: it appears more than once"),
+    ] {
+        let text = format!(
+            r#"{{"version":4,"resources":[{{"mode":"managed","type":"null_resource","name":"a",{provider},"instances":[{instance}]}}]}}"#
+        );
+        let error = decode(text.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains(part), "{instance}: {error}");
+    }
+    for (resource, part) in [
+        (r#"{"mode":"x","type":"a","name":"b"}"#, "a.b: \"x\" is not a mode"),
+        (
+            r#"{"mode":"data","type":"a","name":"b.c","provider":""}"#,
+            "\"b.c\" is not a valid name",
+        ),
+        (
+            r#"{"mode":"data","type":"a","name":"b","provider":"foo"}"#,
+            "data.a.b: ",
+        ),
+        (r#"{"module":"x","mode":"data","type":"a","name":"b"}"#, "x.a.b: "),
+    ] {
+        let error = decode(format!(r#"{{"version":4,"resources":[{resource}]}}"#).as_bytes())
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(part), "{resource}: {error}");
+    }
+    let error = decode(br#"{"version":4,"outputs":{"o":{"value":1}}}"#)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("output \"o\": it has no type"), "{error}");
+}
+
+#[test]
+fn bottomless_nesting_is_an_error() {
+    let deep = "[".repeat(200_000) + &"]".repeat(200_000);
+    for text in [
+        deep.clone(),
+        format!(r#"{{"version":4,"x":{deep}}}"#),
+        format!(r#"{{"version":4,"outputs":{{"o":{{"value":{deep},"type":"dynamic"}}}}}}"#),
+        format!(r#"{{"version":4,"outputs":{{"o":{{"value":null,"type":{deep}}}}}}}"#),
+        format!(
+            r#"{{"version":4,"resources":[{{"mode":"data","type":"a","name":"b","provider":"provider.a","instances":[{{"attributes":{{"a":{deep}}}}}]}}]}}"#
+        ),
+    ] {
+        if let Ok(Some(state)) = decode(text.as_bytes()) {
+            assert!(state.is_empty());
+        }
+    }
+}
+
+/// A state of `n` instances of one resource, as a provider of ordinary size would fill it.
+fn large(n: u64) -> State {
+    let mut state = State {
+        lineage: "l".into(),
+        serial: 1,
+        terraform_version: "1.11.4".into(),
+        ..State::new()
+    };
+    let provider = AbsProviderConfig::root(Provider::default_for("aws"));
+    let dependencies: Arc<[_]> = ["aws_vpc.main", "aws_subnet.main", "module.x.aws_iam_role.r"]
+        .map(|text| addrs::parse::config_resource(text).unwrap())
+        .into();
+    for i in 0..n {
+        let text = format!(
+            r#"{{"id":"i-{i:017x}","arn":"arn:aws:ec2:eu-central-1:123456789012:instance/i-{i:017x}","tags":{{"Name":"n{i}","Team":"core"}},"ports":[22,80,443],"ebs":[{{"size":8,"type":"gp3"}}],"private_ip":"10.0.0.1","state":"running","zone":null}}"#
+        );
+        let mut object = Object::new(1, Attributes::Json(RawJson::parse(&text).unwrap()));
+        object.private = br#"{"schema_version":"1"}"#.to_vec();
+        object.dependencies = dependencies.clone();
+        let address = Resource::managed("aws_instance", "a").absolute(&ModuleInstance::root());
+        state.set_current(
+            &address.instance(InstanceKey::Int(i)),
+            &provider,
+            Some(Arc::new(object)),
+        );
+    }
+    state
+}
+
+/// Printed with `--nocapture`; in a release build 100,000 instances must take well under a second each way.
+#[test]
+fn a_hundred_thousand_instances_are_read_and_written() {
+    let n = if cfg!(debug_assertions) { 5_000 } else { 100_000 };
+    let state = large(n);
+    let begin = Instant::now();
+    let text = encode(&state).unwrap();
+    let written = begin.elapsed();
+    let begin = Instant::now();
+    let again = decode(&text).unwrap().unwrap();
+    let read = begin.elapsed();
+    let begin = Instant::now();
+    let copy = again.clone();
+    let copied = begin.elapsed();
+    let begin = Instant::now();
+    assert!(again.same_content(&state) && copy.same_content(&again));
+    let compared = begin.elapsed();
+    let mb = text.len() as f64 / 1e6;
+    println!(
+        "{n} instances, {mb:.0} MB: written in {written:?} ({:.0} MB/s), read in {read:?} ({:.0} MB/s), copied in \
+         {copied:?}, compared in {compared:?}",
+        mb / written.as_secs_f64(),
+        mb / read.as_secs_f64()
+    );
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-z]{0,6}",
+        "[ -~é\u{2028}\u{2029}\u{1}\u{7f}\n]{0,6}",
+        any::<String>()
+    ]
+}
+
+fn name() -> impl Strategy<Value = String> {
+    "[a-z_][a-z0-9_-]{0,4}"
+}
+
+fn key() -> impl Strategy<Value = InstanceKey> {
+    prop_oneof![
+        Just(InstanceKey::None),
+        (0..20u64).prop_map(InstanceKey::Int),
+        text().prop_map(|k| InstanceKey::String(k.into()))
+    ]
+}
+
+fn module() -> impl Strategy<Value = ModuleInstance> {
+    prop::collection::vec((name(), key()), 0..3).prop_map(|steps| {
+        steps
+            .into_iter()
+            .fold(ModuleInstance::root(), |m, (name, key)| m.child(name, key))
+    })
+}
+
+fn json() -> impl Strategy<Value = serde_json::Value> {
+    let leaf = prop_oneof![
+        Just(serde_json::Value::Null),
+        any::<bool>().prop_map(Into::into),
+        any::<i64>().prop_map(Into::into),
+        "-?[1-9][0-9]{0,30}(\\.[0-9]{1,20})?(e[0-9]{1,2})?"
+            .prop_map(|n| serde_json::from_str::<serde_json::Value>(&n).unwrap()),
+        text().prop_map(Into::into),
+    ];
+    leaf.prop_recursive(3, 20, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Into::into),
+            prop::collection::vec((text(), inner), 0..4)
+                .prop_map(|m| serde_json::Value::Object(m.into_iter().collect())),
+        ]
+    })
+}
+
+fn path() -> impl Strategy<Value = cty::Path> {
+    let step = prop_oneof![
+        name().prop_map(|n| cty::Step::Attribute(n.into())),
+        (0..9i64).prop_map(|n| cty::Step::Index(cty::Value::number(n))),
+        "[a-z<\"]{0,4}".prop_map(|k| cty::Step::Index(cty::Value::string(k))),
+    ];
+    prop::collection::vec(step, 1..4).prop_map(cty::Path)
+}
+
+fn object() -> impl Strategy<Value = Arc<Object>> {
+    let attributes = prop_oneof![
+        3 => json().prop_map(|j| Attributes::Json(RawJson::parse(&j.to_string()).unwrap())),
+        1 => prop::collection::btree_map(text(), text(), 0..3).prop_map(|m| Attributes::Flat(Arc::new(m))),
+    ];
+    let dependencies = prop::collection::vec((module(), name(), name(), any::<bool>()), 0..3).prop_map(|list| {
+        list.into_iter()
+            .map(|(module, ty, name, data)| {
+                let ty = format!("t{ty}");
+                let resource = if data {
+                    Resource::data(ty, name)
+                } else {
+                    Resource::managed(ty, name)
+                };
+                resource.in_module(&module.module())
+            })
+            .collect()
+    });
+    let identity = prop::option::of(
+        (any::<u64>(), prop::option::of(json())).prop_map(|(schema_version, value)| {
+            // A missing identity and a null one are the same.
+            let value = value
+                .filter(|v| !v.is_null())
+                .map(|v| RawJson::parse(&v.to_string()).unwrap());
+            Identity { schema_version, value }
+        }),
+    );
+    (
+        (
+            any::<bool>(),
+            any::<u64>(),
+            attributes,
+            prop::collection::vec(path(), 0..3),
+        ),
+        (
+            prop::collection::vec(any::<u8>(), 0..9),
+            dependencies,
+            any::<bool>(),
+            identity,
+        ),
+    )
+        .prop_map(
+            |((tainted, schema_version, attributes, sensitive_paths), (private, dependencies, cbd, identity))| {
+                Arc::new(Object {
+                    status: if tainted {
+                        ObjectStatus::Tainted
+                    } else {
+                        ObjectStatus::Ready
+                    },
+                    schema_version,
+                    attributes,
+                    sensitive_paths,
+                    private,
+                    dependencies,
+                    create_before_destroy: cbd,
+                    identity,
+                })
+            },
+        )
+}
+
+fn any_state() -> impl Strategy<Value = State> {
+    let instance = (
+        module(),
+        any::<bool>(),
+        (name(), name()),
+        key(),
+        prop::option::of("[0-9a-f]{8}"),
+        object(),
+    );
+    let output = prop_oneof![
+        text().prop_map(cty::Value::string),
+        any::<i64>().prop_map(cty::Value::number),
+        prop::collection::vec(text(), 0..3)
+            .prop_map(|v| cty::Value::list(cty::Type::String, v.into_iter().map(cty::Value::string).collect())),
+        Just(cty::Value::null(cty::Type::Bool)),
+    ];
+    let status = prop::sample::select(vec![
+        CheckStatus::Pass,
+        CheckStatus::Fail,
+        CheckStatus::Error,
+        CheckStatus::Unknown,
+    ]);
+    let checked = (text(), status.clone(), prop::collection::vec(text(), 0..2)).prop_map(|(addr, status, messages)| {
+        CheckedObject {
+            object_addr: addr.into(),
+            status,
+            failure_messages: messages.into_iter().map(Arc::from).collect(),
+        }
+    });
+    let check =
+        (text(), text(), status, prop::collection::vec(checked, 0..2)).prop_map(|(kind, addr, status, objects)| {
+            CheckResult {
+                object_kind: kind.into(),
+                config_addr: addr.into(),
+                status,
+                objects,
+            }
+        });
+    (
+        (text(), any::<u64>(), text()),
+        prop::collection::vec((text(), output, any::<bool>()), 0..3),
+        prop::collection::vec(instance, 0..6),
+        prop::collection::vec(check, 0..3),
+    )
+        .prop_map(|((terraform_version, serial, lineage), outputs, instances, checks)| {
+            let mut state = State {
+                terraform_version,
+                serial,
+                lineage,
+                ..State::new()
+            };
+            for (name, value, sensitive) in outputs {
+                state.outputs.insert(name.into(), OutputValue { value, sensitive });
+            }
+            for (module, data, (ty, name), key, deposed, object) in instances {
+                let resource = if data {
+                    Resource::data(ty, name)
+                } else {
+                    Resource::managed(ty, name)
+                };
+                let address = AbsResource { module, resource }.instance(key);
+                let provider = AbsProviderConfig {
+                    module: Module::root().child("m"),
+                    provider: Provider::default_for("x"),
+                    alias: data.then(|| "a".into()),
+                };
+                match deposed {
+                    None => state.set_current(&address, &provider, Some(object)),
+                    Some(key) => state.set_deposed(&address, &provider, DeposedKey(key.into()), Some(object)),
+                }
+            }
+            state.check_results = Some(checks.into()).filter(|c: &Arc<[_]>| !c.is_empty());
+            state
+        })
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_reads_back(state in any_state()) {
+        let text = encode(&state).unwrap();
+        let again = decode(&text).unwrap().unwrap();
+        prop_assert!(again.same_content(&state), "{}", String::from_utf8_lossy(&text));
+        prop_assert_eq!((&again.terraform_version, again.serial, &again.lineage), (&state.terraform_version, state.serial, &state.lineage));
+        prop_assert_eq!(encode(&again).unwrap(), text);
+    }
+
+    #[test]
+    fn damaged_states_never_panic(which in 0..3usize, at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        let mut text = GOLDEN[which].as_bytes().to_vec();
+        let at = at.index(text.len());
+        text[at] = byte;
+        if let Ok(Some(state)) = decode(&text) {
+            encode(&state).unwrap();
+        }
+    }
+}

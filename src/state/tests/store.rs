@@ -1,0 +1,271 @@
+//! A state in a local file: numbering, backups, and what is left after a crash.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use addrs::{AbsProviderConfig, Provider};
+use state::store::{read_copy, write_copy};
+use state::{Attributes, LocalStore, LockInfo, Object, RawJson, State, Written, document};
+
+fn state(names: &[&str]) -> State {
+    let mut state = State::new();
+    for name in names {
+        let object = Object::new(
+            0,
+            Attributes::Json(RawJson::parse(&format!("{{\"id\": \"{name}\"}}")).unwrap()),
+        );
+        let address = addrs::parse::resource_instance(&format!("null_resource.{name}")).unwrap();
+        state.set_current(
+            &address,
+            &AbsProviderConfig::root(Provider::default_for("null")),
+            Some(Arc::new(object)),
+        );
+    }
+    state
+}
+
+fn place() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("terraform.tfstate");
+    (dir, path)
+}
+
+fn files(dir: &Path) -> Vec<String> {
+    let mut names: Vec<_> = fs::read_dir(dir)
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+fn locked(path: &Path) -> LocalStore {
+    let mut store = LocalStore::new(path);
+    store
+        .lock(&LockInfo::new("OperationTypeApply", "1.11.4"), Duration::ZERO, &|| {
+            false
+        })
+        .unwrap();
+    store
+}
+
+#[test]
+fn snapshots_are_numbered_and_backed_up_once_a_run() {
+    let (dir, path) = place();
+    let mut store = locked(&path);
+    assert!(store.read().unwrap().is_none());
+    assert_eq!(store.write(&state(&["a"]), "1.11.4").unwrap(), Written::Snapshot(1));
+    assert_eq!(store.write(&state(&["a"]), "1.11.4").unwrap(), Written::Unchanged);
+    assert_eq!(
+        store.write(&state(&["a", "b"]), "1.11.4").unwrap(),
+        Written::Snapshot(2)
+    );
+    store.unlock().unwrap();
+    assert_eq!(files(dir.path()), ["terraform.tfstate"]);
+    let first = fs::read(&path).unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+
+    let mut store = LocalStore::new(&path);
+    let before = store.read().unwrap().unwrap();
+    assert_eq!(before.lineage.len(), 36);
+    assert_eq!(store.write(&before, "1.11.5").unwrap(), Written::Unchanged);
+    assert_eq!(fs::read(&path).unwrap(), first);
+    store.write(&state(&[]), "1.11.4").unwrap();
+    store.write(&state(&["c"]), "1.11.4").unwrap();
+    let after = read_copy(&path).unwrap().unwrap();
+    assert_eq!((after.serial, &after.lineage), (4, &before.lineage));
+    assert_eq!(files(dir.path()), ["terraform.tfstate", "terraform.tfstate.backup"]);
+    assert_eq!(fs::read(dir.path().join("terraform.tfstate.backup")).unwrap(), first);
+}
+
+#[test]
+fn another_output_file_starts_from_what_was_read() {
+    let (dir, path) = place();
+    write_copy(
+        &path,
+        &State {
+            serial: 5,
+            lineage: "l".into(),
+            ..state(&["a"])
+        },
+    )
+    .unwrap();
+    let original = fs::read(&path).unwrap();
+    let out = dir.path().join("out/new");
+    let mut store = LocalStore::new(&path).writing_to(&out);
+    let read = store.read().unwrap().unwrap();
+    assert_eq!(store.write(&read, "1.11.4").unwrap(), Written::Snapshot(5));
+    assert_eq!(store.write(&state(&["b"]), "1.11.4").unwrap(), Written::Snapshot(6));
+    assert_eq!(fs::read(&path).unwrap(), original);
+    assert_eq!(files(out.parent().unwrap()), ["new", "new.backup"]);
+}
+
+#[test]
+fn links_and_modes_of_existing_files_stay() {
+    let (dir, path) = place();
+    let real = dir.path().join("real");
+    write_copy(&real, &state(&["a"])).unwrap();
+    fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
+    symlink("real", &path).unwrap();
+    let mut store = locked(&path);
+    store.write(&state(&["b"]), "1.11.4").unwrap();
+    assert!(fs::symlink_metadata(&path).unwrap().is_symlink());
+    assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
+    assert!(fs::read_to_string(&real).unwrap().contains("\"b\""));
+}
+
+#[test]
+fn a_file_that_is_no_state_is_left_alone_with_advice() {
+    let (dir, path) = place();
+    let text = "{\n  \"version\": 4,\n  \"serial\":";
+    fs::write(&path, text).unwrap();
+    let error = LocalStore::new(&path).read().unwrap_err().to_string();
+    assert!(
+        error.contains("line 3") && error.contains(&path.display().to_string()),
+        "{error}"
+    );
+    assert!(error.contains("no backup file"), "{error}");
+    write_copy(&dir.path().join("terraform.tfstate.backup"), &state(&["a"])).unwrap();
+    let mut store = locked(&path);
+    let error = store.write(&state(&["b"]), "1.11.4").unwrap_err().to_string();
+    assert!(error.contains("terraform.tfstate.backup"), "{error}");
+    store.unlock().unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
+}
+
+/// What a write that was cut off after `n` bytes leaves: nothing lost, whoever comes next.
+#[test]
+fn a_write_cut_short_anywhere_is_made_up_for() {
+    let (dir, path) = place();
+    let pending = dir.path().join(".terraform.tfstate.pending");
+    let old = State {
+        serial: 1,
+        lineage: "l".into(),
+        ..state(&["a"])
+    };
+    let new = State {
+        serial: 2,
+        lineage: "l".into(),
+        ..state(&["a", "b"])
+    };
+    let text = document::encode(&new).unwrap();
+    for cut in [
+        None,
+        Some(0),
+        Some(1),
+        Some(text.len() / 2),
+        Some(text.len() - 1),
+        Some(text.len()),
+    ] {
+        write_copy(&path, &old).unwrap();
+        fs::File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_modified(SystemTime::now() - Duration::from_secs(10))
+            .unwrap();
+        fs::write(&pending, &text).unwrap();
+        if let Some(cut) = cut {
+            // The clock of files is coarse: the cut-off state must be newer than what is pending, as it is in life.
+            fs::write(&path, &text[..cut]).unwrap();
+            let later = SystemTime::now() + Duration::from_secs(5);
+            fs::File::options()
+                .write(true)
+                .open(&path)
+                .unwrap()
+                .set_modified(later)
+                .unwrap();
+        }
+        let without_lock = read_copy(&path).unwrap().unwrap();
+        assert!(without_lock.serial == 2 && without_lock.same_content(&new), "{cut:?}");
+        let mut store = locked(&path);
+        let with_lock = store.read().unwrap().unwrap();
+        assert!(with_lock.serial == 2 && with_lock.same_content(&new), "{cut:?}");
+        store.unlock().unwrap();
+        assert!(fs::read(&path).unwrap() == text, "{cut:?}");
+        assert_eq!(files(dir.path()), ["terraform.tfstate"], "{cut:?}");
+    }
+}
+
+#[test]
+fn what_another_program_wrote_after_a_crash_counts() {
+    let (dir, path) = place();
+    let pending = dir.path().join(".terraform.tfstate.pending");
+    write_copy(
+        &pending,
+        &State {
+            serial: 9,
+            ..state(&["lost"])
+        },
+    )
+    .unwrap();
+    fs::File::options()
+        .write(true)
+        .open(&pending)
+        .unwrap()
+        .set_modified(SystemTime::now() - Duration::from_secs(10))
+        .unwrap();
+    write_copy(
+        &path,
+        &State {
+            serial: 3,
+            ..state(&["a"])
+        },
+    )
+    .unwrap();
+    assert_eq!(read_copy(&path).unwrap().unwrap().serial, 3);
+    let mut store = locked(&path);
+    assert_eq!(store.read().unwrap().unwrap().serial, 3);
+    assert!(!store.recovered());
+    assert!(!pending.exists());
+}
+
+#[test]
+fn a_crash_before_the_first_state_loses_nothing_either() {
+    let (dir, path) = place();
+    write_copy(&dir.path().join(".terraform.tfstate.pending"), &state(&["a"])).unwrap();
+    let mut store = LocalStore::new(&path);
+    assert!(store.read().unwrap().is_some());
+    // Going on without a lock keeps a readable backup.
+    store.write(&state(&["b"]), "1.11.4").unwrap();
+    assert_eq!(files(dir.path()), ["terraform.tfstate", "terraform.tfstate.backup"]);
+    assert!(
+        read_copy(&dir.path().join("terraform.tfstate.backup"))
+            .unwrap()
+            .unwrap()
+            .same_content(&state(&["a"]))
+    );
+}
+
+#[test]
+fn readers_without_a_lock_never_see_a_state_half_written() {
+    let (_dir, path) = place();
+    let one = state(&["a"]);
+    let names: Vec<String> = (0..300).map(|i| format!("r{i}")).collect();
+    let other = state(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut store = locked(&path);
+    store.write(&one, "1").unwrap();
+    let reader = std::thread::spawn({
+        let path = path.clone();
+        move || {
+            let mut last = 0;
+            while last < 40 {
+                let state = read_copy(&path).unwrap().expect("there is always a state");
+                assert!(state.serial >= last);
+                assert_eq!(
+                    state.instance_count(),
+                    if state.serial.is_multiple_of(2) { 300 } else { 1 }
+                );
+                last = state.serial;
+            }
+        }
+    });
+    for i in 0..40 {
+        store.write(if i % 2 == 0 { &other } else { &one }, "1").unwrap();
+    }
+    reader.join().unwrap();
+}

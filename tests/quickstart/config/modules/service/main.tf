@@ -1,0 +1,63 @@
+terraform {
+  required_providers {
+    local  = { source = "hashicorp/local" }
+    random = { source = "hashicorp/random" }
+  }
+}
+
+variable "fleet" {
+  type = string
+}
+
+variable "name" {
+  type = string
+}
+
+variable "settings" {
+  type = object({
+    port     = number
+    replicas = number
+    tags     = set(string)
+  })
+}
+
+variable "directory" {
+  type = string
+}
+
+resource "random_password" "token" {
+  length  = 24
+  special = false
+}
+
+# The replicas of a service get consecutive ports.
+resource "terraform_data" "replica" {
+  count = var.settings.replicas
+  input = {
+    name = format("%s-%s-%02d", var.fleet, var.name, count.index + 1)
+    port = var.settings.port + count.index
+  }
+}
+
+resource "local_file" "settings" {
+  filename        = "${var.directory}/${var.name}.conf"
+  file_permission = "0644"
+  content         = <<-EOT
+    # ${var.name} of ${var.fleet}
+    %{for replica in terraform_data.replica~}
+    listen ${replica.output.name} ${replica.output.port}
+    %{endfor~}
+    %{if length(var.settings.tags) > 0~}
+    tags ${join(",", var.settings.tags)}
+    %{endif~}
+  EOT
+}
+
+output "address" {
+  value = "${var.fleet}-${var.name}:${var.settings.port}"
+}
+
+output "token" {
+  value     = random_password.token.result
+  sensitive = true
+}

@@ -1,0 +1,200 @@
+//! What all end-to-end tests share: a fresh working directory, the real executable run in it, and what came of it.
+
+#![allow(dead_code, reason = "each test program uses a part")]
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// The executable under test.
+pub const MONOFORM: &str = env!("CARGO_BIN_EXE_monoform");
+
+/// A working directory of its own, with a home directory of its own beside it.
+pub struct Workspace {
+    root: tempfile::TempDir,
+    environment: Vec<(String, String)>,
+}
+
+/// What a command did.
+pub struct Ran {
+    /// Its exit status; -1 if a signal ended it.
+    pub status: i32,
+    /// What it printed.
+    pub stdout: String,
+    /// What it printed as errors.
+    pub stderr: String,
+}
+
+impl Ran {
+    /// Both streams, for messages.
+    pub fn all(&self) -> String {
+        format!("status {}\n--- stdout\n{}\n--- stderr\n{}", self.status, self.stdout, self.stderr)
+    }
+
+    /// Fails the test unless the command succeeded.
+    #[track_caller]
+    pub fn ok(self) -> Ran {
+        assert_eq!(self.status, 0, "{}", self.all());
+        self
+    }
+
+    /// Fails the test unless the command failed with status 1 and every one of these texts in its errors. Line breaks and
+    /// the frame around errors do not count.
+    #[track_caller]
+    pub fn fails_with(self, texts: &[&str]) -> Ran {
+        assert_eq!(self.status, 1, "{}", self.all());
+        let plain = words(&self.stderr);
+        for text in texts {
+            assert!(plain.contains(&words(text)), "{text:?} is not in\n{}", self.all());
+        }
+        self
+    }
+
+    /// The output as JSON.
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("not JSON: {e}\n{}", self.all()))
+    }
+}
+
+/// Text without line breaks, frames and repeated blanks.
+fn words(text: &str) -> String {
+    let plain: String = text.chars().map(|c| if "╷│╵".contains(c) { ' ' } else { c }).collect();
+    plain.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+impl Workspace {
+    /// An empty one.
+    pub fn new() -> Workspace {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        for dir in ["work", "home"] {
+            std::fs::create_dir(root.path().join(dir)).expect("a directory");
+        }
+        Workspace { root, environment: Vec::new() }
+    }
+
+    /// One with these files.
+    pub fn with(files: &[(&str, &str)]) -> Workspace {
+        let workspace = Workspace::new();
+        for (name, text) in files {
+            workspace.write(name, text);
+        }
+        workspace
+    }
+
+    /// One with a copy of a directory of this repository.
+    pub fn copy_of(dir: &str) -> Workspace {
+        let workspace = Workspace::new();
+        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join(dir), &workspace.dir());
+        workspace
+    }
+
+    /// With a variable in the environment of every command.
+    pub fn env(mut self, name: &str, value: impl Into<String>) -> Workspace {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    /// The working directory.
+    pub fn dir(&self) -> PathBuf {
+        self.root.path().join("work")
+    }
+
+    /// The home directory.
+    pub fn home(&self) -> PathBuf {
+        self.root.path().join("home")
+    }
+
+    /// Writes a file.
+    pub fn write(&self, name: &str, text: &str) {
+        let path = self.dir().join(name);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+        std::fs::write(&path, text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    }
+
+    /// Reads a file.
+    #[track_caller]
+    pub fn read(&self, name: &str) -> String {
+        let path = self.dir().join(name);
+        std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    }
+
+    /// Whether there is such a file.
+    pub fn exists(&self, name: &str) -> bool {
+        self.dir().join(name).exists()
+    }
+
+    /// A program, to be run here with nothing of the surrounding environment but the search path.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(self.dir())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.home())
+            .env("TMPDIR", self.root.path())
+            .env("CHECKPOINT_DISABLE", "1")
+            .stdin(Stdio::null());
+        for (name, value) in &self.environment {
+            command.env(name, value);
+        }
+        command
+    }
+
+    /// Runs a program here.
+    pub fn run_program(&self, program: impl AsRef<OsStr>, args: &[&str]) -> Ran {
+        ran(self.command(program).args(args).output().expect("the program starts"))
+    }
+
+    /// Runs monoform here.
+    pub fn run(&self, args: &[&str]) -> Ran {
+        self.run_program(MONOFORM, args)
+    }
+
+    /// The state as JSON.
+    #[track_caller]
+    pub fn state(&self) -> serde_json::Value {
+        serde_json::from_str(&self.read("terraform.tfstate")).expect("the state is JSON")
+    }
+}
+
+/// What a finished command did.
+pub fn ran(output: Output) -> Ran {
+    Ran {
+        status: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a directory");
+    for entry in std::fs::read_dir(from).unwrap_or_else(|e| panic!("{}: {e}", from.display())) {
+        let entry = entry.expect("an entry");
+        let target = to.join(entry.file_name());
+        if entry.file_type().expect("a type").is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), &target).expect("a copy");
+        }
+    }
+}
+
+/// Where a program is, if it is installed at all.
+pub fn which(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|dir| dir.join(program)).find(|p| p.is_file())
+}
+
+/// Whether a test that needs a program may run. Says by name that it was skipped where it may not; with
+/// `MONOFORM_REQUIRE` naming the program in the environment its absence is a failure.
+#[track_caller]
+pub fn needs(program: &str, test: &str) -> Option<PathBuf> {
+    if let Some(path) = which(program) {
+        return Some(path);
+    }
+    let required = std::env::var("MONOFORM_REQUIRE").unwrap_or_default();
+    assert!(!required.split(',').any(|r| r == program), "{test}: {program} is required here, but not installed");
+    eprintln!("SKIPPED {test}: {program} is not installed");
+    None
+}
