@@ -23,8 +23,9 @@ impl FileSource for Disk {
             let entry = entry?;
             // A link counts as what it leads to; a broken one is listed, so that reading it tells.
             let is_dir = std::fs::metadata(entry.path()).is_ok_and(|m| m.is_dir());
-            if let (false, Ok(name)) = (is_dir, entry.file_name().into_string()) {
-                names.push(name);
+            if !is_dir {
+                // A name that is no text cannot be read by what is put in its place: if it matters, that is reported.
+                names.push(entry.file_name().to_string_lossy().into_owned());
             }
         }
         Ok(names)

@@ -300,7 +300,16 @@ impl Node {
             Kind::Number(digits) => Number::parse(digits).map_or_else(Value::dynamic, Value::number),
             Kind::String(text) => Value::string(text),
             Kind::Array(items) => Value::tuple(items.iter().map(Node::literal).collect()),
-            Kind::Object(members) => Value::object(members.iter().map(|m| (m.name.clone(), m.value.literal()))),
+            Kind::Object(members) => {
+                // Keys are normalised as all text of the language is.
+                let key = |name: &Arc<str>| {
+                    Value::string(name)
+                        .as_arc_str()
+                        .cloned()
+                        .unwrap_or_else(|| name.clone())
+                };
+                Value::object(members.iter().map(|m| (key(&m.name), m.value.literal())))
+            }
         }
     }
 
@@ -330,6 +339,8 @@ impl Node {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -363,5 +374,36 @@ mod tests {
             );
         }
         assert!(parse("f", "[".repeat(100_000).as_bytes()).is_err());
+    }
+
+    fn documents() -> impl Strategy<Value = serde_json::Value> {
+        let leaf = prop_oneof![
+            Just(serde_json::Value::Null),
+            any::<bool>().prop_map(Into::into),
+            any::<i64>().prop_map(Into::into),
+            any::<String>().prop_map(Into::into),
+        ];
+        leaf.prop_recursive(4, 32, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Into::into),
+                prop::collection::btree_map(any::<String>(), inner, 0..6)
+                    .prop_map(|m| serde_json::Value::Object(m.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_serde_writes_reads_the_same(document in documents(), pretty: bool) {
+            let text = if pretty { serde_json::to_string_pretty(&document) } else { serde_json::to_string(&document) }.unwrap();
+            let node = parse("f", text.as_bytes()).unwrap();
+            prop_assert_eq!(node.literal(), cty::json::from_simple_json(&document));
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused_like_serde_does(text in "[\\[\\]{}:,\"a-z0-9\\\\ .eE+-]{0,24}") {
+            let serde = serde_json::from_str::<serde_json::Value>(&text).is_ok();
+            prop_assert_eq!(parse("f", text.as_bytes()).is_ok(), serde);
+        }
     }
 }

@@ -20,11 +20,9 @@ pub mod manifest;
 pub mod model;
 mod overrides;
 mod parse;
-mod pending;
 mod providers;
 pub mod snapshot;
 pub mod source_address;
-pub mod type_constraint;
 pub mod values;
 pub mod version;
 

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use syntax::Diagnostic;
+
+use crate::files::{FileSource, join};
 
 /// Where the modules of a configuration are, by the path of calls that leads to them, joined by dots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,7 +47,22 @@ impl Manifest {
     /// Where the file stands inside the data directory.
     pub const PATH: &'static str = "modules/modules.json";
 
-    /// Reads the file. The error is a sentence.
+    /// Reads the file inside a data directory; empty if there is none.
+    pub fn read(files: &dyn FileSource, data_dir: &str) -> Result<Manifest, Box<Diagnostic>> {
+        let path = join(data_dir, Manifest::PATH);
+        let problem = |detail: String| Box::new(Diagnostic::error("Failed to read module manifest", detail));
+        match files.read(&path) {
+            Ok(bytes) => Manifest::parse(&bytes).map_err(|e| {
+                problem(format!(
+                    "{path}: {e} Remove the file and run \"init\" to have it written again."
+                ))
+            }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Manifest::default()),
+            Err(error) => Err(problem(format!("The file {path} cannot be read: {error}."))),
+        }
+    }
+
+    /// Reads the file's content. The error is a sentence.
     pub fn parse(bytes: &[u8]) -> Result<Manifest, String> {
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Ok(Manifest::default());
@@ -97,6 +115,25 @@ impl Manifest {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_manifest_need_not_be_there() {
+        let read = |content: Option<&str>| {
+            let files: crate::files::MemoryFiles = content
+                .map(|c| (".terraform/modules/modules.json", c))
+                .into_iter()
+                .collect();
+            Manifest::read(&files, ".terraform")
+        };
+        assert_eq!(read(None), Ok(Manifest::default()));
+        assert_eq!(read(Some("{\"Modules\":[]}")), Ok(Manifest::default()));
+        assert!(
+            read(Some("{"))
+                .unwrap_err()
+                .detail
+                .contains(".terraform/modules/modules.json")
+        );
+    }
 
     #[test]
     fn manifests_read_back() {

@@ -188,6 +188,7 @@ fn output(base: &mut Output, by: Output) {
 fn call(base: &mut ModuleCall, by: ModuleCall) {
     if by.source.is_some() {
         base.source = by.source;
+        base.source_text = by.source_text;
         base.source_range = by.source_range;
     }
     replace(&mut base.version, by.version);

@@ -105,7 +105,7 @@ impl RegistrySource {
             namespace: (*namespace).to_owned(),
             name: (*name).to_owned(),
             system: (*system).to_owned(),
-            subdir: subdir.filter(|s| !s.is_empty()).map(|s| crate::files::clean(s)),
+            subdir: subdir.filter(|s| !s.is_empty()).map(crate::files::clean),
         })
     }
 }

@@ -5,16 +5,17 @@
 //! command line. Only the value that wins is looked at.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use cty::Value;
+use lang::eval::describe_convert_error;
 use syntax::ast::Expr;
 use syntax::{Diagnostic, Diagnostics, Range, SourceMap};
 
 use crate::decode::parts;
 use crate::files::FileSource;
 use crate::json;
-use crate::model::variable::conversion_error;
 use crate::model::{Module, Variable};
 use crate::parse;
 
@@ -36,7 +37,7 @@ pub enum ValueSource {
 }
 
 /// A value, converted to its variable's type, and where it comes from.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct VariableValue {
     /// The value, without marks.
     pub value: Value,
@@ -44,16 +45,36 @@ pub struct VariableValue {
     pub source: ValueSource,
 }
 
+/// Says the type only: the value may be a secret, and has no mark that says so.
+impl fmt::Debug for VariableValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VariableValue")
+            .field("type", self.value.ty())
+            .field("source", &self.source)
+            .finish()
+    }
+}
+
 /// The values of the root module's variables, by name.
 pub type VariableValues = BTreeMap<Arc<str>, VariableValue>;
 
 /// A flag that gives values, in the order of the command line.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub enum VariableFlag {
     /// `-var 'name=text'`: what follows `-var`.
     Var(String),
     /// `-var-file`: the path.
     File(String),
+}
+
+/// Says the name only: the value may be a secret.
+impl fmt::Debug for VariableFlag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            VariableFlag::Var(text) => write!(f, "-var {}=…", text.split('=').next().unwrap_or_default()),
+            VariableFlag::File(path) => write!(f, "-var-file {path}"),
+        }
+    }
 }
 
 /// Where values may come from.
@@ -383,7 +404,7 @@ fn evaluate(variable: &Variable, given: &Given, out: &mut CollectedValues) -> Op
                     format!(
                         "The value does not fit var.{name}, which is declared at {}: {}.",
                         variable.range,
-                        conversion_error(&error)
+                        describe_convert_error(&error)
                     ),
                 )
                 .at(range),
@@ -401,7 +422,7 @@ fn evaluate(variable: &Variable, given: &Given, out: &mut CollectedValues) -> Op
                     "Invalid value for input variable",
                     format!(
                         "The value given to var.{name} {how} does not fit: {}.",
-                        conversion_error(&error)
+                        describe_convert_error(&error)
                     ),
                 )
                 .at(&variable.range),

@@ -11,8 +11,9 @@
 //!   the constructors compute those once. See [`Value`].
 //! - Nothing here panics on what a user, a file or a plugin sent: operations return a result.
 //!
-//! Where to begin: [`types`] and [`value`]; then [`ops`] (operators), [`convert`] (conversion and unification), and the
-//! two codecs, [`msgpack`] and [`json`], which write exactly what the plugin protocol and the state file contain.
+//! Where to begin: [`types`] and [`value`]; then [`ops`] (operators), [`mod@convert`] (conversion and unification),
+//! [`defaults`] (of optional attributes), and the two codecs, [`msgpack`] and [`json`], which write exactly what the
+//! plugin protocol and the state file contain.
 //! This crate depends on nothing of ours.
 
 pub mod convert;

@@ -127,3 +127,83 @@ pub fn safe_prefix(text: &str) -> String {
         _ => text[..start].to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Refinements, safe_prefix};
+    use crate::{Type, Value};
+
+    #[test]
+    fn prefixes_end_where_nothing_can_combine() {
+        for (text, safe) in [
+            ("", ""),
+            ("pre-", "pre-"),
+            ("abc", "ab"),
+            ("http://", "http://"),
+            ("{\"a\":", "{\"a\":"),
+            ("v1", "v"),
+            ("a\r\n", "a"),
+            ("x e\u{301}", "x "),
+            ("日本", "日"),
+            ("🇩🇪", ""),
+            ("<", ""),
+        ] {
+            assert_eq!(safe_prefix(text), safe, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_leaves_one_possibility_is_known() {
+        let number = |min: i64, max: i64| Refinements {
+            number_min: Some((min.into(), true)),
+            number_max: Some((max.into(), true)),
+            ..Refinements::not_null()
+        };
+        assert_eq!(Value::unknown_refined(Type::Number, number(2, 2)), Value::number(2));
+        assert!(!Value::unknown_refined(Type::Number, number(2, 3)).is_known());
+        let length = |n| Refinements {
+            length_min: Some(n),
+            length_max: Some(n),
+            ..Refinements::not_null()
+        };
+        let list = Value::unknown_refined(Type::list(Type::Bool), length(2));
+        assert_eq!(list, Value::list(Type::Bool, vec![Value::unknown(Type::Bool); 2]));
+        assert_eq!(Value::unknown_refined(Type::map(Type::Bool), length(0)).len(), Some(0));
+        assert!(!Value::unknown_refined(Type::set(Type::Bool), length(2)).is_known());
+        // A plugin may claim any length, and does not get the memory for it.
+        assert!(!Value::unknown_refined(Type::list(Type::Bool), length(usize::MAX)).is_known());
+        // A null has none.
+        let open = Refinements {
+            not_null: false,
+            ..length(0)
+        };
+        assert!(!Value::unknown_refined(Type::list(Type::Bool), open).is_known());
+    }
+
+    #[test]
+    fn what_does_not_suit_the_type_is_dropped() {
+        let all = Refinements {
+            prefix: Some("a".into()),
+            length_min: Some(1),
+            ..Refinements::not_null()
+        };
+        assert_eq!(Value::unknown_refined(Type::Dynamic, all.clone()), Value::dynamic());
+        assert_eq!(
+            Value::unknown_refined(Type::Bool, all.clone()),
+            Value::unknown_not_null(Type::Bool)
+        );
+        let string = Value::unknown_refined(Type::String, all);
+        assert_eq!(
+            string.refinements().map(|r| (r.length_min, r.prefix.as_deref())),
+            Some((None, Some("a")))
+        );
+        let longer = Refinements {
+            prefix: Some("ab".into()),
+            ..Refinements::default()
+        };
+        assert_eq!(
+            string.refine(&longer).refinements().and_then(|r| r.prefix.as_deref()),
+            Some("ab")
+        );
+    }
+}

@@ -195,24 +195,29 @@ impl FileLock {
 
     fn end(&mut self) -> Result<(), StateError> {
         let Some(file) = self.file.take() else { return Ok(()) };
-        // Everything is removed while the lock is still held: the next holder's files are not ours to remove.
-        let info = info_path(&self.path);
-        let removed = match fs::remove_file(&info) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(StateError::io("cannot remove", info, e)),
-            _ => Ok(()),
-        };
-        if self.created && file.metadata().is_ok_and(|m| m.len() == 0 && is_at(&m, &self.path)) {
-            fs::remove_file(&self.path).map_err(|e| StateError::io("cannot remove", &self.path, e))?;
+        // Everything is removed while the lock is still held: the next holder's files are not ours to remove. The
+        // information goes last, right before the lock: a Terraform that finds a lock without it stops waiting.
+        let mut result = Ok(());
+        if self.created
+            && file.metadata().is_ok_and(|m| m.len() == 0 && is_at(&m, &self.path))
+            && let Err(e) = fs::remove_file(&self.path)
+        {
+            result = Err(StateError::io("cannot remove", &self.path, e));
         }
+        let info = info_path(&self.path);
+        let removed = fs::remove_file(&info);
         drop(file);
-        removed
+        match removed {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(StateError::io("cannot remove", info, e)),
+            _ => result,
+        }
     }
 
     fn write_info(&self) -> Result<(), StateError> {
         let path = info_path(&self.path);
         let text =
             serde_json::to_vec(&self.info).map_err(|e| StateError::io("cannot write", &path, io::Error::other(e)))?;
-        crate::store::replace_file(&path, &text)
+        crate::store::replace_passing_file(&path, &text)
     }
 }
 

@@ -263,7 +263,10 @@ fn pending_instead(
     if Some(&*pending_text) == text {
         return Ok(None);
     }
-    if matches!(state, Ok(Some(_))) && modified(path) > modified(&pending) {
+    // The beginning of what is pending is a write cut short, even if only the line break at the end is missing. Anything
+    // else that is readable and newer was written by another program.
+    let cut_short = text.is_some_and(|text| pending_text.starts_with(text));
+    if !cut_short && matches!(state, Ok(Some(_))) && modified(path) > modified(&pending) {
         return Ok(None);
     }
     match decode(&pending_text) {
@@ -370,6 +373,17 @@ fn reserve(file: &File, len: u64) -> io::Result<()> {
 /// Puts a complete new file in the place of another, or of none. An existing one keeps its mode, its owner as far as
 /// that is allowed, and its place if it was reached by a link; a new one can be read by its owner only.
 pub(crate) fn replace_file(path: &Path, text: &[u8]) -> Result<(), StateError> {
+    let dir = replace(path, text, true)?;
+    sync_directory(&dir);
+    Ok(())
+}
+
+/// Does the same for a file that nobody misses after a crash of the machine, without waiting for the disk.
+pub(crate) fn replace_passing_file(path: &Path, text: &[u8]) -> Result<(), StateError> {
+    replace(path, text, false).map(drop)
+}
+
+fn replace(path: &Path, text: &[u8], durable: bool) -> Result<PathBuf, StateError> {
     let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let dir = directory(&place);
     let failed = |e: io::Error| StateError::io("cannot write", path, e);
@@ -390,10 +404,11 @@ pub(crate) fn replace_file(path: &Path, text: &[u8]) -> Result<(), StateError> {
             .map_err(failed)?;
     }
     file.write_all(text).map_err(failed)?;
-    file.as_file().sync_all().map_err(failed)?;
+    if durable {
+        file.as_file().sync_all().map_err(failed)?;
+    }
     file.persist(&place).map_err(|e| failed(e.error))?;
-    sync_directory(dir);
-    Ok(())
+    Ok(dir.to_owned())
 }
 
 /// Brings the names in a directory to the disk. Not every file system can; none loses more than the last moment.

@@ -477,11 +477,19 @@ impl<'t> Lexer<'t> {
 
     /// Text up to a sequence or the end of the line.
     fn text_line(&mut self) {
+        let heredoc = matches!(self.modes.last(), Some(Mode::Heredoc { .. }));
         let mut at = self.at;
         while at < self.bytes.len() {
             match self.bytes[at] {
                 b'\n' => {
                     return self.line(TokenKind::Text, at + 1);
+                }
+                // A carriage return by itself is no line break; in a heredoc it is nothing else either.
+                b'\r' if heredoc && self.byte(at + 1) != b'\n' => {
+                    if at == self.at {
+                        return self.simple(TokenKind::Invalid, at + 1);
+                    }
+                    break;
                 }
                 b'$' | b'%' => match self.introducers(at) {
                     (end, true) => {

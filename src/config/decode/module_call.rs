@@ -49,10 +49,12 @@ impl Decoder<'_> {
             .as_ref()
             .and_then(|a| constraint(&a.expr, Dialect::Module, self.diagnostics));
         let mut source = None;
+        let mut source_text = String::new();
         let mut source_range = range.clone();
         if let Some(a) = taken.attribute("source") {
             source_range = a.expr.range().clone();
             if let Some(text) = parts::constant_string(&a.expr, self.diagnostics) {
+                source_text = text.to_string();
                 match ModuleSource::parse(&text, version_attribute.is_some()) {
                     Ok(parsed) => source = Some(parsed),
                     Err(detail) => {
@@ -92,6 +94,7 @@ impl Decoder<'_> {
         Some(ModuleCall {
             name: label.text,
             source,
+            source_text,
             source_range,
             version,
             inputs: Arc::new(taken.rest),

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::pending::evaluate;
 use addrs::LocalProviderConfig;
 use cty::{Type, Value};
-use lang::eval::Context;
+use lang::eval::{Context, evaluate};
 use lang::scope::Constant;
 use syntax::ast::{Attribute, Block, Body, Expr, Label, Traversal, TraversalStep};
 use syntax::content::{self, BodySpec};

@@ -10,7 +10,6 @@ use syntax::{Diagnostic, Range};
 use super::{Decoder, parts};
 use crate::model::variable::Written;
 use crate::model::{Local, Output, Variable};
-use crate::type_constraint;
 
 /// Names that mean something else inside a module block.
 const RESERVED: &[&str] = &[
@@ -80,7 +79,7 @@ impl Decoder<'_> {
             name: name.clone(),
             ty: Type::Dynamic,
             typed: false,
-            defaults: None,
+            defaults: Arc::default(),
             default: None,
             description: None,
             sensitive: false,
@@ -95,10 +94,11 @@ impl Decoder<'_> {
         }
         if let Some(a) = taken.attribute("type") {
             variable.typed = true;
-            if let Some(constraint) = self.type_constraint(&a.expr) {
-                variable.ty = constraint.ty;
-                variable.defaults = constraint.defaults.map(Arc::new);
-            }
+            // Where the type is wrong, it is `any` as far as that goes: the default is not blamed for it.
+            let (ty, defaults, problems) = lang::typeexpr::variable_type(&a.expr);
+            self.diagnostics.extend(problems);
+            variable.ty = ty;
+            variable.defaults = Arc::new(defaults);
         }
         let mut flag = |this: &mut Self, name: &str, unset: bool| match taken.attribute(name) {
             Some(a) => (parts::constant_bool(&a.expr, this.diagnostics).unwrap_or(unset), true),
@@ -144,14 +144,6 @@ impl Decoder<'_> {
     fn default(&mut self, attribute: Attribute) -> Option<(Value, Range)> {
         let value = parts::constant(&attribute.expr, self.diagnostics)?;
         Some((value, attribute.expr.range().clone()))
-    }
-
-    fn type_constraint(&mut self, expr: &Expr) -> Option<type_constraint::Constraint> {
-        if let Some(text) = expr.as_literal_text() {
-            self.diagnostics.push(quoted_type(&text, expr.range()));
-            return None;
-        }
-        type_constraint::of_variable(expr, self.diagnostics)
     }
 
     pub(super) fn locals(&mut self, block: Block, out: &mut Vec<Local>) {
@@ -234,7 +226,7 @@ pub(crate) fn convert_default(variable: &Variable, diagnostics: &mut syntax::Dia
         Err(error) => {
             diagnostics.push(invalid(format!(
                 "This default does not fit the type of the variable: {}.",
-                crate::model::variable::conversion_error(&error)
+                lang::eval::describe_convert_error(&error)
             )));
             // Something of the type, so that only this is reported.
             return Some(Value::unknown(variable.value_type()));
@@ -247,26 +239,4 @@ pub(crate) fn convert_default(variable: &Variable, diagnostics: &mut syntax::Dia
         return None;
     }
     Some(converted)
-}
-
-fn quoted_type(text: &str, range: &Range) -> Diagnostic {
-    match text {
-        "string" | "list" | "map" => {
-            let now = match text {
-                "list" => "list(string)",
-                "map" => "map(string)",
-                other => other,
-            };
-            Diagnostic::error(
-                "Invalid quoted type constraints",
-                format!("Types are written without quotes since Terraform 0.12. Write {now} here."),
-            )
-            .at(range)
-        }
-        _ => Diagnostic::error(
-            "Invalid legacy variable type hint",
-            "Types are written without quotes: write the type expression itself here.",
-        )
-        .at(range),
-    }
 }

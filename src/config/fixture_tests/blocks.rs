@@ -251,3 +251,30 @@ fn files_in_json_are_refused_by_name() {
         "error - JSON configuration is not supported yet",
     );
 }
+
+#[test]
+fn hostile_nesting_is_an_error_or_fine_but_no_crash() {
+    let n = 10_000;
+    for expr in [
+        format!("a{}", "[b]".repeat(n)),
+        format!("a{}", ".b".repeat(n)),
+        format!("{}1{}", "(".repeat(n), ")".repeat(n)),
+        format!("{}1{}", "[".repeat(n), "]".repeat(n)),
+        format!("1{}", " + 1".repeat(n)),
+        format!("{}1", "!".repeat(n)),
+        format!("a{}", "[*]".repeat(n)),
+        format!("{}1", "true ? 1 : ".repeat(n)),
+        format!("{}\"x\"{}", "\"${".repeat(n), "}\"".repeat(n)),
+    ] {
+        for text in [
+            format!(
+                "resource \"x_y\" \"a\" {{\n count = {expr}\n lifecycle {{\n  replace_triggered_by = [{expr}]\n }}\n}}\n"
+            ),
+            format!("variable \"v\" {{\n default = {expr}\n type = {expr}\n}}\n"),
+            format!("import {{\n to = {expr}\n id = {expr}\n}}\n"),
+        ] {
+            super::loaded(&[("main.tf", &text)]);
+        }
+    }
+    super::loaded(&[("main.tf", &"a {\n".repeat(n))]);
+}

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{check_files, config, loaded, loaded_with, report};
+use crate::files::Disk;
 use crate::manifest::{Manifest, ManifestEntry};
 use crate::{LoadOptions, load};
 
@@ -168,4 +169,38 @@ fn of_a_module_for_another_version_only_that_is_told() {
         ],
         "error a/main.tf:2,2-28 Unsupported Terraform Core version",
     );
+}
+
+#[test]
+fn a_directory_on_disk_loads_like_one_in_memory() {
+    let temporary = tempfile::tempdir().unwrap();
+    let dir = temporary.path().to_str().unwrap();
+    std::fs::create_dir(temporary.path().join("dir.tf")).unwrap();
+    std::fs::create_dir(temporary.path().join("child")).unwrap();
+    std::fs::write(
+        temporary.path().join("main.tf"),
+        "module \"c\" {\n source = \"./child\"\n}\n",
+    )
+    .unwrap();
+    std::fs::write(temporary.path().join("child/main.tf"), "locals {\n a = 1\n}\n").unwrap();
+    let manifest = Manifest::default();
+    let loaded = load(
+        &Disk,
+        dir,
+        &LoadOptions {
+            tool_version: "1.11.4",
+            manifest: &manifest,
+        },
+    );
+    assert_eq!(report(&loaded), "");
+    assert!(loaded.config.root.children["c"].module.locals.contains_key("a"));
+    let missing = load(
+        &Disk,
+        &format!("{dir}/nothing"),
+        &LoadOptions {
+            tool_version: "1.11.4",
+            manifest: &manifest,
+        },
+    );
+    assert_eq!(report(&missing), "error - Failed to read module directory");
 }

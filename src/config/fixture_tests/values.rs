@@ -188,3 +188,10 @@ fn strings_in_json_are_not_templates() {
     let collected = given(&[("terraform.tfvars.json", "{\"s\": \"${x}\"}")], &[], &[]);
     assert_eq!(collected.values["s"].value, Value::string("${x}"));
 }
+
+#[test]
+fn secrets_are_not_in_debug_text() {
+    let collected = given(&[], &[], &[var("s=hunter2")]);
+    let text = format!("{collected:?} {:?}", var("s=hunter2"));
+    assert!(text.contains("-var s=…") && !text.contains("hunter2"), "{text}");
+}

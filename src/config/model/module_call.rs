@@ -18,6 +18,8 @@ pub struct ModuleCall {
     pub name: Arc<str>,
     /// Where the module comes from; `None` if the argument is missing or wrong (which has been reported).
     pub source: Option<ModuleSource>,
+    /// The source as written; empty without one.
+    pub source_text: String,
     /// Where the source is written.
     pub source_range: Range,
     /// Which versions of a registry module will do.

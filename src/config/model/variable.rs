@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::type_constraint::Defaults;
-use cty::{Type, Value};
+use cty::{Defaults, Marks, Type, Value};
+use lang::eval::describe_convert_error;
 use syntax::Range;
 use syntax::ast::Expr;
 
@@ -20,7 +20,7 @@ pub struct Variable {
     /// Whether the block has a `type` argument: without one, text from the command line is taken as it is.
     pub typed: bool,
     /// The default values of optional attributes inside the type.
-    pub defaults: Option<Arc<Defaults>>,
+    pub defaults: Arc<Defaults>,
     /// The default, converted to the type; `None` for a required variable.
     pub default: Option<Value>,
     /// For people.
@@ -62,6 +62,13 @@ impl Variable {
     #[must_use]
     pub fn takes_literal_text(&self) -> bool {
         !self.typed || self.ty.is_primitive()
+    }
+
+    /// The marks that its value gets.
+    #[must_use]
+    pub fn marks(&self) -> Marks {
+        let mark = |yes: bool, mark: Marks| if yes { mark } else { Marks::NONE };
+        mark(self.sensitive, Marks::SENSITIVE) | mark(self.ephemeral, Marks::EPHEMERAL)
     }
 
     /// The type that a value of the variable has.
@@ -121,7 +128,7 @@ impl Variable {
                 .at(range),
             )
         };
-        let value = self.fit(value).map_err(|e| invalid(conversion_error(&e)))?;
+        let value = self.fit(value).map_err(|e| invalid(describe_convert_error(&e)))?;
         if value.is_null() && !self.nullable {
             return self
                 .default
@@ -133,18 +140,7 @@ impl Variable {
 
     /// A value with the defaults of optional attributes filled in, converted to the type.
     pub(crate) fn fit(&self, value: &Value) -> Result<Value, cty::ConvertError> {
-        match &self.defaults {
-            Some(defaults) if !value.is_null() => cty::convert(&defaults.apply(value), &self.ty),
-            _ => cty::convert(value, &self.ty),
-        }
-    }
-}
-
-/// What is wrong with a value, and where in it: `element 0: a number is required`.
-pub(crate) fn conversion_error(error: &cty::ConvertError) -> String {
-    if error.path.0.is_empty() {
-        error.message.clone()
-    } else {
-        format!("at {}, {}", error.path, error.message)
+        // Null is null, with defaults or without.
+        cty::convert(&self.defaults.apply(value.clone()), &self.ty)
     }
 }

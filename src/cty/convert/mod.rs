@@ -12,6 +12,7 @@ use std::sync::Arc;
 pub use mismatch::{conditional_mismatch, mismatch_message};
 pub use unify::{unify, unify_safe, unify_values};
 
+use crate::types::ObjectAttribute;
 use crate::{Kind, Number, Path, Refinements, Step, Type, Value};
 
 /// Why a value does not convert: where in it, and what is wrong there.
@@ -220,8 +221,11 @@ fn apply(value: &Value, to: &Type, plain: &Type, path: &mut Steps) -> Result<Val
                 out.push(apply(item, &want, &plain_element, path)?);
                 path.pop();
             }
-            let kind = if to_set { "set" } else { "list" };
-            let (element, out) = uniform(out, &plain_element, path, Value::number, kind)?;
+            let mismatch = format!(
+                "element types must all match for conversion to {}",
+                if to_set { "set" } else { "list" }
+            );
+            let (element, out) = uniform(out, &plain_element, path, Value::number, &mismatch)?;
             Ok(if to_set {
                 Value::set(element, out)
             } else {
@@ -253,17 +257,17 @@ fn apply(value: &Value, to: &Type, plain: &Type, path: &mut Steps) -> Result<Val
             let Some(plain) = plain.as_object() else {
                 return fail(path, mismatch_message(value.ty(), to));
             };
+            let misfit = |a: &&ObjectAttribute| value.get(&a.name).is_some() && !can_convert(element, &a.ty, false);
+            if let Some(a) = wants.attributes().iter().find(misfit) {
+                let why = mismatch_message(element, &a.ty);
+                return fail(
+                    path,
+                    format!("map element type is incompatible with attribute {:?}: {why}", a.name),
+                );
+            }
             let mut out = Vec::with_capacity(wants.len());
             for (want, plain) in wants.attributes().iter().zip(plain.attributes()) {
                 match value.get(&want.name) {
-                    Some(_) if !can_convert(element, &want.ty, false) => {
-                        let why = mismatch_message(element, &want.ty);
-                        let name = &want.name;
-                        return fail(
-                            path,
-                            format!("map element type is incompatible with attribute {name:?}: {why}"),
-                        );
-                    }
                     Some(item) => {
                         path.push(Step::Index(Value::shared_string(want.name.clone())));
                         out.push(apply(item, &want.ty, &plain.ty, path)?);
@@ -302,7 +306,13 @@ fn map_elements(value: &Value, want: &Type, plain: Type, path: &mut Steps) -> Re
         path.pop();
         keys.push(key.clone());
     }
-    let (element, out) = uniform(out, &plain, path, |i| Value::shared_string(keys[i].clone()), "map")?;
+    let parts = if value.ty().is_collection() {
+        "element"
+    } else {
+        "attribute"
+    };
+    let mismatch = format!("{parts} types must all match for conversion to map");
+    let (element, out) = uniform(out, &plain, path, |i| Value::shared_string(keys[i].clone()), &mismatch)?;
     Ok(Value::map_of_sorted(element, keys.iter().cloned().zip(out).collect()))
 }
 
@@ -313,7 +323,7 @@ fn uniform(
     plain: &Type,
     path: &mut Steps,
     key: impl Fn(usize) -> Value,
-    kind: &str,
+    mismatch: &str,
 ) -> Result<(Type, Vec<Value>), ConvertError> {
     let Some(first) = items.first().map(|v| v.ty().clone()) else {
         return Ok((plain.clone(), items));
@@ -323,7 +333,7 @@ fn uniform(
     }
     let types: Vec<Type> = items.iter().map(|v| v.ty().clone()).collect();
     let Some(common) = unify(&types) else {
-        return fail(path, "cannot find a common base type for all elements");
+        return fail(path, mismatch);
     };
     let mut out = Vec::with_capacity(items.len());
     for (i, item) in items.iter().enumerate() {
@@ -333,7 +343,7 @@ fn uniform(
     }
     match out.first().map(|v| v.ty().clone()) {
         Some(ty) if out.iter().all(|item| *item.ty() == ty) => Ok((ty, out)),
-        _ => fail(path, format!("element types must all match for conversion to {kind}")),
+        _ => fail(path, mismatch),
     }
 }
 

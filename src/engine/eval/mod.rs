@@ -363,10 +363,7 @@ impl<'a> Evaluator<'a> {
 /// A value given to a variable by a module call, with the defaults of its type, converted. The error is a sentence.
 fn converted_input(variable: &Variable, value: Value) -> Result<Value, String> {
     let (value, marks) = value.unmark();
-    let value = match &variable.defaults {
-        Some(defaults) if value.is_present() => defaults.apply(&value),
-        _ => value,
-    };
+    let value = variable.defaults.apply(value);
     if value.is_null() && !variable.nullable {
         return match &variable.default {
             Some(default) => Ok(default.clone()),

@@ -1,5 +1,7 @@
 //! What people are told about plugins that do not even start: the whole text, since it is all they have.
 #![cfg(unix)]
+// Helpers of tests fail by panicking, as tests do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -7,6 +7,8 @@
 //!
 //! The provider must be the `demo` provider described by the values below: a resource with nested attributes and a
 //! write-only one, a data source with an attribute of any type, and a function.
+// Helpers of tests fail by panicking, as tests do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! Which plugin stands for which provider, and what installation leaves behind.
 #![cfg(unix)]
+// Helpers of tests fail by panicking, as tests do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -18,7 +18,6 @@ resource "terraform_data" "a" {
   input = { n = 12345678901234567890, text = "<é>", list = [] }
 }
 resource "terraform_data" "slow" {
-  triggers_replace = fileexists("go") ? "yes" : "no"
   provisioner "local-exec" {
     command = "while [ ! -e go ]; do sleep 0.05; done"
   }
@@ -170,9 +169,15 @@ fn terraforms_lock_keeps_us_out() {
     // Now it may end, and we wait for that.
     fs::write(dir.path().join("go"), "").unwrap();
     store.lock(&info(), Duration::from_secs(20), &|| false).unwrap();
-    assert_eq!(store.read().unwrap().unwrap().instance_count(), 3);
+    let read = store.read().unwrap().unwrap();
     store.unlock().unwrap();
-    assert!(apply.wait_with_output().unwrap().status.success());
+    let output = apply.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(
+        read.instance_count(),
+        3,
+        "all that Terraform did was written before it gave up the lock"
+    );
 }
 
 /// Why a locked state is written in place: Terraform has opened the file long before it gets the lock.

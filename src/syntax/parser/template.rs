@@ -236,6 +236,11 @@ impl Parser<'_> {
                         Err(Abort) => return Err(Abort),
                     }
                 }
+                TokenKind::Invalid => {
+                    let token = self.take();
+                    let problem = text::invalid_token(self.text_of(token)).at(&self.range_of(token));
+                    self.error_at(token, problem);
+                }
                 _ if end == TokenKind::CloseHeredoc => {
                     let marker = self.text_of(open).trim_start_matches(['<', '-']).trim_end();
                     let detail = format!(

@@ -59,6 +59,11 @@ pub(super) fn invalid_token(text: &str) -> Diagnostic {
             "\"Curly quotes\" are not valid here. These can sometimes be inadvertently introduced when sharing code via \
              documents or discussion forums. It might help to replace the character with a \"straight quote\".",
         ),
+        "\r" => Diagnostic::error(
+            "Invalid character",
+            "A carriage return is not valid here, unless a line feed follows it. Save the file with the line breaks that your \
+             system uses today.",
+        ),
         "\u{a0}" => Diagnostic::error(
             "Invalid character",
             "A no-break space is not valid here. It is often introduced when code is copied from a document or a web page; \

@@ -57,7 +57,7 @@ fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
         let name = entry.file_name().to_string_lossy().into_owned();
         if path.is_dir() {
             collect(&path, files);
-        } else if name.ends_with(".tf") || name.ends_with(".tfvars") || name.ends_with(".tftest.hcl") {
+        } else if name.ends_with(".tf") || name.ends_with(".tfvars") || name.ends_with(".hcl") {
             files.push(path);
         }
     }

@@ -67,6 +67,7 @@ locals {
 fn one_error_is_one_diagnostic() {
     let cases = [
         ("a = <<E\nx\nE", "3:2 Unterminated template string"),
+        ("a = <<E\nx\ry\nE\n", "2:2 Invalid character"),
         ("a = <<E x\nE\n", "1:5 Invalid expression"),
         ("a = \"x\ny\"\nb = 1\n", "1:7 Invalid multi-line string"),
         ("a = \"x\nb = \"y\"\nc = 1\n", "1:7 Invalid multi-line string"),
@@ -168,7 +169,6 @@ fn nesting_has_a_limit_and_long_chains_have_none_that_people_meet() {
         ("1?", "1", ":1"),
         ("[for a in ", "1", ": 1]"),
     ] {
-        println!("{open}");
         let nest = |n: usize| format!("{}{inner}{}", open.repeat(n), close.repeat(n));
         assert_eq!(text(nest(100_000)), too_deep, "{open}");
         assert!(text(nest(90)).is_empty(), "{open}");

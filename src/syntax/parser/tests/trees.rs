@@ -184,6 +184,7 @@ fn heredoc_indentation_and_strip_markers_as_terraform() {
 fn templates_without_quotes() {
     assert_eq!(template(""), "(text)");
     assert_eq!(template("a \"b\" \\n\n$${c}"), "(text \"a \\\"b\\\" \\\\n\\n${c}\")");
+    assert_eq!(template("a\rb\r\n"), "(text \"a\\rb\\r\\n\")");
     assert_eq!(template("${a}"), "(wrap a)");
     assert_eq!(
         template("%{ for x in y ~}\n${x}\n%{ endfor ~}\n"),
