@@ -1,0 +1,96 @@
+//! Plugins for the engine, from the registry.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use config::Config;
+use engine::opening;
+use engine::providers::{ProviderSource, Schemas};
+use plugins::version::Constraints;
+use plugins::{Provider, Provisioner, Registry};
+use state::State;
+use syntax::{Diagnostic, Diagnostics};
+
+/// Starts plugins, and remembers what they said about themselves.
+pub struct Plugins {
+    registry: Registry,
+    schemas: Mutex<Schemas>,
+}
+
+/// Which versions of which providers a configuration and a state need.
+pub fn requirements(config: &Config, state: &State) -> Result<BTreeMap<addrs::Provider, Constraints>, Diagnostics> {
+    let mut problems = Diagnostics::new();
+    let mut out: BTreeMap<addrs::Provider, Constraints> =
+        opening::providers_needed(config, state).into_iter().map(|p| (p, Constraints::any())).collect();
+    for (provider, requirements) in config.provider_requirements() {
+        let mut all = out.remove(&provider).unwrap_or_else(Constraints::any);
+        for requirement in requirements {
+            let Some(constraint) = requirement.constraint else { continue };
+            match Constraints::parse(&constraint.text) {
+                Ok(more) => all = all.and(more),
+                Err(e) => problems.push(
+                    Diagnostic::error("Invalid version constraint", format!("{e}.")).at(&constraint.range),
+                ),
+            }
+        }
+        out.insert(provider, all);
+    }
+    problems.into_result(out)
+}
+
+impl Plugins {
+    /// Plugins from this registry.
+    #[must_use]
+    pub fn new(registry: Registry) -> Plugins {
+        Plugins { registry, schemas: Mutex::default() }
+    }
+
+    /// Chooses what stands for everything a configuration and a state need. Gives what the user should know.
+    pub fn resolve(&self, config: &Config, state: &State) -> Result<Diagnostics, Diagnostics> {
+        let selections = self.registry.resolve(&requirements(config, state)?)?;
+        let mut problems = selections.warnings;
+        let provisioners = opening::provisioners_needed(config);
+        problems.extend(self.registry.check_provisioners(provisioners.iter().map(|p| &**p)));
+        if problems.has_errors() { Err(problems) } else { Ok(problems) }
+    }
+
+    /// What the plugins started so far said about themselves.
+    #[must_use]
+    pub fn schemas(&self) -> Schemas {
+        self.schemas.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What all the providers that a configuration and a state need say about themselves. A provider that cannot be asked
+    /// is left out, and the problem returned.
+    pub async fn ask_all(&self, config: Option<&Config>, state: &State) -> Diagnostics {
+        let mut needed: std::collections::BTreeSet<addrs::Provider> =
+            state.resources.values().map(|r| r.provider.provider.clone()).collect();
+        if let Some(config) = config {
+            needed.extend(opening::providers_needed(config, state));
+        }
+        let mut problems = Diagnostics::new();
+        for provider in needed {
+            match self.start(&provider).await {
+                Ok(running) => running.close().await,
+                Err(e) => problems.extend(e),
+            }
+        }
+        problems
+    }
+}
+
+#[async_trait]
+impl ProviderSource for Plugins {
+    async fn start(&self, provider: &addrs::Provider) -> Result<Arc<dyn Provider>, Diagnostics> {
+        let running = self.registry.start(provider).await?;
+        // Every user of a provider asks for this first, and the answer is kept.
+        let schema = running.schema().await?;
+        self.schemas.lock().unwrap_or_else(PoisonError::into_inner).providers.insert(provider.clone(), schema);
+        Ok(running)
+    }
+
+    async fn start_provisioner(&self, name: &str) -> Result<Arc<dyn Provisioner>, Diagnostics> {
+        self.registry.start_provisioner(name).await
+    }
+}

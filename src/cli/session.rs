@@ -1,0 +1,77 @@
+//! What every command has at hand.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use plugins::cli_config::CliConfig;
+use plugins::environment::Environment;
+use plugins::{Registry, Settings, builtin::Builtins};
+use syntax::{Diagnostic, Diagnostics, SourceMap};
+
+use crate::TERRAFORM_VERSION;
+use crate::env::Env;
+use crate::ui::Ui;
+use crate::views::diagnostics;
+
+/// The exit status of a command.
+pub type Status = u8;
+
+/// What every command has at hand.
+pub struct Session {
+    /// Streams and questions.
+    pub ui: Arc<Ui>,
+    /// The environment.
+    pub env: Env,
+    /// The name this program was called by.
+    pub program: &'static str,
+    /// The plugins that are part of the executable.
+    pub builtins: Builtins,
+    /// The CLI configuration.
+    pub cli_config: CliConfig,
+    /// The working directory before `-chdir`.
+    pub original_dir: PathBuf,
+    /// The working directory.
+    pub working_dir: PathBuf,
+    /// Whether warnings are shown by their summaries.
+    pub compact_warnings: bool,
+}
+
+impl Session {
+    /// Shows problems; says whether there was an error among them.
+    pub fn show(&self, problems: &Diagnostics, sources: &SourceMap) -> bool {
+        diagnostics::show(&self.ui, problems, sources, self.compact_warnings);
+        problems.has_errors()
+    }
+
+    /// Shows an error that has no place in a file, and gives the status for it.
+    pub fn fail(&self, summary: impl Into<String>, detail: impl Into<String>) -> Status {
+        self.show(&Diagnostic::error(summary, detail).into(), &SourceMap::default());
+        1
+    }
+
+    /// A registry of plugins for the working directory.
+    pub fn registry(&self) -> Result<Registry, Diagnostics> {
+        self.registry_with(|_| {})
+    }
+
+    /// The same with some settings changed.
+    pub fn registry_with(&self, change: impl FnOnce(&mut Settings)) -> Result<Registry, Diagnostics> {
+        let environment = Environment(self.env.all().clone());
+        let mut settings = Settings::new(
+            self.builtins.clone(),
+            environment,
+            self.cli_config.clone(),
+            self.working_dir.clone(),
+            TERRAFORM_VERSION,
+        );
+        change(&mut settings);
+        Registry::new(settings)
+    }
+
+    /// The runtime for what happens at the same time.
+    pub fn runtime(&self) -> Result<tokio::runtime::Runtime, Diagnostics> {
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|e| {
+            Diagnostic::error("Cannot start", format!("The system does not let us start threads: {e}.")).into()
+        })
+    }
+}

@@ -1,0 +1,9 @@
+//! What people see: problems, plans, states, progress.
+
+pub mod diagnostics;
+pub mod diff;
+pub mod plan;
+pub mod progress;
+pub mod snippet;
+pub mod state;
+pub mod wrap;

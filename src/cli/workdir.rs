@@ -1,0 +1,238 @@
+//! The working directory: configuration, values of variables, workspace, and where the state is.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use config::files::Disk;
+use config::manifest::Manifest;
+use config::values::{self, ValueInputs, VariableFlag};
+use config::{Config, LoadOptions};
+use cty::Value;
+use engine::eval::Surroundings;
+use lang::eval::Context;
+use lang::scope::{Constant, FunctionSettings};
+use state::store::LocalStore;
+use syntax::{Diagnostic, Diagnostics, SourceMap};
+
+use crate::TERRAFORM_VERSION;
+use crate::session::Session;
+
+/// A configuration that was read, with the text of its files.
+pub struct Project {
+    /// The configuration.
+    pub config: Config,
+    /// The text of every file.
+    pub sources: SourceMap,
+}
+
+/// Where a state is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatePlace {
+    /// The file.
+    pub path: PathBuf,
+    /// The workspace it belongs to.
+    pub workspace: String,
+}
+
+/// Reads the configuration in the working directory; shows its problems. `None` if there are errors.
+pub fn load(session: &Session) -> Option<Project> {
+    let (project, problems) = read(session);
+    if session.show(&problems, &project.sources) { None } else { Some(project) }
+}
+
+/// Reads the configuration in the working directory, as far as it can be understood.
+pub fn read(session: &Session) -> (Project, Diagnostics) {
+    let mut problems = Diagnostics::new();
+    let manifest = problems.take(manifest(session)).unwrap_or_default();
+    let options = LoadOptions { tool_version: TERRAFORM_VERSION, manifest: &manifest };
+    let loaded = config::load(&Disk, ".", &options);
+    problems.extend(loaded.diagnostics);
+    (Project { config: loaded.config, sources: loaded.sources }, problems)
+}
+
+fn manifest(session: &Session) -> Result<Manifest, Diagnostics> {
+    let path = Path::new(session.env.data_dir()).join(Manifest::PATH);
+    let failed = |detail: String| Diagnostics::from(Diagnostic::error("Cannot read the module manifest", detail));
+    match std::fs::read(&path) {
+        Ok(bytes) => Manifest::parse(&bytes).map_err(|e| {
+            failed(format!("{} is not usable: {e} Remove the file and run \"{} init\".", path.display(), session.program))
+        }),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Manifest::default()),
+        Err(e) => Err(failed(format!("{} cannot be read: {e}.", path.display()))),
+    }
+}
+
+/// Whether the working directory has any configuration.
+pub fn has_configuration() -> bool {
+    config::loader::has_configuration(&Disk, ".").unwrap_or(false)
+}
+
+/// The selected workspace.
+pub fn workspace(session: &Session) -> Result<String, Diagnostics> {
+    let name = match session.env.workspace() {
+        Some(name) => name.to_owned(),
+        None => std::fs::read_to_string(Path::new(session.env.data_dir()).join("environment"))
+            .map(|text| text.trim().to_owned())
+            .unwrap_or_default(),
+    };
+    let name = if name.is_empty() { "default".to_owned() } else { name };
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '~');
+    if name == "." || name == ".." || !name.chars().all(fits) {
+        return Err(Diagnostic::error(
+            "Invalid workspace name",
+            format!("The selected workspace is named \"{name}\", which is not a name a workspace may have."),
+        )
+        .into());
+    }
+    Ok(name)
+}
+
+/// Where the state of this configuration is. Without a configuration, where it is by default.
+pub fn state_place(session: &Session, config: Option<&Config>) -> Result<StatePlace, Diagnostics> {
+    let workspace = workspace(session)?;
+    let mut file = "terraform.tfstate".to_owned();
+    let mut others = "terraform.tfstate.d".to_owned();
+    if let Some(root) = config.map(|c| &c.root.module) {
+        if let Some(cloud) = &root.cloud {
+            return Err(Diagnostic::error(
+                "HCP Terraform not supported",
+                "The \"cloud\" block is not supported by this version of Monoform. Keep the state in a local file: remove the \
+                 block.",
+            )
+            .at(&cloud.range)
+            .into());
+        }
+        if let Some(backend) = &root.backend {
+            if &*backend.ty != "local" {
+                return Err(Diagnostic::error(
+                    "Backend not supported",
+                    format!(
+                        "The backend \"{}\" is not supported by this version of Monoform, which keeps states in local files \
+                         only.",
+                        backend.ty
+                    ),
+                )
+                .at(&backend.type_range)
+                .into());
+            }
+            let mut problems = Diagnostics::new();
+            for attribute in &backend.body.attributes {
+                let place = match &*attribute.name {
+                    "path" => &mut file,
+                    "workspace_dir" => &mut others,
+                    other => {
+                        problems.push(
+                            Diagnostic::error(
+                                "Unsupported argument",
+                                format!("An argument named \"{other}\" is not expected here."),
+                            )
+                            .at(&attribute.name_range),
+                        );
+                        continue;
+                    }
+                };
+                let (value, found) = lang::eval::evaluate(&attribute.expr, Context::new(&Constant));
+                let failed = found.has_errors();
+                problems.extend(found);
+                match value.as_str() {
+                    Some(text) if !text.is_empty() => text.clone_into(place),
+                    _ if failed || value.is_null() => {}
+                    _ => problems.push(
+                        Diagnostic::error(
+                            "Incorrect attribute value type",
+                            format!("Inappropriate value for attribute \"{}\": a non-empty string is required.", attribute.name),
+                        )
+                        .at(attribute.expr.range()),
+                    ),
+                }
+            }
+            if problems.has_errors() {
+                return Err(problems);
+            }
+        }
+    }
+    let path = if workspace == "default" {
+        PathBuf::from(file)
+    } else {
+        Path::new(&others).join(&workspace).join("terraform.tfstate")
+    };
+    Ok(StatePlace { path, workspace })
+}
+
+/// The store of a state: at its place, or where flags say.
+#[must_use]
+pub fn store(place: &StatePlace, given: &crate::args::matches::Given) -> LocalStore {
+    let mut store = LocalStore::new(given.value("state").map_or_else(|| place.path.clone(), PathBuf::from));
+    if let Some(out) = given.value("state-out") {
+        store = store.writing_to(out);
+    }
+    match given.value("backup") {
+        Some("-") => store.with_backup(None),
+        Some(path) => store.with_backup(Some(path.into())),
+        None => store,
+    }
+}
+
+/// A problem with a state as a diagnostic.
+#[must_use]
+pub fn state_problem(error: &state::StateError) -> Diagnostics {
+    Diagnostic::error(error.summary(), error.to_string()).into()
+}
+
+/// The values of the root variables, asked for where they are missing and there is somebody to ask.
+pub fn variables(
+    session: &Session,
+    project: &mut Project,
+    flags: &[VariableFlag],
+    input: bool,
+) -> Result<(BTreeMap<Arc<str>, Value>, Diagnostics), Diagnostics> {
+    let environment = session.env.variables();
+    let inputs = ValueInputs { files: &Disk, environment: &environment, flags };
+    let root = project.config.root.module.clone();
+    let mut collected = values::collect(&root, &inputs);
+    project.sources.extend(std::mem::take(&mut collected.sources));
+    let mut problems = collected.diagnostics;
+    for name in collected.missing {
+        let Some(variable) = root.variables.get(&name) else { continue };
+        if !(input && session.env.input() && session.ui.can_ask()) {
+            problems.push(values::missing_variable(variable));
+            continue;
+        }
+        let style = session.ui.style();
+        let description = variable.description.as_deref().map(|d| format!("  {}\n", d.trim())).unwrap_or_default();
+        let prompt = format!("{}\n{description}\n  {} ", style.bold(format!("var.{name}")), style.bold("Enter a value:"));
+        match session.ui.ask(&prompt) {
+            Some(text) => {
+                session.ui.line("");
+                if let Some(value) = problems.take(values::from_prompt(variable, &text)) {
+                    collected.values.insert(name, value);
+                }
+            }
+            None => problems.push(values::missing_variable(variable)),
+        }
+    }
+    if problems.has_errors() {
+        return Err(problems);
+    }
+    Ok((collected.values.into_iter().map(|(name, v)| (name, v.value)).collect(), problems))
+}
+
+/// What expressions can see beside the configuration.
+#[must_use]
+pub fn surroundings(session: &Session, workspace: &str) -> Surroundings {
+    Surroundings {
+        workspace: workspace.to_owned(),
+        cwd: session.original_dir.to_string_lossy().into_owned(),
+        functions: FunctionSettings {
+            plan_timestamp: Some(now()),
+            ..FunctionSettings::default()
+        },
+    }
+}
+
+/// The time, as plans keep it: UTC, in whole seconds.
+#[must_use]
+pub fn now() -> String {
+    jiff::Timestamp::now().round(jiff::Unit::Second).unwrap_or_else(|_| jiff::Timestamp::now()).to_string()
+}
