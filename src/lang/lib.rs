@@ -8,6 +8,7 @@
 //! group under `functions`. The room uses `syntax`, `cty` and `addrs`.
 
 pub mod body;
+pub mod checks;
 pub mod eval;
 pub mod functions;
 pub mod marking;
