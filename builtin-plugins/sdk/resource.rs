@@ -116,8 +116,8 @@ impl<M: Model> Upgrader<M> {
     /// From this version, whose attributes were those of `Old`. Attributes it does not know are dropped, those the state
     /// does not have are null.
     pub fn from<Old: Model>(version: i64, run: impl Fn(Old) -> Result<M> + Send + Sync + 'static) -> Upgrader<M> {
-        let ty = Old::ty();
-        let run = move |json: &serde_json::Value| run(Old::from_cty(&state::read(json, &ty)?)?);
+        let schema = Compiled::new(Schema::of::<Old>());
+        let run = move |json: &serde_json::Value| run(Old::from_cty(&state::read_object(json, &schema)?)?);
         Upgrader {
             from: version,
             run: Box::new(run),
@@ -243,7 +243,7 @@ impl<R: Resource> AnyResource for Entry<R> {
     fn upgrade(&self, version: i64, json: &serde_json::Value) -> Result<Value> {
         let current = self.schema.schema.version;
         if version == current {
-            return state::read(json, &self.schema.ty);
+            return state::read_object(json, &self.schema);
         }
         match self.upgraders.iter().find(|u| u.from == version) {
             Some(upgrader) => Ok((upgrader.run)(json)?.to_object(&self.schema.object)),

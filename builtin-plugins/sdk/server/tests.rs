@@ -432,17 +432,16 @@ macro_rules! life {
                 type_name: "shop_thing".into(),
                 version: 0,
                 raw_state: Some($pb::RawState {
-                    json: br#"{"name":"a","gone":1,"part":[{"name":"x"}]}"#.to_vec(),
+                    json: br#"{"name":"a","gone":1}"#.to_vec(),
                     ..Default::default()
                 }),
             })
             .await
             .unwrap()
             .into_inner();
-        assert_eq!(
-            value(&upgraded.upgraded_state.unwrap().msgpack).get("name"),
-            Some(&"a".into())
-        );
+        let upgraded = value(&upgraded.upgraded_state.unwrap().msgpack);
+        assert_eq!(upgraded.get("name"), Some(&"a".into()));
+        assert_eq!(upgraded.get("part").and_then(Value::as_seq), Some(&[][..]), "no blocks");
 
         let argument = cty::msgpack::encode(&"four".into(), &Type::String).unwrap();
         let call = $pb::call_function::Request {
