@@ -10,6 +10,7 @@ use crate::model::{Cty, Model};
 use crate::plan::{Plan, Planned};
 use crate::provider::ClientCell;
 use crate::schema::{Compiled, Schema};
+use crate::server::core::Wire;
 use crate::state;
 use crate::{Diagnostic, Diagnostics, Result, Stop};
 
@@ -170,9 +171,9 @@ pub(crate) trait AnyResource: Send + Sync {
         stop: Stop,
     ) -> Vec<u8>;
     async fn plan_destroy(&self, state: &Value, private: Vec<u8>, stop: Stop) -> Answer;
-    async fn create(&self, planned: &Value, private: Vec<u8>, stop: Stop) -> Answer;
+    async fn create(&self, planned: &Value, config: Wire, private: Vec<u8>, stop: Stop) -> Answer;
     async fn read(&self, state: &Value, private: Vec<u8>, stop: Stop) -> Answer;
-    async fn update(&self, prior: &Value, planned: &Value, private: Vec<u8>, stop: Stop) -> Answer;
+    async fn update(&self, prior: &Value, planned: &Value, config: Wire, private: Vec<u8>, stop: Stop) -> Answer;
     async fn delete(&self, state: &Value, private: Vec<u8>, stop: Stop) -> Answer;
     async fn import(&self, id: &str, stop: Stop) -> Answer;
     async fn move_from(&self, source: MoveSource, private: Vec<u8>, stop: Stop) -> Answer;
@@ -291,8 +292,9 @@ impl<R: Resource> AnyResource for Entry<R> {
         self.answer(result, cx)
     }
 
-    async fn create(&self, planned: &Value, private: Vec<u8>, stop: Stop) -> Answer {
+    async fn create(&self, planned: &Value, config: Wire, private: Vec<u8>, stop: Stop) -> Answer {
         let mut cx = self.context(private, stop);
+        cx.config = Some((config, self.schema.ty.clone()));
         let result = match R::Model::from_cty(planned) {
             Ok(plan) => self.resource.create(plan, &mut cx).await.map(Some),
             Err(error) => Err(error.into()),
@@ -314,8 +316,9 @@ impl<R: Resource> AnyResource for Entry<R> {
         answer
     }
 
-    async fn update(&self, prior: &Value, planned: &Value, private: Vec<u8>, stop: Stop) -> Answer {
+    async fn update(&self, prior: &Value, planned: &Value, config: Wire, private: Vec<u8>, stop: Stop) -> Answer {
         let mut cx = self.context(private, stop);
+        cx.config = Some((config, self.schema.ty.clone()));
         let result = match (R::Model::from_cty(prior), R::Model::from_cty(planned)) {
             (Ok(prior), Ok(plan)) => self.resource.update(prior, plan, &mut cx).await.map(Some),
             (Err(error), _) | (_, Err(error)) => Err(error.into()),

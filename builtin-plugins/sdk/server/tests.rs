@@ -47,6 +47,8 @@ model! {
         pub name: Attr<String> = required().requires_replace(),
         /// Something secret.
         pub secret: Attr<String> = optional().sensitive(),
+        /// Never kept.
+        pub token: Attr<String> = optional().write_only(),
         /// Its size.
         pub size: Attr<i64> = optional().computed().default(3i64),
         /// Its id.
@@ -80,7 +82,7 @@ impl Resource for Things {
             part.number = (i as i64).into();
         }
         Ok(Thing {
-            id: "new".into(),
+            id: format!("new{}", cx.config::<Thing>()?.token.text()).into(),
             ..plan
         })
     }
@@ -327,6 +329,7 @@ macro_rules! life {
             [
                 ("name", "What it is called."),
                 ("secret", "Something secret."),
+                ("token", "Never kept."),
                 ("size", "Its size."),
                 ("id", "Its id.")
             ]
@@ -594,6 +597,20 @@ async fn provisioners_stream_their_output() {
     assert_eq!(output, ["a", "b", ""]);
     assert_eq!(answers[2].diagnostics[0].summary, "No More Words");
     served.end().await;
+}
+
+#[tokio::test]
+async fn write_only_attributes_are_read_from_the_configuration() {
+    let harness = crate::testing::Harness::new(Shop);
+    let config = [("name", "a".into()), ("token", "7".into())];
+    assert!(
+        harness.create("shop_thing", &config).await.is_err(),
+        "not configured yet"
+    );
+    harness.configure(&[]).await.unwrap();
+    let state = harness.create("shop_thing", &config).await.unwrap();
+    assert_eq!(state.get("id"), Some(&"new7".into()));
+    assert!(state.get("token").unwrap().is_null());
 }
 
 #[test]
