@@ -439,6 +439,20 @@ impl<'a> Planner<'a> {
         done.planned.push(planned);
     }
 
+    /// Root outputs that are known already belong to the state that apply begins with.
+    fn keep_known_outputs(&self, outputs: &BTreeMap<Arc<str>, crate::plan::OutputChange>) {
+        if self.options.mode == Mode::Destroy {
+            return;
+        }
+        let mut prior = self.prior();
+        for (name, change) in outputs.iter().filter(|(_, c)| c.after.is_wholly_known() && c.action != Action::Delete) {
+            let (value, _) = change.after.clone().unmark_deep();
+            if !value.is_null() {
+                prior.outputs.insert(name.clone(), state::OutputValue { value, sensitive: change.sensitive });
+            }
+        }
+    }
+
     fn finish(
         &self,
         timestamp: String,
@@ -446,6 +460,7 @@ impl<'a> Planner<'a> {
         errored: bool,
     ) -> Plan {
         let done = std::mem::take(&mut *self.done());
+        self.keep_known_outputs(&outputs);
         let mut both: Vec<_> = done.changes.into_iter().zip(done.planned).collect();
         both.sort_by(|(a, _), (b, _)| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));
         let (changes, planned): (Vec<_>, Vec<_>) = both.into_iter().unzip();
