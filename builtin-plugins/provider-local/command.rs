@@ -50,8 +50,14 @@ async fn run(model: &mut Model, mut stop: Stop) -> Result<()> {
 
     let mut command = Command::new(&program);
     let arguments = model.arguments.clone().or(Vec::new());
-    command.args(arguments.into_iter().filter_map(Attr::into_known)).kill_on_drop(true);
-    command.stdin(if model.stdin.known().is_some() { Stdio::piped() } else { Stdio::null() });
+    command
+        .args(arguments.into_iter().filter_map(Attr::into_known))
+        .kill_on_drop(true);
+    command.stdin(if model.stdin.known().is_some() {
+        Stdio::piped()
+    } else {
+        Stdio::null()
+    });
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     if let Some(dir) = model.working_directory.as_str() {
         command.current_dir(dir);
@@ -99,7 +105,11 @@ fn look_up(name: &str) -> std::result::Result<PathBuf, String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut problem = "not found on PATH".to_owned();
     for dir in std::env::split_paths(&path) {
-        let candidate = if dir.as_os_str().is_empty() { Path::new(".").join(name) } else { dir.join(name) };
+        let candidate = if dir.as_os_str().is_empty() {
+            Path::new(".").join(name)
+        } else {
+            dir.join(name)
+        };
         match runnable(&candidate) {
             Ok(()) if !name.is_empty() => return Ok(candidate),
             Err(e) if candidate.is_file() => problem = e,
@@ -164,11 +174,17 @@ mod tests {
 
     fn arguments(list: &[Option<&str>]) -> Value {
         let null = || Value::null(Type::String);
-        Value::list(Type::String, list.iter().map(|a| a.map_or_else(null, Value::string)).collect())
+        Value::list(
+            Type::String,
+            list.iter().map(|a| a.map_or_else(null, Value::string)).collect(),
+        )
     }
 
     fn shell(script: &str) -> [(&str, Value); 2] {
-        [("command", "sh".into()), ("arguments", arguments(&[Some("-c"), None, Some(script)]))]
+        [
+            ("command", "sh".into()),
+            ("arguments", arguments(&[Some("-c"), None, Some(script)])),
+        ]
     }
 
     #[tokio::test]
@@ -177,13 +193,19 @@ mod tests {
         let mut config = shell("cat; printf err >&2; exit 3").to_vec();
         config.push(("stdin", "in".into()));
         config.push(("allow_non_zero_exit_code", true.into()));
-        for state in [harness.data("local_command", &config).await, harness.open("local_command", &config).await] {
+        for state in [
+            harness.data("local_command", &config).await,
+            harness.open("local_command", &config).await,
+        ] {
             let state = state.unwrap();
             assert_eq!(state.get("stdout"), Some(&"in".into()));
             assert_eq!(state.get("stderr"), Some(&"err".into()));
             assert_eq!(state.get("exit_code"), Some(&3.into()));
         }
-        let silent = harness.data("local_command", &shell("kill -9 $$")[..]).await.unwrap_err();
+        let silent = harness
+            .data("local_command", &shell("kill -9 $$")[..])
+            .await
+            .unwrap_err();
         assert_eq!(silent.0[0].summary, "Command Execution Failed");
     }
 
@@ -201,7 +223,10 @@ mod tests {
     async fn programs_that_are_not_there() {
         let harness = Harness::new(crate::provider());
         for name in ["no-such-program", "./no/such", "", "/"] {
-            let errors = harness.data("local_command", &[("command", name.into())]).await.unwrap_err();
+            let errors = harness
+                .data("local_command", &[("command", name.into())])
+                .await
+                .unwrap_err();
             assert_eq!(errors.0[0].summary, "Command Lookup Failed", "{name}");
         }
     }

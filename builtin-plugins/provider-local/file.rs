@@ -93,18 +93,26 @@ fn permission(default: &str) -> Attribute {
         let problem = mode(check.value.as_str()?).err()?;
         Some(Diagnostic::error("Invalid File Permission String Value", problem).at(check.path.clone()))
     });
-    optional().computed().default(default.to_owned()).validate(rule).requires_replace()
+    optional()
+        .computed()
+        .default(default.to_owned())
+        .validate(rule)
+        .requires_replace()
 }
 
 /// The mode that this text means.
 fn mode(text: &str) -> std::result::Result<u32, String> {
     if !(3..=4).contains(&text.len()) {
-        return Err(format!("bad mode permission: string must be 3 or 4 octal digits: {text:?}"));
+        return Err(format!(
+            "bad mode permission: string must be 3 or 4 octal digits: {text:?}"
+        ));
     }
     match u32::from_str_radix(text, 8) {
         Ok(mode) if mode <= 0o777 => Ok(mode),
         Ok(_) => Err(format!("bad mode permission: must be at most 0777: {text:?}")),
-        Err(_) => Err(format!("bad mode permission: string must be made of octal digits: {text:?}")),
+        Err(_) => Err(format!(
+            "bad mode permission: string must be made of octal digits: {text:?}"
+        )),
     }
 }
 
@@ -123,9 +131,9 @@ impl Order {
     fn carry_out(self) -> std::result::Result<Vec<u8>, String> {
         let content = match (self.text, self.base64, self.source) {
             (Some(text), ..) => text.into_bytes(),
-            (_, Some(base64), _) => {
-                STANDARD.decode(base64).map_err(|e| format!("The value of content_base64 is not base64: {e}."))?
-            }
+            (_, Some(base64), _) => STANDARD
+                .decode(base64)
+                .map_err(|e| format!("The value of content_base64 is not base64: {e}."))?,
             (_, _, Some(source)) => std::fs::read(&source).map_err(|e| format!("Cannot read {source}: {e}."))?,
             _ => Vec::new(),
         };
@@ -133,10 +141,16 @@ impl Order {
         if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
             let mut builder = DirBuilder::new();
             builder.recursive(true).mode(mode(&self.directory_permission)?);
-            builder.create(parent).map_err(|e| format!("Cannot create the directory {}: {e}.", parent.display()))?;
+            builder
+                .create(parent)
+                .map_err(|e| format!("Cannot create the directory {}: {e}.", parent.display()))?;
         }
         let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(mode(&self.file_permission)?);
+        options
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(mode(&self.file_permission)?);
         let written = options.open(path).and_then(|mut file| file.write_all(&content));
         written.map_err(|e| format!("Cannot write {}: {e}.", self.filename))?;
         Ok(content)
@@ -184,10 +198,12 @@ macro_rules! file_resource {
             }
 
             async fn read(&self, state: $model, _cx: &mut Context<()>) -> Result<Option<$model>> {
-                blocking(move || match is_unchanged(state.filename.text(), state.id.text()) {
-                    Ok(unchanged) => Ok(unchanged.then_some(state)),
-                    Err(problem) => Err(Diagnostic::error(concat!("Read ", $what, " error"), problem).into()),
-                })
+                blocking(
+                    move || match is_unchanged(state.filename.text(), state.id.text()) {
+                        Ok(unchanged) => Ok(unchanged.then_some(state)),
+                        Err(problem) => Err(Diagnostic::error(concat!("Read ", $what, " error"), problem).into()),
+                    },
+                )
                 .await
             }
 
@@ -235,14 +251,21 @@ mod tests {
         let harness = Harness::new(crate::provider());
         let dir = tempfile::tempdir().unwrap();
         let (file, filename) = path(&dir, "a/b/c.txt");
-        let config = [("filename", filename), ("content", "hello".into()), ("file_permission", "0640".into())];
+        let config = [
+            ("filename", filename),
+            ("content", "hello".into()),
+            ("file_permission", "0640".into()),
+        ];
         let state = harness.create("local_file", &config).await.unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "hello");
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o640);
         for (name, expected) in [
             ("id", "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d"),
             ("content_md5", "5d41402abc4b2a76b9719d911017c592"),
-            ("content_sha256", "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"),
+            (
+                "content_sha256",
+                "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824",
+            ),
             ("content_base64sha256", "LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ="),
         ] {
             assert_eq!(state.get(name), Some(&expected.into()), "{name}");
@@ -270,7 +293,11 @@ mod tests {
             "No attribute specified when one (and only one) of [content,sensitive_content,content_base64,source] is required"
         );
         let two = [("filename", "x".into()), ("content", "".into()), ("source", "y".into())];
-        assert!(summaries("local_sensitive_file", &two)[0].detail.starts_with("2 attributes specified"));
+        assert!(
+            summaries("local_sensitive_file", &two)[0]
+                .detail
+                .starts_with("2 attributes specified")
+        );
     }
 
     #[tokio::test]
@@ -281,7 +308,10 @@ mod tests {
         let (_, directory) = path(&dir, "");
         for (config, word) in [
             ([("filename", inside.clone()), ("content_base64", "%".into())], "base64"),
-            ([("filename", inside), ("source", "/nonexistent/x".into())], "/nonexistent/x"),
+            (
+                [("filename", inside), ("source", "/nonexistent/x".into())],
+                "/nonexistent/x",
+            ),
             ([("filename", directory), ("content", "x".into())], "Cannot write"),
         ] {
             let errors = harness.create("local_file", &config).await.unwrap_err();
@@ -292,9 +322,14 @@ mod tests {
 
     #[test]
     fn modes_are_octal() {
-        for (text, expected) in
-            [("0777", Some(0o777)), ("600", Some(0o600)), ("99", None), ("0888", None), ("7777", None), ("07777", None)]
-        {
+        for (text, expected) in [
+            ("0777", Some(0o777)),
+            ("600", Some(0o600)),
+            ("99", None),
+            ("0888", None),
+            ("7777", None),
+            ("07777", None),
+        ] {
             assert_eq!(mode(text).ok(), expected, "{text}");
         }
     }

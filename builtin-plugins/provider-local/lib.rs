@@ -22,8 +22,8 @@ pub const VERSION: &str = "2.9.0";
 
 /// The earlier versions of the same major, which this one stands for too.
 pub const RELEASED: &[&str] = &[
-    "2.0.0", "2.1.0", "2.2.0", "2.2.1", "2.2.2", "2.2.3", "2.3.0", "2.4.0", "2.4.1", "2.5.0", "2.5.1", "2.5.2", "2.5.3",
-    "2.6.0", "2.6.1", "2.6.2", "2.7.0", "2.8.0",
+    "2.0.0", "2.1.0", "2.2.0", "2.2.1", "2.2.2", "2.2.3", "2.3.0", "2.4.0", "2.4.1", "2.5.0", "2.5.1", "2.5.2",
+    "2.5.3", "2.6.0", "2.6.1", "2.6.2", "2.7.0", "2.8.0",
 ];
 
 /// The provider.
@@ -58,14 +58,23 @@ fn direxists() -> Function {
     Function::new(
         "Says whether a directory exists.",
         "Gives true if there is a directory at the path, and false if there is nothing. Anything else there is an error.",
-        vec![Parameter::new::<String>("path", "Path of a directory, relative to the current one.")],
+        vec![Parameter::new::<String>(
+            "path",
+            "Path of a directory, relative to the current one.",
+        )],
         |arguments: Arguments<'_>| {
             let path: String = arguments.get(0)?;
             match std::fs::metadata(&path) {
                 Ok(found) if found.is_dir() => Ok(true),
-                Ok(_) => Err(FunctionError::argument(0, format!("{path:?} was found, but is not a directory."))),
+                Ok(_) => Err(FunctionError::argument(
+                    0,
+                    format!("{path:?} was found, but is not a directory."),
+                )),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-                Err(error) => Err(FunctionError::argument(0, format!("{path:?} cannot be looked at: {error}."))),
+                Err(error) => Err(FunctionError::argument(
+                    0,
+                    format!("{path:?} cannot be looked at: {error}."),
+                )),
             }
         },
     )
@@ -86,7 +95,11 @@ mod tests {
         assert_eq!(call(dir.path()), Ok(Value::bool(true)));
         assert_eq!(call(&dir.path().join("no")), Ok(Value::bool(false)));
         let error = call(&file).unwrap_err();
-        assert!(error.text.contains("was found, but is not a directory"), "{}", error.text);
+        assert!(
+            error.text.contains("was found, but is not a directory"),
+            "{}",
+            error.text
+        );
         assert_eq!(error.argument, Some(0));
     }
 }

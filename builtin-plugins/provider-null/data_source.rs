@@ -61,7 +61,10 @@ mod tests {
     async fn outputs_are_the_inputs() {
         let harness = Harness::new(crate::provider());
         let inputs = Value::map(Type::String, [(Arc::from("a"), Value::string("b"))].into());
-        let state = harness.data("null_data_source", &[("inputs", inputs.clone())]).await.unwrap();
+        let state = harness
+            .data("null_data_source", &[("inputs", inputs.clone())])
+            .await
+            .unwrap();
         assert_eq!(state.get("outputs"), Some(&inputs));
         assert_eq!(state.get("has_computed_default"), Some(&Value::string("default")));
         assert_eq!(state.get("id"), Some(&Value::string("static")));

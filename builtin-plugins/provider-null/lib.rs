@@ -17,7 +17,9 @@ pub const NAME: &str = "null";
 pub const VERSION: &str = "3.3.1";
 
 /// The earlier versions of the same major, which this one stands for too.
-pub const RELEASED: &[&str] = &["3.0.0", "3.1.0", "3.1.1", "3.2.0", "3.2.1", "3.2.2", "3.2.3", "3.2.4", "3.3.0"];
+pub const RELEASED: &[&str] = &[
+    "3.0.0", "3.1.0", "3.1.1", "3.2.0", "3.2.1", "3.2.2", "3.2.3", "3.2.4", "3.3.0",
+];
 
 /// The provider.
 #[must_use]

@@ -30,7 +30,10 @@ impl Resource for NullResource {
     }
 
     async fn create(&self, plan: Model, _cx: &mut Context<()>) -> Result<Model> {
-        Ok(Model { id: crate::random_number().into(), ..plan })
+        Ok(Model {
+            id: crate::random_number().into(),
+            ..plan
+        })
     }
 }
 
@@ -67,10 +70,20 @@ mod tests {
             (&map(&[]), &none, false),
             (&a, &Value::unknown(Type::map(Type::String)), true),
         ] {
-            let state = harness.create("null_resource", &[("triggers", old.clone())]).await.unwrap();
-            let plan = harness.plan("null_resource", Some(&state), &[("triggers", new.clone())]).await.unwrap();
+            let state = harness
+                .create("null_resource", &[("triggers", old.clone())])
+                .await
+                .unwrap();
+            let plan = harness
+                .plan("null_resource", Some(&state), &[("triggers", new.clone())])
+                .await
+                .unwrap();
             assert_eq!(!plan.replace.is_empty(), replaced, "{old:?} to {new:?}");
-            assert_eq!(plan.planned.get("id"), state.get("id"), "the id is kept: {old:?} to {new:?}");
+            assert_eq!(
+                plan.planned.get("id"),
+                state.get("id"),
+                "the id is kept: {old:?} to {new:?}"
+            );
         }
     }
 

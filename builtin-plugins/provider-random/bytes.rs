@@ -3,9 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use monoform_sdk::schema::{computed, optional, required};
-use monoform_sdk::{
-    Attr, Context, EphemeralResource, Opened, Resource, Result, Schema, Validator, async_trait, model,
-};
+use monoform_sdk::{Attr, Context, EphemeralResource, Opened, Resource, Result, Schema, Validator, async_trait, model};
 
 use crate::{Keepers, failed};
 
@@ -57,12 +55,19 @@ impl Resource for RandomBytes {
 
     async fn create(&self, plan: Model, _cx: &mut Context<()>) -> Result<Model> {
         let bytes = make(plan.length.clone().or(0))?;
-        Ok(Model { base64: STANDARD.encode(&bytes).into(), hex: hex(&bytes).into(), ..plan })
+        Ok(Model {
+            base64: STANDARD.encode(&bytes).into(),
+            hex: hex(&bytes).into(),
+            ..plan
+        })
     }
 
     async fn import(&self, id: &str, _cx: &mut Context<()>) -> Result<Model> {
         let bytes = STANDARD.decode(id).map_err(|e| {
-            failed("Import Random bytes Error", format!("The import id must be the bytes in standard base64: {e}."))
+            failed(
+                "Import Random bytes Error",
+                format!("The import id must be the bytes in standard base64: {e}."),
+            )
         })?;
         Ok(Model {
             keepers: Attr::Null,
@@ -86,7 +91,12 @@ impl EphemeralResource for EphemeralBytes {
 
     async fn open(&self, config: EphemeralModel, _cx: &mut Context<()>) -> Result<Opened<EphemeralModel>> {
         let bytes = make(config.length.clone().or(0))?;
-        Ok(EphemeralModel { base64: STANDARD.encode(&bytes).into(), hex: hex(&bytes).into(), ..config }.into())
+        Ok(EphemeralModel {
+            base64: STANDARD.encode(&bytes).into(),
+            hex: hex(&bytes).into(),
+            ..config
+        }
+        .into())
     }
 }
 

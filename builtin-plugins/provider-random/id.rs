@@ -75,7 +75,12 @@ impl Resource for RandomId {
                 format!("The import id must be the id itself (base64 for URLs), or prefix,id: {e}."),
             )
         })?;
-        Ok(Model { prefix, byte_length: (bytes.len() as i64).into(), ..Model::default() }.with(&bytes))
+        Ok(Model {
+            prefix,
+            byte_length: (bytes.len() as i64).into(),
+            ..Model::default()
+        }
+        .with(&bytes))
     }
 }
 
@@ -117,7 +122,12 @@ mod tests {
     async fn impossible_lengths_are_errors() {
         let harness = Harness::new(crate::provider());
         for length in [-1, i64::MAX] {
-            assert!(harness.create("random_id", &[("byte_length", length.into())]).await.is_err());
+            assert!(
+                harness
+                    .create("random_id", &[("byte_length", length.into())])
+                    .await
+                    .is_err()
+            );
         }
     }
 }

@@ -39,7 +39,10 @@ fn make(min: i64, max: i64, seed: &str) -> Result<i64> {
         return Ok(rand::random_range(min..=max));
     }
     let count = max.checked_sub(min).and_then(|n| n.checked_add(1)).ok_or_else(|| {
-        failed(SUMMARY, "With a seed, there may be at most 2^63 - 1 numbers between min and max.")
+        failed(
+            SUMMARY,
+            "With a seed, there may be at most 2^63 - 1 numbers between min and max.",
+        )
     })?;
     let offset = Seeded::new(seed).bounded(count.unsigned_abs());
     // At most `max`, by the choice of the bound.
@@ -57,7 +60,11 @@ impl Resource for RandomInteger {
 
     async fn create(&self, plan: Model, _cx: &mut Context<()>) -> Result<Model> {
         let result = make(plan.min.clone().or(0), plan.max.clone().or(0), plan.seed.text())?;
-        Ok(Model { result: result.into(), id: result.to_string().into(), ..plan })
+        Ok(Model {
+            result: result.into(),
+            id: result.to_string().into(),
+            ..plan
+        })
     }
 
     async fn import(&self, id: &str, _cx: &mut Context<()>) -> Result<Model> {
@@ -74,7 +81,10 @@ impl Resource for RandomInteger {
         };
         let [result, min, max] = numbers.map(|text| {
             text.trim().parse::<i64>().map_err(|e| {
-                failed("Import Random Integer Error", format!("Invalid import usage: {text:?} is not a whole number: {e}."))
+                failed(
+                    "Import Random Integer Error",
+                    format!("Invalid import usage: {text:?} is not a whole number: {e}."),
+                )
             })
         });
         let result = result?;
@@ -116,7 +126,10 @@ mod tests {
     #[tokio::test]
     async fn limits_in_the_wrong_order_are_an_error() {
         let harness = Harness::new(crate::provider());
-        let errors = harness.create("random_integer", &[("min", 3.into()), ("max", 1.into())]).await.unwrap_err();
+        let errors = harness
+            .create("random_integer", &[("min", 3.into()), ("max", 1.into())])
+            .await
+            .unwrap_err();
         assert_eq!(errors.0[0].summary, "Create Random Integer Error");
     }
 

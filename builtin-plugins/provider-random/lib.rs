@@ -30,8 +30,9 @@ pub const VERSION: &str = "3.9.0";
 
 /// The earlier versions of the same major, which this one stands for too.
 pub const RELEASED: &[&str] = &[
-    "3.0.0", "3.0.1", "3.1.0", "3.1.1", "3.1.2", "3.1.3", "3.2.0", "3.3.0", "3.3.1", "3.3.2", "3.4.0", "3.4.1", "3.4.2",
-    "3.4.3", "3.5.0", "3.5.1", "3.6.0", "3.6.1", "3.6.2", "3.6.3", "3.7.0", "3.7.1", "3.7.2", "3.8.0", "3.8.1",
+    "3.0.0", "3.0.1", "3.1.0", "3.1.1", "3.1.2", "3.1.3", "3.2.0", "3.3.0", "3.3.1", "3.3.2", "3.4.0", "3.4.1",
+    "3.4.2", "3.4.3", "3.5.0", "3.5.1", "3.6.0", "3.6.1", "3.6.2", "3.6.3", "3.7.0", "3.7.1", "3.7.2", "3.8.0",
+    "3.8.1",
 ];
 
 /// The provider.
@@ -77,7 +78,10 @@ const LENGTH_LIMIT: i64 = 16 * 1024 * 1024;
 fn length(given: i64, summary: &str) -> std::result::Result<usize, Diagnostics> {
     match usize::try_from(given) {
         Ok(length) if given <= LENGTH_LIMIT => Ok(length),
-        _ => Err(failed(summary, format!("A length of {given} is not possible: it must be between 0 and {LENGTH_LIMIT}."))),
+        _ => Err(failed(
+            summary,
+            format!("A length of {given} is not possible: it must be between 0 and {LENGTH_LIMIT}."),
+        )),
     }
 }
 

@@ -50,7 +50,10 @@ impl Resource for RandomPet {
     async fn create(&self, plan: Model, _cx: &mut Context<()>) -> Result<Model> {
         let length = plan.length.clone().or(2);
         if length > LENGTH_LIMIT / 16 {
-            return Err(failed("Create Random Pet Error", format!("A name of {length} words is too long.")));
+            return Err(failed(
+                "Create Random Pet Error",
+                format!("A name of {length} words is too long."),
+            ));
         }
         let separator = plan.separator.text();
         // Lower case means the separator too, as it always did.
@@ -58,7 +61,10 @@ impl Resource for RandomPet {
         if !plan.prefix.text().is_empty() {
             name = format!("{}{separator}{name}", plan.prefix.text());
         }
-        Ok(Model { id: name.into(), ..plan })
+        Ok(Model {
+            id: name.into(),
+            ..plan
+        })
     }
 }
 
@@ -77,7 +83,10 @@ mod tests {
             assert_eq!(list.len(), count);
             assert_eq!(list.iter().collect::<BTreeSet<_>>().len(), count, "no word twice");
             for word in list {
-                assert!(lengths.contains(&word.len()) && word.bytes().all(|b| b.is_ascii_lowercase()), "{word}");
+                assert!(
+                    lengths.contains(&word.len()) && word.bytes().all(|b| b.is_ascii_lowercase()),
+                    "{word}"
+                );
             }
         }
     }
@@ -96,11 +105,18 @@ mod tests {
     #[tokio::test]
     async fn prefix_and_separator_are_used() {
         let harness = Harness::new(crate::provider());
-        let config = [("length", 1.into()), ("prefix", "Dev".into()), ("separator", "X".into())];
+        let config = [
+            ("length", 1.into()),
+            ("prefix", "Dev".into()),
+            ("separator", "X".into()),
+        ];
         let state = harness.create("random_pet", &config).await.unwrap();
         let id = state.get("id").and_then(Value::as_str).unwrap();
         assert!(id.starts_with("DevX"), "{id}");
-        let state = harness.create("random_pet", &[("separator", "X".into())]).await.unwrap();
+        let state = harness
+            .create("random_pet", &[("separator", "X".into())])
+            .await
+            .unwrap();
         let id = state.get("id").and_then(Value::as_str).unwrap();
         assert!(id.contains('x') && id == id.to_lowercase(), "{id}");
     }

@@ -116,7 +116,11 @@ impl Seeded {
     pub fn new(seed: &str) -> Seeded {
         let mut small = Small::new(crc64(seed.as_bytes()).cast_signed());
         let words = FIXED.iter().map(|fixed| small.word(40, 20) ^ fixed).collect();
-        Seeded { words, tap: 0, feed: LAG }
+        Seeded {
+            words,
+            tap: 0,
+            feed: LAG,
+        }
     }
 
     /// 63 random bits.
@@ -168,7 +172,11 @@ fn crc64(bytes: &[u8]) -> u64 {
     for byte in bytes {
         crc ^= u64::from(*byte);
         for _ in 0..8 {
-            crc = if crc & 1 == 1 { (crc >> 1) ^ 0xd800_0000_0000_0000 } else { crc >> 1 };
+            crc = if crc & 1 == 1 {
+                (crc >> 1) ^ 0xd800_0000_0000_0000
+            } else {
+                crc >> 1
+            };
         }
     }
     !crc

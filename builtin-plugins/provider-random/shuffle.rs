@@ -62,7 +62,11 @@ impl Resource for RandomShuffle {
             _ => input.len(),
         };
         let result = shuffle(&input, count, plan.seed.text());
-        Ok(Model { result: result.into(), id: "-".into(), ..plan })
+        Ok(Model {
+            result: result.into(),
+            id: "-".into(),
+            ..plan
+        })
     }
 }
 

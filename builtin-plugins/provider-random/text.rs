@@ -35,14 +35,21 @@ impl Wish {
     ///
     /// The least number of a class holds even where the class is not enabled.
     pub fn make(&self, summary: &str) -> Result<String> {
-        let special = if self.override_special.is_empty() { SPECIAL } else { &self.override_special };
+        let special = if self.override_special.is_empty() {
+            SPECIAL
+        } else {
+            &self.override_special
+        };
         let length = crate::length(self.length, summary)?;
         let mut rng = rand::rng();
         let mut all: Vec<char> = Vec::new();
         let mut out: Vec<char> = Vec::new();
-        for (class, alphabet) in
-            [(self.upper, UPPER), (self.lower, LOWER), (self.numeric, DIGITS), (self.special, special)]
-        {
+        for (class, alphabet) in [
+            (self.upper, UPPER),
+            (self.lower, LOWER),
+            (self.numeric, DIGITS),
+            (self.special, special),
+        ] {
             let alphabet: Vec<char> = alphabet.chars().collect();
             let least = crate::length(class.least.max(0), summary)?;
             out.extend((0..least).filter_map(|_| alphabet.choose(&mut rng)));
@@ -51,7 +58,10 @@ impl Wish {
             }
         }
         if out.len() < length && all.is_empty() {
-            return Err(failed(summary, "No class of characters is enabled, so there is nothing to make the text of."));
+            return Err(failed(
+                summary,
+                "No class of characters is enabled, so there is nothing to make the text of.",
+            ));
         }
         out.extend((out.len()..length).filter_map(|_| all.choose(&mut rng)));
         out.shuffle(&mut rng);
@@ -77,7 +87,9 @@ pub(crate) fn hash_text_now(text: &str, summary: &'static str) -> Result<String>
 
 fn hash_now(bytes: &[u8], summary: &str) -> Result<String> {
     let error = |e: bcrypt::BcryptError| -> Diagnostics { failed(summary, format!("The text cannot be hashed: {e}.")) };
-    Ok(bcrypt::hash_with_result(bytes, 10).map_err(error)?.format_for_version(Version::TwoA))
+    Ok(bcrypt::hash_with_result(bytes, 10)
+        .map_err(error)?
+        .format_for_version(Version::TwoA))
 }
 
 /// Whether this is the hash of the text.
@@ -95,7 +107,14 @@ mod tests {
 
     fn wish(length: i64) -> Wish {
         let on = class(true, 0);
-        Wish { length, upper: on, lower: on, numeric: on, special: on, override_special: String::new() }
+        Wish {
+            length,
+            upper: on,
+            lower: on,
+            numeric: on,
+            special: on,
+            override_special: String::new(),
+        }
     }
 
     #[test]
@@ -129,7 +148,13 @@ mod tests {
     #[test]
     fn nothing_to_choose_from_is_an_error() {
         let off = class(false, 0);
-        let wish = Wish { upper: off, lower: off, numeric: off, special: off, ..wish(3) };
+        let wish = Wish {
+            upper: off,
+            lower: off,
+            numeric: off,
+            special: off,
+            ..wish(3)
+        };
         assert!(wish.make("s").is_err());
     }
 

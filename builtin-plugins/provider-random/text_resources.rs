@@ -4,8 +4,8 @@ use monoform_sdk::cty::{Type, Value};
 use monoform_sdk::plan::Change;
 use monoform_sdk::schema::{Attribute, computed, optional, required};
 use monoform_sdk::{
-    Attr, Check, Context, Diagnostic, EphemeralResource, Modifier, Opened, Resource, Result, Schema, Upgrader, Validator,
-    async_trait, model,
+    Attr, Check, Context, Diagnostic, EphemeralResource, Modifier, Opened, Resource, Result, Schema, Upgrader,
+    Validator, async_trait, model,
 };
 
 use crate::Keepers;
@@ -133,11 +133,16 @@ model! {
 }
 
 fn length() -> Attribute {
-    required().validate(Validator::AtLeast(1)).validate(Validator::AtLeastSumOf(MINIMA))
+    required()
+        .validate(Validator::AtLeast(1))
+        .validate(Validator::AtLeastSumOf(MINIMA))
 }
 
 fn class(enabled: &Attr<bool>, least: &Attr<i64>) -> Class {
-    Class { enabled: enabled.clone().or(true), least: least.clone().or(0) }
+    Class {
+        enabled: enabled.clone().or(true),
+        least: least.clone().or(0),
+    }
 }
 
 /// Not every class may be switched off. Said only where the configuration speaks about all of them.
@@ -149,8 +154,7 @@ fn some_class(own: &'static str) -> Validator {
         }
         let off = all.iter().all(|v| v.as_bool() == Some(false));
         off.then(|| {
-            let detail =
-                format!("At least one attribute out of [special,upper,lower,{own}] must be specified as true");
+            let detail = format!("At least one attribute out of [special,upper,lower,{own}] must be specified as true");
             Diagnostic::error("Invalid Attribute Combination", detail).at(check.path.clone())
         })
     })
@@ -212,11 +216,18 @@ impl Resource for RandomString {
 
     async fn create(&self, plan: StringModel, _cx: &mut Context<()>) -> Result<StringModel> {
         let result = plan.wish().make("Create Random String error")?;
-        Ok(StringModel { id: result.clone().into(), result: result.into(), ..plan })
+        Ok(StringModel {
+            id: result.clone().into(),
+            result: result.into(),
+            ..plan
+        })
     }
 
     async fn import(&self, id: &str, _cx: &mut Context<()>) -> Result<StringModel> {
-        Ok(StringModel { id: id.into(), ..StringModel::imported(id) })
+        Ok(StringModel {
+            id: id.into(),
+            ..StringModel::imported(id)
+        })
     }
 }
 
@@ -230,21 +241,30 @@ impl Resource for RandomPassword {
     type Client = ();
 
     fn schema(&self) -> Schema {
-        Schema::of::<PasswordModel>().version(3).describe("A random password. It is not shown, but kept in the state.")
+        Schema::of::<PasswordModel>()
+            .version(3)
+            .describe("A random password. It is not shown, but kept in the state.")
     }
 
     fn upgraders(&self) -> Vec<Upgrader<PasswordModel>> {
         const SUMMARY: &str = "Version 3 State Upgrade Error";
         let rehashed = |old: PasswordModel| {
             let hash = text::hash_text_now(old.result.text(), SUMMARY)?;
-            Ok(PasswordModel { bcrypt_hash: hash.into(), ..old.filled() })
+            Ok(PasswordModel {
+                bcrypt_hash: hash.into(),
+                ..old.filled()
+            })
         };
         vec![
             Upgrader::from::<PasswordModel>(0, rehashed),
             Upgrader::from::<PasswordModel>(1, |old| Ok(old.filled())),
             // Some releases made hashes of too much text.
             Upgrader::from::<PasswordModel>(2, move |old| {
-                if text::verifies(old.result.text(), old.bcrypt_hash.text()) { Ok(old.filled()) } else { rehashed(old) }
+                if text::verifies(old.result.text(), old.bcrypt_hash.text()) {
+                    Ok(old.filled())
+                } else {
+                    rehashed(old)
+                }
             }),
         ]
     }
@@ -252,12 +272,21 @@ impl Resource for RandomPassword {
     async fn create(&self, plan: PasswordModel, _cx: &mut Context<()>) -> Result<PasswordModel> {
         let result = plan.wish().make(PASSWORD_ERROR)?;
         let bcrypt_hash = text::hash(&result, PASSWORD_ERROR).await?.into();
-        Ok(PasswordModel { bcrypt_hash, result: result.into(), id: "none".into(), ..plan })
+        Ok(PasswordModel {
+            bcrypt_hash,
+            result: result.into(),
+            id: "none".into(),
+            ..plan
+        })
     }
 
     async fn import(&self, id: &str, _cx: &mut Context<()>) -> Result<PasswordModel> {
         let bcrypt_hash = text::hash(id, "Import Random Password Error").await?.into();
-        Ok(PasswordModel { bcrypt_hash, id: "none".into(), ..PasswordModel::imported(id) })
+        Ok(PasswordModel {
+            bcrypt_hash,
+            id: "none".into(),
+            ..PasswordModel::imported(id)
+        })
     }
 }
 
@@ -283,7 +312,12 @@ impl EphemeralResource for EphemeralPassword {
         };
         let result = wish.make(PASSWORD_ERROR)?;
         let bcrypt_hash = text::hash(&result, PASSWORD_ERROR).await?.into();
-        Ok(EphemeralModel { bcrypt_hash, result: result.into(), ..config }.into())
+        Ok(EphemeralModel {
+            bcrypt_hash,
+            result: result.into(),
+            ..config
+        }
+        .into())
     }
 }
 

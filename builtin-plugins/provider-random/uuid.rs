@@ -20,7 +20,11 @@ model! {
 
 impl Model {
     fn with(self, text: String) -> Model {
-        Model { result: text.clone().into(), id: text.into(), ..self }
+        Model {
+            result: text.clone().into(),
+            id: text.into(),
+            ..self
+        }
     }
 }
 
@@ -128,7 +132,11 @@ mod tests {
             ("6ba7b810-9dad-11d1-80b4-00c04fd430cx", false, false),
             ("", false, false),
         ] {
-            for (name, accepted) in [("random_uuid", plain), ("random_uuid4", versioned), ("random_uuid7", versioned)] {
+            for (name, accepted) in [
+                ("random_uuid", plain),
+                ("random_uuid4", versioned),
+                ("random_uuid7", versioned),
+            ] {
                 let result = harness.import(name, id).await;
                 assert_eq!(result.is_ok(), accepted, "{name} {id}");
                 if let Ok(state) = result {

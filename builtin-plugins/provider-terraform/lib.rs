@@ -1,1 +1,145 @@
-//! (to be written)
+//! The `terraform` provider, which every configuration has without asking for it: `terraform_data`, the outputs of other
+//! configurations, and functions that read and write variable files.
+//!
+//! In Terraform it is a part of the core; here it is a plugin like every other. It has no version and no configuration,
+//! and may use only the SDK and `cty`. Expressions in variable files are read with `hcl-rs`.
+//!
+//! It is what Terraform 1.11 has: the `store` block of `terraform_data` came later, and of the backends that
+//! `terraform_remote_state` can read, this one knows `local` so far.
+
+mod data;
+mod decode;
+mod encode;
+mod remote_state;
+
+use monoform_sdk::cty::{Kind, Refinements, Type, Value};
+use monoform_sdk::{Any, Arguments, Empty, Function, FunctionError, Members, Parameter, Provider, Result, async_trait};
+
+/// The provider's name.
+pub const NAME: &str = "terraform";
+
+/// The release of Terraform whose provider this one stands for. Configurations cannot ask for a version of it.
+pub const VERSION: &str = "1.11.4";
+
+/// There are no versions to choose from.
+pub const RELEASED: &[&str] = &[];
+
+/// The provider.
+#[must_use]
+pub fn provider() -> impl Provider {
+    Terraform
+}
+
+struct Terraform;
+
+#[async_trait]
+impl Provider for Terraform {
+    type Config = Empty;
+    type Client = ();
+
+    fn members(&self, members: &mut Members<()>) {
+        members.resource("terraform_data", data::TerraformData);
+        members.data_source("terraform_remote_state", remote_state::RemoteState);
+        members.function("decode_tfvars", decode_tfvars());
+        members.function("encode_expr", encode_expr());
+        members.function("encode_tfvars", encode_tfvars());
+    }
+
+    async fn configure(&self, _config: Empty, _terraform_version: &str) -> Result<()> {
+        Ok(())
+    }
+}
+
+fn decode_tfvars() -> Function {
+    Function::new(
+        "Parses the text of a variable file.",
+        "Takes text as it stands in a .tfvars file and gives an object with an attribute for each variable.",
+        vec![Parameter::new::<String>("src", "Text of a .tfvars file.")],
+        |arguments: Arguments<'_>| {
+            let text: String = arguments.get(0)?;
+            decode::decode(&text)
+                .map(Any)
+                .map_err(|problem| FunctionError::argument(0, problem))
+        },
+    )
+}
+
+fn encode_tfvars() -> Function {
+    Function::new(
+        "Writes the text of a variable file.",
+        "Takes an object or a map and gives text, as it stands in a .tfvars file, that sets a variable for each attribute.",
+        vec![Parameter::new::<Any>("value", "Values of variables by name.").allow_unknown()],
+        |arguments: Arguments<'_>| {
+            let Any(value) = arguments.get(0)?;
+            if !value.is_wholly_known() {
+                return Ok(Any(Value::unknown_not_null(Type::String)));
+            }
+            encode::tfvars(&value).map(|text| Any(text.into())).map_err(|problem| FunctionError::argument(0, problem))
+        },
+    )
+    .returning(Type::String)
+}
+
+fn encode_expr() -> Function {
+    Function::new(
+        "Writes a value as an expression.",
+        "Takes any value and gives the text of an expression that would give this value.",
+        vec![Parameter::new::<Any>("value", "The value to write.").allow_unknown()],
+        |arguments: Arguments<'_>| {
+            let Any(value) = arguments.get(0)?;
+            if !value.is_wholly_known() {
+                return Ok(Any(Value::unknown_refined(Type::String, what_is_known(&value))));
+            }
+            Ok(Any(encode::expression(&value).into()))
+        },
+    )
+    .returning(Type::String)
+}
+
+/// What can be said about the text of an expression whose value is not wholly known.
+fn what_is_known(value: &Value) -> Refinements {
+    let prefix = match value.ty() {
+        _ if !value.is_certainly_not_null() => None,
+        Type::Object(_) | Type::Map(_) => Some("{"),
+        Type::Tuple(_) | Type::List(_) | Type::Set(_) => Some("["),
+        Type::String => Some("\""),
+        _ => None,
+    };
+    // Of a null the text is known too, so the text itself is never null.
+    Refinements {
+        prefix: prefix.map(Into::into),
+        ..Refinements::not_null()
+    }
+}
+
+/// Whether a value is an object or a map.
+fn is_mapping(value: &Value) -> bool {
+    matches!(
+        (value.kind(), value.ty()),
+        (Kind::Seq(_) | Kind::Map(_), Type::Object(_) | Type::Map(_))
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use monoform_sdk::cty::{Refinements, Type, Value};
+    use monoform_sdk::testing::Harness;
+
+    #[test]
+    fn unknown_values_give_what_is_known_of_the_text() {
+        let harness = Harness::new(crate::provider());
+        let object = Value::object([("a", Value::unknown(Type::String))]);
+        let text = harness.call("encode_expr", std::slice::from_ref(&object)).unwrap();
+        let expected = Refinements {
+            prefix: Some("{".into()),
+            ..Refinements::not_null()
+        };
+        assert_eq!(text, Value::unknown_refined(Type::String, expected));
+        let text = harness.call("encode_expr", &[Value::unknown(Type::String)]).unwrap();
+        assert_eq!(text, Value::unknown_not_null(Type::String));
+        assert_eq!(
+            harness.call("encode_tfvars", &[object]).unwrap(),
+            Value::unknown_not_null(Type::String)
+        );
+    }
+}

@@ -130,7 +130,11 @@ fn ending(status: ExitStatus) -> String {
 /// Runs the command and shows its output. What it leaves running in the background is not waited for.
 async fn execute(mut command: Command, output: &Output, tail: &mut Tail, mut stop: Stop) -> io::Result<ExitStatus> {
     let (reader, writer) = io::pipe()?;
-    command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer).kill_on_drop(true);
+    command
+        .stdin(Stdio::null())
+        .stdout(writer.try_clone()?)
+        .stderr(writer)
+        .kill_on_drop(true);
     let mut child = command.spawn()?;
     // The command object still has the writing end, without which the pipe would never end.
     drop(command);
@@ -160,18 +164,28 @@ async fn execute(mut command: Command, output: &Output, tail: &mut Tail, mut sto
         }
     };
     // What the command wrote is in the pipe by now; more can come only from processes it left behind.
-    while open {
-        match reader.try_read(&mut buffer) {
-            Ok(0) => break,
-            Ok(n) => show(&mut lines, &buffer[..n], output, tail).await,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-            Err(error) => return Err(error),
-        }
+    if open {
+        drain(&reader, &mut lines, output, tail).await?;
     }
     if let Some(line) = lines.rest() {
         output.show(line).await;
     }
     Ok(status)
+}
+
+/// Shows what is in the pipe, without waiting for more. A pipe holds far less than is read here at most; the bound is for
+/// those who go on writing without end.
+async fn drain(reader: &Receiver, lines: &mut Lines, output: &Output, tail: &mut Tail) -> io::Result<()> {
+    let mut buffer = vec![0; 16 * 1024];
+    for _ in 0..64 {
+        match reader.try_read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(n) => show(lines, &buffer[..n], output, tail).await,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 async fn show(lines: &mut Lines, bytes: &[u8], output: &Output, tail: &mut Tail) {

@@ -64,7 +64,10 @@ pub(crate) struct Tail {
 
 impl Tail {
     pub fn new(limit: usize) -> Tail {
-        Tail { bytes: VecDeque::new(), limit }
+        Tail {
+            bytes: VecDeque::new(),
+            limit,
+        }
     }
 
     pub fn push(&mut self, bytes: &[u8]) {

@@ -26,13 +26,19 @@ async fn run(config: Config) -> (Vec<String>, Result<()>) {
 }
 
 fn command(text: &str) -> Config {
-    Config { command: text.into(), ..Config::default() }
+    Config {
+        command: text.into(),
+        ..Config::default()
+    }
 }
 
 #[tokio::test]
 async fn both_streams_are_shown_line_by_line() {
     let (lines, result) = run(command("echo one; echo two >&2; printf three")).await;
-    assert_eq!(lines[0], r#"Executing: ["/bin/sh" "-c" "echo one; echo two >&2; printf three"]"#);
+    assert_eq!(
+        lines[0],
+        r#"Executing: ["/bin/sh" "-c" "echo one; echo two >&2; printf three"]"#
+    );
     assert_eq!(&lines[1..], ["one", "two", "three"]);
     assert!(result.is_ok());
 }
@@ -42,7 +48,10 @@ async fn failures_show_the_status_and_the_end_of_the_output() {
     let (_, result) = run(command("echo out; exit 3")).await;
     let errors = result.unwrap_err();
     assert_eq!(errors.0[0].summary, "local-exec provisioner error");
-    assert_eq!(errors.0[0].detail, "Error running command 'echo out; exit 3': exit status 3. Output: out\n");
+    assert_eq!(
+        errors.0[0].detail,
+        "Error running command 'echo out; exit 3': exit status 3. Output: out\n"
+    );
     let (_, result) = run(command("kill -9 $$")).await;
     assert!(result.unwrap_err().0[0].detail.contains("signal: killed"));
 }
@@ -61,22 +70,36 @@ async fn arguments_are_used() {
     let here = dir.path().canonicalize().unwrap();
     assert_eq!(
         lines,
-        ["local-exec: Executing: Suppressed by quiet=true", here.to_str().unwrap(), "x y unset"]
+        [
+            "local-exec: Executing: Suppressed by quiet=true",
+            here.to_str().unwrap(),
+            "x y unset"
+        ]
     );
 }
 
 #[tokio::test]
 async fn an_empty_command_is_refused() {
     let (lines, result) = run(command("")).await;
-    assert_eq!(result.unwrap_err().0[0].detail, "The command must be a non-empty string.");
+    assert_eq!(
+        result.unwrap_err().0[0].detail,
+        "The command must be a non-empty string."
+    );
     assert!(lines.is_empty());
 }
 
 #[tokio::test]
 async fn programs_that_are_not_there() {
-    let config = Config { interpreter: vec![Attr::from("/no/such/shell")].into(), ..command("x") };
+    let config = Config {
+        interpreter: vec![Attr::from("/no/such/shell")].into(),
+        ..command("x")
+    };
     let (_, result) = run(config).await;
-    assert!(result.unwrap_err().0[0].detail.starts_with("Error running command 'x': No such file"));
+    assert!(
+        result.unwrap_err().0[0]
+            .detail
+            .starts_with("Error running command 'x': No such file")
+    );
 }
 
 #[tokio::test]

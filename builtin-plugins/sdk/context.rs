@@ -71,7 +71,13 @@ pub struct Context<C> {
 
 impl<C> Context<C> {
     pub(crate) fn new(client: Option<Arc<C>>, stop: Stop, private: Vec<u8>) -> Context<C> {
-        Context { client, stop, private, diagnostics: Diagnostics::new(), saved: None }
+        Context {
+            client,
+            stop,
+            private,
+            diagnostics: Diagnostics::new(),
+            saved: None,
+        }
     }
 
     /// A context for calling an operation from a test.

@@ -114,7 +114,11 @@ pub(crate) struct DataEntry<D: DataSource> {
 
 impl<D: DataSource> DataEntry<D> {
     pub fn new(source: D, client: ClientCell<D::Client>) -> DataEntry<D> {
-        DataEntry { schema: Compiled::new(source.schema()), source, client }
+        DataEntry {
+            schema: Compiled::new(source.schema()),
+            source,
+            client,
+        }
     }
 }
 
@@ -156,11 +160,23 @@ pub(crate) struct EphemeralEntry<E: EphemeralResource> {
 
 impl<E: EphemeralResource> EphemeralEntry<E> {
     pub fn new(resource: E, client: ClientCell<E::Client>) -> EphemeralEntry<E> {
-        EphemeralEntry { schema: Compiled::new(resource.schema()), resource, client }
+        EphemeralEntry {
+            schema: Compiled::new(resource.schema()),
+            resource,
+            client,
+        }
     }
 
-    fn answer(&self, result: Result<(Option<E::Model>, Option<SystemTime>)>, cx: Context<E::Client>) -> EphemeralAnswer {
-        let mut answer = EphemeralAnswer { private: cx.private, diagnostics: cx.diagnostics, ..Default::default() };
+    fn answer(
+        &self,
+        result: Result<(Option<E::Model>, Option<SystemTime>)>,
+        cx: Context<E::Client>,
+    ) -> EphemeralAnswer {
+        let mut answer = EphemeralAnswer {
+            private: cx.private,
+            diagnostics: cx.diagnostics,
+            ..Default::default()
+        };
         match result {
             Ok((model, renew_at)) => {
                 answer.result = model.map(|m| m.to_object(&self.schema.object));
@@ -188,7 +204,11 @@ impl<E: EphemeralResource> AnyEphemeral for EphemeralEntry<E> {
     async fn open(&self, config: &Value, stop: Stop) -> EphemeralAnswer {
         let mut cx = Context::new(self.client.get(), stop, Vec::new());
         let result = match E::Model::from_cty(config) {
-            Ok(config) => self.resource.open(config, &mut cx).await.map(|o| (Some(o.result), o.renew_at)),
+            Ok(config) => self
+                .resource
+                .open(config, &mut cx)
+                .await
+                .map(|o| (Some(o.result), o.renew_at)),
             Err(error) => Err(error.into()),
         };
         self.answer(result, cx)

@@ -27,12 +27,20 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// An error about the whole.
     pub fn error(summary: impl Into<String>, detail: impl Into<String>) -> Diagnostic {
-        Diagnostic { severity: Severity::Error, summary: summary.into(), detail: detail.into(), attribute: None }
+        Diagnostic {
+            severity: Severity::Error,
+            summary: summary.into(),
+            detail: detail.into(),
+            attribute: None,
+        }
     }
 
     /// A warning about the whole.
     pub fn warning(summary: impl Into<String>, detail: impl Into<String>) -> Diagnostic {
-        Diagnostic { severity: Severity::Warning, ..Diagnostic::error(summary, detail) }
+        Diagnostic {
+            severity: Severity::Warning,
+            ..Diagnostic::error(summary, detail)
+        }
     }
 
     /// The same message, about the attribute at this path.

@@ -30,7 +30,13 @@ impl Parameter {
     /// A parameter of the type that stands for `T`. It is never called with null or unknown.
     #[must_use]
     pub fn new<T: Cty>(name: &'static str, description: &'static str) -> Parameter {
-        Parameter { name, ty: T::ty(), description, allow_null: false, allow_unknown: false }
+        Parameter {
+            name,
+            ty: T::ty(),
+            description,
+            allow_null: false,
+            allow_unknown: false,
+        }
     }
 
     /// The argument may be null.
@@ -74,6 +80,14 @@ impl Function {
         self
     }
 
+    /// The same function, declared to give this type: for bodies that give values as [`Any`](crate::Any), perhaps
+    /// unknown ones.
+    #[must_use]
+    pub fn returning(mut self, ty: Type) -> Function {
+        self.returns = ty;
+        self
+    }
+
     /// The type of the argument at this position.
     pub(crate) fn parameter(&self, position: usize) -> Option<&Parameter> {
         self.parameters.get(position).or(self.variadic.as_ref())
@@ -92,7 +106,10 @@ pub struct Arguments<'a>(&'a [Value]);
 impl Arguments<'_> {
     /// The argument at this position.
     pub fn get<T: Cty>(&self, position: usize) -> Result<T, FunctionError> {
-        let value = self.0.get(position).ok_or_else(|| FunctionError::new("too few arguments"))?;
+        let value = self
+            .0
+            .get(position)
+            .ok_or_else(|| FunctionError::new("too few arguments"))?;
         T::from_cty(value).map_err(|e| FunctionError::argument(position, e.message))
     }
 
@@ -115,11 +132,17 @@ pub struct FunctionError {
 impl FunctionError {
     /// An error of the call as a whole.
     pub fn new(text: impl Into<String>) -> FunctionError {
-        FunctionError { text: text.into(), argument: None }
+        FunctionError {
+            text: text.into(),
+            argument: None,
+        }
     }
 
     /// An error of one argument.
     pub fn argument(position: usize, text: impl Into<String>) -> FunctionError {
-        FunctionError { text: text.into(), argument: Some(position) }
+        FunctionError {
+            text: text.into(),
+            argument: Some(position),
+        }
     }
 }

@@ -23,7 +23,10 @@ pub struct ModelError {
 impl ModelError {
     /// An error at the value itself.
     pub fn new(message: impl Into<String>) -> ModelError {
-        ModelError { path: Path::root(), message: message.into() }
+        ModelError {
+            path: Path::root(),
+            message: message.into(),
+        }
     }
 
     /// The same error, seen from one level further out.
@@ -197,7 +200,10 @@ impl Cty for String {
         Type::String
     }
     fn from_cty(value: &Value) -> Result<String, ModelError> {
-        value.as_str().map(str::to_owned).ok_or_else(|| wrong("a string", value))
+        value
+            .as_str()
+            .map(str::to_owned)
+            .ok_or_else(|| wrong("a string", value))
     }
     fn to_cty(&self) -> Value {
         Value::string(self)
@@ -222,7 +228,9 @@ impl Cty for i64 {
     }
     fn from_cty(value: &Value) -> Result<i64, ModelError> {
         let number = value.as_number().ok_or_else(|| wrong("a number", value))?;
-        number.to_i64().ok_or_else(|| ModelError::new(format!("{number} is not a whole number of 64 bits")))
+        number
+            .to_i64()
+            .ok_or_else(|| ModelError::new(format!("{number} is not a whole number of 64 bits")))
     }
     fn to_cty(&self) -> Value {
         Value::number(*self)
@@ -288,7 +296,10 @@ impl<T: Cty> Cty for BTreeMap<String, T> {
             .collect()
     }
     fn to_cty(&self) -> Value {
-        Value::map(T::ty(), self.iter().map(|(k, v)| (Arc::from(k.as_str()), v.to_cty())).collect())
+        Value::map(
+            T::ty(),
+            self.iter().map(|(k, v)| (Arc::from(k.as_str()), v.to_cty())).collect(),
+        )
     }
 }
 

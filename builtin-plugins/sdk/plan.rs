@@ -132,24 +132,44 @@ pub struct Planned {
 pub fn construct(schema: &Compiled, config: &Value, prior: Option<&Value>, proposed: &Value) -> Planned {
     let mut diagnostics = Diagnostics::new();
     let mut requires_replace = Vec::new();
-    let place = Place { config: Some(config), prior, planned: proposed };
+    let place = Place {
+        config: Some(config),
+        prior,
+        planned: proposed,
+    };
 
-    let mut state = walk(&schema.members, &place, &Path::root(), &mut |member, at, _| match member {
-        CompiledMember::Attribute(a) if a.write_only => Value::null(a.ty.clone()),
-        CompiledMember::Attribute(a) => match (&a.default, at.config) {
-            (Some(default), Some(config)) if config.is_null() => default.clone(),
-            _ => at.planned.clone(),
+    let mut state = walk(
+        &schema.members,
+        &place,
+        &Path::root(),
+        &mut |member, at, _| match member {
+            CompiledMember::Attribute(a) if a.write_only => Value::null(a.ty.clone()),
+            CompiledMember::Attribute(a) => match (&a.default, at.config) {
+                (Some(default), Some(config)) if config.is_null() => default.clone(),
+                _ => at.planned.clone(),
+            },
+            CompiledMember::Block(..) => at.planned.clone(),
         },
-        CompiledMember::Block(..) => at.planned.clone(),
-    });
+    );
     if prior.is_none_or(|prior| *prior != state) {
-        let place = Place { planned: &state, ..place };
-        state = walk(&schema.members, &place, &Path::root(), &mut |member, at, _| match member {
-            CompiledMember::Attribute(a) if becomes_unknown(a, at.config) => Value::unknown(a.ty.clone()),
-            _ => at.planned.clone(),
-        });
+        let place = Place {
+            planned: &state,
+            ..place
+        };
+        state = walk(
+            &schema.members,
+            &place,
+            &Path::root(),
+            &mut |member, at, _| match member {
+                CompiledMember::Attribute(a) if becomes_unknown(a, at.config) => Value::unknown(a.ty.clone()),
+                _ => at.planned.clone(),
+            },
+        );
     }
-    let place = Place { planned: &state, ..place };
+    let place = Place {
+        planned: &state,
+        ..place
+    };
     state = walk(&schema.members, &place, &Path::root(), &mut |member, at, parent| {
         let (modifiers, name, ty) = match member {
             CompiledMember::Attribute(a) => (&a.modifiers, a.name, &a.ty),
@@ -176,7 +196,11 @@ pub fn construct(schema: &Compiled, config: &Value, prior: Option<&Value>, propo
         }
         change.planned
     });
-    Planned { state, requires_replace, diagnostics }
+    Planned {
+        state,
+        requires_replace,
+        diagnostics,
+    }
 }
 
 fn becomes_unknown(attribute: &Attribute, config: Option<&Value>) -> bool {
@@ -207,13 +231,18 @@ fn walk(members: &[CompiledMember], place: &Place<'_>, path: &Path, f: Step3<'_>
     let mut values = Vec::with_capacity(members.len());
     for (member, attribute) in members.iter().zip(ty.attributes()) {
         let name = &attribute.name;
-        let Some(planned) = place.planned.get(name) else { return place.planned.clone() };
+        let Some(planned) = place.planned.get(name) else {
+            return place.planned.clone();
+        };
         let at = Place {
             config: place.config.and_then(|v| v.get(name)),
             prior: place.prior.and_then(|v| v.get(name)),
             planned,
         };
-        let parent = Parent { path, config: place.config };
+        let parent = Parent {
+            path,
+            config: place.config,
+        };
         let inner;
         let at = match member {
             CompiledMember::Block(nested, members) if planned.is_present() => {
@@ -231,7 +260,9 @@ fn walk_block(nesting: Nesting, members: &[CompiledMember], at: &Place<'_>, path
     if nesting == Nesting::Single {
         return walk(members, at, path, f);
     }
-    let Some(items) = at.planned.as_seq() else { return at.planned.clone() };
+    let Some(items) = at.planned.as_seq() else {
+        return at.planned.clone();
+    };
     let mut out = Vec::with_capacity(items.len());
     for (i, item) in items.iter().enumerate() {
         let (config, prior, key) = match nesting {
@@ -246,7 +277,16 @@ fn walk_block(nesting: Nesting, members: &[CompiledMember], at: &Place<'_>, path
                 Value::number(i as i64),
             ),
         };
-        out.push(walk(members, &Place { config, prior, planned: item }, &path.with(Step::Index(key)), f));
+        out.push(walk(
+            members,
+            &Place {
+                config,
+                prior,
+                planned: item,
+            },
+            &path.with(Step::Index(key)),
+            f,
+        ));
     }
     match at.planned.ty() {
         Type::Set(element) => Value::set((**element).clone(), out),
@@ -313,5 +353,152 @@ impl<M: crate::Model> Plan<'_, M> {
     #[must_use]
     pub fn values(&self) -> (&Value, Option<&Value>) {
         (self.config, self.prior)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{Schema, block, computed, optional, required};
+    use crate::{Attr, Cty, Model, Set, model};
+
+    model! {
+        /// A nested block.
+        pub struct Inner {
+            /// Given.
+            pub given: Attr<String> = required(),
+            /// Made, and kept.
+            pub made: Attr<String> = computed().keep(),
+        }
+    }
+
+    model! {
+        /// Everything that takes part in planning.
+        pub struct Outer {
+            /// Given; a change replaces.
+            pub given: Attr<String> = optional().requires_replace(),
+            /// Given or a default.
+            pub default: Attr<i64> = optional().computed().default(7i64).requires_replace(),
+            /// Given or made.
+            pub either: Attr<String> = optional().computed(),
+            /// Made anew with each change.
+            pub made: Attr<String> = computed(),
+            /// Made once.
+            pub kept: Attr<String> = computed().keep(),
+            /// Never kept.
+            pub password: Attr<String> = optional().write_only(),
+            /// In order.
+            pub list: Vec<Inner> = block(),
+            /// Without order.
+            pub set: Set<Inner> = block(),
+        }
+    }
+
+    fn inner(given: &str, made: Attr<String>) -> Inner {
+        Inner {
+            given: given.into(),
+            made,
+        }
+    }
+
+    fn plan(config: &Outer, prior: Option<&Outer>) -> (Outer, Vec<String>) {
+        let schema = Compiled::new(Schema::of::<Outer>());
+        let object = |m: &Outer| m.to_object(&schema.object);
+        // What the core proposes: the configuration, with the values of before for what is computed.
+        let mut proposed = config.clone();
+        if let Some(prior) = prior {
+            proposed.made = prior.made.clone();
+            proposed.kept = prior.kept.clone();
+            if proposed.either.is_null() {
+                proposed.either = prior.either.clone();
+            }
+            if proposed.default.is_null() {
+                proposed.default = prior.default.clone();
+            }
+            for (new, old) in proposed.list.iter_mut().zip(&prior.list) {
+                new.made = old.made.clone();
+            }
+            for new in &mut proposed.set.0 {
+                let old = prior.set.0.iter().find(|old| old.given == new.given);
+                new.made = old.map(|old| old.made.clone()).unwrap_or_default();
+            }
+        }
+        let prior = prior.map(object);
+        let planned = construct(&schema, &object(config), prior.as_ref(), &object(&proposed));
+        let paths = planned.requires_replace.iter().map(ToString::to_string).collect();
+        (Outer::from_cty(&planned.state).unwrap(), paths)
+    }
+
+    fn config() -> Outer {
+        Outer {
+            given: "a".into(),
+            password: "secret".into(),
+            list: vec![inner("x", Attr::Null)],
+            set: Set(vec![inner("y", Attr::Null)]),
+            ..Outer::default()
+        }
+    }
+
+    fn state() -> Outer {
+        Outer {
+            password: Attr::Null,
+            default: 7.into(),
+            either: "e".into(),
+            made: "m".into(),
+            kept: "k".into(),
+            list: vec![inner("x", "1".into())],
+            set: Set(vec![inner("y", "2".into())]),
+            ..config()
+        }
+    }
+
+    #[test]
+    fn a_new_object_has_defaults_and_unknowns() {
+        let (planned, replace) = plan(&config(), None);
+        let unknown = || Attr::Unknown;
+        let expected = Outer {
+            default: 7.into(),
+            either: unknown(),
+            made: unknown(),
+            kept: unknown(),
+            password: Attr::Null,
+            list: vec![inner("x", unknown())],
+            set: Set(vec![inner("y", unknown())]),
+            ..config()
+        };
+        assert_eq!((planned, replace), (expected, vec![]));
+    }
+
+    #[test]
+    fn without_a_change_everything_stays() {
+        assert_eq!(plan(&config(), Some(&state())), (state(), vec![]));
+    }
+
+    #[test]
+    fn a_change_makes_open_what_is_not_kept() {
+        let changed = Outer {
+            given: "b".into(),
+            ..config()
+        };
+        let (planned, replace) = plan(&changed, Some(&state()));
+        let expected = Outer {
+            given: "b".into(),
+            either: Attr::Unknown,
+            made: Attr::Unknown,
+            // An element of a set is another one as soon as anything in it changes, so nothing of before is found.
+            set: Set(vec![inner("y", Attr::Unknown)]),
+            ..state()
+        };
+        assert_eq!((planned, replace), (expected, vec![".given".to_owned()]));
+    }
+
+    #[test]
+    fn a_default_that_returns_is_a_change() {
+        let prior = Outer {
+            default: 9.into(),
+            ..state()
+        };
+        let (planned, replace) = plan(&config(), Some(&prior));
+        assert_eq!((planned.default, replace), (7.into(), vec![".default".to_owned()]));
     }
 }

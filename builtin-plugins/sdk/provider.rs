@@ -83,17 +83,20 @@ impl<C: Send + Sync + 'static> Members<C> {
 
     /// Adds a type of managed resource.
     pub fn resource(&mut self, name: &'static str, resource: impl Resource<Client = C>) {
-        self.resources.insert(name, Box::new(Entry::new(resource, self.client.clone())));
+        self.resources
+            .insert(name, Box::new(Entry::new(resource, self.client.clone())));
     }
 
     /// Adds a type of data source.
     pub fn data_source(&mut self, name: &'static str, source: impl DataSource<Client = C>) {
-        self.data_sources.insert(name, Box::new(DataEntry::new(source, self.client.clone())));
+        self.data_sources
+            .insert(name, Box::new(DataEntry::new(source, self.client.clone())));
     }
 
     /// Adds a type of ephemeral resource.
     pub fn ephemeral(&mut self, name: &'static str, resource: impl EphemeralResource<Client = C>) {
-        self.ephemerals.insert(name, Box::new(EphemeralEntry::new(resource, self.client.clone())));
+        self.ephemerals
+            .insert(name, Box::new(EphemeralEntry::new(resource, self.client.clone())));
     }
 
     /// Adds a function.

@@ -118,7 +118,10 @@ impl<M: Model> Upgrader<M> {
     pub fn from<Old: Model>(version: i64, run: impl Fn(Old) -> Result<M> + Send + Sync + 'static) -> Upgrader<M> {
         let ty = Old::ty();
         let run = move |json: &serde_json::Value| run(Old::from_cty(&state::read(json, &ty)?)?);
-        Upgrader { from: version, run: Box::new(run) }
+        Upgrader {
+            from: version,
+            run: Box::new(run),
+        }
     }
 }
 
@@ -158,8 +161,14 @@ pub(crate) trait AnyResource: Send + Sync {
     fn plans_destroy(&self) -> bool;
     fn validate(&self, config: &Value) -> Diagnostics;
     fn upgrade(&self, version: i64, state: &serde_json::Value) -> Result<Value>;
-    async fn plan(&self, config: &Value, prior: Option<&Value>, planned: &mut Planned, private: Vec<u8>, stop: Stop)
-    -> Vec<u8>;
+    async fn plan(
+        &self,
+        config: &Value,
+        prior: Option<&Value>,
+        planned: &mut Planned,
+        private: Vec<u8>,
+        stop: Stop,
+    ) -> Vec<u8>;
     async fn plan_destroy(&self, state: &Value, private: Vec<u8>, stop: Stop) -> Answer;
     async fn create(&self, planned: &Value, private: Vec<u8>, stop: Stop) -> Answer;
     async fn read(&self, state: &Value, private: Vec<u8>, stop: Stop) -> Answer;
@@ -202,7 +211,11 @@ impl<R: Resource> Entry<R> {
                 cx.saved
             }
         };
-        Answer { state, private: cx.private, diagnostics }
+        Answer {
+            state,
+            private: cx.private,
+            diagnostics,
+        }
     }
 }
 
@@ -254,7 +267,13 @@ impl<R: Resource> AnyResource for Entry<R> {
         stop: Stop,
     ) -> Vec<u8> {
         let mut cx = self.context(private, stop);
-        let mut plan = Plan { schema: &self.schema, config, prior, planned, model: std::marker::PhantomData };
+        let mut plan = Plan {
+            schema: &self.schema,
+            config,
+            prior,
+            planned,
+            model: std::marker::PhantomData,
+        };
         let result = self.resource.plan(&mut plan, &mut cx).await;
         planned.diagnostics.append(cx.diagnostics);
         if let Err(errors) = result {
@@ -350,7 +369,11 @@ impl<R: Resource> AnyResource for Entry<R> {
 
 /// The type of a resource's identity.
 pub(crate) fn identity_type(schema: &Compiled, identity: &[IdentityAttribute]) -> Type {
-    Type::object(identity.iter().map(|a| (a.name, schema.object.get(a.name).cloned().unwrap_or(Type::String))))
+    Type::object(
+        identity
+            .iter()
+            .map(|a| (a.name, schema.object.get(a.name).cloned().unwrap_or(Type::String))),
+    )
 }
 
 /// The identity of an object, taken from its state.
@@ -358,7 +381,9 @@ pub(crate) fn identity_of(identity: &[IdentityAttribute], state: &Value) -> Opti
     if identity.is_empty() {
         return None;
     }
-    let attributes: Option<Vec<_>> =
-        identity.iter().map(|a| state.get(a.name).map(|v| (Arc::from(a.name), v.clone()))).collect();
-    attributes.map(|attributes| Value::object::<Arc<str>>(attributes))
+    let attributes: Option<Vec<_>> = identity
+        .iter()
+        .map(|a| state.get(a.name).map(|v| (Arc::from(a.name), v.clone())))
+        .collect();
+    attributes.map(Value::object::<Arc<str>>)
 }

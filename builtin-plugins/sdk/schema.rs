@@ -27,7 +27,11 @@ impl Schema {
     /// The schema that belongs to a model.
     #[must_use]
     pub fn of<M: Model>() -> Schema {
-        Schema { version: 0, root: Block::of::<M>(), at_least_one_of: Vec::new() }
+        Schema {
+            version: 0,
+            root: Block::of::<M>(),
+            at_least_one_of: Vec::new(),
+        }
     }
 
     /// The same schema with this version.
@@ -176,19 +180,28 @@ fn attribute() -> Attribute {
 /// An attribute that the configuration must set.
 #[must_use]
 pub fn required() -> Attribute {
-    Attribute { required: true, ..attribute() }
+    Attribute {
+        required: true,
+        ..attribute()
+    }
 }
 
 /// An attribute that the configuration may set.
 #[must_use]
 pub fn optional() -> Attribute {
-    Attribute { optional: true, ..attribute() }
+    Attribute {
+        optional: true,
+        ..attribute()
+    }
 }
 
 /// An attribute that the plugin sets.
 #[must_use]
 pub fn computed() -> Attribute {
-    Attribute { computed: true, ..attribute() }
+    Attribute {
+        computed: true,
+        ..attribute()
+    }
 }
 
 impl Attribute {
@@ -344,8 +357,17 @@ impl BlockBuilder {
     }
 
     fn build<M: Model>(self, name: &'static str, doc: &str, nesting: Nesting) -> Member {
-        let block = Block { description: comment(doc), ..Block::of::<M>() };
-        Member::Block(NestedBlock { name, block, nesting, validators: self.validators, modifiers: self.modifiers })
+        let block = Block {
+            description: comment(doc),
+            ..Block::of::<M>()
+        };
+        Member::Block(NestedBlock {
+            name,
+            block,
+            nesting,
+            validators: self.validators,
+            modifiers: self.modifiers,
+        })
     }
 }
 
@@ -393,7 +415,12 @@ impl Compiled {
         let ty = schema.root.ty();
         let object = ty.as_object().cloned().unwrap_or_default();
         let members = compile(&schema.root);
-        Compiled { schema, ty, object, members }
+        Compiled {
+            schema,
+            ty,
+            object,
+            members,
+        }
     }
 }
 
@@ -403,7 +430,10 @@ fn compile(block: &Block) -> Vec<CompiledMember> {
         members.push((attribute.name, CompiledMember::Attribute(attribute.clone())));
     }
     for nested in &block.blocks {
-        members.push((nested.name, CompiledMember::Block(nested.clone(), compile(&nested.block))));
+        members.push((
+            nested.name,
+            CompiledMember::Block(nested.clone(), compile(&nested.block)),
+        ));
     }
     // The order of an object type's attributes.
     members.sort_by_key(|(name, _)| *name);

@@ -10,7 +10,10 @@ pub(crate) fn read(json: &Json, ty: &Type) -> Result<Value> {
     cty::json::from_json(&fitted(json, ty), ty).map_err(|error| {
         Diagnostic::error(
             "Unable to Read Previously Saved State",
-            format!("The saved state of this resource does not fit its schema: {}.", error.message),
+            format!(
+                "The saved state of this resource does not fit its schema: {}.",
+                error.message
+            ),
         )
         .at(error.path)
         .into()
@@ -20,14 +23,18 @@ pub(crate) fn read(json: &Json, ty: &Type) -> Result<Value> {
 fn fitted(json: &Json, ty: &Type) -> Json {
     match (json, ty) {
         (Json::Array(items), Type::List(e) | Type::Set(e)) => items.iter().map(|item| fitted(item, e)).collect(),
-        (Json::Array(items), Type::Tuple(types)) if items.len() == types.len() => {
-            items.iter().zip(types.iter()).map(|(item, ty)| fitted(item, ty)).collect()
-        }
+        (Json::Array(items), Type::Tuple(types)) if items.len() == types.len() => items
+            .iter()
+            .zip(types.iter())
+            .map(|(item, ty)| fitted(item, ty))
+            .collect(),
         (Json::Object(items), Type::Map(e)) => items.iter().map(|(k, v)| (k.clone(), fitted(v, e))).collect(),
         (Json::Object(items), Type::Object(o)) => {
             let mut out = Map::new();
             for attribute in o.attributes() {
-                let value = items.get(&*attribute.name).map_or(Json::Null, |v| fitted(v, &attribute.ty));
+                let value = items
+                    .get(&*attribute.name)
+                    .map_or(Json::Null, |v| fitted(v, &attribute.ty));
                 out.insert(attribute.name.to_string(), value);
             }
             Json::Object(out)

@@ -32,7 +32,9 @@ pub type Config<'a> = &'a [(&'a str, Value)];
 impl<P: Provider> Harness<P> {
     /// Takes the provider under test, not configured yet.
     pub fn new(provider: P) -> Harness<P> {
-        Harness { core: Core::new(provider) }
+        Harness {
+            core: Core::new(provider),
+        }
     }
 
     /// Every type and every attribute, with one word for each property: to compare with what is documented.
@@ -55,7 +57,10 @@ impl<P: Provider> Harness<P> {
                     (a.write_only, "write-only"),
                     (a.deprecated.is_some(), "deprecated"),
                 ];
-                let words: Vec<&str> = words.into_iter().filter_map(|(yes, word)| yes.then_some(word)).collect();
+                let words: Vec<&str> = words
+                    .into_iter()
+                    .filter_map(|(yes, word)| yes.then_some(word))
+                    .collect();
                 out.push_str(&format!("  {} {} {}\n", a.name, a.ty, words.join(" ")));
             }
         }
@@ -79,14 +84,24 @@ impl<P: Provider> Harness<P> {
         let prior = encode(prior, schema)?;
         let (proposed, config) = (encode(Some(&proposed), schema)?, encode(Some(&config), schema)?);
         let changed = self.core.plan(name, &prior, &proposed, &config, vec![]).await;
-        let replace = changed.requires_replace.iter().map(|p| p.to_string().trim_start_matches('.').into()).collect();
-        Ok(PlannedChange { planned: self.state(schema, changed)?, replace })
+        let replace = changed
+            .requires_replace
+            .iter()
+            .map(|p| p.to_string().trim_start_matches('.').into())
+            .collect();
+        Ok(PlannedChange {
+            planned: self.state(schema, changed)?,
+            replace,
+        })
     }
 
     /// Carries out a plan; `None` as the plan destroys.
     pub async fn apply(&self, name: &str, prior: Option<&Value>, planned: Option<&Value>) -> Result<Value> {
         let schema = self.schema(name);
-        let changed = self.core.apply(name, encode(prior, schema)?, &encode(planned, schema)?, vec![]).await;
+        let changed = self
+            .core
+            .apply(name, encode(prior, schema)?, &encode(planned, schema)?, vec![])
+            .await;
         self.state(schema, changed)
     }
 
@@ -115,15 +130,34 @@ impl<P: Provider> Harness<P> {
 
     /// Upgrades a state, given as JSON text.
     pub fn upgrade(&self, name: &str, version: i64, json: &str) -> Result<Value> {
-        let (state, diagnostics) =
-            self.core.upgrade(name, version, &RawState { json: json.as_bytes().to_vec(), is_flat: false });
-        self.state(self.schema(name), Changed { state, diagnostics, ..Changed::default() })
+        let (state, diagnostics) = self.core.upgrade(
+            name,
+            version,
+            &RawState {
+                json: json.as_bytes().to_vec(),
+                is_flat: false,
+            },
+        );
+        self.state(
+            self.schema(name),
+            Changed {
+                state,
+                diagnostics,
+                ..Changed::default()
+            },
+        )
     }
 
     /// Moves the state of another type, given as JSON text, to this one.
     pub async fn move_from(&self, name: &str, provider: &str, type_name: &str, json: &str) -> Result<Value> {
-        let raw = RawState { json: json.as_bytes().to_vec(), is_flat: false };
-        let changed = self.core.move_from(name, provider.into(), type_name.into(), 0, &raw, vec![]).await;
+        let raw = RawState {
+            json: json.as_bytes().to_vec(),
+            is_flat: false,
+        };
+        let changed = self
+            .core
+            .move_from(name, provider.into(), type_name.into(), 0, &raw, vec![])
+            .await;
         self.state(self.schema(name), changed)
     }
 
@@ -136,7 +170,14 @@ impl<P: Provider> Harness<P> {
             return Err(errors);
         }
         let (state, diagnostics) = self.core.read_data_source(name, &wire).await;
-        self.state(schema, Changed { state, diagnostics, ..Changed::default() })
+        self.state(
+            schema,
+            Changed {
+                state,
+                diagnostics,
+                ..Changed::default()
+            },
+        )
     }
 
     /// Checks and opens an ephemeral resource.
@@ -148,12 +189,23 @@ impl<P: Provider> Harness<P> {
             return Err(errors);
         }
         let answer = self.core.open(name, &wire).await;
-        self.state(schema, Changed { state: answer.result, diagnostics: answer.diagnostics, ..Changed::default() })
+        self.state(
+            schema,
+            Changed {
+                state: answer.result,
+                diagnostics: answer.diagnostics,
+                ..Changed::default()
+            },
+        )
     }
 
     /// Calls a function.
     pub fn call(&self, name: &str, arguments: &[Value]) -> std::result::Result<Value, FunctionError> {
-        let function = self.core.functions.get(name).ok_or_else(|| FunctionError::new("no such function"))?;
+        let function = self
+            .core
+            .functions
+            .get(name)
+            .ok_or_else(|| FunctionError::new("no such function"))?;
         function.call(arguments)
     }
 
@@ -194,7 +246,16 @@ fn object(schema: &Compiled, config: Config<'_>) -> Value {
 }
 
 fn absent(schema: &Compiled, name: &str, ty: &Type) -> Value {
-    match (schema.schema.root.blocks.iter().find(|b| b.name == name).map(|b| b.nesting), ty) {
+    match (
+        schema
+            .schema
+            .root
+            .blocks
+            .iter()
+            .find(|b| b.name == name)
+            .map(|b| b.nesting),
+        ty,
+    ) {
         (Some(Nesting::List), Type::List(element)) => Value::list((**element).clone(), Vec::new()),
         (Some(Nesting::List), _) => Value::empty_tuple(),
         (Some(Nesting::Set), Type::Set(element)) => Value::set((**element).clone(), Vec::new()),
@@ -204,11 +265,19 @@ fn absent(schema: &Compiled, name: &str, ty: &Type) -> Value {
 
 /// What the core proposes: the configuration, and the values of before for computed attributes it leaves out.
 fn proposed(schema: &Compiled, prior: Option<&Value>, config: &Value) -> Value {
-    let computed = |name: &Arc<str>| schema.schema.root.attributes.iter().any(|a| a.name == &**name && a.computed);
+    let computed = |name: &Arc<str>| {
+        schema
+            .schema
+            .root
+            .attributes
+            .iter()
+            .any(|a| a.name == &**name && a.computed)
+    };
     config.map_parts(|part, value| match part {
-        cty::value::Part::Attribute(name) if value.is_null() && computed(name) => {
-            prior.and_then(|p| p.get(name)).cloned().unwrap_or_else(|| value.clone())
-        }
+        cty::value::Part::Attribute(name) if value.is_null() && computed(name) => prior
+            .and_then(|p| p.get(name))
+            .cloned()
+            .unwrap_or_else(|| value.clone()),
         _ => value.clone(),
     })
 }

@@ -110,13 +110,23 @@ pub(crate) fn check(schema: &Compiled, config: &Value, write_only_allowed: bool)
     if let Some(advice) = schema.schema.root.deprecated {
         out.push(Diagnostic::warning("Deprecated", advice));
     }
-    check_block(&schema.members, config, config, &Path::root(), write_only_allowed, &mut out);
+    check_block(
+        &schema.members,
+        config,
+        config,
+        &Path::root(),
+        write_only_allowed,
+        &mut out,
+    );
     for group in &schema.schema.at_least_one_of {
         let members: Vec<&Value> = group.iter().filter_map(|name| config.get(name)).collect();
         if members.iter().all(|v| v.is_known() && is_absent(v)) {
             out.push(Diagnostic::error(
                 "Missing Attribute Configuration",
-                format!("At least one of these attributes must be configured: [{}]", group.join(",")),
+                format!(
+                    "At least one of these attributes must be configured: [{}]",
+                    group.join(",")
+                ),
             ));
         }
     }
@@ -138,7 +148,11 @@ fn check_block(
         };
         let Some(value) = block.get(name) else { continue };
         for validator in validators {
-            let check = Check { path: path.attribute(name), value, config };
+            let check = Check {
+                path: path.attribute(name),
+                value,
+                config,
+            };
             if let Some(diagnostic) = validator.run(&check) {
                 out.push(diagnostic);
             }
@@ -219,14 +233,20 @@ impl Validator {
             }),
             _ if is_absent(value) => None,
             Validator::ConflictsWith(names) => {
-                let other = names.iter().find(|n| check.other(n).is_some_and(|v| v.is_known() && !is_absent(v)))?;
+                let other = names
+                    .iter()
+                    .find(|n| check.other(n).is_some_and(|v| v.is_known() && !is_absent(v)))?;
                 let this = check.name();
-                check.combination(format!("Attribute \"{other}\" cannot be specified when \"{this}\" is specified"))
+                check.combination(format!(
+                    "Attribute \"{other}\" cannot be specified when \"{this}\" is specified"
+                ))
             }
             Validator::AlsoRequires(names) => {
                 let other = names.iter().find(|n| check.other(n).is_some_and(is_absent))?;
                 let this = check.name();
-                check.combination(format!("Attribute \"{other}\" must be specified when \"{this}\" is specified"))
+                check.combination(format!(
+                    "Attribute \"{other}\" must be specified when \"{this}\" is specified"
+                ))
             }
             Validator::OneOf(allowed) => {
                 let text = value.as_str()?;
@@ -239,8 +259,13 @@ impl Validator {
             }
             Validator::AtLeast(least) => {
                 let number = value.as_number()?;
-                (number.to_i64()? < *least)
-                    .then(|| check.bad_value("Invalid Attribute Value", &format!("value must be at least {least}"), number))?
+                (number.to_i64()? < *least).then(|| {
+                    check.bad_value(
+                        "Invalid Attribute Value",
+                        &format!("value must be at least {least}"),
+                        number,
+                    )
+                })?
             }
             Validator::AtLeastSumOf(names) => {
                 let number = value.as_number()?;
@@ -258,7 +283,11 @@ impl Validator {
             }
             Validator::Size(least, most) => {
                 let count = value.len()?;
-                let what = if matches!(value.ty(), cty::Type::Set(_)) { "set" } else { "list" };
+                let what = if matches!(value.ty(), cty::Type::Set(_)) {
+                    "set"
+                } else {
+                    "list"
+                };
                 let rule = match (*least, *most) {
                     (least, usize::MAX) => format!("{what} must contain at least {least} elements"),
                     (0, most) => format!("{what} must contain at most {most} elements"),

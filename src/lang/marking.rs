@@ -13,15 +13,20 @@ use crate::schema::{AttributeSchema, AttributeType, BlockSchema};
 pub fn sensitive_paths(schema: &BlockSchema, object: &Value) -> Vec<Path> {
     let mut out = Vec::new();
     if schema.contains_sensitive() {
-        walk(&Node::Block(schema), object, &mut Path::root(), &mut |attribute, value, path| {
-            if attribute.sensitive {
-                if !value.is_null() && !out.contains(path) {
-                    out.push(path.clone());
+        walk(
+            &Node::Block(schema),
+            object,
+            &mut Path::root(),
+            &mut |attribute, value, path| {
+                if attribute.sensitive {
+                    if !value.is_null() && !out.contains(path) {
+                        out.push(path.clone());
+                    }
+                    return false;
                 }
-                return false;
-            }
-            true
-        });
+                true
+            },
+        );
     }
     out
 }
@@ -47,16 +52,21 @@ pub fn misplaced_ephemeral(schema: &BlockSchema, object: &Value) -> Vec<Path> {
     if object.marks().is_ephemeral() {
         out.push(Path::root());
     }
-    walk(&Node::Block(schema), object, &mut Path::root(), &mut |attribute, value, path| {
-        if attribute.write_only || !value.deep_marks().is_ephemeral() {
-            return false;
-        }
-        if value.marks().is_ephemeral() || matches!(attribute.ty, AttributeType::Plain(_)) {
-            out.push(path.clone());
-            return false;
-        }
-        true
-    });
+    walk(
+        &Node::Block(schema),
+        object,
+        &mut Path::root(),
+        &mut |attribute, value, path| {
+            if attribute.write_only || !value.deep_marks().is_ephemeral() {
+                return false;
+            }
+            if value.marks().is_ephemeral() || matches!(attribute.ty, AttributeType::Plain(_)) {
+                out.push(path.clone());
+                return false;
+            }
+            true
+        },
+    );
     out
 }
 
@@ -115,7 +125,13 @@ fn walk(node: &Node<'_>, object: &Value, path: &mut Path, f: &mut dyn FnMut(&Att
             if f(attribute, value, path)
                 && let AttributeType::Nested(nested) = &attribute.ty
             {
-                walk_all(&Node::Object(&nested.attributes), value, path, nested.nesting.is_single(), f);
+                walk_all(
+                    &Node::Object(&nested.attributes),
+                    value,
+                    path,
+                    nested.nesting.is_single(),
+                    f,
+                );
             }
         } else if let Some(inner) = node.block(name) {
             let single = matches!(node, Node::Block(s) if s.blocks.get(name).is_some_and(|b| b.nesting.is_single()));
@@ -168,7 +184,9 @@ fn change(node: &Node<'_>, object: &Value, f: &dyn Fn(&AttributeSchema, &Value) 
         return object.clone();
     }
     object.map_parts(|part, value| {
-        let Part::Attribute(name) = part else { return value.clone() };
+        let Part::Attribute(name) = part else {
+            return value.clone();
+        };
         if let Some(attribute) = node.attribute(name) {
             if let Some(changed) = f(attribute, value) {
                 return changed;
@@ -196,5 +214,9 @@ fn change_all(
     single: bool,
     f: &dyn Fn(&AttributeSchema, &Value) -> Option<Value>,
 ) -> Value {
-    if single { change(node, value, f) } else { value.map_parts(|_, item| change(node, item, f)) }
+    if single {
+        change(node, value, f)
+    } else {
+        value.map_parts(|_, item| change(node, item, f))
+    }
 }

@@ -17,7 +17,9 @@ const RESERVED: &[&str] = &["template", "lazy", "arg"];
 /// module. For building graphs.
 pub fn reference(traversal: &Traversal) -> Result<Reference, Diagnostic> {
     let mut whole = whole_reference(traversal)?;
-    let Some(first) = whole.remaining.first().cloned() else { return Ok(whole) };
+    let Some(first) = whole.remaining.first().cloned() else {
+        return Ok(whole);
+    };
     match whole.subject {
         Referenceable::Resource(resource) => {
             whole.subject = match &first {
@@ -142,7 +144,11 @@ fn resource(traversal: &Traversal, mode: Mode, ty: Arc<str>, steps: &[TraversalS
     );
     match steps.first() {
         Some(TraversalStep::Attribute { name, range }) => Ok(Reference {
-            subject: Referenceable::Resource(Resource { mode, ty, name: name.clone() }),
+            subject: Referenceable::Resource(Resource {
+                mode,
+                ty,
+                name: name.clone(),
+            }),
             range: traversal.root_range.to(range),
             remaining: steps[1..].to_vec(),
         }),
@@ -156,7 +162,11 @@ pub fn instance_key(key: &Value, range: &Range, what: &str) -> Result<InstanceKe
     if let Some(text) = key.as_arc_str() {
         return Ok(InstanceKey::String(text.clone()));
     }
-    match key.as_number().and_then(cty::Number::to_i64).and_then(|n| u64::try_from(n).ok()) {
+    match key
+        .as_number()
+        .and_then(cty::Number::to_i64)
+        .and_then(|n| u64::try_from(n).ok())
+    {
         Some(n) => Ok(InstanceKey::Int(n)),
         None => Err(Diagnostic::error(
             "Invalid index key",
@@ -227,7 +237,8 @@ pub fn references_in_body(body: &Body, schema: &BlockSchema) -> (Vec<Reference>,
 #[must_use]
 pub fn provider_functions_in_body(body: &Body) -> Vec<(Arc<str>, Range)> {
     let own = body.attributes.iter().flat_map(|a| provider_functions(&a.expr));
-    own.chain(body.blocks.iter().flat_map(|b| provider_functions_in_body(&b.body))).collect()
+    own.chain(body.blocks.iter().flat_map(|b| provider_functions_in_body(&b.body)))
+        .collect()
 }
 
 fn collect(expr: &Expr, iterators: &[Arc<str>], out: &mut Vec<Reference>, diagnostics: &mut Diagnostics) {
@@ -254,7 +265,11 @@ fn in_body(
         if &*block.ty == "dynamic" && !schema.blocks.contains_key("dynamic") {
             let ty = block.labels.first().map_or("", |l| &*l.text);
             let inner = schema.blocks.get(ty).map_or(&nothing, |b| &b.block);
-            let iterator = block.body.attribute("iterator").and_then(|a| a.expr.as_keyword()).unwrap_or(ty);
+            let iterator = block
+                .body
+                .attribute("iterator")
+                .and_then(|a| a.expr.as_keyword())
+                .unwrap_or(ty);
             let inside: Vec<Arc<str>> = iterators.iter().cloned().chain([iterator.into()]).collect();
             for attribute in &block.body.attributes {
                 match &*attribute.name {
@@ -349,7 +364,13 @@ fn walk_parts<'e>(parts: &'e [TemplatePart], bound: &mut Vec<Arc<str>>, f: &mut 
                 walk_parts(yes, bound, f);
                 walk_parts(no, bound, f);
             }
-            TemplatePart::For { key, value, collection, body, .. } => {
+            TemplatePart::For {
+                key,
+                value,
+                collection,
+                body,
+                ..
+            } => {
                 walk(collection, bound, f);
                 let outside = bound.len();
                 bound.extend(key.iter().chain([value]).cloned());

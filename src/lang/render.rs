@@ -166,7 +166,14 @@ fn write_type(ty: &Type, indent: usize, out: &mut String) {
     let element = |name: &str, e: &Type, out: &mut String| {
         out.push_str(name);
         out.push('(');
-        write_type(e, indent, out);
+        if matches!(e, Type::Object(_) | Type::Tuple(_)) {
+            line(indent + 4, out);
+            write_type(e, indent + 4, out);
+            out.push(',');
+            line(indent, out);
+        } else {
+            write_type(e, indent, out);
+        }
         out.push(')');
     };
     match ty {

@@ -129,7 +129,11 @@ impl Schema {
     #[must_use]
     pub fn new(version: u64, block: BlockSchema) -> Schema {
         let ty = ImpliedType(block.implied_object());
-        Schema { version, block: Arc::new(block), ty }
+        Schema {
+            version,
+            block: Arc::new(block),
+            ty,
+        }
     }
 
     /// The type of an object of this shape.
@@ -145,10 +149,12 @@ impl BlockSchema {
     pub fn implied_object(&self) -> Arc<ObjectType> {
         let attributes = self.attributes.iter().map(|(name, a)| (name.clone(), a.implied_type()));
         let blocks = self.blocks.iter().map(|(name, b)| (name.clone(), b.implied_type()));
-        Arc::new(ObjectType::new(attributes.chain(blocks).map(|(name, ty)| ObjectAttribute {
-            name,
-            ty,
-            optional: false,
+        Arc::new(ObjectType::new(attributes.chain(blocks).map(|(name, ty)| {
+            ObjectAttribute {
+                name,
+                ty,
+                optional: false,
+            }
         })))
     }
 

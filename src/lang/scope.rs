@@ -87,7 +87,11 @@ pub struct Constant;
 
 impl Scope for Constant {
     fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
-        Err(Diagnostic::error("Variables not allowed", "Variables may not be used here.").at(&reference.range).into())
+        Err(
+            Diagnostic::error("Variables not allowed", "Variables may not be used here.")
+                .at(&reference.range)
+                .into(),
+        )
     }
 
     fn functions(&self) -> Option<&FunctionSettings> {

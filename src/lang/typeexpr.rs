@@ -18,7 +18,10 @@ const MAX_DEPTH: usize = 100;
 /// errors, the type (or a part of it) is `any`.
 #[must_use]
 pub fn type_constraint(expr: &Expr) -> (Type, Defaults, Diagnostics) {
-    let mut reader = Reader { diagnostics: Diagnostics::new(), depth: 0 };
+    let mut reader = Reader {
+        diagnostics: Diagnostics::new(),
+        depth: 0,
+    };
     let (ty, defaults) = reader.read(expr);
     (ty, defaults, reader.diagnostics)
 }
@@ -32,7 +35,9 @@ pub fn variable_type(expr: &Expr) -> (Type, Defaults, Diagnostics) {
         Some("map") => return (Type::map(Type::Dynamic), Defaults::default(), Diagnostics::new()),
         _ => {}
     }
-    let Some(text) = expr.as_literal_text() else { return type_constraint(expr) };
+    let Some(text) = expr.as_literal_text() else {
+        return type_constraint(expr);
+    };
     let quoted = |advice: &str| {
         Diagnostic::error(
             "Invalid quoted type constraints",
@@ -64,7 +69,11 @@ struct Reader {
 
 impl Reader {
     fn invalid(&mut self, detail: impl Into<String>, at: &Range, within: &Range) -> (Type, Defaults) {
-        self.diagnostics.push(Diagnostic::error("Invalid type specification", detail).at(at).within(within));
+        self.diagnostics.push(
+            Diagnostic::error("Invalid type specification", detail)
+                .at(at)
+                .within(within),
+        );
         (Type::Dynamic, Defaults::default())
     }
 
@@ -184,14 +193,24 @@ impl Reader {
                     _ => Type::map(element),
                 };
                 let element = (!defaults.is_empty()).then(|| Box::new(defaults));
-                (ty, Defaults { element, ..Defaults::default() })
+                (
+                    ty,
+                    Defaults {
+                        element,
+                        ..Defaults::default()
+                    },
+                )
             }
         }
     }
 
     fn tuple(&mut self, arg: &Expr, call: &Call) -> (Type, Defaults) {
         let Expr::Tuple { items, .. } = arg else {
-            return self.invalid("Tuple type constructor requires a list of element types.", arg.range(), &call.range);
+            return self.invalid(
+                "Tuple type constructor requires a list of element types.",
+                arg.range(),
+                &call.range,
+            );
         };
         let mut types = Vec::new();
         let mut elements = BTreeMap::new();
@@ -202,7 +221,13 @@ impl Reader {
                 elements.insert(i, defaults);
             }
         }
-        (Type::tuple(types), Defaults { elements, ..Defaults::default() })
+        (
+            Type::tuple(types),
+            Defaults {
+                elements,
+                ..Defaults::default()
+            },
+        )
     }
 
     fn object(&mut self, arg: &Expr, call: &Call) -> (Type, Defaults) {
@@ -222,7 +247,11 @@ impl Reader {
                 ObjectKey::Expr(key) => key.as_literal_text().filter(|n| addrs::parse::is_identifier(n)),
             };
             let Some(name) = name else {
-                self.invalid("Object constructor map keys must be attribute names.", item.key.range(), arg.range());
+                self.invalid(
+                    "Object constructor map keys must be attribute names.",
+                    item.key.range(),
+                    arg.range(),
+                );
                 continue;
             };
             if attributes.iter().any(|a| a.name == name) {

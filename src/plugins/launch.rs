@@ -18,10 +18,6 @@ use crate::logs;
 use crate::process::Process;
 use crate::tls::Identity;
 
-/// Tells a plugin of ours that its standard input is a pipe we hold open as long as we live: when it is closed, the
-/// plugin must end. That leaves no orphans even when we are killed.
-pub const WATCH_STDIN: &str = "MONOFORM_PLUGIN_WATCH_STDIN";
-
 /// What to start, and how.
 #[derive(Clone, Debug)]
 pub struct Launch {
@@ -37,7 +33,9 @@ pub struct Launch {
     pub tls: bool,
     /// How long it may take until its handshake line.
     pub timeout: Duration,
-    /// Whether it is a plugin of ours, which ends when its standard input does.
+    /// Whether it is a plugin of ours, which reads nothing from its standard input and notices by itself when we are gone.
+    /// Others inherit our standard input, as they are used to. Should we be killed in a way that runs nothing more, those
+    /// stay behind, as with every other tool that runs them.
     pub own: bool,
 }
 
@@ -129,16 +127,12 @@ impl Launch {
             .env("PLUGIN_MIN_PORT", "10000")
             .env("PLUGIN_MAX_PORT", "25000")
             .env_remove("PLUGIN_CLIENT_CERT")
-            .env_remove(WATCH_STDIN)
-            .stdin(if self.own { Stdio::piped() } else { Stdio::inherit() })
+            .stdin(if self.own { Stdio::null() } else { Stdio::inherit() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
         // A person's Ctrl-C goes to the whole foreground group. Plugins ignore SIGINT (their libraries see to that) and
         // wait for our Stop; they stay in our group, because credential helpers they call may need the terminal.
-        if self.own {
-            command.env(WATCH_STDIN, "1");
-        }
         if let Some(identity) = identity {
             command.env("PLUGIN_CLIENT_CERT", identity.pem());
         }

@@ -10,7 +10,7 @@
 //!   [`install`] and [`lock_file`]: what `init` leaves behind.
 //! - [`launch`]: environment, handshake line ([`handshake`]), certificates ([`tls`]), connection ([`channel`]). [`process`]
 //!   watches the plugin, so that its death has an explanation.
-//! - [`grpc`]: one client for both protocols. [`peer`]: what people are told when it fails.
+//! - [`grpc`]: one client for both protocols ([`grpc_provider`]), and one for provisioners ([`grpc_provisioner`]). [`peer`]: what people are told when it fails.
 //!
 //! A plugin is killed when the last reference to its [`Provider`] goes, so none outlives a panic; `close` is the
 //! polite way. The room uses `proto`, `lang` (schemas), `syntax` (diagnostics), `cty` and `addrs`.
@@ -24,6 +24,7 @@ mod convert;
 pub mod discovery;
 pub mod environment;
 pub mod grpc;
+pub mod grpc_provider;
 pub mod grpc_provisioner;
 pub mod grpc_v5;
 pub mod grpc_v6;

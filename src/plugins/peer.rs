@@ -59,11 +59,11 @@ impl Peer {
             _ if silent => {
                 let what = match &self.process {
                     Some(process) => {
-                        format!(
-                            "{}\n\nIts file is {}.",
-                            process.obituary().await,
-                            process.program().display()
-                        )
+                        let mut text = process.obituary().await;
+                        if process.exit().is_none() {
+                            text = format!("{text}\n\nThe connection says: {}.", chain(status));
+                        }
+                        format!("{text}\n\nIts file is {}.", process.program().display())
                     }
                     None => format!(
                         "It was started by somebody else and may have ended. The connection says: {}.",

@@ -69,8 +69,6 @@ impl Process {
         let (kill, mut killed) = watch::channel(false);
         let (exit_sender, exit) = watch::channel(None);
         tokio::spawn(async move {
-            // Held until the end: closing it tells a plugin of ours that we are gone.
-            let _stdin = child.stdin.take();
             let ended = tokio::select! {
                 ended = child.wait() => ended,
                 _ = killed.changed() => {

@@ -9,7 +9,8 @@ use addrs::Provider as Address;
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::discovery::{self, Found};
-use crate::grpc::{GrpcProvider, Methods, SharedSchema};
+use crate::grpc::Methods;
+use crate::grpc_provider::{GrpcProvider, SharedSchema};
 use crate::grpc_provisioner::GrpcProvisioner;
 use crate::install;
 use crate::launch::{self, Launch};

@@ -34,7 +34,11 @@ async fn number_and_numeric_are_one_thing() {
         (Some(true), Some(false), None),
     ] {
         let value = |b: Option<bool>| b.map_or_else(|| Value::null(Type::Bool), Value::bool);
-        let config = [("length", 4.into()), ("number", value(number)), ("numeric", value(numeric))];
+        let config = [
+            ("length", 4.into()),
+            ("number", value(number)),
+            ("numeric", value(numeric)),
+        ];
         match (harness.plan("random_string", None, &config).await, result) {
             (Ok(plan), Some(result)) => {
                 assert_eq!(plan.planned.get("number"), Some(&Value::bool(result)));
@@ -42,7 +46,10 @@ async fn number_and_numeric_are_one_thing() {
             }
             (Err(errors), None) => {
                 let summaries: Vec<&str> = errors.0.iter().map(|d| d.summary.as_str()).collect();
-                assert_eq!(summaries, ["Number and numeric are both configured with different values"]);
+                assert_eq!(
+                    summaries,
+                    ["Number and numeric are both configured with different values"]
+                );
             }
             (other, _) => panic!("{number:?} {numeric:?}: {other:?}"),
         }
@@ -54,9 +61,17 @@ async fn bad_lengths_and_no_classes_are_refused() {
     let harness = Harness::new(crate::provider());
     let details = |config: &[(&str, Value)]| -> Vec<String> {
         let found = harness.validate("random_string", config);
-        found.0.into_iter().map(|d| d.detail).filter(|d| !d.contains("renamed")).collect()
+        found
+            .0
+            .into_iter()
+            .map(|d| d.detail)
+            .filter(|d| !d.contains("renamed"))
+            .collect()
     };
-    assert_eq!(details(&[("length", 0.into())])[0], "Attribute length value must be at least 1, got: 0");
+    assert_eq!(
+        details(&[("length", 0.into())])[0],
+        "Attribute length value must be at least 1, got: 0"
+    );
     assert_eq!(
         details(&[("length", 3.into()), ("min_upper", 2.into()), ("min_special", 2.into())]),
         ["Attribute length value must be at least sum of min_upper + min_lower + min_numeric + min_special, got: 3"]
@@ -79,8 +94,17 @@ async fn bad_lengths_and_no_classes_are_refused() {
 #[tokio::test]
 async fn an_empty_set_of_special_characters_is_none() {
     let harness = Harness::new(crate::provider());
-    let state = harness.create("random_string", &[("length", 4.into()), ("override_special", "".into())]).await.unwrap();
-    let plan = harness.plan("random_string", Some(&state), &[("length", 4.into())]).await.unwrap();
+    let state = harness
+        .create(
+            "random_string",
+            &[("length", 4.into()), ("override_special", "".into())],
+        )
+        .await
+        .unwrap();
+    let plan = harness
+        .plan("random_string", Some(&state), &[("length", 4.into())])
+        .await
+        .unwrap();
     assert_eq!(plan.replace, [""; 0]);
     let other = [("length", 4.into()), ("override_special", "x".into())];
     let plan = harness.plan("random_string", Some(&state), &other).await.unwrap();
@@ -90,10 +114,16 @@ async fn an_empty_set_of_special_characters_is_none() {
 #[tokio::test]
 async fn passwords_have_a_hash() {
     let harness = Harness::new(crate::provider());
-    let state = harness.create("random_password", &[("length", 8.into())]).await.unwrap();
+    let state = harness
+        .create("random_password", &[("length", 8.into())])
+        .await
+        .unwrap();
     assert!(text::verifies(text(&state, "result"), text(&state, "bcrypt_hash")));
     assert_eq!(text(&state, "id"), "none");
-    let opened = harness.open("random_password", &[("length", 8.into()), ("special", false.into())]).await.unwrap();
+    let opened = harness
+        .open("random_password", &[("length", 8.into()), ("special", false.into())])
+        .await
+        .unwrap();
     assert!(text::verifies(text(&opened, "result"), text(&opened, "bcrypt_hash")));
     assert_eq!(opened.get("upper"), Some(&Value::bool(true)));
 }
@@ -120,11 +150,17 @@ async fn old_states_become_new_ones() {
     assert!(text::verifies("abc", text(&state, "bcrypt_hash")));
 
     let wrong = r#"{"id":"none","result":"abc","bcrypt_hash":"$2a$10$abc"}"#;
-    assert_eq!(text(&harness.upgrade("random_password", 1, wrong).unwrap(), "bcrypt_hash"), "$2a$10$abc");
+    assert_eq!(
+        text(&harness.upgrade("random_password", 1, wrong).unwrap(), "bcrypt_hash"),
+        "$2a$10$abc"
+    );
     let state = harness.upgrade("random_password", 2, wrong).unwrap();
     assert!(text::verifies("abc", text(&state, "bcrypt_hash")));
 
-    assert_eq!(harness.upgrade("random_string", 1, old).unwrap().get("numeric"), Some(&Value::bool(false)));
+    assert_eq!(
+        harness.upgrade("random_string", 1, old).unwrap().get("numeric"),
+        Some(&Value::bool(false))
+    );
     let errors = harness.upgrade("random_string", 0, old).unwrap_err();
     assert_eq!(errors.0[0].summary, "Unable to Upgrade Resource State");
 }

@@ -79,10 +79,7 @@ const HEALTH_SERVICE: &str = "plugin";
 
 #[async_trait]
 impl health::health_server::Health for Auxiliary {
-    async fn check(
-        &self,
-        request: Request<health::HealthCheckRequest>,
-    ) -> Answer<health::HealthCheckResponse> {
+    async fn check(&self, request: Request<health::HealthCheckRequest>) -> Answer<health::HealthCheckResponse> {
         match request.into_inner().service.as_str() {
             "" | HEALTH_SERVICE => Ok(Response::new(serving())),
             other => Err(Status::not_found(format!("unknown service {other:?}"))),

@@ -49,7 +49,10 @@ pub(crate) struct Changed {
 
 impl Changed {
     fn failed(diagnostics: Diagnostics) -> Changed {
-        Changed { diagnostics, ..Changed::default() }
+        Changed {
+            diagnostics,
+            ..Changed::default()
+        }
     }
 }
 
@@ -76,7 +79,10 @@ pub(crate) struct Core<P: Provider> {
 
 /// Runs a plugin's code; a panic becomes the diagnostic that says so.
 async fn guarded<T>(operation: impl Future<Output = T>) -> Result<T> {
-    AssertUnwindSafe(operation).catch_unwind().await.map_err(|panic| panicked(panic.as_ref()))
+    AssertUnwindSafe(operation)
+        .catch_unwind()
+        .await
+        .map_err(|panic| panicked(panic.as_ref()))
 }
 
 /// The same for code that does not wait.
@@ -125,10 +131,16 @@ pub(crate) fn decode(wire: &Wire, ty: &Type) -> Result<Value> {
 
 pub(crate) fn encode(value: &Value, ty: &Type) -> Result<Wire> {
     match cty::msgpack::encode(value, ty) {
-        Ok(msgpack) => Ok(Wire { msgpack, json: Vec::new() }),
+        Ok(msgpack) => Ok(Wire {
+            msgpack,
+            json: Vec::new(),
+        }),
         Err(error) => Err(Diagnostic::error(
             "Unwritable Value",
-            format!("The plugin made a value that does not fit its own schema: {}. This is a bug of the plugin.", error.message),
+            format!(
+                "The plugin made a value that does not fit its own schema: {}. This is a bug of the plugin.",
+                error.message
+            ),
         )
         .at(error.path)
         .into()),
@@ -144,7 +156,11 @@ fn read_json(state: &RawState) -> Result<serde_json::Value> {
         .into());
     }
     serde_json::from_slice(&state.json).map_err(|e| {
-        Diagnostic::error("Unable to Read Previously Saved State", format!("The saved state is not JSON: {e}.")).into()
+        Diagnostic::error(
+            "Unable to Read Previously Saved State",
+            format!("The saved state is not JSON: {e}."),
+        )
+        .into()
     })
 }
 
@@ -184,15 +200,24 @@ impl<P: Provider> Core<P> {
     }
 
     fn resource(&self, name: &str) -> Result<&dyn AnyResource> {
-        self.resources.get(name).map(|r| &**r).ok_or_else(|| unknown_type("resource", name))
+        self.resources
+            .get(name)
+            .map(|r| &**r)
+            .ok_or_else(|| unknown_type("resource", name))
     }
 
     fn data_source(&self, name: &str) -> Result<&dyn AnyDataSource> {
-        self.data_sources.get(name).map(|r| &**r).ok_or_else(|| unknown_type("data source", name))
+        self.data_sources
+            .get(name)
+            .map(|r| &**r)
+            .ok_or_else(|| unknown_type("data source", name))
     }
 
     fn ephemeral(&self, name: &str) -> Result<&dyn AnyEphemeral> {
-        self.ephemerals.get(name).map(|r| &**r).ok_or_else(|| unknown_type("ephemeral resource", name))
+        self.ephemerals
+            .get(name)
+            .map(|r| &**r)
+            .ok_or_else(|| unknown_type("ephemeral resource", name))
     }
 
     // ---- the provider itself ----------------------------------------------------------------------------------
@@ -216,7 +241,11 @@ impl<P: Provider> Core<P> {
     pub async fn configure(&self, config: &Wire, terraform_version: &str) -> Diagnostics {
         let configure = async {
             let config = decode(config, &self.config.ty)?;
-            let config = if config.is_null() { P::Config::default() } else { P::Config::from_cty(&config)? };
+            let config = if config.is_null() {
+                P::Config::default()
+            } else {
+                P::Config::from_cty(&config)?
+            };
             let client = guarded(self.provider.configure(config, terraform_version)).await??;
             self.client.set(client);
             Ok(())
@@ -268,8 +297,11 @@ impl<P: Provider> Core<P> {
     /// Turns an answer into what travels.
     fn changed(&self, resource: &dyn AnyResource, answer: Answer) -> Changed {
         let schema = resource.schema();
-        let mut changed =
-            Changed { private: answer.private, diagnostics: answer.diagnostics, ..Changed::default() };
+        let mut changed = Changed {
+            private: answer.private,
+            diagnostics: answer.diagnostics,
+            ..Changed::default()
+        };
         let state = answer.state.unwrap_or_else(|| Value::null(schema.ty.clone()));
         if let Some(identity) = identity_of(resource.identity(), &state) {
             match encode(&identity, &identity_type(schema, resource.identity())) {
@@ -288,12 +320,17 @@ impl<P: Provider> Core<P> {
         let read = async {
             let resource = self.resource(name)?;
             let state = decode(&state, &resource.schema().ty)?;
-            let Some(state) = present(&state) else { return Ok(Changed::default()) };
+            let Some(state) = present(&state) else {
+                return Ok(Changed::default());
+            };
             let answer = guarded(resource.read(state, private, self.stop.clone())).await?;
             Ok(self.changed(resource, answer))
         };
         // What could not be read stays as it was.
-        let failed = |errors| Changed { state: Some(state.clone()), ..Changed::failed(errors) };
+        let failed = |errors| Changed {
+            state: Some(state.clone()),
+            ..Changed::failed(errors)
+        };
         read.await.unwrap_or_else(failed)
     }
 
@@ -308,7 +345,10 @@ impl<P: Provider> Core<P> {
                     Some(prior) if resource.plans_destroy() => {
                         guarded(resource.plan_destroy(prior, private, self.stop.clone())).await?
                     }
-                    _ => Answer { private, ..Answer::default() },
+                    _ => Answer {
+                        private,
+                        ..Answer::default()
+                    },
                 };
                 return Ok(self.changed(resource, answer));
             }
@@ -316,8 +356,19 @@ impl<P: Provider> Core<P> {
             let mut planned = guarded_now(|| construct(schema, &config, present(&prior), &proposed))?;
             let hook = resource.plan(&config, present(&prior), &mut planned, private, self.stop.clone());
             let private = guarded(hook).await?;
-            let Planned { state, requires_replace, diagnostics } = planned;
-            let mut changed = self.changed(resource, Answer { state: Some(state), private, diagnostics });
+            let Planned {
+                state,
+                requires_replace,
+                diagnostics,
+            } = planned;
+            let mut changed = self.changed(
+                resource,
+                Answer {
+                    state: Some(state),
+                    private,
+                    diagnostics,
+                },
+            );
             changed.requires_replace = requires_replace;
             Ok(changed)
         };
@@ -345,7 +396,10 @@ impl<P: Provider> Core<P> {
         };
         let result = apply.await;
         // After a failure half way, an object of before counts as unchanged.
-        result.unwrap_or_else(|errors| Changed { state: (!creating).then_some(prior), ..Changed::failed(errors) })
+        result.unwrap_or_else(|errors| Changed {
+            state: (!creating).then_some(prior),
+            ..Changed::failed(errors)
+        })
     }
 
     pub async fn import(&self, name: &str, id: &str, identity: Option<Wire>) -> Changed {
@@ -363,7 +417,11 @@ impl<P: Provider> Core<P> {
                     )
                     .into());
                 };
-                text = identity.get(attribute.name).and_then(Value::as_str).unwrap_or_default().to_owned();
+                text = identity
+                    .get(attribute.name)
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+                    .to_owned();
             }
             let answer = guarded(resource.import(&text, self.stop.clone())).await?;
             Ok(self.changed(resource, answer))
@@ -382,7 +440,12 @@ impl<P: Provider> Core<P> {
     ) -> Changed {
         let run = async {
             let resource = self.resource(name)?;
-            let source = MoveSource { provider, type_name, schema_version, state: read_json(state)? };
+            let source = MoveSource {
+                provider,
+                type_name,
+                schema_version,
+                state: read_json(state)?,
+            };
             let answer = guarded(resource.move_from(source, private, self.stop.clone())).await?;
             Ok(self.changed(resource, answer))
         };
@@ -447,7 +510,10 @@ impl<P: Provider> Core<P> {
             let answer = guarded(resource.open(&config, self.stop.clone())).await?;
             Self::ephemeral_answer(resource, answer)
         };
-        open.await.unwrap_or_else(|diagnostics| Ephemeral { diagnostics, ..Ephemeral::default() })
+        open.await.unwrap_or_else(|diagnostics| Ephemeral {
+            diagnostics,
+            ..Ephemeral::default()
+        })
     }
 
     pub async fn renew(&self, name: &str, private: Vec<u8>) -> Ephemeral {
@@ -456,7 +522,10 @@ impl<P: Provider> Core<P> {
             let answer = guarded(resource.renew(private, self.stop.clone())).await?;
             Self::ephemeral_answer(resource, answer)
         };
-        renew.await.unwrap_or_else(|diagnostics| Ephemeral { diagnostics, ..Ephemeral::default() })
+        renew.await.unwrap_or_else(|diagnostics| Ephemeral {
+            diagnostics,
+            ..Ephemeral::default()
+        })
     }
 
     pub async fn close(&self, name: &str, private: Vec<u8>) -> Diagnostics {
@@ -501,9 +570,13 @@ impl<P: Provider> Core<P> {
 fn with_defaults(schema: &Compiled, config: &Value) -> Value {
     config.map_parts(|part, value| {
         let default = match part {
-            cty::value::Part::Attribute(name) if value.is_null() => {
-                schema.schema.root.attributes.iter().find(|a| *a.name == **name).and_then(|a| a.default.clone())
-            }
+            cty::value::Part::Attribute(name) if value.is_null() => schema
+                .schema
+                .root
+                .attributes
+                .iter()
+                .find(|a| *a.name == **name)
+                .and_then(|a| a.default.clone()),
             _ => None,
         };
         default.unwrap_or_else(|| value.clone())

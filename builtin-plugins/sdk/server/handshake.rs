@@ -62,7 +62,11 @@ impl Asked {
 /// The highest version that both sides have. If there is none, the lowest of ours: the other side then says what
 /// does not fit. A client that names none means a version older than all of ours.
 fn choose(wanted: Option<&str>, served: &[u32]) -> u32 {
-    let wanted: Vec<u32> = wanted.unwrap_or_default().split(',').filter_map(|v| v.trim().parse().ok()).collect();
+    let wanted: Vec<u32> = wanted
+        .unwrap_or_default()
+        .split(',')
+        .filter_map(|v| v.trim().parse().ok())
+        .collect();
     let common = served.iter().filter(|v| wanted.contains(v)).max();
     common.or(served.iter().min()).copied().unwrap_or_default()
 }
@@ -80,7 +84,10 @@ mod tests {
     #[test]
     fn without_the_cookie_nobody_asks() {
         assert_eq!(Asked::read(|_| None, &[5, 6]), None);
-        assert_eq!(Asked::read(|name| (name == COOKIE_NAME).then(|| "other".into()), &[5, 6]), None);
+        assert_eq!(
+            Asked::read(|name| (name == COOKIE_NAME).then(|| "other".into()), &[5, 6]),
+            None
+        );
     }
 
     #[test]

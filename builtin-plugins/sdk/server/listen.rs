@@ -39,7 +39,11 @@ impl Socket {
             open_to_group(dir.path(), group, 0o710)?;
             open_to_group(&path, group, 0o660)?;
         }
-        Ok(Socket { listener, path, _dir: dir })
+        Ok(Socket {
+            listener,
+            path,
+            _dir: dir,
+        })
     }
 }
 
@@ -56,7 +60,9 @@ fn group_id(group: &str) -> io::Result<u32> {
     let groups = std::fs::read_to_string("/etc/group")?;
     let id = groups.lines().find_map(|line| {
         let mut fields = line.split(':');
-        (fields.next() == Some(group)).then(|| fields.nth(1)?.parse().ok()).flatten()
+        (fields.next() == Some(group))
+            .then(|| fields.nth(1)?.parse().ok())
+            .flatten()
     });
     id.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("there is no group {group:?}")))
 }

@@ -13,16 +13,27 @@ macro_rules! messages {
         use crate::{Diagnostic, Diagnostics, Severity};
 
         pub(crate) fn wire(value: Option<pb::DynamicValue>) -> Wire {
-            value.map(|v| Wire { msgpack: v.msgpack, json: v.json }).unwrap_or_default()
+            value
+                .map(|v| Wire {
+                    msgpack: v.msgpack,
+                    json: v.json,
+                })
+                .unwrap_or_default()
         }
 
         pub(crate) fn dynamic(wire: Wire) -> pb::DynamicValue {
-            pb::DynamicValue { msgpack: wire.msgpack, json: wire.json }
+            pb::DynamicValue {
+                msgpack: wire.msgpack,
+                json: wire.json,
+            }
         }
 
         pub(crate) fn raw_state(state: Option<pb::RawState>) -> RawState {
             let state = state.unwrap_or_default();
-            RawState { is_flat: state.json.is_empty() && !state.flatmap.is_empty(), json: state.json }
+            RawState {
+                is_flat: state.json.is_empty() && !state.flatmap.is_empty(),
+                json: state.json,
+            }
         }
 
         pub(crate) fn diagnostics(list: Diagnostics) -> Vec<pb::Diagnostic> {
@@ -54,9 +65,13 @@ macro_rules! messages {
                         _ => return None,
                     },
                 };
-                Some(pb::attribute_path::Step { selector: Some(selector) })
+                Some(pb::attribute_path::Step {
+                    selector: Some(selector),
+                })
             });
-            pb::AttributePath { steps: steps.collect() }
+            pb::AttributePath {
+                steps: steps.collect(),
+            }
         }
 
         pub(crate) fn type_bytes(ty: &Type) -> Vec<u8> {
@@ -65,7 +80,10 @@ macro_rules! messages {
 
         pub(crate) fn schema(compiled: &Compiled) -> pb::Schema {
             let schema = &compiled.schema;
-            pb::Schema { version: schema.version, block: Some(block(&schema.root, schema.version)) }
+            pb::Schema {
+                version: schema.version,
+                block: Some(block(&schema.root, schema.version)),
+            }
         }
 
         fn block(b: &Block, version: i64) -> pb::schema::Block {
@@ -115,7 +133,9 @@ macro_rules! messages {
             pb::Function {
                 parameters: f.parameters.iter().map(parameter).collect(),
                 variadic_parameter: f.variadic.as_ref().map(parameter),
-                r#return: Some(pb::function::Return { r#type: type_bytes(&f.returns) }),
+                r#return: Some(pb::function::Return {
+                    r#type: type_bytes(&f.returns),
+                }),
                 summary: f.summary.to_owned(),
                 description: f.description.to_owned(),
                 ..Default::default()

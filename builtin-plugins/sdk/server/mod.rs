@@ -57,17 +57,29 @@ fn provider_routes<P: Provider>(provider: P, version: u32) -> Routes {
     let service = provider_service::Service(Arc::new(Core::new(provider)));
     if version == 6 {
         let server = tfplugin6::provider_server::ProviderServer::new(service);
-        Routes::new(server.max_decoding_message_size(MESSAGE_LIMIT).max_encoding_message_size(MESSAGE_LIMIT))
+        Routes::new(
+            server
+                .max_decoding_message_size(MESSAGE_LIMIT)
+                .max_encoding_message_size(MESSAGE_LIMIT),
+        )
     } else {
         let server = tfplugin5::provider_server::ProviderServer::new(service);
-        Routes::new(server.max_decoding_message_size(MESSAGE_LIMIT).max_encoding_message_size(MESSAGE_LIMIT))
+        Routes::new(
+            server
+                .max_decoding_message_size(MESSAGE_LIMIT)
+                .max_encoding_message_size(MESSAGE_LIMIT),
+        )
     }
 }
 
 fn provisioner_routes<P: Provisioner>(provisioner: P) -> Routes {
     let service = provisioner_service::Service::new(provisioner);
     let server = tfplugin5::provisioner_server::ProvisionerServer::new(service);
-    Routes::new(server.max_decoding_message_size(MESSAGE_LIMIT).max_encoding_message_size(MESSAGE_LIMIT))
+    Routes::new(
+        server
+            .max_decoding_message_size(MESSAGE_LIMIT)
+            .max_encoding_message_size(MESSAGE_LIMIT),
+    )
 }
 
 /// Why a plugin cannot start, or ends badly.
@@ -107,7 +119,10 @@ fn serve(served: &[u32], routes: impl FnOnce(u32) -> Routes) -> ExitCode {
 /// One thread is enough for many thousand small calls a second. Work that keeps a processor busy belongs in
 /// [`blocking`](crate::blocking), which has threads of its own.
 fn start(asked: &Asked, routes: impl FnOnce(u32) -> Routes) -> Result<(), ServeError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ServeError::Runtime)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(ServeError::Runtime)?;
     let result = runtime.block_on(async {
         let socket = Socket::open(asked).map_err(ServeError::Socket)?;
         let tls = asked.client_certificate.as_deref().map(Tls::new).transpose()?;
@@ -119,7 +134,9 @@ fn start(asked: &Asked, routes: impl FnOnce(u32) -> Routes) -> Result<(), ServeE
         let certificate = tls.as_ref().map(|tls| tls.certificate.as_slice());
         let line = handshake::line(asked.version, &socket.path, certificate);
         let mut stdout = io::stdout().lock();
-        writeln!(stdout, "{line}").and_then(|()| stdout.flush()).map_err(ServeError::Answer)?;
+        writeln!(stdout, "{line}")
+            .and_then(|()| stdout.flush())
+            .map_err(ServeError::Answer)?;
         drop(stdout);
 
         run(socket.listener, tls, routes, shutdown).await
@@ -138,10 +155,12 @@ async fn run(listener: UnixListener, tls: Option<Tls>, routes: Routes, shutdown:
         .add_service(GrpcStdioServer::new(auxiliary.clone()))
         .add_service(HealthServer::new(auxiliary));
     let connections = listen::connections(listener, tls.map(|tls| tls.config));
-    let server = Server::builder().add_routes(routes).serve_with_incoming_shutdown(connections, {
-        let shutdown = shutdown.clone();
-        async move { shutdown.begun().await }
-    });
+    let server = Server::builder()
+        .add_routes(routes)
+        .serve_with_incoming_shutdown(connections, {
+            let shutdown = shutdown.clone();
+            async move { shutdown.begun().await }
+        });
     tokio::select! {
         result = server => Ok(result?),
         () = async { shutdown.begun().await; tokio::time::sleep(GRACE).await } => Ok(()),

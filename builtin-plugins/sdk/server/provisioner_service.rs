@@ -32,7 +32,12 @@ impl<P: Provisioner> Service<P> {
     pub fn new(provisioner: P) -> Service<P> {
         let (switch, stop) = Stop::new();
         let config = Compiled::new(provisioner.schema());
-        Service(Arc::new(Inner { provisioner, config, switch, stop }))
+        Service(Arc::new(Inner {
+            provisioner,
+            config,
+            switch,
+            stop,
+        }))
     }
 }
 
@@ -48,7 +53,9 @@ impl<P: Provisioner> Inner<P> {
             Ok(found)
         };
         let checked = std::panic::catch_unwind(AssertUnwindSafe(check));
-        checked.unwrap_or_else(|panic| Err(panicked(panic.as_ref()))).unwrap_or_else(|errors| errors)
+        checked
+            .unwrap_or_else(|panic| Err(panicked(panic.as_ref())))
+            .unwrap_or_else(|errors| errors)
     }
 
     async fn run(&self, request: pb::provision_resource::Request, output: Output) -> Result<()> {
@@ -56,7 +63,10 @@ impl<P: Provisioner> Inner<P> {
         let config = P::Config::from_cty(&config)?;
         let connection = decode(&wire(request.connection), &cty::Type::map(cty::Type::String))?;
         let run = self.provisioner.run(config, connection, output, self.stop.clone());
-        AssertUnwindSafe(run).catch_unwind().await.unwrap_or_else(|panic| Err(panicked(panic.as_ref())))
+        AssertUnwindSafe(run)
+            .catch_unwind()
+            .await
+            .unwrap_or_else(|panic| Err(panicked(panic.as_ref())))
     }
 }
 
@@ -79,7 +89,9 @@ impl<P: Provisioner> pb::provisioner_server::Provisioner for Service<P> {
         request: Request<pb::validate_provisioner_config::Request>,
     ) -> std::result::Result<Response<pb::validate_provisioner_config::Response>, Status> {
         let found = self.0.validate(request.into_inner().config);
-        Ok(Response::new(pb::validate_provisioner_config::Response { diagnostics: diagnostics(found) }))
+        Ok(Response::new(pb::validate_provisioner_config::Response {
+            diagnostics: diagnostics(found),
+        }))
     }
 
     type ProvisionResourceStream = Responses;
@@ -96,7 +108,10 @@ impl<P: Provisioner> pb::provisioner_server::Provisioner for Service<P> {
             let work = inner.run(request, Output(text));
             let forward = async {
                 while let Some(output) = texts.recv().await {
-                    let response = pb::provision_resource::Response { output, diagnostics: Vec::new() };
+                    let response = pb::provision_resource::Response {
+                        output,
+                        diagnostics: Vec::new(),
+                    };
                     if responses.send(Ok(response)).await.is_err() {
                         // The caller is gone; the work goes on, and its output is nobody's.
                         texts.close();
@@ -105,18 +120,17 @@ impl<P: Provisioner> pb::provisioner_server::Provisioner for Service<P> {
             };
             let (result, ()) = futures::join!(work, forward);
             if let Err(errors) = result {
-                let response =
-                    pb::provision_resource::Response { output: String::new(), diagnostics: diagnostics(errors) };
+                let response = pb::provision_resource::Response {
+                    output: String::new(),
+                    diagnostics: diagnostics(errors),
+                };
                 drop(responses.send(Ok(response)).await);
             }
         });
         Ok(Response::new(Box::pin(ReceiverStream::new(stream))))
     }
 
-    async fn stop(
-        &self,
-        _: Request<pb::stop::Request>,
-    ) -> std::result::Result<Response<pb::stop::Response>, Status> {
+    async fn stop(&self, _: Request<pb::stop::Request>) -> std::result::Result<Response<pb::stop::Response>, Status> {
         self.0.switch.stop();
         Ok(Response::new(pb::stop::Response::default()))
     }

@@ -43,13 +43,22 @@ impl Tls {
         let certificate = parameters()?.self_signed(&key)?.der().clone();
 
         let provider = aws_lc_rs::default_provider();
-        let verifier = ExactClient { certificate: client, algorithms: provider.signature_verification_algorithms };
+        let verifier = ExactClient {
+            certificate: client,
+            algorithms: provider.signature_verification_algorithms,
+        };
         let mut config = ServerConfig::builder_with_provider(Arc::new(provider))
             .with_safe_default_protocol_versions()?
             .with_client_cert_verifier(Arc::new(verifier))
-            .with_single_cert(vec![certificate.clone()], PrivateKeyDer::Pkcs8(key.serialize_der().into()))?;
+            .with_single_cert(
+                vec![certificate.clone()],
+                PrivateKeyDer::Pkcs8(key.serialize_der().into()),
+            )?;
         config.alpn_protocols = vec![b"h2".to_vec()];
-        Ok(Tls { config: Arc::new(config), certificate: certificate.to_vec() })
+        Ok(Tls {
+            config: Arc::new(config),
+            certificate: certificate.to_vec(),
+        })
     }
 }
 

@@ -13,7 +13,6 @@ mod state;
 mod validate;
 mod version;
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -348,15 +347,15 @@ fn is_file(path: &str) -> bool {
     Path::new(path).is_file()
 }
 
-/// The first argument, as an OS string's text.
-#[cfg(test)]
-fn strings(arguments: &[&str]) -> Vec<String> {
-    arguments.iter().map(|a| OsString::from(a).into_string().unwrap_or_default()).collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
+
     use super::*;
+
+    fn strings(arguments: &[&str]) -> Vec<String> {
+        arguments.iter().map(|a| (*a).to_owned()).collect()
+    }
 
     fn parse(arguments: &[&str], environment: &[(&str, &str)]) -> Parsed {
         let env = Env::read(environment.iter().map(|(k, v)| (OsString::from(k), OsString::from(v))));

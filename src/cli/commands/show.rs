@@ -71,7 +71,7 @@ fn show_state(session: &Session, state: Option<State>, as_json: bool) -> Status 
         Err(status) => return status,
     };
     if as_json {
-        let document = json::state_document(&state, Some(&schemas), TERRAFORM_VERSION);
+        let document = json::state::state_document(&state, Some(&schemas), TERRAFORM_VERSION);
         session.ui.line(cty::json::to_text(&document, None));
     } else {
         session.ui.out(views::state::text(&state, &schemas, session.ui.style()));

@@ -47,7 +47,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     }
     let status = u8::from(problems.has_errors());
     if given.on("json") {
-        session.ui.line(cty::json::to_text(&json::validation(&problems, &project.sources), Some(2)));
+        session.ui.line(cty::json::to_text(&json::diagnostics::validation(&problems, &project.sources), Some(2)));
         return Ok(status);
     }
     let style = session.ui.style();

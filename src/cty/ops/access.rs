@@ -121,9 +121,11 @@ fn position(key: &Value, length: Option<usize>, hidden: bool) -> Result<usize, O
         Some(length) if at < length => Ok(at),
         _ if hidden => Err(error("")),
         Some(0) => Err(error("the collection has no elements")),
-        _ => Err(error(
-            "the given index is greater than or equal to the length of the collection",
-        )),
+        // Only the first index that is too great gets the hint.
+        Some(length) if at == length => {
+            Err(error("the given index is greater than or equal to the length of the collection"))
+        }
+        _ => Err(error("")),
     }
 }
 

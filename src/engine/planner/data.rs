@@ -10,7 +10,7 @@ use lang::eval::Context;
 use lang::schema::{AttributeSchema, AttributeType, BlockSchema, Nesting, Schema};
 use state::Object;
 
-use super::{Planner, Planning};
+use super::{Planner, Subject};
 use crate::eval::checks::Kind;
 use crate::eval::{Failed, Repetition};
 use crate::events::Event;
@@ -21,7 +21,7 @@ impl Planner<'_> {
     /// Reads a data source, or plans to read it during apply.
     pub(super) async fn data(
         &self,
-        p: &Planning<'_>,
+        p: &Subject<'_>,
         address: &AbsResourceInstance,
         repetition: Repetition,
     ) -> Result<(), Failed> {
@@ -122,7 +122,7 @@ impl Planner<'_> {
 
     /// Whether something that `depends_on` names, here or on the way to the module, will change; where the data source
     /// has conditions of its own, whether anything it refers to will.
-    fn dependencies_pending(&self, p: &Planning<'_>) -> bool {
+    fn dependencies_pending(&self, p: &Subject<'_>) -> bool {
         let Some(block) = p.block else { return false };
         let done = self.done();
         if done.pending.is_empty() {
@@ -157,7 +157,7 @@ impl Planner<'_> {
     }
 }
 
-fn check_read(value: &Value, p: &Planning<'_>, address: &AbsResourceInstance) -> Result<(), syntax::Diagnostic> {
+fn check_read(value: &Value, p: &Subject<'_>, address: &AbsResourceInstance) -> Result<(), syntax::Diagnostic> {
     let wrong = if value.is_null() {
         "a null object"
     } else if !value.is_wholly_known() {

@@ -10,7 +10,7 @@ use syntax::ast::{Expr, TraversalStep};
 use syntax::diag::Extra;
 use syntax::{Diagnostic, Diagnostics};
 
-use super::{Planner, Planning};
+use super::{Planner, Subject};
 use crate::eval::{Failed, Repetition};
 use crate::events::Event;
 use crate::instance::{Stored, encode, located};
@@ -114,7 +114,7 @@ impl Planner<'_> {
     /// Finds an object by its identifier, looks at it, and puts it into the state.
     pub(super) async fn import(
         &self,
-        p: &Planning<'_>,
+        p: &Subject<'_>,
         address: &AbsResourceInstance,
         id: Arc<str>,
     ) -> Result<Imported, Failed> {

@@ -12,7 +12,7 @@ use plugins::provider::PlannedChange;
 use state::{DeposedKey, Object};
 use syntax::{Diagnostic, Diagnostics};
 
-use super::{Planner, Planning};
+use super::{Planner, Subject};
 use crate::eval::checks::{Kind, Status};
 use crate::eval::{Failed, ModuleScope, Repetition};
 use crate::events::Event;
@@ -33,7 +33,7 @@ impl Planner<'_> {
     /// Plans an instance that the configuration asks for.
     pub(super) async fn managed(
         &self,
-        p: &Planning<'_>,
+        p: &Subject<'_>,
         address: &AbsResourceInstance,
         repetition: Repetition,
     ) -> Result<(), Failed> {
@@ -131,7 +131,7 @@ impl Planner<'_> {
 
     pub(super) fn forbid_ephemeral(
         &self,
-        p: &Planning<'_>,
+        p: &Subject<'_>,
         address: &AbsResourceInstance,
         config: &Value,
     ) -> Result<(), Failed> {
@@ -157,7 +157,7 @@ impl Planner<'_> {
     }
 
     /// The stored object of an instance, as it is now. Refreshes it unless that is off, and notes what has drifted.
-    async fn look(&self, p: &Planning<'_>, address: &AbsResourceInstance) -> Result<Option<Stored>, Failed> {
+    async fn look(&self, p: &Subject<'_>, address: &AbsResourceInstance) -> Result<Option<Stored>, Failed> {
         let Some(object) = self.inputs.state.current(address).cloned() else { return Ok(None) };
         let ty = &address.resource.resource.ty;
         let stored = upgrade(&*p.provider, p.schema, ty, &object, address).await.map_err(|d| self.failed(d))?;
@@ -198,7 +198,7 @@ impl Planner<'_> {
     /// Puts an object as it turned out to be into the state, and notes drift against what it was.
     fn keep(
         &self,
-        p: &Planning<'_>,
+        p: &Subject<'_>,
         address: &AbsResourceInstance,
         now: &Stored,
         was: Option<&Stored>,
@@ -244,7 +244,7 @@ impl Planner<'_> {
     /// Asks the provider what would happen, and decides what will.
     async fn decide(
         &self,
-        p: &Planning<'_>,
+        p: &Subject<'_>,
         address: &AbsResourceInstance,
         stored: Option<&Stored>,
         config: &Value,
@@ -329,7 +329,7 @@ impl Planner<'_> {
     }
 
     /// Whether something that `replace_triggered_by` names will change.
-    fn triggered(&self, p: &Planning<'_>, address: &AbsResourceInstance) -> Result<bool, Failed> {
+    fn triggered(&self, p: &Subject<'_>, address: &AbsResourceInstance) -> Result<bool, Failed> {
         let block = p.block.ok_or(Failed)?;
         if block.lifecycle.replace_triggered_by.is_empty() {
             return Ok(false);
@@ -374,7 +374,7 @@ impl Planner<'_> {
     /// One planning call, its answer checked.
     async fn ask(
         &self,
-        p: &Planning<'_>,
+        p: &Subject<'_>,
         address: &AbsResourceInstance,
         prior: &Value,
         config: &Value,
@@ -401,7 +401,7 @@ impl Planner<'_> {
         Ok(change)
     }
 
-    fn allow_destroy(&self, p: &Planning<'_>, address: &AbsResourceInstance) -> Result<(), Failed> {
+    fn allow_destroy(&self, p: &Subject<'_>, address: &AbsResourceInstance) -> Result<(), Failed> {
         let Some(block) = p.block else { return Ok(()) };
         if block.lifecycle.prevent_destroy != Some(true) {
             return Ok(());
@@ -422,7 +422,7 @@ impl Planner<'_> {
     /// Plans the end of an instance that should not be there.
     pub(super) async fn delete(
         &self,
-        p: &Planning<'_>,
+        p: &Subject<'_>,
         address: &AbsResourceInstance,
         reason: Reason,
     ) -> Result<(), Failed> {
@@ -437,7 +437,7 @@ impl Planner<'_> {
     /// Plans the end of an object that was to be destroyed earlier.
     pub(super) async fn delete_deposed(
         &self,
-        p: &Planning<'_>,
+        p: &Subject<'_>,
         address: &AbsResourceInstance,
         key: DeposedKey,
     ) -> Result<(), Failed> {
@@ -467,7 +467,7 @@ impl Planner<'_> {
 
     async fn plan_delete(
         &self,
-        p: &Planning<'_>,
+        p: &Subject<'_>,
         address: &AbsResourceInstance,
         stored: &Stored,
         deposed: Option<DeposedKey>,
@@ -538,7 +538,7 @@ fn steps_to_path(steps: &[syntax::ast::TraversalStep]) -> Path {
     )
 }
 
-fn invalid_plan(p: &Planning<'_>, address: &AbsResourceInstance, problems: &[Problem]) -> Diagnostics {
+fn invalid_plan(p: &Subject<'_>, address: &AbsResourceInstance, problems: &[Problem]) -> Diagnostics {
     problems
         .iter()
         .map(|problem| {

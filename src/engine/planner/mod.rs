@@ -31,26 +31,36 @@ use crate::execgraph::{ExecGraph, Planned};
 use crate::inputs::{Inputs, PlanOptions};
 use crate::opening;
 use crate::plan::{Action, Mode, Plan, Reason, ResourceChange};
-use crate::providers::Providers;
+use crate::providers::{Providers, Schemas};
 use crate::walk::{Outcome, walk};
 
 use targets::Selection;
 
-/// Makes a plan. Without errors there is a whole plan; with errors there is none, or one marked as errored that shows how
-/// far planning came.
-pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> (Option<Plan>, Diagnostics) {
+/// What planning gives.
+#[derive(Debug)]
+pub struct Planning {
+    /// The plan. With errors there is none, or one marked as errored that shows how far planning came.
+    pub plan: Option<Plan>,
+    /// What the plugins said about themselves, for showing the plan.
+    pub schemas: Schemas,
+    /// Every problem.
+    pub diagnostics: Diagnostics,
+}
+
+/// Makes a plan.
+pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
     let needed = opening::providers_needed(inputs.config, inputs.state);
     let provisioners = opening::provisioners_needed(inputs.config);
     let providers = match Providers::start(inputs.providers, needed, provisioners).await {
         Ok(providers) => providers,
-        Err(diagnostics) => return (None, diagnostics),
+        Err(diagnostics) => return Planning { plan: None, schemas: Schemas::default(), diagnostics },
     };
-    let result = tokio::select! {
+    let (plan, diagnostics) = tokio::select! {
         result = with_providers(inputs, options, &providers) => result,
         () = stopped(inputs, &providers) => (None, interrupted()),
     };
     providers.close().await;
-    result
+    Planning { plan, schemas: providers.schemas().clone(), diagnostics }
 }
 
 /// Ends some time after a stop was requested, when the plugins had their chance to end by themselves.
@@ -209,7 +219,7 @@ pub(crate) struct Planner<'a> {
 }
 
 /// A resource that is being planned: what all its instances share.
-struct Planning<'p> {
+struct Subject<'p> {
     address: &'p ConfigResource,
     block: Option<&'p Resource>,
     provider: Arc<dyn Provider>,
@@ -292,7 +302,7 @@ impl<'a> Planner<'a> {
             block.map(|b| &b.type_range),
         )
         .map_err(|d| self.failed(d.into()))?;
-        let planning = Planning { address, block, provider, provider_address, schema };
+        let planning = Subject { address, block, provider, provider_address, schema };
         let planning = &planning;
         let mut results = futures::stream::iter(tasks)
             .map(|task| async move {

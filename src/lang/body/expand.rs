@@ -32,7 +32,11 @@ pub(super) struct Expanded<'b> {
 
 impl Expanded<'_> {
     pub(super) fn in_context<T>(&self, context: &Context<'_>, f: impl FnOnce(&Context<'_>) -> T) -> T {
-        if self.variables.is_empty() { f(context) } else { f(&context.with_variables(&self.variables)) }
+        if self.variables.is_empty() {
+            f(context)
+        } else {
+            f(&context.with_variables(&self.variables))
+        }
     }
 }
 
@@ -58,7 +62,9 @@ impl Decoder {
                 }
                 continue;
             }
-            let Some(labelled) = self.labelled(&block.ty, &block.type_range, schema) else { continue };
+            let Some(labelled) = self.labelled(&block.ty, &block.type_range, schema) else {
+                continue;
+            };
             let key = match (labelled, block.labels.as_slice()) {
                 (true, [label]) => Some(label.text.clone()),
                 (false, []) => None,
@@ -135,7 +141,9 @@ impl Decoder {
                 return Vec::new();
             }
         };
-        let Some(labelled) = self.labelled(&label.text, &label.range, schema) else { return Vec::new() };
+        let Some(labelled) = self.labelled(&label.text, &label.range, schema) else {
+            return Vec::new();
+        };
         let before = self.diagnostics.len();
         let parts = content::exact(&block.body, DYNAMIC, &mut self.diagnostics);
         let contents: Vec<&Block> = parts.blocks_of("content").collect();
@@ -176,7 +184,9 @@ impl Decoder {
                 }
             },
         };
-        let Some(for_each) = parts.attribute("for_each") else { return Vec::new() };
+        let Some(for_each) = parts.attribute("for_each") else {
+            return Vec::new();
+        };
         if self.diagnostics.len() > before {
             return Vec::new();
         }
@@ -244,7 +254,8 @@ impl Decoder {
             });
         };
         let problem = Diagnostic::error("Invalid dynamic for_each value", problem).at(attribute.expr.range());
-        self.diagnostics.push(with_expression(problem, &attribute.expr, *context));
+        self.diagnostics
+            .push(with_expression(problem, &attribute.expr, *context));
         None
     }
 
@@ -275,20 +286,28 @@ impl Decoder {
         let invalid = |detail: &str| Diagnostic::error("Invalid dynamic block label", detail).at(labels.expr.range());
         let (value, marks) = value.unmark_deep();
         if !marks.is_empty() {
-            self.diagnostics.push(invalid("This value is sensitive or ephemeral, and so cannot be used as a block label."));
+            self.diagnostics.push(invalid(
+                "This value is sensitive or ephemeral, and so cannot be used as a block label.",
+            ));
             return None;
         }
         if !value.is_wholly_known() {
             return Some(None);
         }
-        match cty::convert(&value, &Type::list(Type::String)).ok().as_ref().and_then(Value::as_seq) {
+        match cty::convert(&value, &Type::list(Type::String))
+            .ok()
+            .as_ref()
+            .and_then(Value::as_seq)
+        {
             Some([label]) if !label.is_null() => Some(label.as_arc_str().cloned()),
             Some([_]) => {
-                self.diagnostics.push(invalid("Cannot use a null value as a dynamic block label."));
+                self.diagnostics
+                    .push(invalid("Cannot use a null value as a dynamic block label."));
                 None
             }
             _ => {
-                self.diagnostics.push(invalid("A list of exactly one string is required."));
+                self.diagnostics
+                    .push(invalid("A list of exactly one string is required."));
                 None
             }
         }
@@ -311,5 +330,10 @@ fn elements(value: &Value) -> Option<Vec<(Value, Value)>> {
         let key = |i: usize, v: &Value| if set { v.clone() } else { Value::number(i) };
         return Some(items.iter().enumerate().map(|(i, v)| (key(i, v), v.clone())).collect());
     }
-    Some(value.entries()?.map(|(k, v)| (Value::shared_string(k.clone()), v.clone())).collect())
+    Some(
+        value
+            .entries()?
+            .map(|(k, v)| (Value::shared_string(k.clone()), v.clone()))
+            .collect(),
+    )
 }

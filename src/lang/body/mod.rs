@@ -25,7 +25,9 @@ pub use ranges::path_range;
 /// errors, the part concerned is unknown; the value always has the schema's implied type.
 #[must_use]
 pub fn decode_body(body: &Body, schema: &BlockSchema, context: Context<'_>) -> (Value, Diagnostics) {
-    let mut decoder = Decoder { diagnostics: Diagnostics::new() };
+    let mut decoder = Decoder {
+        diagnostics: Diagnostics::new(),
+    };
     let value = decoder.body(body, schema, &context);
     (value, decoder.diagnostics)
 }
@@ -70,7 +72,8 @@ impl Decoder {
                 let hint = did_you_mean(suggest(name, schema.attributes.keys().map(|k| &**k)));
                 format!("An argument named \"{name}\" is not expected here.{hint}")
             };
-            self.diagnostics.push(Diagnostic::error("Unsupported argument", detail).at(&attribute.name_range));
+            self.diagnostics
+                .push(Diagnostic::error("Unsupported argument", detail).at(&attribute.name_range));
         }
     }
 
@@ -84,7 +87,8 @@ impl Decoder {
             let hint = did_you_mean(suggest(ty, schema.blocks.keys().map(|k| &**k)));
             format!("Blocks of type \"{ty}\" are not expected here.{hint}")
         };
-        self.diagnostics.push(Diagnostic::error("Unsupported block type", detail).at(range));
+        self.diagnostics
+            .push(Diagnostic::error("Unsupported block type", detail).at(range));
     }
 
     fn attribute(
@@ -126,13 +130,7 @@ impl Decoder {
         self.attribute_value(attribute, &constraint(schema), &ty, context)
     }
 
-    fn attribute_value(
-        &mut self,
-        attribute: &Attribute,
-        constraint: &Type,
-        ty: &Type,
-        context: &Context<'_>,
-    ) -> Value {
+    fn attribute_value(&mut self, attribute: &Attribute, constraint: &Type, ty: &Type, context: &Context<'_>) -> Value {
         let (value, problems) = evaluate(&attribute.expr, *context);
         let failed = problems.has_errors();
         self.diagnostics.extend(problems);
@@ -148,7 +146,8 @@ impl Decoder {
                     format!("Inappropriate value for attribute \"{name}\": {}.", error.message),
                 );
                 let problem = problem.at(attribute.expr.range()).within(&attribute.range);
-                self.diagnostics.push(with_expression(problem, &attribute.expr, *context));
+                self.diagnostics
+                    .push(with_expression(problem, &attribute.expr, *context));
                 Value::unknown(ty.clone())
             }
         }
@@ -156,10 +155,17 @@ impl Decoder {
 
     /// The value of an attribute that is written as blocks, one for each element.
     fn attribute_of_blocks(&mut self, ty: &Type, blocks: Vec<Expanded<'_>>, context: &Context<'_>) -> Value {
-        let Some(Type::Object(object)) = ty.element() else { return Value::unknown(ty.clone()) };
+        let Some(Type::Object(object)) = ty.element() else {
+            return Value::unknown(ty.clone());
+        };
         let schema = schema_of_object(object);
-        let nesting = if matches!(ty, Type::Set(_)) { Nesting::Set } else { Nesting::List };
-        self.collect(nesting, &schema, &blocks, context).unwrap_or_else(|| Value::unknown(ty.clone()))
+        let nesting = if matches!(ty, Type::Set(_)) {
+            Nesting::Set
+        } else {
+            Nesting::List
+        };
+        self.collect(nesting, &schema, &blocks, context)
+            .unwrap_or_else(|| Value::unknown(ty.clone()))
     }
 
     fn blocks(
@@ -181,7 +187,8 @@ impl Decoder {
                         "Only one block of type \"{ty}\" is allowed. Previous definition was at {}.",
                         first.range
                     );
-                    self.diagnostics.push(Diagnostic::error(format!("Duplicate {ty} block"), detail).at(second.range));
+                    self.diagnostics
+                        .push(Diagnostic::error(format!("Duplicate {ty} block"), detail).at(second.range));
                 }
                 match blocks.first() {
                     _ if unknown => {
@@ -225,13 +232,16 @@ impl Decoder {
                         .at(at),
                     );
                 }
-                self.collect(nesting, &schema.block, &blocks, context).unwrap_or(Value::unknown(implied))
+                self.collect(nesting, &schema.block, &blocks, context)
+                    .unwrap_or(Value::unknown(implied))
             }
         }
     }
 
     fn one(&mut self, block: &Expanded<'_>, schema: &BlockSchema, context: &Context<'_>) -> Value {
-        block.in_context(context, |inner| self.body(block.body, schema, inner)).with_marks(block.marks)
+        block
+            .in_context(context, |inner| self.body(block.body, schema, inner))
+            .with_marks(block.marks)
     }
 
     /// The collection that blocks form; `None` if it is not known how many there will be, or they do not go together.
@@ -254,7 +264,10 @@ impl Decoder {
                     self.diagnostics.push(
                         Diagnostic::error(
                             format!("Duplicate {} block", block.ty),
-                            format!("A block of type \"{}\" with the label \"{key}\" is there already.", block.ty),
+                            format!(
+                                "A block of type \"{}\" with the label \"{key}\" is there already.",
+                                block.ty
+                            ),
                         )
                         .at(block.range),
                     );
@@ -290,10 +303,17 @@ fn takes_blocks(schema: &AttributeSchema) -> bool {
 /// The schema of the blocks that an attribute's objects may be written as: all attributes optional.
 fn schema_of_object(object: &ObjectType) -> BlockSchema {
     let attributes = object.attributes().iter().map(|a| {
-        let schema = AttributeSchema { ty: AttributeType::Plain(a.ty.clone()), optional: true, ..AttributeSchema::default() };
+        let schema = AttributeSchema {
+            ty: AttributeType::Plain(a.ty.clone()),
+            optional: true,
+            ..AttributeSchema::default()
+        };
         (a.name.clone(), schema)
     });
-    BlockSchema { attributes: attributes.collect(), ..BlockSchema::default() }
+    BlockSchema {
+        attributes: attributes.collect(),
+        ..BlockSchema::default()
+    }
 }
 
 /// The object of a block that is not there but counts as empty.
@@ -323,10 +343,12 @@ fn constraint(schema: &AttributeSchema) -> Type {
 }
 
 fn nested_constraint(nested: &NestedObject) -> Type {
-    let object = Type::Object(Arc::new(ObjectType::new(nested.attributes.iter().map(|(name, a)| ObjectAttribute {
-        name: name.clone(),
-        ty: constraint(a),
-        optional: !a.required,
+    let object = Type::Object(Arc::new(ObjectType::new(nested.attributes.iter().map(|(name, a)| {
+        ObjectAttribute {
+            name: name.clone(),
+            ty: constraint(a),
+            optional: !a.required,
+        }
     }))));
     match nested.nesting {
         Nesting::Single | Nesting::Group => object,

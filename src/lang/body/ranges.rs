@@ -14,25 +14,38 @@ pub fn path_range(body: &Body, schema: &BlockSchema, path: &Path) -> Range {
 }
 
 fn in_body(body: &Body, schema: &BlockSchema, steps: &[Step]) -> Range {
-    let Some((Step::Attribute(name), rest)) = steps.split_first() else { return body.end.clone() };
+    let Some((Step::Attribute(name), rest)) = steps.split_first() else {
+        return body.end.clone();
+    };
     if let Some(attribute) = body.attribute(name) {
         return in_expr(&attribute.expr, rest).clone();
     }
     let nothing = BlockSchema::default();
-    let (inner, nesting) =
-        schema.blocks.get(name).map_or((&nothing, Nesting::List), |nested| (&nested.block, nested.nesting));
+    let (inner, nesting) = schema
+        .blocks
+        .get(name)
+        .map_or((&nothing, Nesting::List), |nested| (&nested.block, nested.nesting));
     let blocks: Vec<&Block> = body.blocks.iter().filter(|b| block_type(b) == &**name).collect();
     let (block, rest) = match (nesting, rest) {
         (Nesting::Single | Nesting::Group, rest) => (blocks.first(), rest),
         (_, [Step::Index(key), rest @ ..]) => {
             let found = match (key.as_str(), key.as_number().and_then(cty::Number::to_usize)) {
-                (Some(key), _) => blocks.iter().find(|b| b.labels.first().is_some_and(|l| &*l.text == key)),
+                (Some(key), _) => blocks
+                    .iter()
+                    .find(|b| b.labels.first().is_some_and(|l| &*l.text == key)),
                 // A dynamic block stands for any number of them: then the count says nothing.
                 (_, Some(i)) if blocks.iter().all(|b| &*b.ty != "dynamic") => blocks.get(i),
                 _ => None,
             };
             // An element of a set is not told apart by its place.
-            (found.or(if let [only] = blocks.as_slice() { Some(only) } else { None }), rest)
+            (
+                found.or(if let [only] = blocks.as_slice() {
+                    Some(only)
+                } else {
+                    None
+                }),
+                rest,
+            )
         }
         (_, rest) => (blocks.first(), rest),
     };
@@ -64,14 +77,17 @@ fn content(block: &Block) -> Option<&Body> {
 
 /// As far into an expression as its constructors are written out.
 fn in_expr<'e>(expr: &'e Expr, steps: &[Step]) -> &'e Range {
-    let Some((step, rest)) = steps.split_first() else { return expr.range() };
+    let Some((step, rest)) = steps.split_first() else {
+        return expr.range();
+    };
     let inner = match (expr, step) {
         (Expr::Parens { inner, .. }, _) => return in_expr(inner, steps),
         (Expr::Object { items, .. }, Step::Attribute(name)) => item(items, name),
         (Expr::Object { items, .. }, Step::Index(key)) => key.as_str().and_then(|k| item(items, k)),
-        (Expr::Tuple { items, .. }, Step::Index(key)) => {
-            key.as_number().and_then(cty::Number::to_usize).and_then(|i| items.get(i))
-        }
+        (Expr::Tuple { items, .. }, Step::Index(key)) => key
+            .as_number()
+            .and_then(cty::Number::to_usize)
+            .and_then(|i| items.get(i)),
         _ => None,
     };
     inner.map_or(expr.range(), |e| in_expr(e, rest))

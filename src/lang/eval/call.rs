@@ -50,7 +50,9 @@ impl Evaluator {
         let errors = self.errors();
         let mut values = Vec::with_capacity(args.len());
         for (i, arg) in args.iter().enumerate() {
-            let Some(parameter) = function.parameter(i) else { continue };
+            let Some(parameter) = function.parameter(i) else {
+                continue;
+            };
             let ty = parameter.ty();
             if *arg.value.ty() == ty || ty == Type::Dynamic {
                 values.push(arg.value.clone());
@@ -82,8 +84,14 @@ impl Evaluator {
         context: &Context<'_>,
     ) -> Result<Vec<Argument<'e>>, Value> {
         let errors = self.errors();
-        let mut args: Vec<Argument<'e>> =
-            call.args.iter().map(|expr| Argument { expr, value: self.expr(expr, context) }).collect();
+        let mut args: Vec<Argument<'e>> = call
+            .args
+            .iter()
+            .map(|expr| Argument {
+                expr,
+                value: self.expr(expr, context),
+            })
+            .collect();
         if self.errors() > errors {
             return Err(Value::dynamic());
         }
@@ -107,7 +115,10 @@ impl Evaluator {
                 None => return Err(Value::dynamic().with_marks(marks)),
                 Some(items) => {
                     let expr = last.expr;
-                    args.extend(items.iter().map(|v| Argument { expr, value: v.clone().with_marks(marks) }));
+                    args.extend(items.iter().map(|v| Argument {
+                        expr,
+                        value: v.clone().with_marks(marks),
+                    }));
                     return Ok(args);
                 }
             },
@@ -197,7 +208,12 @@ impl Evaluator {
                 let at = args.get(i).map_or(&call.range, |a| start_range(a.expr));
                 let detail = format!("Invalid value for argument {}: {message}.", i + 1);
                 let problem = Diagnostic::error("Invalid function argument", detail);
-                self.report_call(problem.at(at).within(&call.range), format!("{}(...)", call.name), whole, context);
+                self.report_call(
+                    problem.at(at).within(&call.range),
+                    format!("{}(...)", call.name),
+                    whole,
+                    context,
+                );
             }
             (CallError::Failed(message), function) => {
                 let signature = function.map_or_else(|| format!("{}(...)", call.name), Function::signature);
@@ -211,11 +227,19 @@ impl Evaluator {
             "Error in function call",
             format!("Call to function \"{}\" failed: {message}.", call.name),
         );
-        self.report_call(problem.at(&call.name_range).within(&call.range), signature, whole, context);
+        self.report_call(
+            problem.at(&call.name_range).within(&call.range),
+            signature,
+            whole,
+            context,
+        );
     }
 
     fn report_call(&mut self, mut problem: Diagnostic, signature: String, whole: &Expr, context: &Context<'_>) {
-        problem.expression = Some(Box::new(ExpressionContext { values: Vec::new(), function: Some(signature) }));
+        problem.expression = Some(Box::new(ExpressionContext {
+            values: Vec::new(),
+            function: Some(signature),
+        }));
         self.report(problem, whole, context);
     }
 
@@ -232,7 +256,12 @@ impl Evaluator {
             Err(value) => return value,
         };
         let arguments: Vec<Value> = args.iter().map(|a| a.value.clone()).collect();
-        let request = ProviderCall { provider, function, arguments: &arguments, range: &call.range };
+        let request = ProviderCall {
+            provider,
+            function,
+            arguments: &arguments,
+            range: &call.range,
+        };
         match context.scope.call_provider_function(&request) {
             Ok(value) => value,
             Err(error) => {
@@ -255,10 +284,18 @@ impl Evaluator {
             if !problems.has_errors() {
                 // What is not wholly known may still turn out to fail, or to have another type.
                 let marks = value.deep_marks();
-                return if value.is_wholly_known() { value } else { Value::dynamic().with_marks(marks) };
+                return if value.is_wholly_known() {
+                    value
+                } else {
+                    Value::dynamic().with_marks(marks)
+                };
             }
             for problem in &problems {
-                let place = problem.subject.as_ref().map(|r| format!(" (at {r})")).unwrap_or_default();
+                let place = problem
+                    .subject
+                    .as_ref()
+                    .map(|r| format!(" (at {r})"))
+                    .unwrap_or_default();
                 list.push_str(&format!("- {}{place}\n  {}\n", problem.summary, problem.detail));
             }
         }
@@ -269,7 +306,9 @@ impl Evaluator {
 
     /// `can`: whether the argument evaluates without a dynamic error.
     fn can_function(&mut self, call: &Call, _whole: &Expr, context: &Context<'_>) -> Value {
-        let Some(arg) = self.only_argument(call, "expression") else { return Value::dynamic() };
+        let Some(arg) = self.only_argument(call, "expression") else {
+            return Value::dynamic();
+        };
         let (value, problems) = self.attempt(arg, context);
         if problems.has_errors() {
             Value::bool(false)
@@ -308,7 +347,9 @@ impl Evaluator {
 
     /// `type`, in the console: the type of a value, written as a type expression.
     fn type_function(&mut self, call: &Call, _whole: &Expr, context: &Context<'_>) -> Value {
-        let Some(arg) = self.only_argument(call, "value") else { return Value::dynamic() };
+        let Some(arg) = self.only_argument(call, "value") else {
+            return Value::dynamic();
+        };
         let errors = self.errors();
         let value = self.expr(arg, context);
         if self.errors() > errors {
@@ -369,7 +410,9 @@ impl Evaluator {
             Ok(text) => text,
             Err(error) => return invalid(self, "template", template, &error.message),
         };
-        let Some(text) = text.as_str() else { return Value::dynamic().with_marks(marks) };
+        let Some(text) = text.as_str() else {
+            return Value::dynamic().with_marks(marks);
+        };
         if variables.is_null() {
             return invalid(self, "vars", vars, "argument must not be null");
         }
@@ -410,12 +453,7 @@ fn not_a_reference(expr: &Expr) -> Option<&'static str> {
 
 /// Parses and evaluates a template in which only `variables` may be referred to. Errors tell whether the template
 /// (argument 0) or the variables (argument 1) are to blame.
-pub(crate) fn render(
-    name: &str,
-    text: &str,
-    variables: &Value,
-    around: &Surroundings<'_>,
-) -> Result<Value, CallError> {
+pub(crate) fn render(name: &str, text: &str, variables: &Value, around: &Surroundings<'_>) -> Result<Value, CallError> {
     let (template, problems) = syntax::parse_template(name, text, Pos::default());
     if problems.has_errors() {
         return Err(CallError::Argument(0, sentences(&problems)));
@@ -425,7 +463,9 @@ pub(crate) fn render(
     if !structure {
         return Err(CallError::Argument(1, "invalid vars value: must be a map".into()));
     }
-    let Some(entries) = variables.entries() else { return Ok(Value::dynamic().with_marks(marks)) };
+    let Some(entries) = variables.entries() else {
+        return Ok(Value::dynamic().with_marks(marks));
+    };
     let variables: Vec<(Arc<str>, Value)> = entries.map(|(k, v)| (k.clone(), v.clone())).collect();
     if let Some((bad, _)) = variables.iter().find(|(name, _)| !addrs::parse::is_identifier(name)) {
         return Err(CallError::Argument(
@@ -440,7 +480,10 @@ pub(crate) fn render(
         if !variables.iter().any(|(name, _)| *name == traversal.root) {
             return Err(CallError::Argument(
                 1,
-                format!("vars map does not contain key \"{}\", referenced at {}", traversal.root, traversal.root_range),
+                format!(
+                    "vars map does not contain key \"{}\", referenced at {}",
+                    traversal.root, traversal.root_range
+                ),
             ));
         }
     }
@@ -470,14 +513,21 @@ fn unknown_function(call: &Call) -> Diagnostic {
     let name = call.name.strip_prefix("core::").unwrap_or(&call.name);
     let problem = match name.rsplit_once("::") {
         Some((namespace, _)) => Diagnostic::error(
-            "Call to unknown function",
-            format!("There are no functions in namespace \"{namespace}::\"."),
+            "Unknown provider function",
+            format!(
+                "The function namespace \"{namespace}\" is not valid. Provider function calls must use the \"provider::\" \
+                 namespace prefix."
+            ),
         ),
         None => {
             let hint = syntax::content::suggest(name, functions::names());
             Diagnostic::error(
                 "Call to unknown function",
-                format!("There is no function named \"{}\".{}", call.name, syntax::content::did_you_mean(hint)),
+                format!(
+                    "There is no function named \"{}\".{}",
+                    call.name,
+                    syntax::content::did_you_mean(hint)
+                ),
             )
         }
     };

@@ -30,7 +30,11 @@ impl Evaluator {
                 None => known = false,
             }
         }
-        if known { Value::object(attributes).with_marks(marks) } else { Value::dynamic().with_marks(marks) }
+        if known {
+            Value::object(attributes).with_marks(marks)
+        } else {
+            Value::dynamic().with_marks(marks)
+        }
     }
 
     fn object_key(
@@ -65,8 +69,10 @@ impl Evaluator {
         match cty::convert(&value, &Type::String) {
             Ok(text) => text.as_arc_str().cloned(),
             Err(error) => {
-                let problem =
-                    Diagnostic::error("Incorrect key type", format!("Can't use this value as a key: {}.", error.message));
+                let problem = Diagnostic::error(
+                    "Incorrect key type",
+                    format!("Can't use this value as a key: {}.", error.message),
+                );
                 self.report(problem.at(key.range()), key, context);
                 None
             }
@@ -144,7 +150,7 @@ impl Evaluator {
             };
             let inner = context.with_variables(variables);
             if let Some(condition) = &e.condition {
-                match self.include(condition, e, &mut marks, &inner) {
+                match self.include(condition, e, known, &mut marks, &inner) {
                     Some(true) => {}
                     Some(false) => continue,
                     None => {
@@ -192,8 +198,12 @@ impl Evaluator {
 
     /// Looks, before iterating, whether the condition can be a bool at all, so as to say so once only.
     fn condition_can_hold(&mut self, condition: &Expr, e: &For, context: &Context<'_>) -> bool {
-        let variables: Vec<(Arc<str>, Value)> =
-            e.key.iter().chain([&e.value]).map(|n| (n.clone(), Value::dynamic())).collect();
+        let variables: Vec<(Arc<str>, Value)> = e
+            .key
+            .iter()
+            .chain([&e.value])
+            .map(|n| (n.clone(), Value::dynamic()))
+            .collect();
         let inner = context.with_variables(&variables);
         let (value, problems) = self.apart(true, |s| s.expr(condition, &inner));
         if problems.has_errors() {
@@ -202,7 +212,10 @@ impl Evaluator {
         let problem = if value.is_null() {
             Diagnostic::error("Condition is null", "The value of the 'if' clause must not be null.")
         } else if let Err(error) = cty::convert(&value, &Type::Bool) {
-            Diagnostic::error("Invalid 'for' condition", format!("The 'if' clause value is invalid: {}.", error.message))
+            Diagnostic::error(
+                "Invalid 'for' condition",
+                format!("The 'if' clause value is invalid: {}.", error.message),
+            )
         } else {
             return true;
         };
@@ -210,15 +223,26 @@ impl Evaluator {
         false
     }
 
-    /// Whether an element is wanted; `None` if that is not known.
-    fn include(&mut self, condition: &Expr, e: &For, marks: &mut Marks, inner: &Context<'_>) -> Option<bool> {
+    /// Whether an element is wanted; `None` if that is not known. A condition that is wrong for one element is likely wrong
+    /// for all: only the first is reported.
+    fn include(
+        &mut self,
+        condition: &Expr,
+        e: &For,
+        first: bool,
+        marks: &mut Marks,
+        inner: &Context<'_>,
+    ) -> Option<bool> {
         let errors = self.errors();
         let value = self.expr(condition, inner);
         if self.errors() > errors {
             return None;
         }
         let problem = if value.is_null() {
-            Diagnostic::error("Invalid 'for' condition", "The value of the 'if' clause must not be null.")
+            Diagnostic::error(
+                "Invalid 'for' condition",
+                "The value of the 'if' clause must not be null.",
+            )
         } else {
             *marks |= value.marks();
             match cty::convert(&value, &Type::Bool) {
@@ -229,7 +253,9 @@ impl Evaluator {
                 ),
             }
         };
-        self.report(problem.at(condition.range()).within(&e.range), condition, inner);
+        if first {
+            self.report(problem.at(condition.range()).within(&e.range), condition, inner);
+        }
         None
     }
 
@@ -281,7 +307,11 @@ impl Evaluator {
                 "Splat of null value",
                 "Splat expressions (with the * symbol) cannot be applied to null sequences.",
             );
-            self.report(problem.at(source.range()).within(&source.range().to(marker)), whole, context);
+            self.report(
+                problem.at(source.range()).within(&source.range().to(marker)),
+                whole,
+                context,
+            );
             return Value::dynamic();
         }
         if *value.ty() == Type::Dynamic {
@@ -291,7 +321,12 @@ impl Evaluator {
             // One element, unless it turns out to be null.
             let unsure = !value.is_certainly_not_null();
             let element = self.expr(each, &context.with_splat_element(&value));
-            return if unsure { Value::dynamic() } else { Value::tuple(vec![element]) }.with_marks(marks);
+            return if unsure {
+                Value::dynamic()
+            } else {
+                Value::tuple(vec![element])
+            }
+            .with_marks(marks);
         }
         if !value.is_known() {
             let ty = self.splat_type(value.ty(), each, context);
@@ -301,7 +336,11 @@ impl Evaluator {
                 length_max: value.refinements().and_then(|r| r.length_max),
                 ..Refinements::default()
             };
-            let refinements = if ty.is_collection() { refinements } else { Refinements::not_null() };
+            let refinements = if ty.is_collection() {
+                refinements
+            } else {
+                Refinements::not_null()
+            };
             return Value::unknown_refined(ty, refinements).with_marks(marks);
         }
         let errors = self.errors();
@@ -320,7 +359,11 @@ impl Evaluator {
         } else if let Some(first) = items.first() {
             let element = first.ty().clone();
             // Where an element has a type of its own because something in it is dynamic, there is no list of them.
-            if items.iter().all(|i| *i.ty() == element) { Value::list(element, items) } else { Value::tuple(items) }
+            if items.iter().all(|i| *i.ty() == element) {
+                Value::list(element, items)
+            } else {
+                Value::tuple(items)
+            }
         } else {
             match self.splat_type(value.ty(), each, context) {
                 Type::List(element) => Value::list((*element).clone(), Vec::new()),
@@ -352,5 +395,10 @@ pub(super) fn iterate(value: &Value) -> Option<Elements> {
         let key = |i: usize, v: &Value| if set { v.clone() } else { Value::number(i) };
         return Some(items.iter().enumerate().map(|(i, v)| (key(i, v), v.clone())).collect());
     }
-    Some(value.entries()?.map(|(k, v)| (Value::shared_string(k.clone()), v.clone())).collect())
+    Some(
+        value
+            .entries()?
+            .map(|(k, v)| (Value::shared_string(k.clone()), v.clone()))
+            .collect(),
+    )
 }

@@ -44,17 +44,32 @@ impl<'a> Context<'a> {
     /// Nothing but a scope.
     #[must_use]
     pub fn new(scope: &'a dyn Scope) -> Context<'a> {
-        Context { scope, variables: &[], outer: None, splat_element: None }
+        Context {
+            scope,
+            variables: &[],
+            outer: None,
+            splat_element: None,
+        }
     }
 
     /// The same with variables whose names stand for their values before anything else of that name.
     #[must_use]
     pub fn with_variables<'b>(&'b self, variables: &'b [(Arc<str>, Value)]) -> Context<'b> {
-        Context { scope: self.scope, variables, outer: Some(self), splat_element: self.splat_element }
+        Context {
+            scope: self.scope,
+            variables,
+            outer: Some(self),
+            splat_element: self.splat_element,
+        }
     }
 
     fn with_splat_element<'b>(&'b self, element: &'b Value) -> Context<'b> {
-        Context { scope: self.scope, variables: &[], outer: Some(self), splat_element: Some(element) }
+        Context {
+            scope: self.scope,
+            variables: &[],
+            outer: Some(self),
+            splat_element: Some(element),
+        }
     }
 
     /// The scope.
@@ -105,7 +120,11 @@ pub fn evaluate_as(expr: &Expr, ty: &Type, context: Context<'_>) -> (Value, Diag
 
 /// The text of a template in which the given variables are all there is, functions excepted: what `templatefile` does.
 pub(crate) fn evaluate_template(template: &Expr, context: &Context<'_>, depth: usize) -> (Value, Diagnostics) {
-    let mut evaluator = Evaluator { depth, in_template: true, ..Evaluator::default() };
+    let mut evaluator = Evaluator {
+        depth,
+        in_template: true,
+        ..Evaluator::default()
+    };
     let value = evaluator.expr(template, context);
     (value, evaluator.finish())
 }
@@ -113,7 +132,11 @@ pub(crate) fn evaluate_template(template: &Expr, context: &Context<'_>, depth: u
 /// What is wrong with a value that does not convert, with the place inside it.
 #[must_use]
 pub fn describe_convert_error(error: &cty::ConvertError) -> String {
-    if error.path.0.is_empty() { error.message.clone() } else { format!("{}: {}", error.path, error.message) }
+    if error.path.0.is_empty() {
+        error.message.clone()
+    } else {
+        format!("{}: {}", error.path, error.message)
+    }
 }
 
 /// An evaluation under way.
@@ -146,7 +169,11 @@ impl Evaluator {
 
     /// Reports a problem with an expression.
     fn report(&mut self, problem: Diagnostic, expr: &Expr, context: &Context<'_>) {
-        let problem = if self.quiet { problem } else { with_expression(problem, expr, *context) };
+        let problem = if self.quiet {
+            problem
+        } else {
+            with_expression(problem, expr, *context)
+        };
         self.dynamic.push(problem);
     }
 
@@ -191,7 +218,12 @@ impl Evaluator {
                 }
                 self.steps(value, steps, expr, context)
             }
-            Expr::Index { collection, key, brackets, .. } => {
+            Expr::Index {
+                collection,
+                key,
+                brackets,
+                ..
+            } => {
                 let errors = self.errors();
                 let collection = self.expr(collection, context);
                 let key = self.expr(key, context);
@@ -206,7 +238,9 @@ impl Evaluator {
                     }
                 }
             }
-            Expr::Splat { source, each, marker, .. } => self.splat(source, each, marker, expr, context),
+            Expr::Splat {
+                source, each, marker, ..
+            } => self.splat(source, each, marker, expr, context),
             Expr::SplatElement { .. } => context.splat_element.cloned().unwrap_or_else(Value::dynamic),
             Expr::Call(call) => self.call(call, expr, context),
             Expr::Conditional { condition, yes, no, .. } => self.conditional(condition, yes, no, expr, context),

@@ -104,7 +104,9 @@ impl Evaluator {
             && let Err(error) = cty::convert(value, ty)
         {
             let detail = format!("Unsuitable value for {which} operand: {}.", error.message);
-            let problem = Diagnostic::error("Invalid operand", detail).at(operand.range()).within(whole.range());
+            let problem = Diagnostic::error("Invalid operand", detail)
+                .at(operand.range())
+                .within(whole.range());
             self.report(problem, operand, context);
         }
     }
@@ -153,7 +155,9 @@ impl Evaluator {
                     ConditionalError::WrongType { chosen: false, .. } => (no.range().clone(), no),
                     _ => (condition.range().clone(), condition),
                 };
-                let problem = Diagnostic::error(error.summary(), error.to_string()).at(&at).within(whole.range());
+                let problem = Diagnostic::error(error.summary(), error.to_string())
+                    .at(&at)
+                    .within(whole.range());
                 self.report(problem, about, context);
                 Value::dynamic()
             }

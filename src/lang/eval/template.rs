@@ -27,7 +27,11 @@ impl Text {
         let value = if self.open {
             Value::unknown_refined(
                 Type::String,
-                Refinements { not_null: true, prefix: safe_prefix(&self.known), ..Refinements::default() },
+                Refinements {
+                    not_null: true,
+                    prefix: safe_prefix(&self.known),
+                    ..Refinements::default()
+                },
             )
         } else {
             Value::string(self.known)
@@ -39,7 +43,11 @@ impl Text {
 /// What of a text can be relied on as a prefix: a last character that could combine with what follows cannot.
 pub(crate) fn safe_prefix(text: &str) -> Option<Arc<str>> {
     let last = text.chars().next_back()?;
-    let safe = if last.is_ascii() { text } else { &text[..text.len() - last.len_utf8()] };
+    let safe = if last.is_ascii() {
+        text
+    } else {
+        &text[..text.len() - last.len_utf8()]
+    };
     (!safe.is_empty()).then(|| safe.into())
 }
 
@@ -64,12 +72,23 @@ impl Evaluator {
                 let value = self.expr(expr, context);
                 self.append(&value, expr, whole, text, context);
             }
-            TemplatePart::If { condition, yes, no, range } => {
+            TemplatePart::If {
+                condition,
+                yes,
+                no,
+                range,
+            } => {
                 let (yes, no) = (block(yes, range), block(no, range));
                 let value = self.conditional(condition, &yes, &no, whole, context);
                 self.append(&value, whole, whole, text, context);
             }
-            TemplatePart::For { key, value, collection, body, range } => {
+            TemplatePart::For {
+                key,
+                value,
+                collection,
+                body,
+                range,
+            } => {
                 let (elements, marks) = match self.elements(collection, whole, range, context) {
                     Ok(found) => found,
                     Err(unknown) => {
@@ -96,7 +115,9 @@ impl Evaluator {
     fn append(&mut self, value: &Value, expr: &Expr, whole: &Expr, text: &mut Text, context: &Context<'_>) {
         text.marks |= value.deep_marks();
         let problem = |detail: String| {
-            Diagnostic::error("Invalid template interpolation value", detail).at(expr.range()).within(whole.range())
+            Diagnostic::error("Invalid template interpolation value", detail)
+                .at(expr.range())
+                .within(whole.range())
         };
         if value.is_null() {
             self.report(
@@ -118,7 +139,10 @@ impl Evaluator {
                 }
             },
             Err(error) => self.report(
-                problem(format!("Cannot include the given value in a string template: {}.", error.message)),
+                problem(format!(
+                    "Cannot include the given value in a string template: {}.",
+                    error.message
+                )),
                 expr,
                 context,
             ),
@@ -128,5 +152,9 @@ impl Evaluator {
 
 /// The parts of a directive's branch as a template of its own.
 fn block(parts: &[TemplatePart], range: &Range) -> Expr {
-    Expr::Template(Template { parts: parts.to_vec(), heredoc: false, range: range.clone() })
+    Expr::Template(Template {
+        parts: parts.to_vec(),
+        heredoc: false,
+        range: range.clone(),
+    })
 }

@@ -30,13 +30,7 @@ impl Evaluator {
     }
 
     /// Goes on from a value by static steps.
-    pub(super) fn steps(
-        &mut self,
-        value: Value,
-        steps: &[TraversalStep],
-        expr: &Expr,
-        context: &Context<'_>,
-    ) -> Value {
+    pub(super) fn steps(&mut self, value: Value, steps: &[TraversalStep], expr: &Expr, context: &Context<'_>) -> Value {
         match apply_steps(value, steps) {
             Ok(value) => value,
             Err(problem) => {

@@ -3,19 +3,29 @@
 use cty::{Kind, Type, Value, ops};
 
 use super::{
-    CallError, CallResult, Function, Returns, Surroundings, Takes, any, integer, number, param, sequence, unknown,
+    CallError, CallResult, Function, NOT_WHOLE, Returns, Surroundings, Takes, any, integer, number, param, sequence,
+    unknown,
 };
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::new("alltrue", &[param("list", Takes::ListOfBool).unknown()], Returns::Bool, |a, t, _| {
-        quantify(&a[0], t, false)
-    }),
-    Function::new("anytrue", &[param("list", Takes::ListOfBool).unknown()], Returns::Bool, |a, t, _| {
-        quantify(&a[0], t, true)
-    }),
+    Function::new(
+        "alltrue",
+        &[param("list", Takes::ListOfBool).unknown()],
+        Returns::Bool,
+        |a, t, _| quantify(&a[0], t, false),
+    ),
+    Function::new(
+        "anytrue",
+        &[param("list", Takes::ListOfBool).unknown()],
+        Returns::Bool,
+        |a, t, _| quantify(&a[0], t, true),
+    ),
     Function::new(
         "chunklist",
-        &[param("list", Takes::ListOfAny).dynamic().marked(), number("size").marked()],
+        &[
+            param("list", Takes::ListOfAny).dynamic().marked(),
+            number("size").marked(),
+        ],
         Returns::By(|a| Ok(Type::list(a[0].ty().clone()))),
         chunklist,
     ),
@@ -23,13 +33,21 @@ pub(super) const FUNCTIONS: &[Function] = &[
         .variadic(any("vals").unknown().dynamic().null()),
     Function::new("coalescelist", &[], Returns::By(coalescelist_type), coalescelist)
         .variadic(any("vals").unknown().dynamic().null()),
-    Function::new("compact", &[param("list", Takes::ListOfString)], Returns::ListOfString, |a, t, _| {
-        if !a[0].is_wholly_known() {
-            return unknown(t);
-        }
-        let kept = sequence(&a[0]).iter().filter(|v| v.as_str().is_some_and(|s| !s.is_empty())).cloned();
-        Ok(Value::list(Type::String, kept.collect()))
-    }),
+    Function::new(
+        "compact",
+        &[param("list", Takes::ListOfString)],
+        Returns::ListOfString,
+        |a, t, _| {
+            if !a[0].is_wholly_known() {
+                return unknown(t);
+            }
+            let kept = sequence(&a[0])
+                .iter()
+                .filter(|v| v.as_str().is_some_and(|s| !s.is_empty()))
+                .cloned();
+            Ok(Value::list(Type::String, kept.collect()))
+        },
+    ),
     Function::new("contains", &[any("list"), any("value")], Returns::Bool, contains),
     Function::new(
         "distinct",
@@ -40,40 +58,67 @@ pub(super) const FUNCTIONS: &[Function] = &[
                 return unknown(t);
             }
             let items = sequence(&a[0]);
-            let Some(element) = t.element() else { return Ok(a[0].clone()) };
+            let Some(element) = t.element() else {
+                return Ok(a[0].clone());
+            };
             let mut seen = std::collections::HashSet::new();
             let kept = items.iter().filter(|v| seen.insert(identity(v))).cloned().collect();
             Ok(Value::list(element.clone(), kept))
         },
     ),
-    Function::new("element", &[any("list").marked(), number("index")], Returns::By(element_type), element).nullable(),
-    Function::new("flatten", &[any("list").marked()], Returns::By(|_| Ok(Type::Dynamic)), flatten),
+    Function::new(
+        "element",
+        &[any("list").marked(), number("index")],
+        Returns::By(element_type),
+        element,
+    )
+    .nullable(),
+    Function::new(
+        "flatten",
+        &[any("list").marked()],
+        Returns::By(|_| Ok(Type::Dynamic)),
+        flatten,
+    ),
     Function::new("index", &[any("list"), any("value")], Returns::Number, index),
-    Function::new("length", &[any("value").unknown().dynamic().marked()], Returns::Number, |a, _, _| {
-        let value = &a[0];
-        match (value.kind(), value.ty()) {
-            (Kind::String(s), _) => Ok(Value::number(super::string::length(s)).with_marks(value.marks())),
-            (_, Type::String | Type::Dynamic) => {
-                Ok(Value::unknown_not_null(Type::Number).with_marks(value.marks()))
+    Function::new(
+        "length",
+        &[any("value").unknown().dynamic().marked()],
+        Returns::Number,
+        |a, _, _| {
+            let value = &a[0];
+            match (value.kind(), value.ty()) {
+                (Kind::String(s), _) => Ok(Value::number(super::string::length(s)).with_marks(value.marks())),
+                (_, Type::String | Type::Dynamic) => {
+                    Ok(Value::unknown_not_null(Type::Number).with_marks(value.marks()))
+                }
+                (_, Type::Number | Type::Bool) => Err(CallError::failed(
+                    "argument must be a string, a collection type, or a structural type",
+                )),
+                _ => Ok(ops::length(value)?),
             }
-            (_, Type::Number | Type::Bool) => Err(CallError::argument(
-                0,
-                "argument must be a string, a collection type, or a structural type",
-            )),
-            _ => Ok(ops::length(value)?),
-        }
-    }),
-    Function::new("matchkeys", &[
-        param("values", Takes::ListOfAny),
-        param("keys", Takes::ListOfAny),
-        param("searchset", Takes::ListOfAny),
-    ], Returns::By(matchkeys_type), matchkeys),
+        },
+    ),
+    Function::new(
+        "matchkeys",
+        &[
+            param("values", Takes::ListOfAny),
+            param("keys", Takes::ListOfAny),
+            param("searchset", Takes::ListOfAny),
+        ],
+        Returns::By(matchkeys_type),
+        matchkeys,
+    ),
     Function::new("one", &[any("list")], Returns::By(one_type), one).nullable(),
-    Function::new("reverse", &[any("list").marked()], Returns::By(reverse_type), |a, t, _| {
-        let (list, marks) = a[0].clone().unmark();
-        let items: Vec<Value> = sequence(&list).iter().rev().cloned().collect();
-        Ok(rebuild(t, items).with_marks(marks))
-    }),
+    Function::new(
+        "reverse",
+        &[any("list").marked()],
+        Returns::By(reverse_type),
+        |a, t, _| {
+            let (list, marks) = a[0].clone().unmark();
+            let items: Vec<Value> = sequence(&list).iter().rev().cloned().collect();
+            Ok(rebuild(t, items).with_marks(marks))
+        },
+    ),
     Function::new(
         "slice",
         &[any("list").marked(), number("start_index"), number("end_index")],
@@ -84,18 +129,28 @@ pub(super) const FUNCTIONS: &[Function] = &[
             Ok(rebuild(t, sequence(&list)[start..end].to_vec()).with_marks(marks))
         },
     ),
-    Function::new("sort", &[param("list", Takes::ListOfString).unknown()], Returns::ListOfString, |a, t, _| {
-        let Some(items) = a[0].as_seq() else { return unknown(t) };
-        if !a[0].is_wholly_known() {
-            return Ok(Value::list(Type::String, vec![Value::unknown(Type::String); items.len()]));
-        }
-        if let Some(i) = items.iter().position(Value::is_null) {
-            return Err(CallError::failed(format!("given list element {i} is null; a null string cannot be sorted")));
-        }
-        let mut sorted = items.to_vec();
-        sorted.sort_by(|x, y| x.as_str().cmp(&y.as_str()));
-        Ok(Value::list(Type::String, sorted))
-    }),
+    Function::new(
+        "sort",
+        &[param("list", Takes::ListOfString).unknown()],
+        Returns::ListOfString,
+        |a, t, _| {
+            let Some(items) = a[0].as_seq() else { return unknown(t) };
+            if !a[0].is_wholly_known() {
+                return Ok(Value::list(
+                    Type::String,
+                    vec![Value::unknown(Type::String); items.len()],
+                ));
+            }
+            if let Some(i) = items.iter().position(Value::is_null) {
+                return Err(CallError::failed(format!(
+                    "given list element {i} is null; a null string cannot be sorted"
+                )));
+            }
+            let mut sorted = items.to_vec();
+            sorted.sort_by(|x, y| x.as_str().cmp(&y.as_str()));
+            Ok(Value::list(Type::String, sorted))
+        },
+    ),
 ];
 
 /// A list or tuple of this type with these elements.
@@ -124,11 +179,14 @@ fn chunklist(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     let (list, marks) = args[0].clone().unmark();
     let (size, size_marks) = args[1].clone().unmark();
     let marks = marks | size_marks;
-    let Some(inner) = ty.element().cloned() else { return Ok(Value::dynamic().with_marks(marks)) };
+    let Some(inner) = ty.element().cloned() else {
+        return Ok(Value::dynamic().with_marks(marks));
+    };
     let element = inner.element().cloned().unwrap_or(Type::Dynamic);
-    let size = size.as_number().and_then(cty::Number::to_i64).ok_or_else(|| {
-        CallError::failed("invalid size: value must be a whole number")
-    })?;
+    let size = size
+        .as_number()
+        .and_then(cty::Number::to_i64)
+        .ok_or_else(|| CallError::failed(format!("invalid size: {NOT_WHOLE}")))?;
     let size = usize::try_from(size).map_err(|_| CallError::failed("the size argument must be positive"))?;
     let items = sequence(&list);
     let chunk = |part: &[Value]| Value::list(element.clone(), part.to_vec());
@@ -142,7 +200,7 @@ fn chunklist(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
 fn coalesce_type(args: &[Value]) -> CallResult<Type> {
     let types: Vec<Type> = args.iter().map(|v| v.ty().clone()).collect();
     if types.is_empty() {
-        return Err(CallError::failed("at least one argument is required"));
+        return Err(CallError::failed("all arguments must have the same type"));
     }
     unify_arguments(&types)
 }
@@ -170,15 +228,12 @@ fn coalescelist_type(args: &[Value]) -> CallResult<Type> {
         return Err(CallError::failed("at least one argument is required"));
     }
     let mut types = Vec::new();
-    for (i, arg) in args.iter().enumerate() {
+    for arg in args {
         if !arg.is_known() && *arg.ty() == Type::Dynamic {
             return Ok(Type::Dynamic);
         }
-        if arg.is_null() {
-            continue;
-        }
         if !matches!(arg.ty(), Type::List(_) | Type::Tuple(_)) {
-            return Err(CallError::argument(i, "coalescelist arguments must be lists or tuples"));
+            return Err(CallError::failed("coalescelist arguments must be lists or tuples"));
         }
         types.push(arg.ty().clone());
     }
@@ -232,16 +287,19 @@ fn element_type(args: &[Value]) -> CallResult<Type> {
             if types.is_empty() {
                 return Err(CallError::failed("cannot use element function with an empty list"));
             }
-            let index = integer(args, 1).map_err(|_| CallError::failed("invalid index: value must be a whole number"))?;
+            let index = integer(args, 1).map_err(|_| CallError::failed(format!("invalid index: {NOT_WHOLE}")))?;
             Ok(types[wrap(index, types.len())].clone())
         }
-        other => Err(CallError::failed(format!("cannot read elements from {}", other.friendly_name()))),
+        other => Err(CallError::failed(format!(
+            "cannot read elements from {}",
+            other.friendly_name()
+        ))),
     }
 }
 
 fn element(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     let (list, marks) = args[0].clone().unmark();
-    let index = integer(args, 1).map_err(|_| CallError::failed("invalid index: value must be a whole number"))?;
+    let index = integer(args, 1).map_err(|_| CallError::failed(format!("invalid index: {NOT_WHOLE}")))?;
     let items = sequence(&list);
     if items.is_empty() {
         return Err(CallError::failed("cannot use element function with an empty list"));
@@ -278,7 +336,7 @@ fn flatten_into(list: &Value, out: &mut Vec<Value>, marks: &mut cty::Marks) -> b
 
 fn index(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     if !matches!(args[0].ty(), Type::List(_) | Type::Tuple(_)) {
-        return Err(CallError::argument(0, "argument must be a list or tuple"));
+        return Err(CallError::failed("argument must be a list or tuple"));
     }
     let items = sequence(&args[0]);
     if items.is_empty() {
@@ -334,7 +392,10 @@ fn one_type(args: &[Value]) -> CallResult<Type> {
 }
 
 fn one_error() -> CallError {
-    CallError::argument(0, "must be a list, set, or tuple value with either zero or one elements")
+    CallError::argument(
+        0,
+        "must be a list, set, or tuple value with either zero or one elements",
+    )
 }
 
 fn one(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
@@ -403,7 +464,10 @@ fn slice_bounds(args: &[Value], length: usize) -> CallResult<(usize, usize)> {
     if start > end {
         return Err(CallError::argument(1, "start index must not be greater than end index"));
     }
-    Ok((usize::try_from(start).unwrap_or_default(), usize::try_from(end).unwrap_or_default()))
+    Ok((
+        usize::try_from(start).unwrap_or_default(),
+        usize::try_from(end).unwrap_or_default(),
+    ))
 }
 
 /// A text that two known values of one type share only if they are equal.

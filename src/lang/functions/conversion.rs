@@ -7,20 +7,64 @@ use cty::{Kind, Marks, Type, Value};
 use super::{CallError, CallResult, Function, Returns, Surroundings, any};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::new("tobool", &[any("v").everything()], Returns::By(|a| to_type(a, Type::Bool)), to).nullable(),
-    Function::new("tolist", &[any("v").everything()], Returns::By(|a| to_type(a, Type::list(Type::Dynamic))), to).nullable(),
-    Function::new("tomap", &[any("v").everything()], Returns::By(|a| to_type(a, Type::map(Type::Dynamic))), to).nullable(),
-    Function::new("tonumber", &[any("v").everything()], Returns::By(|a| to_type(a, Type::Number)), to).nullable(),
-    Function::new("toset", &[any("v").everything()], Returns::By(|a| to_type(a, Type::set(Type::Dynamic))), to).nullable(),
-    Function::new("tostring", &[any("v").everything()], Returns::By(|a| to_type(a, Type::String)), to).nullable(),
-    Function::new("sensitive", &[any("value").everything()], Returns::By(same), |a, _, _| {
-        Ok(a[0].clone().with_marks(Marks::SENSITIVE))
-    })
+    Function::new(
+        "tobool",
+        &[any("v").everything()],
+        Returns::By(|a| to_type(a, Type::Bool)),
+        to,
+    )
     .nullable(),
-    Function::new("nonsensitive", &[any("value").everything()], Returns::By(same), |a, _, _| {
-        let (value, marks) = a[0].clone().unmark();
-        Ok(value.with_marks(marks.without(Marks::SENSITIVE)))
-    })
+    Function::new(
+        "tolist",
+        &[any("v").everything()],
+        Returns::By(|a| to_type(a, Type::list(Type::Dynamic))),
+        to,
+    )
+    .nullable(),
+    Function::new(
+        "tomap",
+        &[any("v").everything()],
+        Returns::By(|a| to_type(a, Type::map(Type::Dynamic))),
+        to,
+    )
+    .nullable(),
+    Function::new(
+        "tonumber",
+        &[any("v").everything()],
+        Returns::By(|a| to_type(a, Type::Number)),
+        to,
+    )
+    .nullable(),
+    Function::new(
+        "toset",
+        &[any("v").everything()],
+        Returns::By(|a| to_type(a, Type::set(Type::Dynamic))),
+        to,
+    )
+    .nullable(),
+    Function::new(
+        "tostring",
+        &[any("v").everything()],
+        Returns::By(|a| to_type(a, Type::String)),
+        to,
+    )
+    .nullable(),
+    Function::new(
+        "sensitive",
+        &[any("value").everything()],
+        Returns::By(same),
+        |a, _, _| Ok(a[0].clone().with_marks(Marks::SENSITIVE)),
+    )
+    .nullable(),
+    Function::new(
+        "nonsensitive",
+        &[any("value").everything()],
+        Returns::By(same),
+        |a, _, _| {
+            let (value, marks) = a[0].clone().unmark();
+            Ok(value.with_marks(marks.without(Marks::SENSITIVE)))
+        },
+    )
     .nullable(),
     Function::new("issensitive", &[any("value").everything()], Returns::Bool, |a, t, _| {
         if a[0].marks().is_sensitive() {
@@ -32,9 +76,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
             Ok(Value::unknown_not_null(t.clone()))
         }
     }),
-    Function::new("ephemeralasnull", &[any("value").everything()], Returns::By(same), |a, _, _| {
-        Ok(ephemeral_as_null(&a[0]))
-    })
+    Function::new(
+        "ephemeralasnull",
+        &[any("value").everything()],
+        Returns::By(same),
+        |a, _, _| Ok(ephemeral_as_null(&a[0])),
+    )
     .nullable(),
 ];
 
@@ -49,7 +96,7 @@ fn to_type(args: &[Value], ty: Type) -> CallResult<Type> {
 fn to(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     let value = &args[0];
     // A set cannot hold marks inside, and moves them outward by itself.
-    cty::convert(value, ty).map_err(|error| {
+    cty::convert(value, ty).map_err(|_| {
         let hidden = value.deep_marks().is_sensitive();
         let message = match (value.ty(), ty) {
             (Type::String, Type::Number | Type::Bool) if value.is_known() => {
@@ -61,37 +108,23 @@ fn to(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
                     format!("cannot convert {text:?} to bool; only the strings \"true\" or \"false\" are allowed")
                 } else {
                     let text = value.as_str().unwrap_or_default();
-                    format!("cannot convert {text:?} to number; given string must be a decimal representation of a number")
+                    format!(
+                        "cannot convert {text:?} to number; given string must be a decimal representation of a number"
+                    )
                 }
             }
             _ => {
-                let from = value.ty().friendly_name();
-                let why = &error.message;
-                let _ = &why;
                 let wanted = match ty {
                     Type::List(_) => "list of any single type".to_owned(),
                     Type::Set(_) => "set of any single type".to_owned(),
                     Type::Map(_) => "map of any single type".to_owned(),
                     other => other.friendly_name(),
                 };
-                if ty.is_primitive() || value.ty().is_primitive() || !same_shape(value.ty(), ty) {
-                    format!("cannot convert {from} to {wanted}")
-                } else {
-                    format!("cannot convert {from} to {wanted}: {why}")
-                }
+                format!("cannot convert {} to {wanted}", value.ty().friendly_name())
             }
         };
         CallError::argument(0, message)
     })
-}
-
-/// Whether values of one type may convert to the other if their elements do.
-fn same_shape(from: &Type, to: &Type) -> bool {
-    match to {
-        Type::List(_) | Type::Set(_) => matches!(from, Type::List(_) | Type::Set(_) | Type::Tuple(_)),
-        Type::Map(_) => matches!(from, Type::Map(_) | Type::Object(_)),
-        _ => false,
-    }
 }
 
 /// The value with every ephemeral part null.

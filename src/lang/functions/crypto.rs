@@ -10,34 +10,73 @@ use super::filesystem::read;
 use super::{CallError, CallResult, Function, Returns, Surroundings, integer, number, string, text, unknown};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::new("base64sha256", &[string("str")], Returns::String, |a, _, _| base64(&sha256(text(a, 0).as_bytes()))),
-    Function::new("base64sha512", &[string("str")], Returns::String, |a, _, _| base64(&sha512(text(a, 0).as_bytes()))),
+    Function::new("base64sha256", &[string("str")], Returns::String, |a, _, _| {
+        base64(&sha256(text(a, 0).as_bytes()))
+    }),
+    Function::new("base64sha512", &[string("str")], Returns::String, |a, _, _| {
+        base64(&sha512(text(a, 0).as_bytes()))
+    }),
     Function::new("bcrypt", &[string("str")], Returns::String, bcrypt_hash).variadic(number("cost")),
-    Function::new("filebase64sha256", &[string("path")], Returns::String, |a, _, s| base64(&sha256(&read(text(a, 0), s)?))),
-    Function::new("filebase64sha512", &[string("path")], Returns::String, |a, _, s| base64(&sha512(&read(text(a, 0), s)?))),
-    Function::new("filemd5", &[string("path")], Returns::String, |a, _, s| hex(&md5(&read(text(a, 0), s)?))),
-    Function::new("filesha1", &[string("path")], Returns::String, |a, _, s| hex(&sha1(&read(text(a, 0), s)?))),
-    Function::new("filesha256", &[string("path")], Returns::String, |a, _, s| hex(&sha256(&read(text(a, 0), s)?))),
-    Function::new("filesha512", &[string("path")], Returns::String, |a, _, s| hex(&sha512(&read(text(a, 0), s)?))),
-    Function::new("md5", &[string("str")], Returns::String, |a, _, _| hex(&md5(text(a, 0).as_bytes()))),
-    Function::new("sha1", &[string("str")], Returns::String, |a, _, _| hex(&sha1(text(a, 0).as_bytes()))),
-    Function::new("sha256", &[string("str")], Returns::String, |a, _, _| hex(&sha256(text(a, 0).as_bytes()))),
-    Function::new("sha512", &[string("str")], Returns::String, |a, _, _| hex(&sha512(text(a, 0).as_bytes()))),
+    Function::new("filebase64sha256", &[string("path")], Returns::String, |a, _, s| {
+        base64(&sha256(&read(text(a, 0), s)?))
+    }),
+    Function::new("filebase64sha512", &[string("path")], Returns::String, |a, _, s| {
+        base64(&sha512(&read(text(a, 0), s)?))
+    }),
+    Function::new("filemd5", &[string("path")], Returns::String, |a, _, s| {
+        hex(&md5(&read(text(a, 0), s)?))
+    }),
+    Function::new("filesha1", &[string("path")], Returns::String, |a, _, s| {
+        hex(&sha1(&read(text(a, 0), s)?))
+    }),
+    Function::new("filesha256", &[string("path")], Returns::String, |a, _, s| {
+        hex(&sha256(&read(text(a, 0), s)?))
+    }),
+    Function::new("filesha512", &[string("path")], Returns::String, |a, _, s| {
+        hex(&sha512(&read(text(a, 0), s)?))
+    }),
+    Function::new("md5", &[string("str")], Returns::String, |a, _, _| {
+        hex(&md5(text(a, 0).as_bytes()))
+    }),
+    Function::new("sha1", &[string("str")], Returns::String, |a, _, _| {
+        hex(&sha1(text(a, 0).as_bytes()))
+    }),
+    Function::new("sha256", &[string("str")], Returns::String, |a, _, _| {
+        hex(&sha256(text(a, 0).as_bytes()))
+    }),
+    Function::new("sha512", &[string("str")], Returns::String, |a, _, _| {
+        hex(&sha512(text(a, 0).as_bytes()))
+    }),
     Function::new("uuid", &[], Returns::String, |_, t, s| {
-        if s.settings.pure { unknown(t) } else { Ok(Value::string(Uuid::new_v4().to_string())) }
+        if s.settings.pure {
+            unknown(t)
+        } else {
+            Ok(Value::string(Uuid::new_v4().to_string()))
+        }
     }),
-    Function::new("uuidv5", &[string("namespace"), string("name")], Returns::String, |a, _, _| {
-        let namespace = match text(a, 0) {
-            "dns" => Uuid::NAMESPACE_DNS,
-            "url" => Uuid::NAMESPACE_URL,
-            "oid" => Uuid::NAMESPACE_OID,
-            "x500" => Uuid::NAMESPACE_X500,
-            given => Uuid::parse_str(given).map_err(|_| {
-                CallError::failed(format!("uuidv5() doesn't support namespace {given}"))
-            })?,
-        };
-        Ok(Value::string(Uuid::new_v5(&namespace, text(a, 1).as_bytes()).to_string()))
-    }),
+    Function::new(
+        "uuidv5",
+        &[string("namespace"), string("name")],
+        Returns::String,
+        |a, _, _| {
+            let namespace = match text(a, 0) {
+                "dns" => Uuid::NAMESPACE_DNS,
+                "url" => Uuid::NAMESPACE_URL,
+                "oid" => Uuid::NAMESPACE_OID,
+                "x500" => Uuid::NAMESPACE_X500,
+                given => Uuid::parse_str(given).map_err(|_| {
+                    let why = match given.len() {
+                        32 | 36 | 38 | 45 => "invalid UUID format".to_owned(),
+                        n => format!("invalid UUID length: {n}"),
+                    };
+                    CallError::failed(format!("uuidv5() doesn't support namespace {given} ({why})"))
+                })?,
+            };
+            Ok(Value::string(
+                Uuid::new_v5(&namespace, text(a, 1).as_bytes()).to_string(),
+            ))
+        },
+    ),
 ];
 
 fn md5(bytes: &[u8]) -> Vec<u8> {
@@ -57,7 +96,9 @@ fn sha512(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn hex(digest: &[u8]) -> CallResult {
-    Ok(Value::string(digest.iter().map(|b| format!("{b:02x}")).collect::<String>()))
+    Ok(Value::string(
+        digest.iter().map(|b| format!("{b:02x}")).collect::<String>(),
+    ))
 }
 
 fn base64(digest: &[u8]) -> CallResult {
@@ -68,7 +109,11 @@ fn bcrypt_hash(args: &[Value], ty: &cty::Type, around: &Surroundings<'_>) -> Cal
     let cost = match args.len() {
         0 | 1 => 10,
         2 => integer(args, 1)?,
-        n => return Err(CallError::failed(format!("bcrypt() takes no more than two arguments, got {n}"))),
+        n => {
+            return Err(CallError::failed(format!(
+                "bcrypt() takes no more than two arguments, got {n}"
+            )));
+        }
     };
     if cost > 31 {
         return Err(CallError::failed(format!(
@@ -78,7 +123,11 @@ fn bcrypt_hash(args: &[Value], ty: &cty::Type, around: &Surroundings<'_>) -> Cal
     if around.settings.pure {
         return unknown(ty);
     }
-    let cost = if cost < 4 { 10 } else { u32::try_from(cost).unwrap_or(10) };
+    let cost = if cost < 4 {
+        10
+    } else {
+        u32::try_from(cost).unwrap_or(10)
+    };
     let given = text(args, 0);
     if given.len() > 72 {
         return Err(CallError::failed(

@@ -10,29 +10,49 @@ use jiff::{SignedDuration, Timestamp};
 use super::{CallError, CallResult, Function, Returns, Surroundings, string, text, unknown};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::new("formatdate", &[string("format"), string("time")], Returns::String, |a, _, _| {
-        let time = Time::parse(text(a, 1)).map_err(|e| CallError::argument(1, e))?;
-        Ok(Value::string(format_date(text(a, 0), &time)?))
+    Function::new(
+        "formatdate",
+        &[string("format"), string("time")],
+        Returns::String,
+        |a, _, _| {
+            let time = Time::parse(text(a, 1)).map_err(|e| CallError::argument(1, e))?;
+            Ok(Value::string(format_date(text(a, 0), &time)?))
+        },
+    ),
+    Function::new("plantimestamp", &[], Returns::String, |_, t, s| {
+        match &s.settings.plan_timestamp {
+            Some(time) => Ok(Value::string(time)),
+            None => unknown(t),
+        }
     }),
-    Function::new("plantimestamp", &[], Returns::String, |_, t, s| match &s.settings.plan_timestamp {
-        Some(time) => Ok(Value::string(time)),
-        None => unknown(t),
-    }),
-    Function::new("timeadd", &[string("timestamp"), string("duration")], Returns::String, |a, _, _| {
-        let time = Time::parse(text(a, 0)).map_err(|e| CallError::argument(0, e))?;
-        let duration = parse_duration(text(a, 1)).map_err(|e| CallError::argument(1, e))?;
-        let sum = time.instant.checked_add(duration).map_err(|e| CallError::argument(1, e.to_string()))?;
-        Ok(Value::string(Time { instant: sum, ..time }.rfc3339()))
-    }),
-    Function::new("timecmp", &[string("timestamp_a"), string("timestamp_b")], Returns::Number, |a, _, _| {
-        let x = Time::parse(text(a, 0)).map_err(|e| CallError::argument(0, e))?;
-        let y = Time::parse(text(a, 1)).map_err(|e| CallError::argument(1, e))?;
-        Ok(Value::number(match x.instant.cmp(&y.instant) {
-            Ordering::Less => -1i64,
-            Ordering::Equal => 0,
-            Ordering::Greater => 1,
-        }))
-    }),
+    Function::new(
+        "timeadd",
+        &[string("timestamp"), string("duration")],
+        Returns::String,
+        |a, _, _| {
+            let time = Time::parse(text(a, 0)).map_err(CallError::Failed)?;
+            let duration = parse_duration(text(a, 1)).map_err(CallError::Failed)?;
+            let sum = time
+                .instant
+                .checked_add(duration)
+                .map_err(|e| CallError::argument(1, e.to_string()))?;
+            Ok(Value::string(Time { instant: sum, ..time }.rfc3339()))
+        },
+    ),
+    Function::new(
+        "timecmp",
+        &[string("timestamp_a"), string("timestamp_b")],
+        Returns::Number,
+        |a, _, _| {
+            let x = Time::parse(text(a, 0)).map_err(|e| CallError::argument(0, e))?;
+            let y = Time::parse(text(a, 1)).map_err(|e| CallError::argument(1, e))?;
+            Ok(Value::number(match x.instant.cmp(&y.instant) {
+                Ordering::Less => -1i64,
+                Ordering::Equal => 0,
+                Ordering::Greater => 1,
+            }))
+        },
+    ),
     Function::new("timestamp", &[], Returns::String, timestamp),
 ];
 
@@ -40,7 +60,14 @@ fn timestamp(_: &[Value], ty: &cty::Type, around: &Surroundings<'_>) -> CallResu
     if around.settings.pure {
         return unknown(ty);
     }
-    Ok(Value::string(Time { instant: Timestamp::now(), offset: Offset::UTC, zulu: true }.rfc3339()))
+    Ok(Value::string(
+        Time {
+            instant: Timestamp::now(),
+            offset: Offset::UTC,
+            zulu: true,
+        }
+        .rfc3339(),
+    ))
 }
 
 /// A time of RFC 3339, with the offset it was written with.
@@ -60,7 +87,10 @@ impl Time {
         }
         let digits = |from: usize, to: usize| -> Option<i64> {
             let part = text.get(from..to)?;
-            part.bytes().all(|b| b.is_ascii_digit()).then(|| part.parse().ok()).flatten()
+            part.bytes()
+                .all(|b| b.is_ascii_digit())
+                .then(|| part.parse().ok())
+                .flatten()
         };
         // Each field in turn, so that the message can name the first that is wrong.
         let fields = [
@@ -71,23 +101,26 @@ impl Time {
             (14, 16, "minute", 0, 59),
             (17, 19, "second", 0, 59),
         ];
-        let separators = [None, Some((4, "-")), Some((7, "-")), Some((10, "T")), Some((13, ":")), Some((16, ":"))];
+        let separators = [
+            None,
+            Some((4, "-")),
+            Some((7, "-")),
+            Some((10, "T")),
+            Some((13, ":")),
+            Some((16, ":")),
+        ];
         let mut values = [0i64; 6];
         for (i, (from, to, name, low, high)) in fields.into_iter().enumerate() {
             if let Some((at, wanted)) = separators[i] {
                 match text.get(at..=at) {
                     Some(found) if found == wanted => {}
+                    Some(_) if wanted == "T" => return Err(invalid("missing required time introducer 'T'")),
                     Some(_) => {
                         let rest = text.get(at..).unwrap_or_default();
-                        let what = match wanted {
-                            "T" => "missing required time introducer 'T'".to_owned(),
-                            "-" => format!("found {:?} where \"-\" is expected", rest.chars().next().map(String::from).unwrap_or_default()),
-                            _ => format!("found {:?} where \":\" is expected", rest.chars().next().map(String::from).unwrap_or_default()),
-                        };
-                        return Err(invalid(&what));
+                        return Err(invalid(&format!("found {rest:?} where {wanted:?} is expected")));
                     }
                     None if wanted == "T" => return Err(invalid("missing required time introducer 'T'")),
-                    None => return Err(invalid(&format!("end of string before {name}"))),
+                    None => return Err(invalid(&format!("end of string where {wanted:?} is expected"))),
                 }
             }
             let Some(value) = digits(from, to) else {
@@ -99,7 +132,13 @@ impl Time {
                 }));
             };
             if value < low || value > high {
-                return Err(invalid(&format!("{name} must be between {low} and {high} inclusive")));
+                let rest = text.get(to..).unwrap_or_default();
+                return Err(invalid(&match name {
+                    "day of month" => "day out of range".to_owned(),
+                    "minute" => "minute must have exactly two digits".to_owned(),
+                    "hour" => "hour must be between 0 and 23 inclusive".to_owned(),
+                    _ => format!("cannot use {rest:?} as {name}"),
+                }));
             }
             values[i] = value;
         }
@@ -113,7 +152,7 @@ impl Time {
         }
         let (offset, zulu) = match rest {
             "Z" => (Offset::UTC, true),
-            "" => return Err(invalid("missing UTC offset")),
+            "" => return Err(invalid("end of string before UTC offset")),
             _ => {
                 let sign = match rest.as_bytes()[0] {
                     b'+' => 1,
@@ -121,7 +160,12 @@ impl Time {
                     _ => return Err(invalid(&format!("cannot use {rest:?} as UTC offset"))),
                 };
                 let at = text.len() - rest.len();
-                match (digits(at + 1, at + 3), text.get(at + 3..at + 4), digits(at + 4, at + 6), rest.len()) {
+                match (
+                    digits(at + 1, at + 3),
+                    text.get(at + 3..at + 4),
+                    digits(at + 4, at + 6),
+                    rest.len(),
+                ) {
                     (Some(h), Some(":"), Some(m), 6) if h < 24 && m < 60 => {
                         let seconds = i32::try_from(sign * (h * 3600 + m * 60)).unwrap_or(0);
                         let offset = Offset::from_seconds(seconds).map_err(|e| invalid(&e.to_string()))?;
@@ -142,7 +186,7 @@ impl Time {
             narrow(second),
             fraction_nanos(text),
         )
-        .map_err(|_| invalid(&format!("cannot use {text:?} as a date")))?;
+        .map_err(|_| invalid("day out of range"))?;
         let instant = offset.to_timestamp(civil).map_err(|e| invalid(&e.to_string()))?;
         Ok(Time { instant, offset, zulu })
     }
@@ -153,7 +197,11 @@ impl Time {
 
     fn rfc3339(&self) -> String {
         let t = self.civil();
-        let zone = if self.offset == Offset::UTC { "Z".to_owned() } else { self.zone(":") };
+        let zone = if self.offset == Offset::UTC {
+            "Z".to_owned()
+        } else {
+            self.zone(":")
+        };
         format!(
             "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}{zone}",
             t.year(),
@@ -176,8 +224,15 @@ impl Time {
 
 /// The fraction of a second in a time, which has been checked.
 fn fraction_nanos(text: &str) -> i32 {
-    let Some(fraction) = text.get(19..).and_then(|r| r.strip_prefix('.')) else { return 0 };
-    let digits: String = fraction.chars().take_while(char::is_ascii_digit).chain("000000000".chars()).take(9).collect();
+    let Some(fraction) = text.get(19..).and_then(|r| r.strip_prefix('.')) else {
+        return 0;
+    };
+    let digits: String = fraction
+        .chars()
+        .take_while(char::is_ascii_digit)
+        .chain("000000000".chars())
+        .take(9)
+        .collect();
     digits.parse().unwrap_or(0)
 }
 
@@ -197,13 +252,17 @@ fn parse_duration(text: &str) -> Result<SignedDuration, String> {
     }
     let mut nanos: i128 = 0;
     while !rest.is_empty() {
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let end = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(rest.len());
         let (number, after) = rest.split_at(end);
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
         if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') || number.len() > 30 {
             return Err(invalid());
         }
-        let unit_end = after.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(after.len());
+        let unit_end = after
+            .find(|c: char| c.is_ascii_digit() || c == '.')
+            .unwrap_or(after.len());
         let (unit, next) = after.split_at(unit_end);
         let scale: i128 = match unit {
             "ns" => 1,
@@ -215,8 +274,15 @@ fn parse_duration(text: &str) -> Result<SignedDuration, String> {
             "" => return Err(format!("time: missing unit in duration {text:?}")),
             _ => return Err(format!("time: unknown unit {unit:?} in duration {text:?}")),
         };
-        let whole: i128 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| invalid())? };
-        nanos = whole.checked_mul(scale).and_then(|n| nanos.checked_add(n)).ok_or_else(invalid)?;
+        let whole: i128 = if whole.is_empty() {
+            0
+        } else {
+            whole.parse().map_err(|_| invalid())?
+        };
+        nanos = whole
+            .checked_mul(scale)
+            .and_then(|n| nanos.checked_add(n))
+            .ok_or_else(invalid)?;
         let mut part = scale;
         for digit in fraction.chars().filter_map(|c| c.to_digit(10)) {
             part /= 10;
@@ -229,7 +295,17 @@ fn parse_duration(text: &str) -> Result<SignedDuration, String> {
 }
 
 const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
     "December",
 ];
 
@@ -292,22 +368,20 @@ fn format_date(format: &str, time: &Time) -> CallResult<String> {
             "Z" => time.zone(":"),
             _ => {
                 let hint = match c {
-                    'Y' => "must use either \"YY\" or \"YYYY\" for the year",
-                    'M' => "must use between one and four \"M\" characters for the month",
-                    'D' => "must use one or two \"D\" characters for the day",
-                    'E' => "must use either \"EEE\" or \"EEEE\" for the weekday",
-                    'h' | 'H' => "must use one or two \"h\" or \"H\" characters for the hour",
-                    'A' | 'a' => "must use exactly two \"A\" or \"a\" characters for AM and PM",
-                    'm' => "must use one or two \"m\" characters for the minute",
-                    's' => "must use one or two \"s\" characters for the second",
-                    'Z' => "must use between one and five \"Z\" characters, but not two, for the time zone",
+                    'Y' => ": year must either be \"YY\" or \"YYYY\"",
+                    'M' => ": month must be \"M\", \"MM\", \"MMM\", or \"MMMM\"",
+                    'D' => ": day of month must either be \"D\" or \"DD\"",
+                    'E' => ": day of week must either be \"EEE\" or \"EEEE\"",
+                    'h' => ": 24-hour must either be \"h\" or \"hh\"",
+                    'H' => ": 12-hour must either be \"H\" or \"HH\"",
+                    'A' => ": must be \"AA\"",
+                    'a' => ": must be \"aa\"",
+                    'm' => ": minute must either be \"m\" or \"mm\"",
+                    's' => ": second must either be \"s\" or \"ss\"",
+                    'Z' => ": timezone must be Z, ZZZZ, or ZZZZZ",
                     _ => "",
                 };
-                let message = if hint.is_empty() {
-                    format!("invalid date format verb {verb:?}: unsupported date format character; literal letters must stand in quotes")
-                } else {
-                    format!("invalid date format verb {verb:?}: {hint}")
-                };
+                let message = format!("invalid date format verb {verb:?}{hint}");
                 return Err(CallError::argument(0, message));
             }
         };

@@ -17,18 +17,30 @@ pub(super) const FUNCTIONS: &[Function] = &[
         let bytes = STANDARD.decode(compact).map_err(|_| invalid())?;
         match String::from_utf8(bytes) {
             Ok(text) => Ok(Value::string(text)),
-            Err(_) => Err(CallError::failed("the result of decoding the provided string is not valid UTF-8")),
+            Err(_) => Err(CallError::failed(
+                "the result of decoding the provided string is not valid UTF-8",
+            )),
         }
     }),
     Function::new("base64encode", &[string("str")], Returns::String, |a, _, _| {
         Ok(Value::string(STANDARD.encode(text(a, 0))))
     }),
-    Function::new("csvdecode", &[string("str")], Returns::By(csv_type), |a, t, _| csv(text(a, 0), t)),
-    Function::new("jsondecode", &[string("str")], Returns::By(jsondecode_type), |a, _, _| {
-        jsondecode(text(a, 0))
-    })
+    Function::new("csvdecode", &[string("str")], Returns::By(csv_type), |a, t, _| {
+        csv(text(a, 0), t)
+    }),
+    Function::new(
+        "jsondecode",
+        &[string("str")],
+        Returns::By(jsondecode_type),
+        |a, _, _| jsondecode(text(a, 0)),
+    )
     .nullable(),
-    Function::new("jsonencode", &[any("val").null().unknown().dynamic()], Returns::String, jsonencode),
+    Function::new(
+        "jsonencode",
+        &[any("val").null().unknown().dynamic()],
+        Returns::String,
+        jsonencode,
+    ),
     Function::new("urlencode", &[string("str")], Returns::String, |a, _, _| {
         let mut out = String::new();
         for byte in text(a, 0).bytes() {
@@ -43,13 +55,20 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 fn jsondecode(text: &str) -> CallResult {
-    let json = serde_json::from_str(text).map_err(|e| CallError::argument(0, describe(&e)))?;
+    let json = serde_json::from_str(text).map_err(|e| CallError::Failed(describe(&e)))?;
     Ok(cty::json::from_simple_json(&json))
 }
 
 /// What is wrong with a JSON text, without the position words of the library.
 fn describe(error: &serde_json::Error) -> String {
-    if error.is_eof() { "EOF".into() } else { format!("invalid JSON: {error}") }
+    let text = error.to_string();
+    if error.is_eof() {
+        "EOF".into()
+    } else if text.starts_with("trailing characters") {
+        "extraneous data after JSON object".into()
+    } else {
+        format!("invalid JSON: {text}")
+    }
 }
 
 fn jsondecode_type(args: &[Value]) -> CallResult<Type> {
@@ -75,7 +94,11 @@ fn jsonencode(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
         };
         return Ok(Value::unknown_refined(
             ty.clone(),
-            Refinements { not_null: true, prefix: first.map(Arc::from), ..Refinements::default() },
+            Refinements {
+                not_null: true,
+                prefix: first.map(Arc::from),
+                ..Refinements::default()
+            },
         ));
     }
     if value.is_null() {
@@ -86,16 +109,18 @@ fn jsonencode(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
 }
 
 fn csv_type(args: &[Value]) -> CallResult<Type> {
-    let Some(text) = args[0].as_str() else { return Ok(Type::Dynamic) };
+    let Some(text) = args[0].as_str() else {
+        return Ok(Type::Dynamic);
+    };
     let mut rows = parse_csv(text).into_iter();
     let header = match rows.next() {
         Some(row) => row?,
-        None => return Err(CallError::argument(0, "missing header line")),
+        None => return Err(CallError::failed("missing header line")),
     };
     let mut names: Vec<String> = Vec::new();
     for name in header {
         if names.contains(&name) {
-            return Err(CallError::argument(0, format!("duplicate column name {name:?}")));
+            return Err(CallError::failed(format!("duplicate column name {name:?}")));
         }
         names.push(name);
     }
@@ -103,16 +128,23 @@ fn csv_type(args: &[Value]) -> CallResult<Type> {
 }
 
 fn csv(text: &str, ty: &Type) -> CallResult {
-    let Some(element) = ty.element() else { return unknown(ty) };
+    let Some(element) = ty.element() else {
+        return unknown(ty);
+    };
     let mut rows = parse_csv(text).into_iter();
     let header = rows.next().transpose()?.unwrap_or_default();
     let mut out = Vec::new();
     for (i, row) in rows.enumerate() {
         let row = row?;
         if row.len() != header.len() {
-            return Err(CallError::argument(0, format!("record on line {}: wrong number of fields", i + 2)));
+            return Err(CallError::failed(format!(
+                "CSV parse error on line {}: wrong number of fields",
+                i + 2
+            )));
         }
-        out.push(Value::object(header.iter().cloned().zip(row.into_iter().map(Value::string))));
+        out.push(Value::object(
+            header.iter().cloned().zip(row.into_iter().map(Value::string)),
+        ));
     }
     Ok(Value::list(element.clone(), out))
 }
@@ -144,13 +176,17 @@ fn parse_csv(text: &str) -> Vec<CallResult<Vec<String>>> {
                             field.push(c);
                         }
                         None => {
-                            error = Some(format!("parse error on line {line}: extraneous or missing \" in quoted-field"));
+                            error = Some(format!(
+                                "CSV parse error on line {line}: extraneous or missing \" in quoted-field"
+                            ));
                             break;
                         }
                     }
                 }
                 if !matches!(chars.peek(), None | Some(',' | '\n' | '\r')) && error.is_none() {
-                    error = Some(format!("parse error on line {line}: extraneous or missing \" in quoted-field"));
+                    error = Some(format!(
+                        "CSV parse error on line {line}: extraneous or missing \" in quoted-field"
+                    ));
                 }
             }
             while let Some(c) = chars.next_if(|c| !matches!(c, ',' | '\n')) {
@@ -158,7 +194,7 @@ fn parse_csv(text: &str) -> Vec<CallResult<Vec<String>>> {
                     continue;
                 }
                 if c == '"' && error.is_none() {
-                    error = Some(format!("parse error on line {line}: bare \" in non-quoted-field"));
+                    error = Some(format!("CSV parse error on line {line}: bare \" in non-quoted-field"));
                 }
                 field.push(c);
             }
@@ -173,7 +209,7 @@ fn parse_csv(text: &str) -> Vec<CallResult<Vec<String>>> {
         }
         let blank = row.len() == 1 && row[0].is_empty() && error.is_none();
         match error {
-            Some(error) => rows.push(Err(CallError::argument(0, error))),
+            Some(error) => rows.push(Err(CallError::Failed(error))),
             None if blank => {}
             None => rows.push(Ok(row)),
         }

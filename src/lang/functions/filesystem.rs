@@ -16,7 +16,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         let whole = if path.is_absolute() {
             path.to_owned()
         } else {
-            std::env::current_dir().map_err(|e| CallError::failed(e.to_string()))?.join(path)
+            std::env::current_dir()
+                .map_err(|e| CallError::failed(e.to_string()))?
+                .join(path)
         };
         Ok(path_value(&clean(&whole)))
     }),
@@ -37,19 +39,28 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("fileexists", &[string("path")], Returns::Bool, |a, _, s| {
         let given = text(a, 0);
         match fs::metadata(resolve(given, s)?) {
-            Ok(found) if found.is_dir() => {
-                Err(CallError::failed(format!("{given:?} is a directory, not a file")))
-            }
+            Ok(found) if found.is_dir() => Err(CallError::failed(format!("{given:?} is a directory, not a file"))),
             Ok(_) => Ok(Value::bool(true)),
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(Value::bool(false)),
             Err(e) => Err(CallError::failed(format!("failed to stat {given:?}: {e}"))),
         }
     }),
-    Function::new("fileset", &[string("path"), string("pattern")], Returns::SetOfString, fileset),
+    Function::new(
+        "fileset",
+        &[string("path"), string("pattern")],
+        Returns::SetOfString,
+        fileset,
+    ),
     Function::new("pathexpand", &[string("path")], Returns::String, |a, _, _| {
         Ok(path_value(&expand_home(text(a, 0))?))
     }),
-    Function::new("templatefile", &[string("path"), any("vars").marked()], Returns::Any, templatefile).nullable(),
+    Function::new(
+        "templatefile",
+        &[string("path"), any("vars").marked()],
+        Returns::Any,
+        templatefile,
+    )
+    .nullable(),
 ];
 
 fn path_value(path: &Path) -> Value {
@@ -81,24 +92,34 @@ fn clean(path: &Path) -> PathBuf {
             other => out.push(other),
         }
     }
-    if out.as_os_str().is_empty() { PathBuf::from(".") } else { out }
+    if out.as_os_str().is_empty() {
+        PathBuf::from(".")
+    } else {
+        out
+    }
 }
 
 /// The path with a leading `~` replaced by the home directory.
 fn expand_home(path: &str) -> CallResult<PathBuf> {
-    let Some(rest) = path.strip_prefix('~') else { return Ok(PathBuf::from(path)) };
+    let Some(rest) = path.strip_prefix('~') else {
+        return Ok(PathBuf::from(path));
+    };
     if !rest.is_empty() && !rest.starts_with('/') {
         return Err(CallError::failed("cannot expand user-specific home dir"));
     }
-    let home = std::env::var_os("HOME").filter(|h| !h.is_empty()).ok_or_else(|| {
-        CallError::failed("failed to expand ~: the environment variable HOME is not set")
-    })?;
+    let home = std::env::var_os("HOME")
+        .filter(|h| !h.is_empty())
+        .ok_or_else(|| CallError::failed("failed to expand ~: the environment variable HOME is not set"))?;
     Ok(clean(&PathBuf::from(home).join(rest.trim_start_matches('/'))))
 }
 
 fn resolve(path: &str, around: &Surroundings<'_>) -> CallResult<PathBuf> {
     let path = expand_home(path)?;
-    Ok(if path.is_absolute() { path } else { clean(&around.settings.base_dir.join(path)) })
+    Ok(if path.is_absolute() {
+        path
+    } else {
+        clean(&around.settings.base_dir.join(path))
+    })
 }
 
 /// The bytes of a file.
@@ -143,14 +164,19 @@ fn fileset(args: &[Value], _: &Type, around: &Surroundings<'_>) -> CallResult {
     let root = resolve(text(args, 0), around)?;
     let pattern = text(args, 1);
     let found = glob::files(&root, pattern).map_err(|why| {
-        CallError::failed(format!("failed to glob pattern ({}): {why}", root.join(pattern).display()))
+        CallError::failed(format!(
+            "failed to glob pattern ({}): {why}",
+            root.join(pattern).display()
+        ))
     })?;
     Ok(Value::set(Type::String, found.into_iter().map(Value::from).collect()))
 }
 
 fn templatefile(args: &[Value], _: &Type, around: &Surroundings<'_>) -> CallResult {
     if around.in_template {
-        return Err(CallError::failed("cannot recursively call templatefile from inside another template"));
+        return Err(CallError::failed(
+            "cannot recursively call templatefile from inside another template",
+        ));
     }
     let path = text(args, 0);
     let template = read_text(path, around)?;

@@ -16,7 +16,11 @@ fn format(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
         Text::Known(text) => Ok(Value::string(text)),
         Text::Prefix(prefix) => Ok(Value::unknown_refined(
             Type::String,
-            Refinements { not_null: true, prefix: safe_prefix(&prefix), ..Refinements::default() },
+            Refinements {
+                not_null: true,
+                prefix: safe_prefix(&prefix),
+                ..Refinements::default()
+            },
         )),
     }
 }
@@ -59,8 +63,16 @@ fn formatlist(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     let count = length.map_or(1, |(n, _)| n);
     let mut out = Vec::with_capacity(count);
     for row in 0..count {
-        let one: Vec<Value> =
-            rest.iter().map(|a| if is_list(a) { super::sequence(a)[row].clone() } else { a.clone() }).collect();
+        let one: Vec<Value> = rest
+            .iter()
+            .map(|a| {
+                if is_list(a) {
+                    super::sequence(a)[row].clone()
+                } else {
+                    a.clone()
+                }
+            })
+            .collect();
         let text = apply(text(args, 0), &one).map_err(|e| match e {
             CallError::Failed(message) => CallError::Failed(format!("error on format iteration {row}: {message}")),
             other => other,
@@ -69,7 +81,11 @@ fn formatlist(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
             Text::Known(text) => Value::string(text),
             Text::Prefix(prefix) => Value::unknown_refined(
                 Type::String,
-                Refinements { not_null: true, prefix: safe_prefix(&prefix), ..Refinements::default() },
+                Refinements {
+                    not_null: true,
+                    prefix: safe_prefix(&prefix),
+                    ..Refinements::default()
+                },
             ),
         });
     }
@@ -137,9 +153,8 @@ fn apply(format: &str, args: &[Value]) -> CallResult<Text> {
             prefix.get_or_insert_with(|| out.clone());
             continue;
         }
-        one(&verb, arg, &mut out).map_err(|why| {
-            CallError::argument(verb.argument, format!("unsupported value for \"%{}\" at {offset}: {why}", verb.raw))
-        })?;
+        one(&verb, arg, &mut out)
+            .map_err(|why| CallError::failed(format!("unsupported value for \"%{}\" at {offset}: {why}", verb.raw)))?;
     }
     out.push_str(rest);
     if highest < args.len() {
@@ -161,7 +176,11 @@ fn parse(text: &str, offset: usize) -> CallResult<(Verb, &str)> {
     let mut verb = Verb::default();
     let mut chars = text.char_indices().peekable();
     let error = |upto: usize| {
-        CallError::failed(format!("unrecognized format character {:?} at offset {}", &text[..upto], offset))
+        CallError::failed(format!(
+            "unrecognized format character {:?} at offset {}",
+            &text[..upto],
+            offset
+        ))
     };
     loop {
         match chars.peek() {
@@ -178,7 +197,12 @@ fn parse(text: &str, offset: usize) -> CallResult<(Verb, &str)> {
         let mut n: Option<usize> = None;
         while let Some((_, c)) = chars.peek() {
             let Some(digit) = c.to_digit(10) else { break };
-            n = Some(n.unwrap_or(0).saturating_mul(10).saturating_add(digit as usize).min(MAX_WIDTH));
+            n = Some(
+                n.unwrap_or(0)
+                    .saturating_mul(10)
+                    .saturating_add(digit as usize)
+                    .min(MAX_WIDTH),
+            );
             chars.next();
         }
         n
@@ -198,13 +222,19 @@ fn parse(text: &str, offset: usize) -> CallResult<(Verb, &str)> {
         }
     }
     let Some((i, mode)) = chars.next() else {
-        return Err(CallError::failed(format!("unterminated verb at end of format string (offset {offset})")));
+        return Err(CallError::failed(format!(
+            "invalid format string starting at offset {}",
+            offset + text.len() + 1
+        )));
     };
     let end = i + mode.len_utf8();
     verb.mode = mode;
     verb.raw = text[..end].to_owned();
     if !"vtbdoxXeEfgGsq%".contains(mode) {
-        return Err(CallError::failed(format!("unsupported format verb {:?} at offset {}", mode, offset + end)));
+        return Err(CallError::failed(format!(
+            "unsupported format verb {mode:?} in \"%{}\" at offset {offset}",
+            verb.raw
+        )));
     }
     Ok((verb, &text[end..]))
 }
@@ -214,7 +244,7 @@ fn one(verb: &Verb, arg: &Value, out: &mut String) -> Result<(), String> {
         let plain = match (arg.ty(), verb.sharp) {
             _ if arg.is_null() => None,
             (Type::String, false) => arg.as_str().map(str::to_owned),
-            (Type::Number, false) => arg.as_number().map(|n| general(n, None, 'g', 21)),
+            (Type::Number, false) => arg.as_number().map(|n| general(n, None, 'g')),
             _ => None,
         };
         let text = match plain {
@@ -237,7 +267,8 @@ fn one(verb: &Verb, arg: &Value, out: &mut String) -> Result<(), String> {
     }
     let value = cty::convert(arg, &ty).map_err(|e| e.message)?;
     match verb.mode {
-        't' => pad(verb, &value.as_bool().unwrap_or_default().to_string(), out),
+        // Widths do not count here.
+        't' => out.push_str(if value.as_bool() == Some(true) { "true" } else { "false" }),
         's' => pad(verb, &cut(verb, value.as_str().unwrap_or_default()), out),
         'q' => {
             let text = cty::json::to_text(&serde_json::Value::from(value.as_str().unwrap_or_default()), None);
@@ -255,7 +286,7 @@ fn one(verb: &Verb, arg: &Value, out: &mut String) -> Result<(), String> {
                 }
                 'f' => fixed(number, verb.precision.unwrap_or(6)),
                 'e' | 'E' => exponent(number, verb.precision.unwrap_or(6), mode),
-                _ => general(number, verb.precision, if mode == 'G' { 'E' } else { 'g' }, 21),
+                _ => general(number, verb.precision, if mode == 'G' { 'E' } else { 'g' }),
             };
             pad_number(verb, &text, out);
         }
@@ -301,7 +332,10 @@ fn pad_number(verb: &Verb, text: &str, out: &mut String) {
     } else {
         ""
     };
-    let missing = verb.width.unwrap_or(0).saturating_sub(sign.len() + digits.chars().count());
+    let missing = verb
+        .width
+        .unwrap_or(0)
+        .saturating_sub(sign.len() + digits.chars().count());
     if verb.minus {
         out.push_str(sign);
         out.push_str(digits);
@@ -331,7 +365,11 @@ fn whole(verb: &Verb, number: &Number) -> String {
         'X' => (16, "0X"),
         _ => (10, ""),
     };
-    let mut text = if base == 10 { digits.to_owned() } else { rebase(digits, base) };
+    let mut text = if base == 10 {
+        digits.to_owned()
+    } else {
+        rebase(digits, base)
+    };
     if verb.mode == 'X' {
         text.make_ascii_uppercase();
     }
@@ -374,14 +412,26 @@ impl Digits {
         let negative = text.starts_with('-');
         let text = text.trim_start_matches('-');
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-        let all: Vec<u8> = whole.bytes().chain(fraction.bytes()).map(|b| b.wrapping_sub(b'0')).collect();
+        let all: Vec<u8> = whole
+            .bytes()
+            .chain(fraction.bytes())
+            .map(|b| b.wrapping_sub(b'0'))
+            .collect();
         let leading = all.iter().take_while(|d| **d == 0).count();
         let mut digits = all[leading..].to_vec();
         while digits.last() == Some(&0) {
             digits.pop();
         }
-        let point = if digits.is_empty() { 0 } else { whole.len() as i64 - leading as i64 };
-        Digits { negative, digits, point }
+        let point = if digits.is_empty() {
+            0
+        } else {
+            whole.len() as i64 - leading as i64
+        };
+        Digits {
+            negative,
+            digits,
+            point,
+        }
     }
 
     /// Keeps so many digits, rounding half to even.
@@ -395,7 +445,11 @@ impl Digits {
         }
         let rest = &self.digits[keep..];
         let half = rest[0] == 5 && rest[1..].iter().all(|d| *d == 0);
-        let up = if half { keep > 0 && self.digits[keep - 1] % 2 == 1 } else { rest[0] >= 5 };
+        let up = if half {
+            keep > 0 && self.digits[keep - 1] % 2 == 1
+        } else {
+            rest[0] >= 5
+        };
         self.digits.truncate(keep);
         if up {
             let mut i = keep;
@@ -420,7 +474,11 @@ impl Digits {
     }
 
     fn digit(&self, i: i64) -> char {
-        let digit = usize::try_from(i).ok().and_then(|i| self.digits.get(i)).copied().unwrap_or(0);
+        let digit = usize::try_from(i)
+            .ok()
+            .and_then(|i| self.digits.get(i))
+            .copied()
+            .unwrap_or(0);
         char::from(b'0' + digit)
     }
 
@@ -460,7 +518,13 @@ impl Digits {
 }
 
 fn infinite(number: &Number) -> Option<String> {
-    number.is_infinite().then(|| if number.is_negative() { "-Inf".into() } else { "+Inf".into() })
+    number.is_infinite().then(|| {
+        if number.is_negative() {
+            "-Inf".into()
+        } else {
+            "+Inf".into()
+        }
+    })
 }
 
 /// `%f`.
@@ -482,18 +546,22 @@ fn exponent(number: &Number, precision: usize, e: char) -> String {
 }
 
 /// `%g`: with as many digits as needed, and an exponent where that is much shorter.
-fn general(number: &Number, precision: Option<usize>, mode: char, shortest: i64) -> String {
+fn general(number: &Number, precision: Option<usize>, mode: char) -> String {
     if let Some(text) = infinite(number) {
         return text;
     }
     let e = if mode == 'E' { 'E' } else { 'e' };
     let mut digits = Digits::of(number);
-    let mut limit = shortest;
+    let mut limit = 6;
     if let Some(precision) = precision {
         let precision = precision.max(1) as i64;
         digits.round(precision);
         let used = digits.digits.len() as i64;
-        limit = if precision > used && used >= digits.point { used } else { precision };
+        limit = if precision > used && used >= digits.point {
+            used
+        } else {
+            precision
+        };
     }
     let power = if digits.digits.is_empty() { 0 } else { digits.point - 1 };
     if power < -4 || power >= limit {

@@ -11,8 +11,11 @@ const MAX_ALTERNATIVES: usize = 4096;
 pub(super) fn files(root: &Path, pattern: &str) -> Result<Vec<String>, String> {
     let mut out = Vec::new();
     for alternative in alternatives(pattern)? {
-        let parts: Vec<String> =
-            alternative.split('/').filter(|p| !p.is_empty() && *p != ".").map(str::to_owned).collect();
+        let parts: Vec<String> = alternative
+            .split('/')
+            .filter(|p| !p.is_empty() && *p != ".")
+            .map(str::to_owned)
+            .collect();
         for part in &parts {
             check(part)?;
         }
@@ -50,7 +53,12 @@ fn alternatives(pattern: &str) -> Result<Vec<String>, String> {
         let end = end.ok_or("syntax error in pattern")?;
         cuts.push(end);
         for pair in cuts.windows(2) {
-            open.push(format!("{}{}{}", &pattern[..start], &pattern[pair[0] + 1..pair[1]], &pattern[end + 1..]));
+            open.push(format!(
+                "{}{}{}",
+                &pattern[..start],
+                &pattern[pair[0] + 1..pair[1]],
+                &pattern[end + 1..]
+            ));
         }
         if open.len() + done.len() > MAX_ALTERNATIVES {
             return Err("too many alternatives in pattern".into());
@@ -68,11 +76,17 @@ fn check(part: &str) -> Result<(), String> {
             _ => {}
         }
     }
-    if open { Err("syntax error in pattern".into()) } else { Ok(()) }
+    if open {
+        Err("syntax error in pattern".into())
+    } else {
+        Ok(())
+    }
 }
 
 fn descend(dir: &Path, prefix: &str, parts: &[String], depth: usize, out: &mut Vec<String>) {
-    let Some((part, rest)) = parts.split_first() else { return };
+    let Some((part, rest)) = parts.split_first() else {
+        return;
+    };
     if depth > MAX_DEPTH {
         return;
     }

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use cty::{Marks, Type, Value};
 
-use super::{
-    CallError, CallResult, Function, Returns, Surroundings, Takes, any, param, sequence, string, unknown,
-};
+use super::{CallError, CallResult, Function, Returns, Surroundings, Takes, any, param, sequence, string, unknown};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("concat", &[], Returns::By(concat_type), concat).variadic(any("seqs").marked()),
@@ -36,7 +34,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 fn concat_type(args: &[Value]) -> CallResult<Type> {
-    let Some(first) = args.first() else { return Err(CallError::failed("at least one argument is required")) };
+    let Some(first) = args.first() else {
+        return Err(CallError::failed("at least one argument is required"));
+    };
     if let Type::List(_) = first.ty()
         && args.iter().all(|a| matches!(a.ty(), Type::List(_)))
     {
@@ -52,7 +52,10 @@ fn concat_type(args: &[Value]) -> CallResult<Type> {
             (Type::List(e), Some(n)) => types.extend(std::iter::repeat_n((**e).clone(), n)),
             (Type::List(_), None) => return Ok(Type::Dynamic),
             _ => {
-                return Err(CallError::argument(i, "all arguments must be lists or tuples; got ".to_owned() + &arg.ty().friendly_name()));
+                return Err(CallError::argument(
+                    i,
+                    "all arguments must be lists or tuples; got ".to_owned() + &arg.ty().friendly_name(),
+                ));
             }
         }
     }
@@ -78,22 +81,26 @@ fn concat(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     .with_marks(marks))
 }
 
-fn not_a_map(value: &Value) -> CallError {
-    CallError::argument(0, format!("must have map or object type; got {}", value.ty().friendly_name()))
+fn not_a_map() -> CallError {
+    CallError::argument(0, "must have map or object type")
 }
 
 fn keys_type(args: &[Value]) -> CallResult<Type> {
     match args[0].ty() {
         Type::Map(_) => Ok(Type::list(Type::String)),
         Type::Object(o) => Ok(Type::tuple(vec![Type::String; o.len()])),
-        _ => Err(not_a_map(&args[0])),
+        _ => Err(not_a_map()),
     }
 }
 
 fn keys(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     let (map, marks) = args[0].clone().unmark();
     let names: Vec<Value> = match map.ty() {
-        Type::Object(o) => o.attributes().iter().map(|a| Value::shared_string(a.name.clone())).collect(),
+        Type::Object(o) => o
+            .attributes()
+            .iter()
+            .map(|a| Value::shared_string(a.name.clone()))
+            .collect(),
         _ => match map.entries() {
             Some(entries) => entries.map(|(k, _)| Value::shared_string(k.clone())).collect(),
             None => return Ok(Value::unknown_not_null(ty.clone()).with_marks(marks)),
@@ -110,13 +117,16 @@ fn values_type(args: &[Value]) -> CallResult<Type> {
     match args[0].ty() {
         Type::Map(e) => Ok(Type::list((**e).clone())),
         Type::Object(o) => Ok(Type::tuple(o.attributes().iter().map(|a| a.ty.clone()))),
-        _ => Err(CallError::argument(0, "values() requires a map as the first argument")),
+        _ => Err(CallError::failed("values() requires a map as the first argument")),
     }
 }
 
 fn values(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     let (map, marks) = args[0].clone().unmark();
-    let items: Vec<Value> = map.entries().map(|e| e.map(|(_, v)| v.clone()).collect()).unwrap_or_default();
+    let items: Vec<Value> = map
+        .entries()
+        .map(|e| e.map(|(_, v)| v.clone()).collect())
+        .unwrap_or_default();
     Ok(match ty {
         Type::List(e) => Value::list((**e).clone(), items),
         _ => Value::tuple(items),
@@ -124,18 +134,28 @@ fn values(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     .with_marks(marks))
 }
 
+const DEFAULT_TYPE: &str = "the default value must have the same type as the map elements";
+
 fn lookup_type(args: &[Value]) -> CallResult<Type> {
     if args.len() > 3 {
-        return Err(CallError::failed(format!("lookup() takes two or three arguments, got {}", args.len())));
+        return Err(CallError::failed(format!(
+            "lookup() takes two or three arguments, got {}",
+            args.len()
+        )));
     }
     match args[0].ty() {
         Type::Object(o) => {
-            let Some(key) = args[1].as_str() else { return Ok(Type::Dynamic) };
+            let Some(key) = args[1].as_str() else {
+                return Ok(Type::Dynamic);
+            };
             match o.get(key) {
                 Some(ty) => Ok(ty.clone()),
                 None => match args.get(2) {
                     Some(default) => Ok(default.ty().clone()),
-                    None => Err(CallError::argument(0, format!("the given object has no attribute {key:?}"))),
+                    None => Err(CallError::argument(
+                        0,
+                        format!("the given object has no attribute {key:?}"),
+                    )),
                 },
             }
         }
@@ -143,10 +163,7 @@ fn lookup_type(args: &[Value]) -> CallResult<Type> {
             if let Some(default) = args.get(2)
                 && !cty::convert::can_convert(default.ty(), element, false)
             {
-                return Err(CallError::argument(
-                    2,
-                    "the default value must have the same type as the map elements",
-                ));
+                return Err(CallError::argument(2, DEFAULT_TYPE));
             }
             Ok((**element).clone())
         }
@@ -158,14 +175,16 @@ fn lookup(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     let (map, map_marks) = args[0].clone().unmark();
     let (key, key_marks) = args[1].clone().unmark();
     let marks = map_marks | key_marks;
-    let Some(name) = key.as_str() else { return Ok(Value::unknown(ty.clone()).with_marks(marks)) };
+    let Some(name) = key.as_str() else {
+        return Ok(Value::unknown(ty.clone()).with_marks(marks));
+    };
     if let Some(found) = map.get(name) {
         return Ok(found.clone().with_marks(marks));
     }
     match args.get(2) {
         Some(default) => {
             let default = if matches!(map.ty(), Type::Map(_)) {
-                cty::convert(default, ty).map_err(|e| CallError::argument(2, e.message))?
+                cty::convert(default, ty).map_err(|_| CallError::argument(2, DEFAULT_TYPE))?
             } else {
                 default.clone()
             };
@@ -184,7 +203,7 @@ fn merge_type(args: &[Value]) -> CallResult<Type> {
     let mut first: Option<&Type> = None;
     let mut all_same = true;
     let mut spelled_out = true;
-    for (i, arg) in args.iter().enumerate() {
+    for arg in args {
         if *arg.ty() == Type::Dynamic && (arg.is_null() || !arg.is_known()) {
             if arg.is_null() {
                 continue;
@@ -192,7 +211,10 @@ fn merge_type(args: &[Value]) -> CallResult<Type> {
             return Ok(Type::Dynamic);
         }
         if !matches!(arg.ty(), Type::Map(_) | Type::Object(_)) {
-            return Err(CallError::argument(i, format!("arguments must be maps or objects, got {:?}", arg.ty().friendly_name())));
+            return Err(CallError::failed(format!(
+                "arguments must be maps or objects, got {:?}",
+                arg.ty().friendly_name()
+            )));
         }
         let whole = *first.get_or_insert(arg.ty());
         all_same &= whole == arg.ty();
@@ -243,10 +265,15 @@ fn transpose(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
             let Some(name) = item.as_arc_str() else {
                 return Err(CallError::argument(0, "input must not contain null list elements"));
             };
-            out.entry(name.clone()).or_default().push(Value::shared_string(key.clone()));
+            out.entry(name.clone())
+                .or_default()
+                .push(Value::shared_string(key.clone()));
         }
     }
-    let lists = out.into_iter().map(|(k, v)| (k, Value::list(Type::String, v))).collect();
+    let lists = out
+        .into_iter()
+        .map(|(k, v)| (k, Value::list(Type::String, v)))
+        .collect();
     Ok(Value::map(Type::list(Type::String), lists))
 }
 
@@ -271,12 +298,14 @@ fn zipmap_type(args: &[Value]) -> CallResult<Type> {
             }
             Ok(Type::object(attributes))
         }
-        _ => Err(CallError::argument(1, "values argument must be a list or tuple value")),
+        _ => Err(CallError::failed("values argument must be a list or tuple value")),
     }
 }
 
 fn length_error(keys: usize, values: usize) -> CallError {
-    CallError::failed(format!("number of keys ({keys}) does not match number of values ({values})"))
+    CallError::failed(format!(
+        "number of keys ({keys}) does not match number of values ({values})"
+    ))
 }
 
 fn zipmap(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {

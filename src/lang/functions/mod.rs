@@ -134,7 +134,14 @@ impl Parameter {
 }
 
 const fn param(name: &'static str, takes: Takes) -> Parameter {
-    Parameter { name, takes, null: false, unknown: false, dynamic: false, marked: false }
+    Parameter {
+        name,
+        takes,
+        null: false,
+        unknown: false,
+        dynamic: false,
+        marked: false,
+    }
 }
 
 const fn any(name: &'static str) -> Parameter {
@@ -180,7 +187,12 @@ impl<'a> Surroundings<'a> {
         in_template: bool,
         depth: usize,
     ) -> Surroundings<'a> {
-        Surroundings { settings, scope, in_template, depth }
+        Surroundings {
+            settings,
+            scope,
+            in_template,
+            depth,
+        }
     }
 
     pub(crate) fn scope(&self) -> &'a dyn Scope {
@@ -210,7 +222,14 @@ pub struct Function {
 
 impl Function {
     const fn new(name: &'static str, parameters: &'static [Parameter], returns: Returns, body: Body) -> Function {
-        Function { name, parameters, variadic: None, returns, not_null: true, body }
+        Function {
+            name,
+            parameters,
+            variadic: None,
+            returns,
+            not_null: true,
+            body,
+        }
     }
 
     const fn variadic(mut self, parameter: Parameter) -> Function {
@@ -296,7 +315,9 @@ pub fn call(function: &Function, args: Vec<Value>, around: &Surroundings<'_>) ->
     let mut untyped = false;
     let mut clean = Vec::with_capacity(args.len());
     for (i, arg) in args.into_iter().enumerate() {
-        let Some(parameter) = function.parameter(i) else { continue };
+        let Some(parameter) = function.parameter(i) else {
+            continue;
+        };
         if arg.is_null() && !parameter.null {
             return Err(CallError::argument(i, "argument must not be null"));
         }
@@ -316,12 +337,20 @@ pub fn call(function: &Function, args: Vec<Value>, around: &Surroundings<'_>) ->
     }
     let ty = function.result_type(&clean)?;
     if unknown {
-        let refinements = if function.not_null { Refinements::not_null() } else { Refinements::default() };
+        let refinements = if function.not_null {
+            Refinements::not_null()
+        } else {
+            Refinements::default()
+        };
         return Ok(Value::unknown_refined(ty, refinements).with_marks(marks));
     }
     let value = (function.body)(&clean, &ty, around)?;
     let bare = function.not_null && !value.is_known() && value.refinements().is_none();
-    let value = if bare { Value::unknown_not_null(value.ty().clone()).with_marks(value.marks()) } else { value };
+    let value = if bare {
+        Value::unknown_not_null(value.ty().clone()).with_marks(value.marks())
+    } else {
+        value
+    };
     Ok(value.with_marks(marks))
 }
 
@@ -333,14 +362,12 @@ fn text(args: &[Value], i: usize) -> &str {
 /// A whole number argument that fits.
 fn integer(args: &[Value], i: usize) -> CallResult<i64> {
     let number = args.get(i).and_then(Value::as_number);
-    number.and_then(cty::Number::to_i64).ok_or_else(|| {
-        let whole = number.is_some_and(cty::Number::is_integer);
-        CallError::argument(
-            i,
-            if whole { "value must be a whole number, within range" } else { "value must be a whole number" },
-        )
-    })
+    number
+        .and_then(cty::Number::to_i64)
+        .ok_or_else(|| CallError::failed(NOT_WHOLE))
 }
+
+const NOT_WHOLE: &str = "value must be a whole number, between -9223372036854775808 and 9223372036854775807";
 
 fn sequence(value: &Value) -> &[Value] {
     value.as_seq().unwrap_or_default()

@@ -7,16 +7,29 @@ use cty::{Type, Value};
 use super::{CallError, CallResult, Function, Returns, Surroundings, number, string, text};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::new("cidrhost", &[string("prefix"), number("hostnum")], Returns::String, cidrhost),
+    Function::new(
+        "cidrhost",
+        &[string("prefix"), number("hostnum")],
+        Returns::String,
+        cidrhost,
+    ),
     Function::new("cidrnetmask", &[string("prefix")], Returns::String, |a, _, _| {
         let network = Network::parse(text(a, 0))?;
         if network.width != 32 {
-            return Err(CallError::argument(0, "IPv6 addresses cannot have a netmask: not an IPv4 prefix".to_owned()));
+            return Err(CallError::failed(format!(
+                "IPv6 addresses cannot have a netmask: {}",
+                text(a, 0)
+            )));
         }
         let mask = u32::MAX.checked_shl(32 - u32::from(network.length)).unwrap_or(0);
         Ok(Value::string(Ipv4Addr::from(mask).to_string()))
     }),
-    Function::new("cidrsubnet", &[string("prefix"), number("newbits"), number("netnum")], Returns::String, cidrsubnet),
+    Function::new(
+        "cidrsubnet",
+        &[string("prefix"), number("newbits"), number("netnum")],
+        Returns::String,
+        cidrsubnet,
+    ),
     Function::new("cidrsubnets", &[string("prefix")], Returns::ListOfString, cidrsubnets).variadic(number("newbits")),
 ];
 
@@ -38,8 +51,16 @@ impl Network {
             IpAddr::V6(v6) => (u128::from(v6), 128),
         };
         let digits = !length.is_empty() && length.len() <= 3 && length.bytes().all(|b| b.is_ascii_digit());
-        let length: u8 = length.parse().ok().filter(|n| digits && *n <= width).ok_or_else(|| invalid(given))?;
-        Ok(Network { address: address & mask(length, width), length, width })
+        let length: u8 = length
+            .parse()
+            .ok()
+            .filter(|n| digits && *n <= width)
+            .ok_or_else(|| invalid(given))?;
+        Ok(Network {
+            address: address & mask(length, width),
+            length,
+            width,
+        })
     }
 
     fn text(self, address: u128) -> String {
@@ -65,7 +86,11 @@ fn parse_address(text: &str) -> Option<IpAddr> {
         if part.is_empty() || !part.bytes().all(|b| b.is_ascii_digit()) {
             return None;
         }
-        *octet = part.trim_start_matches('0').parse().ok().or_else(|| part.bytes().all(|b| b == b'0').then_some(0))?;
+        *octet = part
+            .trim_start_matches('0')
+            .parse()
+            .ok()
+            .or_else(|| part.bytes().all(|b| b == b'0').then_some(0))?;
     }
     Some(IpAddr::from(octets))
 }
@@ -86,7 +111,7 @@ fn whole(args: &[Value], i: usize) -> CallResult<i128> {
     number
         .filter(|n| n.is_integer())
         .and_then(|n| n.to_string().parse().ok())
-        .ok_or_else(|| CallError::argument(i, "value must be a whole number, within range"))
+        .ok_or_else(|| CallError::failed("value must be a whole number"))
 }
 
 fn cidrhost(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
@@ -95,7 +120,10 @@ fn cidrhost(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     let bits = u32::from(network.width - network.length);
     let room: u128 = if bits == 128 { u128::MAX } else { (1u128 << bits) - 1 };
     let does_not_fit = || {
-        CallError::failed(format!("prefix of {} does not accommodate a host numbered {host}", network.length))
+        CallError::failed(format!(
+            "prefix of {} does not accommodate a host numbered {host}",
+            network.length
+        ))
     };
     let offset = if host < 0 {
         // From the end: -1 is the last address.
@@ -116,17 +144,19 @@ fn cidrhost(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
 fn cidrsubnet(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     let network = Network::parse(text(args, 0))?;
     let (newbits, netnum) = (whole(args, 1)?, whole(args, 2)?);
-    if newbits < 0 {
-        return Err(CallError::failed("number of additional bits must not be negative"));
-    }
     let length = i128::from(network.length).saturating_add(newbits);
-    if length > i128::from(network.width) {
+    if length > i128::from(network.width) || length < 0 {
         return Err(CallError::failed(format!(
             "insufficient address space to extend prefix of {} by {newbits}",
             network.length
         )));
     }
-    let most: u128 = if newbits == 128 { u128::MAX } else { (1u128 << newbits) - 1 };
+    let most: u128 = match u32::try_from(newbits) {
+        Ok(128) => u128::MAX,
+        Ok(bits) => (1u128 << bits) - 1,
+        // Fewer bits make a larger network: there is only one that holds this one.
+        Err(_) => 0,
+    };
     if netnum.unsigned_abs() > most || netnum < 0 {
         return Err(CallError::failed(format!(
             "prefix extension of {newbits} does not accommodate a subnet numbered {netnum}"
@@ -134,7 +164,8 @@ fn cidrsubnet(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     }
     let length = u8::try_from(length).unwrap_or(network.width);
     let shift = u32::from(network.width - length);
-    let address = network.address | netnum.unsigned_abs().checked_shl(shift).unwrap_or(0);
+    let address =
+        (network.address & mask(length, network.width)) | netnum.unsigned_abs().checked_shl(shift).unwrap_or(0);
     Ok(Value::string(format!("{}/{length}", network.text(address))))
 }
 
@@ -168,7 +199,8 @@ fn cidrsubnets(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
                 i,
                 format!(
                     "not enough remaining address space for a subnet with a prefix of {length} bits after {}",
-                    out.last().map_or_else(String::new, |v: &Value| v.as_str().unwrap_or_default().to_owned())
+                    out.last()
+                        .map_or_else(String::new, |v: &Value| v.as_str().unwrap_or_default().to_owned())
                 ),
             ));
         };

@@ -5,21 +5,43 @@ use cty::{Number, Type, Value};
 use super::{CallError, CallResult, Function, Returns, Surroundings, any, integer, number, sequence, text, unknown};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::new("abs", &[number("num").dynamic()], Returns::Number, |a, _, _| one(a, Number::abs)),
-    Function::new("ceil", &[number("num")], Returns::Number, |a, _, _| one(a, Number::ceil)),
-    Function::new("floor", &[number("num")], Returns::Number, |a, _, _| one(a, Number::floor)),
-    Function::new("log", &[number("num"), number("base")], Returns::Number, |a, _, _| double(a, |n, b| n.ln() / b.ln())),
-    Function::new("max", &[], Returns::Number, |a, _, _| extreme(a, |x, y| x > y)).variadic(number("numbers").dynamic()),
-    Function::new("min", &[], Returns::Number, |a, _, _| extreme(a, |x, y| x < y)).variadic(number("numbers").dynamic()),
-    Function::new("parseint", &[any("number"), number("base")], Returns::By(parseint_type), parseint),
-    Function::new("pow", &[number("num"), number("power")], Returns::Number, |a, _, _| double(a, f64::powf)),
+    Function::new("abs", &[number("num").dynamic()], Returns::Number, |a, _, _| {
+        one(a, Number::abs)
+    }),
+    Function::new("ceil", &[number("num")], Returns::Number, |a, _, _| {
+        one(a, Number::ceil)
+    }),
+    Function::new("floor", &[number("num")], Returns::Number, |a, _, _| {
+        one(a, Number::floor)
+    }),
+    Function::new("log", &[number("num"), number("base")], Returns::Number, |a, _, _| {
+        double(a, |n, b| n.ln() / b.ln())
+    }),
+    Function::new("max", &[], Returns::Number, |a, _, _| extreme(a, |x, y| x > y))
+        .variadic(number("numbers").dynamic()),
+    Function::new("min", &[], Returns::Number, |a, _, _| extreme(a, |x, y| x < y))
+        .variadic(number("numbers").dynamic()),
+    Function::new(
+        "parseint",
+        &[any("number"), number("base")],
+        Returns::By(parseint_type),
+        parseint,
+    ),
+    Function::new("pow", &[number("num"), number("power")], Returns::Number, |a, _, _| {
+        double(a, f64::powf)
+    }),
     Function::new("range", &[], Returns::ListOfNumber, range).variadic(number("params")),
-    Function::new("signum", &[number("num")], Returns::Number, |a, _, _| Ok(Value::number(integer(a, 0)?.signum()))),
+    Function::new("signum", &[number("num")], Returns::Number, |a, _, _| {
+        Ok(Value::number(integer(a, 0)?.signum()))
+    }),
     Function::new("sum", &[any("list")], Returns::Number, sum),
 ];
 
 fn get(args: &[Value], i: usize) -> Number {
-    args.get(i).and_then(Value::as_number).cloned().unwrap_or_else(|| Number::from(0i64))
+    args.get(i)
+        .and_then(Value::as_number)
+        .cloned()
+        .unwrap_or_else(|| Number::from(0i64))
 }
 
 fn one(args: &[Value], f: fn(&Number) -> Number) -> CallResult {
@@ -28,7 +50,9 @@ fn one(args: &[Value], f: fn(&Number) -> Number) -> CallResult {
 
 fn double(args: &[Value], f: fn(f64, f64) -> f64) -> CallResult {
     let result = f(get(args, 0).to_f64(), get(args, 1).to_f64());
-    Number::from_f64(result).map(Value::number).ok_or_else(|| CallError::failed("the result is not a number"))
+    Number::from_f64(result)
+        .map(Value::number)
+        .ok_or_else(|| CallError::failed("the result is not a number"))
 }
 
 fn extreme(args: &[Value], better: fn(&Number, &Number) -> bool) -> CallResult {
@@ -54,11 +78,17 @@ fn parseint_type(args: &[Value]) -> CallResult<Type> {
     }
 }
 
+/// No number of the language has more digits than this.
+const MAX_DIGITS: usize = 2048;
+
 fn parseint(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     let given = text(args, 0);
     let base = integer(args, 1)?;
     if !(2..=62).contains(&base) {
-        return Err(CallError::argument(1, "base must be a whole number between 2 and 62 inclusive"));
+        return Err(CallError::argument(
+            1,
+            "base must be a whole number between 2 and 62 inclusive",
+        ));
     }
     let invalid = || CallError::argument(0, format!("cannot parse {given:?} as a base {base} integer"));
     let (negative, digits) = match given.as_bytes().first() {
@@ -66,11 +96,11 @@ fn parseint(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
         Some(b'+') => (false, &given[1..]),
         _ => (false, given),
     };
-    if digits.is_empty() {
+    if digits.is_empty() || digits.len() > MAX_DIGITS {
         return Err(invalid());
     }
-    let radix = Number::from(base);
-    let mut total = Number::from(0i64);
+    // The decimal digits of the number, the last one first.
+    let mut decimal: Vec<i64> = vec![0];
     for c in digits.chars() {
         let digit = match c {
             '0'..='9' => i64::from(u32::from(c) - u32::from('0')),
@@ -82,9 +112,22 @@ fn parseint(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
         if digit >= base {
             return Err(invalid());
         }
-        total = total.mul(&radix).and_then(|t| t.add(&Number::from(digit))).ok_or_else(invalid)?;
+        let mut carry = digit;
+        for place in &mut decimal {
+            carry += *place * base;
+            *place = carry % 10;
+            carry /= 10;
+        }
+        while carry > 0 {
+            decimal.push(carry % 10);
+            carry /= 10;
+        }
     }
-    Ok(Value::number(if negative { total.neg() } else { total }))
+    let sign = if negative { "-" } else { "" };
+    let number: String = decimal.iter().rev().map(i64::to_string).collect();
+    Number::parse(&format!("{sign}{number}"))
+        .map(Value::number)
+        .ok_or_else(invalid)
 }
 
 fn range(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
@@ -96,15 +139,18 @@ fn range(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
         3 => (get(args, 0), get(args, 1), get(args, 2)),
         _ => return Err(CallError::failed("must have one, two, or three arguments")),
     };
-    if step == zero {
-        return Err(CallError::argument(2, "step must not be zero"));
-    }
     let down = step.is_negative();
     if down && end > start {
-        return Err(CallError::argument(1, "end must be less than start when step is negative"));
+        return Err(CallError::argument(
+            1,
+            "end must be less than start when step is negative",
+        ));
     }
     if !down && end < start {
-        return Err(CallError::argument(1, "end must be greater than start when step is positive"));
+        return Err(CallError::argument(
+            1,
+            "end must be greater than start when step is positive",
+        ));
     }
     let mut values = Vec::new();
     let mut at = start;
@@ -116,7 +162,9 @@ fn range(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
             ));
         }
         values.push(Value::number(at.clone()));
-        at = at.add(&step).ok_or_else(|| CallError::failed("the step leads out of the range of numbers"))?;
+        at = at
+            .add(&step)
+            .ok_or_else(|| CallError::failed("the step leads out of the range of numbers"))?;
     }
     Ok(Value::list(Type::Number, values))
 }
@@ -132,7 +180,10 @@ fn sum(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     let Some(items) = list.as_seq() else {
         return Err(CallError::argument(
             0,
-            format!("argument must be list, set, or tuple. Received {}", list.ty().friendly_name()),
+            format!(
+                "argument must be list, set, or tuple. Received {}",
+                list.ty().friendly_name()
+            ),
         ));
     };
     if !list.is_wholly_known() {
@@ -140,9 +191,10 @@ fn sum(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     }
     let mut total = Number::from(0i64);
     for item in sequence(list).iter().take(items.len()) {
-        let number = cty::convert(item, &Type::Number).ok().and_then(|n| n.as_number().cloned()).ok_or_else(|| {
-            CallError::argument(0, "argument must be list, set, or tuple of number values")
-        })?;
+        let number = cty::convert(item, &Type::Number)
+            .ok()
+            .and_then(|n| n.as_number().cloned())
+            .ok_or_else(|| CallError::argument(0, "argument must be list, set, or tuple of number values"))?;
         total = total
             .add(&number)
             .ok_or_else(|| CallError::failed("can't compute sum of opposing infinities"))?;

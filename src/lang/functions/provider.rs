@@ -47,13 +47,15 @@ pub fn prepare(
     let mut out = Vec::with_capacity(arguments.len());
     for (i, argument) in arguments.iter().enumerate() {
         let Some(parameter) = parameters.get(i).or(variadic) else {
-            return Err(CallError::failed(format!("expects only {} argument(s)", parameters.len())));
+            return Err(CallError::failed(format!(
+                "expects only {} argument(s)",
+                parameters.len()
+            )));
         };
         let (argument, own) = argument.clone().unmark_deep();
         marks |= own;
-        let invalid = |message: &str| {
-            CallError::failed(format!("invalid value for \"{}\" parameter: {message}", parameter.name))
-        };
+        let invalid =
+            |message: &str| CallError::failed(format!("invalid value for \"{}\" parameter: {message}", parameter.name));
         let value = cty::convert(&argument, &parameter.ty).map_err(|e| invalid(&e.message))?;
         if value.is_null() && !parameter.allow_null {
             return Err(invalid("argument must not be null"));

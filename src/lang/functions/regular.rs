@@ -9,8 +9,19 @@ use regex::Regex;
 use super::{CallError, CallResult, Function, Returns, Surroundings, string, text};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::new("regex", &[string("pattern"), string("string")], Returns::By(regex_type), regex).nullable(),
-    Function::new("regexall", &[string("pattern"), string("string")], Returns::By(regexall_type), regexall),
+    Function::new(
+        "regex",
+        &[string("pattern"), string("string")],
+        Returns::By(regex_type),
+        regex,
+    )
+    .nullable(),
+    Function::new(
+        "regexall",
+        &[string("pattern"), string("string")],
+        Returns::By(regexall_type),
+        regexall,
+    ),
 ];
 
 fn pattern(args: &[Value]) -> CallResult<Option<Regex>> {
@@ -47,18 +58,24 @@ fn regexall_type(args: &[Value]) -> CallResult<Type> {
 }
 
 fn match_value(captures: &regex::Captures<'_>, pattern: &Regex, ty: &Type) -> Value {
-    let group = |m: Option<regex::Match<'_>>| m.map_or_else(|| Value::null(Type::String), |m| Value::string(m.as_str()));
+    let group =
+        |m: Option<regex::Match<'_>>| m.map_or_else(|| Value::null(Type::String), |m| Value::string(m.as_str()));
     match ty {
         Type::Tuple(_) => Value::tuple((1..captures.len()).map(|i| group(captures.get(i))).collect()),
-        Type::Object(_) => {
-            Value::object(pattern.capture_names().flatten().map(|n| (n.to_owned(), group(captures.name(n)))))
-        }
+        Type::Object(_) => Value::object(
+            pattern
+                .capture_names()
+                .flatten()
+                .map(|n| (n.to_owned(), group(captures.name(n)))),
+        ),
         _ => group(captures.get(0)),
     }
 }
 
 fn regex(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
-    let Some(pattern) = pattern(args)? else { return Ok(Value::dynamic()) };
+    let Some(pattern) = pattern(args)? else {
+        return Ok(Value::dynamic());
+    };
     match pattern.captures(text(args, 1)) {
         Some(captures) => Ok(match_value(&captures, &pattern, ty)),
         None => Err(CallError::failed("pattern did not match any part of the given string")),
@@ -66,9 +83,14 @@ fn regex(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
 }
 
 fn regexall(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
-    let Some(pattern) = pattern(args)? else { return Ok(Value::dynamic()) };
+    let Some(pattern) = pattern(args)? else {
+        return Ok(Value::dynamic());
+    };
     let element = ty.element().cloned().unwrap_or(Type::String);
-    let all = pattern.captures_iter(text(args, 1)).map(|c| match_value(&c, &pattern, &element)).collect();
+    let all = pattern
+        .captures_iter(text(args, 1))
+        .map(|c| match_value(&c, &pattern, &element))
+        .collect();
     Ok(Value::list(element, all))
 }
 
@@ -81,8 +103,20 @@ pub(super) fn compile(pattern: &str) -> Result<Regex, String> {
         .build()
         .map_err(|e| match e {
             regex::Error::Syntax(long) => {
-                let why = long.lines().filter_map(|l| l.trim().strip_prefix("error: ")).next_back().unwrap_or("syntax error");
-                invalid(why.to_owned())
+                let why = long
+                    .lines()
+                    .filter_map(|l| l.trim().strip_prefix("error: "))
+                    .next_back();
+                invalid(
+                    match why.unwrap_or("syntax error") {
+                        "unclosed group" => "missing closing )",
+                        "unopened group" => "unexpected )",
+                        "unclosed character class" => "missing closing ]",
+                        "repetition operator missing expression" => "missing argument to repetition operator",
+                        other => other,
+                    }
+                    .to_owned(),
+                )
             }
             regex::Error::CompiledTooBig(_) => invalid("expression too large".to_owned()),
             other => invalid(other.to_string()),

@@ -5,26 +5,51 @@ use cty::{Marks, Type, Value};
 use super::{CallError, CallResult, Function, Returns, Surroundings, Takes, any, param, sequence, unknown};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::new("setintersection", &[param("first_set", Takes::SetOfAny).dynamic()], Returns::By(set_type), |a, t, _| {
-        operate(a, t, false, |sets| {
-            let (first, rest) = sets.split_first()?;
-            Some(first.iter().filter(|v| rest.iter().all(|s| s.contains(v))).cloned().collect())
-        })
-    })
+    Function::new(
+        "setintersection",
+        &[param("first_set", Takes::SetOfAny).dynamic()],
+        Returns::By(set_type),
+        |a, t, _| {
+            operate(a, t, false, |sets| {
+                let (first, rest) = sets.split_first()?;
+                Some(
+                    first
+                        .iter()
+                        .filter(|v| rest.iter().all(|s| s.contains(v)))
+                        .cloned()
+                        .collect(),
+                )
+            })
+        },
+    )
     .variadic(param("other_sets", Takes::SetOfAny).dynamic()),
     Function::new("setproduct", &[], Returns::By(product_type), product).variadic(any("sets").marked()),
-    Function::new("setsubtract", &[
-        param("a", Takes::SetOfAny).dynamic(),
-        param("b", Takes::SetOfAny).dynamic(),
-    ], Returns::By(set_type), |a, t, _| {
-        operate(a, t, false, |sets| {
-            let (first, rest) = sets.split_first()?;
-            Some(first.iter().filter(|v| !rest.iter().any(|s| s.contains(v))).cloned().collect())
-        })
-    }),
-    Function::new("setunion", &[param("first_set", Takes::SetOfAny).dynamic()], Returns::By(set_type), |a, t, _| {
-        operate(a, t, true, |sets| Some(sets.concat()))
-    })
+    Function::new(
+        "setsubtract",
+        &[
+            param("a", Takes::SetOfAny).dynamic(),
+            param("b", Takes::SetOfAny).dynamic(),
+        ],
+        Returns::By(set_type),
+        |a, t, _| {
+            operate(a, t, false, |sets| {
+                let (first, rest) = sets.split_first()?;
+                Some(
+                    first
+                        .iter()
+                        .filter(|v| !rest.iter().any(|s| s.contains(v)))
+                        .cloned()
+                        .collect(),
+                )
+            })
+        },
+    ),
+    Function::new(
+        "setunion",
+        &[param("first_set", Takes::SetOfAny).dynamic()],
+        Returns::By(set_type),
+        |a, t, _| operate(a, t, true, |sets| Some(sets.concat())),
+    )
     .variadic(param("other_sets", Takes::SetOfAny).dynamic()),
 ];
 
@@ -53,7 +78,9 @@ fn operate(
     partly: bool,
     f: impl FnOnce(Vec<Vec<Value>>) -> Option<Vec<Value>>,
 ) -> CallResult {
-    let Some(element) = ty.element() else { return unknown(ty) };
+    let Some(element) = ty.element() else {
+        return unknown(ty);
+    };
     if !partly && !args.iter().all(Value::is_wholly_known) {
         return unknown(ty);
     }
@@ -73,21 +100,22 @@ fn product_type(args: &[Value]) -> CallResult<Type> {
     if args.len() < 2 {
         return Err(CallError::failed("at least two arguments are required"));
     }
-    let mut ordered = false;
+    let mut ordered = true;
     let mut elements = Vec::new();
     for (i, arg) in args.iter().enumerate() {
         match arg.ty() {
-            Type::Set(e) => elements.push((**e).clone()),
-            Type::List(e) => {
-                ordered = true;
+            Type::Set(e) => {
+                ordered = false;
                 elements.push((**e).clone());
             }
+            Type::List(e) => elements.push((**e).clone()),
             Type::Tuple(types) => {
-                ordered = true;
-                let ty = if types.is_empty() { Some(Type::Dynamic) } else { cty::unify(types) };
-                elements.push(ty.ok_or_else(|| {
-                    CallError::argument(i, "all elements must be of the same type")
-                })?);
+                let ty = if types.is_empty() {
+                    Some(Type::Dynamic)
+                } else {
+                    cty::unify(types)
+                };
+                elements.push(ty.ok_or_else(|| CallError::argument(i, "all elements must be of the same type"))?);
             }
             _ => return Err(CallError::argument(i, "a set or a list is required")),
         }
@@ -100,7 +128,9 @@ fn product_type(args: &[Value]) -> CallResult<Type> {
 const MAX_PRODUCT: usize = 10_000_000;
 
 fn product(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
-    let Some(Type::Tuple(columns)) = ty.element() else { return Ok(Value::dynamic()) };
+    let Some(Type::Tuple(columns)) = ty.element() else {
+        return Ok(Value::dynamic());
+    };
     let mut marks = Marks::NONE;
     let mut lists: Vec<Vec<Value>> = Vec::new();
     let mut total: usize = 1;
@@ -120,7 +150,9 @@ fn product(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
         return Ok(Value::unknown_not_null(ty.clone()).with_marks(marks));
     }
     if total > MAX_PRODUCT {
-        return Err(CallError::failed(format!("the product has {total} elements, more than {MAX_PRODUCT}")));
+        return Err(CallError::failed(format!(
+            "the product has {total} elements, more than {MAX_PRODUCT}"
+        )));
     }
     let mut rows: Vec<Value> = Vec::with_capacity(total);
     for n in 0..total {

@@ -4,75 +4,125 @@ use cty::{Kind, Number, Type, Value};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{
-    CallError, CallResult, Function, Returns, Surroundings, Takes, integer, number, param, regular, sequence, string, text,
-    unknown,
+    CallError, CallResult, Function, Returns, Surroundings, Takes, integer, number, param, regular, sequence, string,
+    text, unknown,
 };
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("chomp", &[string("str")], Returns::String, |a, _, _| {
         Ok(Value::string(text(a, 0).trim_end_matches(['\r', '\n'])))
     }),
-    Function::new("endswith", &[string("str"), string("suffix")], Returns::Bool, |a, _, _| {
-        Ok(Value::bool(text(a, 0).ends_with(text(a, 1))))
-    }),
-    Function::new("indent", &[number("spaces"), string("str")], Returns::String, |a, _, _| {
-        let spaces = integer(a, 0)?;
-        let spaces = usize::try_from(spaces).map_err(|_| CallError::argument(0, "must not be negative"))?;
-        if spaces > 1 << 20 {
-            return Err(CallError::argument(0, "must not be more than 1048576"));
-        }
-        Ok(Value::string(text(a, 1).replace('\n', &format!("\n{}", " ".repeat(spaces)))))
-    }),
+    Function::new(
+        "endswith",
+        &[string("str"), string("suffix")],
+        Returns::Bool,
+        |a, _, _| Ok(Value::bool(text(a, 0).ends_with(text(a, 1)))),
+    ),
+    Function::new(
+        "indent",
+        &[number("spaces"), string("str")],
+        Returns::String,
+        |a, _, _| {
+            let spaces = integer(a, 0)?;
+            let spaces = usize::try_from(spaces).map_err(|_| CallError::argument(0, "must not be negative"))?;
+            if spaces > 1 << 20 {
+                return Err(CallError::argument(0, "must not be more than 1048576"));
+            }
+            Ok(Value::string(
+                text(a, 1).replace('\n', &format!("\n{}", " ".repeat(spaces))),
+            ))
+        },
+    ),
     Function::new("join", &[string("separator")], Returns::String, join)
         .variadic(param("lists", Takes::ListOfString).unknown()),
     Function::new("lower", &[string("str").dynamic()], Returns::String, |a, _, _| {
         // Letter by letter, as the simple mappings of Unicode say.
-        Ok(Value::string(text(a, 0).chars().map(|c| c.to_lowercase().next().unwrap_or(c)).collect::<String>()))
+        Ok(Value::string(
+            text(a, 0)
+                .chars()
+                .map(|c| c.to_lowercase().next().unwrap_or(c))
+                .collect::<String>(),
+        ))
     }),
-    Function::new("replace", &[string("str"), string("substr"), string("replace")], Returns::String, |a, _, _| {
-        let (given, what, with) = (text(a, 0), text(a, 1), text(a, 2));
-        match what.strip_prefix('/').and_then(|w| w.strip_suffix('/')) {
-            Some(pattern) => {
-                let pattern = regular::compile(pattern).map_err(CallError::Failed)?;
-                Ok(Value::string(pattern.replace_all(given, with)))
+    Function::new(
+        "replace",
+        &[string("str"), string("substr"), string("replace")],
+        Returns::String,
+        |a, _, _| {
+            let (given, what, with) = (text(a, 0), text(a, 1), text(a, 2));
+            match what.strip_prefix('/').and_then(|w| w.strip_suffix('/')) {
+                Some(pattern) => {
+                    let pattern = regular::compile(pattern).map_err(CallError::Failed)?;
+                    Ok(Value::string(pattern.replace_all(given, with)))
+                }
+                None => Ok(Value::string(given.replace(what, with))),
             }
-            None => Ok(Value::string(given.replace(what, with))),
-        }
-    }),
-    Function::new("split", &[string("separator"), string("str")], Returns::ListOfString, |a, _, _| {
-        let (separator, given) = (text(a, 0), text(a, 1));
-        let parts: Vec<Value> = if separator.is_empty() {
-            given.chars().map(|c| Value::string(c.to_string())).collect()
-        } else {
-            given.split(separator).map(Value::from).collect()
-        };
-        Ok(Value::list(Type::String, parts))
-    }),
-    Function::new("startswith", &[string("str").unknown(), string("prefix")], Returns::Bool, startswith),
-    Function::new("strcontains", &[string("str"), string("substr")], Returns::Bool, |a, _, _| {
-        Ok(Value::bool(text(a, 0).contains(text(a, 1))))
-    }),
+        },
+    ),
+    Function::new(
+        "split",
+        &[string("separator"), string("str")],
+        Returns::ListOfString,
+        |a, _, _| {
+            let (separator, given) = (text(a, 0), text(a, 1));
+            let parts: Vec<Value> = if separator.is_empty() {
+                given.chars().map(|c| Value::string(c.to_string())).collect()
+            } else {
+                given.split(separator).map(Value::from).collect()
+            };
+            Ok(Value::list(Type::String, parts))
+        },
+    ),
+    Function::new(
+        "startswith",
+        &[string("str").unknown(), string("prefix")],
+        Returns::Bool,
+        startswith,
+    ),
+    Function::new(
+        "strcontains",
+        &[string("str"), string("substr")],
+        Returns::Bool,
+        |a, _, _| Ok(Value::bool(text(a, 0).contains(text(a, 1)))),
+    ),
     Function::new("strrev", &[string("str").dynamic()], Returns::String, |a, _, _| {
         Ok(Value::string(text(a, 0).graphemes(true).rev().collect::<String>()))
     }),
     Function::new(
         "substr",
-        &[string("str").dynamic(), number("offset").dynamic(), number("length").dynamic()],
+        &[
+            string("str").dynamic(),
+            number("offset").dynamic(),
+            number("length").dynamic(),
+        ],
         Returns::String,
         substr,
     ),
     Function::new("title", &[string("str").dynamic()], Returns::String, title),
-    Function::new("trim", &[string("str"), string("cutset")], Returns::String, |a, _, _| {
-        let cutset = text(a, 1);
-        Ok(Value::string(text(a, 0).trim_matches(|c| cutset.contains(c))))
+    Function::new(
+        "trim",
+        &[string("str"), string("cutset")],
+        Returns::String,
+        |a, _, _| {
+            let cutset = text(a, 1);
+            Ok(Value::string(text(a, 0).trim_matches(|c| cutset.contains(c))))
+        },
+    ),
+    Function::new(
+        "trimprefix",
+        &[string("str"), string("prefix")],
+        Returns::String,
+        |a, _, _| Ok(Value::string(text(a, 0).strip_prefix(text(a, 1)).unwrap_or(text(a, 0)))),
+    ),
+    Function::new("trimspace", &[string("str")], Returns::String, |a, _, _| {
+        Ok(Value::string(text(a, 0).trim()))
     }),
-    Function::new("trimprefix", &[string("str"), string("prefix")], Returns::String, |a, _, _| {
-        Ok(Value::string(text(a, 0).strip_prefix(text(a, 1)).unwrap_or(text(a, 0))))
-    }),
-    Function::new("trimspace", &[string("str")], Returns::String, |a, _, _| Ok(Value::string(text(a, 0).trim()))),
-    Function::new("trimsuffix", &[string("str"), string("suffix")], Returns::String, |a, _, _| {
-        Ok(Value::string(text(a, 0).strip_suffix(text(a, 1)).unwrap_or(text(a, 0))))
-    }),
+    Function::new(
+        "trimsuffix",
+        &[string("str"), string("suffix")],
+        Returns::String,
+        |a, _, _| Ok(Value::string(text(a, 0).strip_suffix(text(a, 1)).unwrap_or(text(a, 0)))),
+    ),
     Function::new("upper", &[string("str").dynamic()], Returns::String, |a, _, _| {
         Ok(Value::string(text(a, 0).chars().map(upper).collect::<String>()))
     }),

@@ -4,8 +4,12 @@ use cty::{Kind, Value};
 
 use super::{CallResult, Function, Returns, Surroundings, any, unknown};
 
-pub(super) const FUNCTIONS: &[Function] =
-    &[Function::new("yamlencode", &[any("value").null().unknown().dynamic()], Returns::String, yamlencode)];
+pub(super) const FUNCTIONS: &[Function] = &[Function::new(
+    "yamlencode",
+    &[any("value").null().unknown().dynamic()],
+    Returns::String,
+    yamlencode,
+)];
 
 fn yamlencode(args: &[Value], ty: &cty::Type, _: &Surroundings<'_>) -> CallResult {
     let value = &args[0];
@@ -16,8 +20,11 @@ fn yamlencode(args: &[Value], ty: &cty::Type, _: &Surroundings<'_>) -> CallResul
     match value.len() {
         Some(n) if n > 0 => block(value, 0, &mut out),
         _ => {
-            scalar(value, &mut out);
-            out.push('\n');
+            scalar_line(value, 0, &mut out);
+            // A document that is a bare word has no end of its own.
+            if !out.starts_with(['"', '[', '{', '|']) {
+                out.push_str("...\n");
+            }
         }
     }
     Ok(Value::string(out))
@@ -38,10 +45,7 @@ fn block(value: &Value, indent: usize, out: &mut String) {
             out.push(' ');
             match item.len() {
                 Some(n) if n > 0 => block(item, indent + 2, out),
-                _ => {
-                    scalar(item, out);
-                    out.push('\n');
-                }
+                _ => scalar_line(item, indent, out),
             }
         }
         return;
@@ -65,18 +69,21 @@ fn block(value: &Value, indent: usize, out: &mut String) {
                 block(item, indent + 2, out);
             }
             _ => {
-                literal_or_scalar(item, indent, out);
+                out.push(' ');
+                scalar_line(item, indent, out);
             }
         }
     }
 }
 
-/// The value of a key: text of several lines as a literal block.
-fn literal_or_scalar(value: &Value, indent: usize, out: &mut String) {
-    out.push(' ');
+/// A scalar or an empty collection, to the end of the line; text of several lines as a literal block.
+fn scalar_line(value: &Value, indent: usize, out: &mut String) {
     match value.as_str() {
         Some(text) if literal_fits(text) => {
             out.push('|');
+            if text.starts_with([' ', '\n']) {
+                out.push('2');
+            }
             match text.chars().rev().take_while(|c| *c == '\n').count() {
                 0 => out.push('-'),
                 1 => {}
@@ -100,10 +107,7 @@ fn literal_or_scalar(value: &Value, indent: usize, out: &mut String) {
 
 /// Whether text of several lines can stand as a literal block.
 fn literal_fits(text: &str) -> bool {
-    text.contains('\n')
-        && !text.starts_with([' ', '\n'])
-        && text.chars().all(|c| c == '\n' || !c.is_control())
-        && !text.split('\n').any(|l| l.ends_with(' '))
+    text.contains('\n') && !text.ends_with(' ') && text.chars().all(|c| c == '\n' || !c.is_control())
 }
 
 fn scalar(value: &Value, out: &mut String) {

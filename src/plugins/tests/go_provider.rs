@@ -17,7 +17,7 @@ use std::time::Instant;
 use cty::{Path, Type, Value};
 use lang::schema::AttributeType;
 use plugins::Provider;
-use plugins::grpc::GrpcProvider;
+use plugins::grpc_provider::GrpcProvider;
 use plugins::launch::Launch;
 use plugins::provider::RawState;
 

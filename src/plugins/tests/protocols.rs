@@ -13,7 +13,8 @@ use cty::{Path, Type, Value};
 use fake::Fake;
 use lang::schema::{AttributeType, Nesting};
 use plugins::Provider;
-use plugins::grpc::{GrpcProvider, Methods};
+use plugins::grpc::Methods;
+use plugins::grpc_provider::GrpcProvider;
 use plugins::handshake::Address;
 use plugins::launch::attach;
 use plugins::peer::Peer;
@@ -759,7 +760,7 @@ async fn the_schema_is_asked_for_as_seldom_as_possible() {
                 },
             )
             .serve();
-        let shared = plugins::grpc::SharedSchema::default();
+        let shared = plugins::grpc_provider::SharedSchema::default();
         let mut schemas = Vec::new();
         for _ in 0..3 {
             let channel = attach(Address::Unix(fake.socket().to_owned()));

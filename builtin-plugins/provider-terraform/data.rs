@@ -1,0 +1,222 @@
+//! `terraform_data`.
+
+use std::collections::BTreeMap;
+
+use monoform_sdk::cty::{Type, Value};
+use monoform_sdk::schema::{computed, optional};
+use monoform_sdk::{
+    Any, Attr, Context, Diagnostic, IdentityAttribute, MoveSource, Plan, Resource, Result, Schema, async_trait, model,
+};
+use uuid::Uuid;
+
+model! {
+    /// A value that is kept in the state.
+    pub struct Model {
+        /// A value to keep. It is found as `output` after the next apply.
+        pub input: Any = optional(),
+        /// The value kept.
+        pub output: Any = computed(),
+        /// A value of any meaning. When it changes, the object is replaced, and with it everything that hangs on it.
+        pub triggers_replace: Any = optional().requires_replace(),
+        /// A random UUID, new for each object.
+        pub id: Attr<String> = computed().keep(),
+    }
+}
+
+model! {
+    /// What a `null_resource` has.
+    pub struct NullResource {
+        /// What made it be replaced.
+        pub triggers: Attr<BTreeMap<String, Attr<String>>> = optional(),
+        /// Its random number.
+        pub id: Attr<String> = computed(),
+    }
+}
+
+pub(crate) struct TerraformData;
+
+#[async_trait]
+impl Resource for TerraformData {
+    type Model = Model;
+    type Client = ();
+
+    fn schema(&self) -> Schema {
+        Schema::of::<Model>().describe("Keeps a value, and follows the usual life cycle without any object elsewhere.")
+    }
+
+    fn identity(&self) -> Vec<IdentityAttribute> {
+        vec![IdentityAttribute {
+            name: "id",
+            required_for_import: true,
+            description: "The id of the object.",
+        }]
+    }
+
+    async fn plan(&self, plan: &mut Plan<'_, Model>, _cx: &mut Context<()>) -> Result<()> {
+        let mut planned = plan.planned()?;
+        let Any(input) = &planned.input;
+        planned.output = Any(match plan.prior()? {
+            Some(prior) if prior.input.0 == *input => prior.output.0,
+            _ if input.is_null() => Value::null(input.ty().clone()),
+            _ => Value::unknown(input.ty().clone()),
+        });
+        plan.set(&planned);
+        Ok(())
+    }
+
+    async fn create(&self, plan: Model, _cx: &mut Context<()>) -> Result<Model> {
+        Ok(Model {
+            id: Uuid::new_v4().to_string().into(),
+            output: plan.input.clone(),
+            ..plan
+        })
+    }
+
+    async fn update(&self, _prior: Model, plan: Model, _cx: &mut Context<()>) -> Result<Model> {
+        Ok(Model {
+            output: plan.input.clone(),
+            ..plan
+        })
+    }
+
+    async fn import(&self, id: &str, _cx: &mut Context<()>) -> Result<Model> {
+        Ok(Model {
+            id: id.into(),
+            ..Model::default()
+        })
+    }
+
+    async fn move_from(&self, source: MoveSource, _cx: &mut Context<()>) -> Result<Option<Model>> {
+        if !source.provider.ends_with("hashicorp/null") {
+            return Err(Diagnostic::error(
+                "Unsupported source provider for move operation",
+                "Only objects of the hashicorp/null provider can be moved to terraform_data.",
+            )
+            .into());
+        }
+        if source.type_name != "null_resource" {
+            return Err(Diagnostic::error(
+                "Unsupported source resource type for move operation",
+                "Only null_resource can be moved to terraform_data.",
+            )
+            .into());
+        }
+        let old: NullResource = source.read()?;
+        // An object, because that is what braces in a configuration make: the same triggers are then no change.
+        let triggers = match old.triggers {
+            Attr::Known(triggers) => Value::object(triggers.into_iter().map(|(name, value)| {
+                (
+                    name,
+                    value
+                        .into_known()
+                        .map_or_else(|| Value::null(Type::String), Value::string),
+                )
+            })),
+            _ => Value::null(Type::Dynamic),
+        };
+        Ok(Some(Model {
+            triggers_replace: Any(triggers),
+            id: old.id,
+            ..Model::default()
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use monoform_sdk::testing::Harness;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn output_follows_input() {
+        let harness = Harness::new(crate::provider());
+        let plan = harness
+            .plan("terraform_data", None, &[("input", "a".into())])
+            .await
+            .unwrap();
+        assert_eq!(plan.planned.get("output"), Some(&Value::unknown(Type::String)));
+        assert_eq!(plan.planned.get("id"), Some(&Value::unknown(Type::String)));
+        let state = harness
+            .create("terraform_data", &[("input", "a".into())])
+            .await
+            .unwrap();
+        assert_eq!(state.get("output"), Some(&"a".into()));
+
+        let plan = harness
+            .plan("terraform_data", Some(&state), &[("input", 1.into())])
+            .await
+            .unwrap();
+        assert_eq!(plan.planned.get("output"), Some(&Value::unknown(Type::Number)));
+        assert_eq!((plan.planned.get("id"), plan.replace.len()), (state.get("id"), 0));
+        let state = harness
+            .apply("terraform_data", Some(&state), Some(&plan.planned))
+            .await
+            .unwrap();
+        assert_eq!(state.get("output"), Some(&1.into()));
+        let again = harness
+            .plan("terraform_data", Some(&state), &[("input", 1.into())])
+            .await
+            .unwrap();
+        assert_eq!(again.planned, state);
+        let without = harness.plan("terraform_data", Some(&state), &[]).await.unwrap();
+        assert!(without.planned.get("output").unwrap().is_null());
+    }
+
+    #[tokio::test]
+    async fn triggers_are_compared_with_their_type() {
+        let harness = Harness::new(crate::provider());
+        let map = Value::map(Type::String, [("a".into(), "b".into())].into());
+        let state = harness
+            .create("terraform_data", &[("triggers_replace", map.clone())])
+            .await
+            .unwrap();
+        for (triggers, replaced) in [
+            (map, false),
+            (Value::object([("a", Value::string("b"))]), true),
+            (Value::unknown(Type::String), true),
+            (Value::null(Type::Dynamic), true),
+        ] {
+            let config = [("triggers_replace", triggers.clone())];
+            let plan = harness.plan("terraform_data", Some(&state), &config).await.unwrap();
+            assert_eq!(!plan.replace.is_empty(), replaced, "{triggers:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn null_resources_can_become_this() {
+        let harness = Harness::new(crate::provider());
+        let provider = "registry.terraform.io/hashicorp/null";
+        let json = r#"{"id":"12","triggers":{"a":"b","c":null}}"#;
+        let state = harness
+            .move_from("terraform_data", provider, "null_resource", json)
+            .await
+            .unwrap();
+        assert_eq!(state.get("id"), Some(&"12".into()));
+        let triggers = Value::object([("a", Value::string("b")), ("c", Value::null(Type::String))]);
+        assert_eq!(
+            state.get("triggers_replace").and_then(|t| t.get("a")),
+            triggers.get("a")
+        );
+        for (provider, name, summary) in [
+            (
+                provider,
+                "null_thing",
+                "Unsupported source resource type for move operation",
+            ),
+            (
+                "registry.terraform.io/a/b",
+                "null_resource",
+                "Unsupported source provider for move operation",
+            ),
+        ] {
+            let errors = harness
+                .move_from("terraform_data", provider, name, json)
+                .await
+                .unwrap_err();
+            assert_eq!(errors.0[0].summary, summary);
+        }
+        let imported = harness.import("terraform_data", "any").await.unwrap();
+        assert_eq!(imported.get("id"), Some(&"any".into()));
+    }
+}
