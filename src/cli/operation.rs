@@ -9,7 +9,7 @@ use config::{LoadOptions, values};
 use cty::Value;
 use engine::inputs::{Inputs, PlanOptions};
 use engine::plan::{Mode, Plan};
-use engine::providers::Schemas;
+use engine::planner::Planning;
 use engine::stop::Stop;
 use state::store::{LocalStore, write_copy};
 use state::{LockInfo, State};
@@ -215,14 +215,14 @@ impl<'s> Operation<'s> {
     }
 
     /// Makes a plan, telling what goes on.
-    pub fn plan(&self, options: &PlanOptions) -> (Option<Plan>, Diagnostics) {
+    pub fn plan(&self, options: &PlanOptions) -> Planning {
         let progress = Progress::new(self.session.ui.clone());
         let surroundings = workdir::surroundings(self.session, &self.workspace);
         let result = self.runtime.block_on(async {
             let inputs = self.inputs(&progress, &self.state, &surroundings);
             tokio::select! {
                 result = engine::planner::plan(inputs, options) => result,
-                () = progress.tick() => (None, Diagnostics::new()),
+                never = progress.tick() => match never {},
             }
         });
         progress.clear();
@@ -246,7 +246,7 @@ impl<'s> Operation<'s> {
                 let inputs = self.inputs(&progress, &self.state, &surroundings);
                 tokio::select! {
                     result = engine::apply::apply(inputs, plan, &persist) => result,
-                    () = progress.tick() => (plan.prior_state.clone(), Diagnostics::new()),
+                    never = progress.tick() => match never {},
                 }
             })
         };
@@ -300,20 +300,6 @@ impl<'s> Operation<'s> {
             }
         }
         problems
-    }
-
-    /// What the plugins say about themselves; those that have not been asked yet are asked.
-    pub fn schemas(&self) -> Schemas {
-        let known = self.plugins.schemas();
-        let needed = engine::opening::providers_needed(&self.project.config, &self.state);
-        if needed.iter().any(|p| !known.providers.contains_key(p)) {
-            let problems = self.runtime.block_on(self.plugins.ask_all(Some(&self.project.config), &self.state));
-            for problem in problems {
-                tracing::warn!("{}: {}", problem.summary, problem.detail);
-            }
-            return self.plugins.schemas();
-        }
-        known
     }
 
     /// Keeps a plan in a file.

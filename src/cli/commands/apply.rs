@@ -4,6 +4,7 @@ use std::path::Path;
 
 use engine::inputs::PlanOptions;
 use engine::plan::{Mode, Plan};
+use engine::planner::Planning;
 use state::State;
 
 use crate::args::matches::Given;
@@ -83,7 +84,7 @@ pub fn direct(session: &Session, given: &Given, work: &Work) -> Status {
         Ok(operation) => operation,
         Err(status) => return status,
     };
-    let (plan, mut problems) = operation.plan(options);
+    let Planning { plan, schemas, diagnostics: mut problems } = operation.plan(options);
     if !options.targets.is_empty() && plan.is_some() {
         add_missing(&mut problems, views::plan::targeting_warning());
     }
@@ -91,7 +92,7 @@ pub fn direct(session: &Session, given: &Given, work: &Work) -> Status {
         session.show(&problems, &operation.project.sources);
         return finish(session, operation, 1);
     };
-    views::plan::show(&session.ui, &plan, &operation.schemas());
+    views::plan::show(&session.ui, &plan, &schemas);
     if session.show(&problems, &operation.project.sources) || plan.errored {
         return finish(session, operation, 1);
     }

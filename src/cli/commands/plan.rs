@@ -1,5 +1,7 @@
 //! `plan`.
 
+use engine::planner::Planning;
+
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
 use crate::commands::{Command, NO_JSON, no_positional};
@@ -37,7 +39,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         Ok(operation) => operation,
         Err(status) => return Ok(status),
     };
-    let (plan, mut problems) = operation.plan(&options);
+    let Planning { plan, schemas, diagnostics: mut problems } = operation.plan(&options);
     if !options.targets.is_empty() && plan.is_some() {
         add_missing(&mut problems, views::plan::targeting_warning());
     }
@@ -46,7 +48,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         session.show(&problems, &operation.project.sources);
         return Ok(finish(session, operation, status.max(1)));
     };
-    views::plan::show(&session.ui, &plan, &operation.schemas());
+    views::plan::show(&session.ui, &plan, &schemas);
     session.show(&problems, &operation.project.sources);
     if status == 0 && given.on("detailed-exitcode") && plan.is_applyable() {
         status = 2;

@@ -1,6 +1,7 @@
 //! `refresh`: brings the state up to date with the objects, without asking.
 
 use engine::plan::Mode;
+use engine::planner::Planning;
 use syntax::{Diagnostic, SourceMap};
 
 use crate::args::matches::Given;
@@ -42,7 +43,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         );
         session.show(&warning.into(), &SourceMap::default());
     }
-    let (plan, mut problems) = operation.plan(&options);
+    let Planning { plan, diagnostics: mut problems, .. } = operation.plan(&options);
     let Some(plan) = plan.filter(|p| !p.errored && !problems.has_errors()) else {
         session.show(&problems, &operation.project.sources);
         return Ok(finish(session, operation, 1));
