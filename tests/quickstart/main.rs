@@ -11,12 +11,12 @@ fn the_whole_story() {
 
     // Nothing has to be installed, so nothing has to be initialised.
     let plan = w.run(&["plan", "-no-color", "-out=first.plan"]).ok();
-    assert!(plan.stdout.contains("Plan: 10 to add, 0 to change, 0 to destroy."), "{}", plan.all());
+    assert!(plan.stdout.contains("Plan: 11 to add, 0 to change, 0 to destroy."), "{}", plan.all());
     assert!(plan.stdout.contains("# module.service[\"api\"].terraform_data.replica[2] will be created"), "{}", plan.all());
     assert!(!w.exists("out"), "a plan changes nothing");
 
     let apply = w.run(&["apply", "-no-color", "first.plan"]).ok();
-    assert!(apply.stdout.contains("Apply complete! Resources: 10 added, 0 changed, 0 destroyed."), "{}", apply.all());
+    assert!(apply.stdout.contains("Apply complete! Resources: 11 added, 0 changed, 0 destroyed."), "{}", apply.all());
     assert!(apply.stdout.contains("the fleet demo-"), "the provisioner's output is shown: {}", apply.all());
     let fleet = w.run(&["output", "-raw", "fleet"]).ok().stdout;
     assert!(fleet.starts_with("demo-"), "{fleet}");
@@ -54,7 +54,7 @@ fn the_whole_story() {
     assert!(w.read("out/api.conf").contains("-api-02 8001\n"));
 
     let destroy = w.run(&["destroy", "-no-color", "-auto-approve"]).ok();
-    assert!(destroy.stdout.contains("Destroy complete! Resources: 9 destroyed."), "{}", destroy.all());
+    assert!(destroy.stdout.contains("Destroy complete! Resources: 10 destroyed."), "{}", destroy.all());
     assert!(!w.exists("out/api.conf"));
     assert_eq!(w.state()["resources"], serde_json::json!([]));
 }
