@@ -44,12 +44,12 @@ resource "local_file" "settings" {
   file_permission = "0644"
   content         = <<-EOT
     # ${var.name} of ${var.fleet}
-    %{for replica in terraform_data.replica~}
+    %{~for replica in terraform_data.replica}
     listen ${replica.output.name} ${replica.output.port}
-    %{endfor~}
-    %{if length(var.settings.tags) > 0~}
+    %{~endfor}
+    %{~if length(var.settings.tags) > 0}
     tags ${join(",", var.settings.tags)}
-    %{endif~}
+    %{~endif}
   EOT
 }
 
