@@ -44,11 +44,9 @@ pub fn snippet(diagnostic: &Diagnostic, sources: &SourceMap) -> Option<Snippet> 
         end = end.max(context.end.byte as usize);
     }
     let start = floor(text, start);
-    // A place that ends with a line break does not need the next line.
     let end = floor(text, end).max(start);
     let line_start = text[..start].rfind('\n').map_or(0, |i| i + 1);
-    let last = if end > start && text[..end].ends_with('\n') { end - 1 } else { end };
-    let line_end = text[last..].find('\n').map_or(text.len(), |i| last + i);
+    let line_end = text[end..].find('\n').map_or(text.len(), |i| end + i);
     let line_end = line_end.max(line_start);
     let code = text[line_start..line_end].to_owned();
     let lines_before = text[line_start..floor(text, subject.start.byte as usize).max(line_start)].matches('\n').count();

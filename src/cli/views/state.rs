@@ -28,7 +28,10 @@ pub fn text(state: &State, schemas: &Schemas, style: Style) -> String {
             out.push_str(&object(&address, Some(&key.0), resource, &kept.provider.provider, deposed, schemas, style));
         }
     }
-    if !state.outputs.is_empty() {
+    if state.outputs.is_empty() {
+        // The last object needs no blank line behind it.
+        out.pop();
+    } else {
         out.push_str("\nOutputs:\n\n");
         let width = 0;
         let writer = Writer { style, no_symbols: true };

@@ -158,7 +158,7 @@ impl Writer {
             return String::new();
         }
         let what = if block { "this block" } else { "this attribute value" };
-        let pad = self.indent(indent);
+        let pad = self.indent_for_symbol(indent);
         let mut text = format!("{pad}# {} {what} will ", self.style.yellow("Warning:"));
         if before {
             text.push_str("no longer be marked as sensitive\n");
@@ -201,7 +201,8 @@ impl Writer {
             return format!("{{}}{end}{}", self.replacement(diff));
         }
         let shown = |d: &&Diff| d.change != Change::None || options.show_unchanged || diff.change != Change::Update;
-        let width = parts.iter().filter(|(_, d)| shown(d)).map(|(n, _)| name(n).width()).max().unwrap_or(0);
+        // What is hidden counts, too: then a line looks the same whether its neighbours change or not.
+        let width = parts.keys().map(|n| name(n).width()).max().unwrap_or(0);
         let mut out = format!("{{{}\n", self.replacement(diff));
         let mut unchanged = 0;
         let inner = self.inside(diff, options);
@@ -292,7 +293,7 @@ impl Writer {
         let name = |n: &str| if addrs::parse::is_identifier(n) { n.to_owned() } else { quoted(n) };
         let all = options.show_unchanged;
         let shown = |n: &str, d: &Diff| d.change != Change::None || all || IDENTIFYING.contains(&n);
-        let width = attributes.iter().filter(|(n, d)| shown(n, d)).map(|(n, _)| name(n).width()).max().unwrap_or(0);
+        let width = attributes.keys().map(|n| name(n).width()).max().unwrap_or(0);
         let mut out = format!("{{{}\n", self.replacement(diff));
         let mut unchanged = 0;
         for (key, part) in attributes {
