@@ -45,9 +45,11 @@ pub fn text(plan: &Plan, schemas: &Schemas, style: Style, width: usize) -> Strin
     }
     if !changes.is_empty() {
         if !drift.is_empty() {
-            out.push_str("\nUnless you have made equivalent changes to your configuration, or ignored the\nrelevant attributes \
+            out.push_str(
+                "\nUnless you have made equivalent changes to your configuration, or ignored the\nrelevant attributes \
                           using ignore_changes, the following plan may include\nactions to undo or respond to these \
-                          changes.\n");
+                          changes.\n",
+            );
             out.push_str(&view.rule());
         }
         out.push_str(&view.legend(&changes));
@@ -164,10 +166,15 @@ impl View<'_> {
 
     fn legend(&self, changes: &[&ResourceChange]) -> String {
         let silent = [Action::NoOp, Action::Forget];
-        let actions: BTreeSet<Action> = changes.iter().map(|c| c.action).filter(|a| !silent.contains(a)).collect();
-        let mut out = "\nTerraform used the selected providers to generate the following execution\nplan. Resource actions \
+        let actions: BTreeSet<Action> = changes
+            .iter()
+            .map(|c| c.action)
+            .filter(|a| !silent.contains(a))
+            .collect();
+        let mut out =
+            "\nTerraform used the selected providers to generate the following execution\nplan. Resource actions \
                        are indicated with the following symbols:\n"
-            .to_owned();
+                .to_owned();
         if actions.is_empty() {
             return "\nTerraform used the selected providers to generate the following execution\nplan.\n".into();
         }
@@ -209,10 +216,16 @@ impl View<'_> {
             ResourceMode::Ephemeral => "ephemeral",
         };
         let (before, after) = (&change.before, &change.after);
-        let schema = self.schemas.resource(&change.provider.provider, resource.mode, &resource.ty);
+        let schema = self
+            .schemas
+            .resource(&change.provider.provider, resource.mode, &resource.ty);
         let diff = match schema {
             Some(schema) => {
-                let replace: &[cty::Path] = if change.action.is_replace() { &change.replace_paths } else { &[] };
+                let replace: &[cty::Path] = if change.action.is_replace() {
+                    &change.replace_paths
+                } else {
+                    &[]
+                };
                 // What is only forgotten does not change.
                 let after = if change.action == Action::Forget { before } else { after };
                 build::object(before, after, &schema.block, replace)
@@ -222,10 +235,16 @@ impl View<'_> {
                 Some(after).filter(|v| !v.is_null()),
             ),
         };
-        let writer = Writer { style: self.style, no_symbols: false };
+        let writer = Writer {
+            style: self.style,
+            no_symbols: false,
+        };
         // What is imported as it is has not been seen yet.
         let show_unchanged = change.importing.is_some() && change.action == Action::NoOp;
-        let options = Options { show_unchanged, ..Options::default() };
+        let options = Options {
+            show_unchanged,
+            ..Options::default()
+        };
         let mut out = format!("\n{}", self.header(change, drifted));
         out.push_str(&format!(
             "{} {keyword} \"{}\" \"{}\" {}\n",
@@ -249,7 +268,9 @@ impl View<'_> {
             Action::Read => {
                 let why = match change.reason {
                     Reason::ReadBecauseConfigUnknown => "\n  # (config refers to values not yet known)",
-                    Reason::ReadBecauseDependencyPending => "\n  # (depends on a resource or a module with changes pending)",
+                    Reason::ReadBecauseDependencyPending => {
+                        "\n  # (depends on a resource or a module with changes pending)"
+                    }
                     Reason::ReadBecauseCheckNested => "\n  # (config will be reloaded to verify a check block)",
                     _ => "",
                 };
@@ -273,7 +294,12 @@ impl View<'_> {
             },
             Action::Delete if drifted => format!("  # {} has been deleted", bold(&name)),
             Action::Delete => {
-                format!("  # {} will be {}{}", bold(&name), s.bad("destroyed"), self.why_destroyed(change))
+                format!(
+                    "  # {} will be {}{}",
+                    bold(&name),
+                    s.bad("destroyed"),
+                    self.why_destroyed(change)
+                )
             }
             Action::Forget => format!(
                 " # {} will no longer be managed by Terraform, but will not be destroyed\n # (destroy = false is set in \
@@ -297,7 +323,10 @@ impl View<'_> {
         {
             out.push_str(&format!("  # (imported from \"{id}\")\n"));
             if change.action.is_replace() {
-                out.push_str(&format!("  # {}\n", s.yellow("Warning: this will destroy the imported resource")));
+                out.push_str(&format!(
+                    "  # {}\n",
+                    s.yellow("Warning: this will destroy the imported resource")
+                ));
             }
         }
         out
@@ -309,7 +338,11 @@ impl View<'_> {
         let why = match change.reason {
             Reason::DeleteBecauseNoResourceConfig => format!("because {} is not in configuration", address.config()),
             Reason::DeleteBecauseNoMoveTarget => {
-                let from = change.previous_address.as_ref().map(ToString::to_string).unwrap_or_default();
+                let from = change
+                    .previous_address
+                    .as_ref()
+                    .map(ToString::to_string)
+                    .unwrap_or_default();
                 format!("because {from} was moved to {address}, which is not in configuration")
             }
             Reason::DeleteBecauseNoModule => format!("because {} is not in configuration", address.module),
@@ -360,14 +393,25 @@ impl View<'_> {
 
     /// What becomes of the outputs.
     fn outputs(&self, plan: &Plan) -> String {
-        let changed: Vec<(&str, &OutputChange)> =
-            plan.outputs.iter().filter(|(_, o)| o.action != Action::NoOp).map(|(n, o)| (&**n, o)).collect();
+        let changed: Vec<(&str, &OutputChange)> = plan
+            .outputs
+            .iter()
+            .filter(|(_, o)| o.action != Action::NoOp)
+            .map(|(n, o)| (&**n, o))
+            .collect();
         let width = plan.outputs.keys().map(|name| name.len()).max().unwrap_or(0);
-        let writer = Writer { style: self.style, no_symbols: false };
+        let writer = Writer {
+            style: self.style,
+            no_symbols: false,
+        };
         let mut out = String::new();
         for (name, output) in changed {
             let hide = |value: &cty::Value| {
-                if output.sensitive { value.clone().with_marks(cty::Marks::SENSITIVE) } else { value.clone() }
+                if output.sensitive {
+                    value.clone().with_marks(cty::Marks::SENSITIVE)
+                } else {
+                    value.clone()
+                }
             };
             let (before, after) = (hide(&output.before), hide(&output.after));
             // Null may be the value of an output, or stand for none.
