@@ -76,8 +76,8 @@ impl Plugins {
         self.schemas.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What all the providers that a configuration and a state need say about themselves. A provider that cannot be asked
-    /// is left out, and the problem returned.
+    /// Asks every plugin that a configuration and a state need what it says about itself. One that cannot be asked is left
+    /// out, and the problem returned.
     pub async fn ask_all(&self, config: Option<&Config>, state: &State) -> Diagnostics {
         let mut needed: std::collections::BTreeSet<addrs::Provider> =
             state.resources.values().map(|r| r.provider.provider.clone()).collect();
@@ -87,6 +87,12 @@ impl Plugins {
         let mut problems = Diagnostics::new();
         for provider in needed {
             match self.start(&provider).await {
+                Ok(running) => running.close().await,
+                Err(e) => problems.extend(e),
+            }
+        }
+        for name in config.map(opening::provisioners_needed).unwrap_or_default() {
+            match self.start_provisioner(&name).await {
                 Ok(running) => running.close().await,
                 Err(e) => problems.extend(e),
             }
@@ -110,6 +116,9 @@ impl ProviderSource for Plugins {
     }
 
     async fn start_provisioner(&self, name: &str) -> Result<Arc<dyn Provisioner>, Diagnostics> {
-        self.registry.start_provisioner(name).await
+        let running = self.registry.start_provisioner(name).await?;
+        let schema = running.schema().await?;
+        self.schemas.lock().unwrap_or_else(PoisonError::into_inner).provisioners.insert(name.into(), schema);
+        Ok(running)
     }
 }
