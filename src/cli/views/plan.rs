@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use addrs::Mode as ResourceMode;
 use engine::plan::{Action, Mode, OutputChange, Plan, Reason, ResourceChange};
 use engine::providers::Schemas;
-use syntax::{Diagnostic, Diagnostics, SourceMap};
+use syntax::{Diagnostic, Diagnostics};
 
 use crate::ui::{Style, Ui};
 use crate::views::diff::render::{Options, Writer};
@@ -45,9 +45,11 @@ pub fn text(plan: &Plan, schemas: &Schemas, style: Style, width: usize) -> Strin
     }
     if !changes.is_empty() {
         if !drift.is_empty() {
-            out.push_str("\nUnless you have made equivalent changes to your configuration, or ignored the\nrelevant attributes \
+            out.push_str(
+                "\nUnless you have made equivalent changes to your configuration, or ignored the\nrelevant attributes \
                           using ignore_changes, the following plan may include\nactions to undo or respond to these \
-                          changes.\n");
+                          changes.\n",
+            );
             out.push_str(&view.rule());
         }
         out.push_str(&view.legend(&changes));
@@ -79,7 +81,7 @@ pub fn text(plan: &Plan, schemas: &Schemas, style: Style, width: usize) -> Strin
 /// What a plan does, in numbers.
 #[must_use]
 pub fn counts(plan: &Plan) -> String {
-    let (mut imports, mut add, mut change, mut destroy, mut forget) = (0usize, 0usize, 0usize, 0usize, 0usize);
+    let (mut imports, mut add, mut change, mut destroy) = (0usize, 0usize, 0usize, 0usize);
     for c in &plan.changes {
         imports += usize::from(c.importing.is_some());
         match c.action {
@@ -90,8 +92,7 @@ pub fn counts(plan: &Plan) -> String {
                 add += 1;
                 destroy += 1;
             }
-            Action::Forget => forget += 1,
-            Action::NoOp | Action::Read => {}
+            Action::NoOp | Action::Read | Action::Forget => {}
         }
     }
     let mut out = String::new();
@@ -99,9 +100,6 @@ pub fn counts(plan: &Plan) -> String {
         out.push_str(&format!("{imports} to import, "));
     }
     out.push_str(&format!("{add} to add, {change} to change, {destroy} to destroy"));
-    if forget > 0 {
-        out.push_str(&format!(", {forget} to forget"));
-    }
     out + "."
 }
 
@@ -118,7 +116,7 @@ struct View<'v> {
 impl View<'_> {
     /// Text, broken into lines.
     fn paragraphs(&self, text: &str) -> String {
-        wrap(text, self.width).join("\n")
+        wrap(text, self.width.saturating_sub(1)).join("\n")
     }
 
     fn rule(&self) -> String {
@@ -167,10 +165,16 @@ impl View<'_> {
     }
 
     fn legend(&self, changes: &[&ResourceChange]) -> String {
-        let actions: BTreeSet<Action> = changes.iter().map(|c| c.action).filter(|a| *a != Action::NoOp).collect();
-        let mut out = "\nTerraform used the selected providers to generate the following execution\nplan. Resource actions \
+        let silent = [Action::NoOp, Action::Forget];
+        let actions: BTreeSet<Action> = changes
+            .iter()
+            .map(|c| c.action)
+            .filter(|a| !silent.contains(a))
+            .collect();
+        let mut out =
+            "\nTerraform used the selected providers to generate the following execution\nplan. Resource actions \
                        are indicated with the following symbols:\n"
-            .to_owned();
+                .to_owned();
         if actions.is_empty() {
             return "\nTerraform used the selected providers to generate the following execution\nplan.\n".into();
         }
@@ -181,7 +185,6 @@ impl View<'_> {
             (Action::DeleteThenCreate, "destroy and then create replacement"),
             (Action::CreateThenDelete, "create replacement and then destroy"),
             (Action::Read, "read (data resources)"),
-            (Action::Forget, "forget"),
         ] {
             if actions.contains(&action) {
                 out.push_str(&format!("{} {words}\n", self.symbol(action)));
@@ -201,7 +204,7 @@ impl View<'_> {
             Action::DeleteThenCreate => format!("{}/{}", s.red("-"), s.green("+")),
             Action::CreateThenDelete => format!("{}/{}", s.green("+"), s.red("-")),
             Action::Read => format!(" {}", s.cyan("<=")),
-            Action::Forget => format!("  {}", s.red(".")),
+            Action::Forget => format!(" {}", s.red(".")),
         }
     }
 
@@ -213,10 +216,16 @@ impl View<'_> {
             ResourceMode::Ephemeral => "ephemeral",
         };
         let (before, after) = (&change.before, &change.after);
-        let schema = self.schemas.resource(&change.provider.provider, resource.mode, &resource.ty);
+        let schema = self
+            .schemas
+            .resource(&change.provider.provider, resource.mode, &resource.ty);
         let diff = match schema {
             Some(schema) => {
-                let replace: &[cty::Path] = if change.action.is_replace() { &change.replace_paths } else { &[] };
+                let replace: &[cty::Path] = if change.action.is_replace() {
+                    &change.replace_paths
+                } else {
+                    &[]
+                };
                 // What is only forgotten does not change.
                 let after = if change.action == Action::Forget { before } else { after };
                 build::object(before, after, &schema.block, replace)
@@ -226,11 +235,17 @@ impl View<'_> {
                 Some(after).filter(|v| !v.is_null()),
             ),
         };
-        let writer = Writer { style: self.style, no_symbols: false };
-        let options = Options { show_unchanged: change.action == Action::Forget || change.importing.is_some() && change.action == Action::NoOp, ..Options::default() };
+        let writer = Writer {
+            style: self.style,
+            no_symbols: false,
+        };
+        // What is imported as it is has not been seen yet.
+        let show_unchanged = change.importing.is_some() && change.action == Action::NoOp;
+        let options = Options {
+            show_unchanged,
+            ..Options::default()
+        };
         let mut out = format!("\n{}", self.header(change, drifted));
-        let only_moved = change.action == Action::NoOp && change.importing.is_none();
-        let options = if only_moved { Options { show_unchanged: false, ..options } } else { options };
         out.push_str(&format!(
             "{} {keyword} \"{}\" \"{}\" {}\n",
             self.symbol(change.action),
@@ -253,7 +268,9 @@ impl View<'_> {
             Action::Read => {
                 let why = match change.reason {
                     Reason::ReadBecauseConfigUnknown => "\n  # (config refers to values not yet known)",
-                    Reason::ReadBecauseDependencyPending => "\n  # (depends on a resource or a module with changes pending)",
+                    Reason::ReadBecauseDependencyPending => {
+                        "\n  # (depends on a resource or a module with changes pending)"
+                    }
                     Reason::ReadBecauseCheckNested => "\n  # (config will be reloaded to verify a check block)",
                     _ => "",
                 };
@@ -277,10 +294,15 @@ impl View<'_> {
             },
             Action::Delete if drifted => format!("  # {} has been deleted", bold(&name)),
             Action::Delete => {
-                format!("  # {} will be {}{}", bold(&name), s.bad("destroyed"), self.why_destroyed(change))
+                format!(
+                    "  # {} will be {}{}",
+                    bold(&name),
+                    s.bad("destroyed"),
+                    self.why_destroyed(change)
+                )
             }
             Action::Forget => format!(
-                "  # {} will no longer be managed by Terraform, but will not be destroyed\n  # (destroy = false is set in \
+                " # {} will no longer be managed by Terraform, but will not be destroyed\n # (destroy = false is set in \
                  the configuration)",
                 bold(&name)
             ),
@@ -301,7 +323,10 @@ impl View<'_> {
         {
             out.push_str(&format!("  # (imported from \"{id}\")\n"));
             if change.action.is_replace() {
-                out.push_str(&format!("  # {}\n", s.yellow("Warning: this will destroy the imported resource")));
+                out.push_str(&format!(
+                    "  # {}\n",
+                    s.yellow("Warning: this will destroy the imported resource")
+                ));
             }
         }
         out
@@ -313,7 +338,11 @@ impl View<'_> {
         let why = match change.reason {
             Reason::DeleteBecauseNoResourceConfig => format!("because {} is not in configuration", address.config()),
             Reason::DeleteBecauseNoMoveTarget => {
-                let from = change.previous_address.as_ref().map(ToString::to_string).unwrap_or_default();
+                let from = change
+                    .previous_address
+                    .as_ref()
+                    .map(ToString::to_string)
+                    .unwrap_or_default();
                 format!("because {from} was moved to {address}, which is not in configuration")
             }
             Reason::DeleteBecauseNoModule => format!("because {} is not in configuration", address.module),
@@ -364,22 +393,31 @@ impl View<'_> {
 
     /// What becomes of the outputs.
     fn outputs(&self, plan: &Plan) -> String {
-        let changed: Vec<(&str, &OutputChange)> =
-            plan.outputs.iter().filter(|(_, o)| o.action != Action::NoOp).map(|(n, o)| (&**n, o)).collect();
-        let width = changed.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-        let writer = Writer { style: self.style, no_symbols: false };
+        let changed: Vec<(&str, &OutputChange)> = plan
+            .outputs
+            .iter()
+            .filter(|(_, o)| o.action != Action::NoOp)
+            .map(|(n, o)| (&**n, o))
+            .collect();
+        let width = plan.outputs.keys().map(|name| name.len()).max().unwrap_or(0);
+        let writer = Writer {
+            style: self.style,
+            no_symbols: false,
+        };
         let mut out = String::new();
         for (name, output) in changed {
             let hide = |value: &cty::Value| {
-                if output.sensitive { value.clone().with_marks(cty::Marks::SENSITIVE) } else { value.clone() }
+                if output.sensitive {
+                    value.clone().with_marks(cty::Marks::SENSITIVE)
+                } else {
+                    value.clone()
+                }
             };
             let (before, after) = (hide(&output.before), hide(&output.after));
-            let there = |v: &cty::Value, gone: Action, come: bool| {
-                if v.is_null() && (output.action == gone || (come && output.action == Action::Create)) { None } else { Some(v.clone()) }
-            };
-            let before = there(&before, Action::Create, false);
-            let after = there(&after, Action::Delete, false);
-            let diff = build::anything(before.as_ref(), after.as_ref());
+            // Null may be the value of an output, or stand for none.
+            let before = Some(&before).filter(|_| output.action != Action::Create);
+            let after = Some(&after).filter(|_| output.action != Action::Delete);
+            let diff = build::anything(before, after);
             let change = match output.action {
                 Action::Create => Change::Create,
                 Action::Delete => Change::Delete,
@@ -414,9 +452,4 @@ pub fn targeting_warning() -> Diagnostics {
          to use it as part of an error message.",
     )
     .into()
-}
-
-/// Diagnostics of a plan, which need no sources of their own.
-pub fn show_diagnostics(ui: &Ui, diagnostics: &Diagnostics, sources: &SourceMap, compact: bool) {
-    crate::views::diagnostics::show(ui, diagnostics, sources, compact);
 }
