@@ -1,7 +1,7 @@
 //! Plan: compare what should be with what is, and decide.
 //!
 //! The planner walks the graph of blocks. At each block it does what the block needs: evaluates, opens a provider, and
-//! at a resource plans every instance there is or was ([`managed`], [`data`]). Decisions go into one list of changes; the
+//! at a resource plans every instance there is or was (`managed`, `data`). Decisions go into one list of changes; the
 //! objects as planned go to the evaluator, where later blocks see them. When the walk is done, the changes are put in
 //! order and the execution graph is laid down.
 
