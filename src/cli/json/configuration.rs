@@ -29,7 +29,7 @@ pub fn configuration(config: &Config, schemas: &Schemas) -> Json {
                 .with("name", &*name)
                 .with("full_name", address.provider.to_string())
                 .with_content("module_address", owner.path.to_string())
-                .with_some("version_constraint", constraint.map(ToString::to_string));
+                .with_some("version_constraint", constraint.map(|c| c.text.clone()));
             providers.insert(provider_key(owner, &address), document.into());
         }
     }
