@@ -303,7 +303,11 @@ impl<'s> Operation<'s> {
         let snapshot = State {
             terraform_version: TERRAFORM_VERSION.into(),
             serial: self.state.serial.saturating_add(1),
-            lineage: self.state.lineage.clone(),
+            lineage: if self.state.lineage.is_empty() {
+                uuid::Uuid::new_v4().to_string()
+            } else {
+                self.state.lineage.clone()
+            },
             ..state.clone()
         };
         match write_copy(&copy, &snapshot) {

@@ -118,7 +118,11 @@ impl ProviderSource for Plugins {
     async fn start_provisioner(&self, name: &str) -> Result<Arc<dyn Provisioner>, Diagnostics> {
         let running = self.registry.start_provisioner(name).await?;
         let schema = running.schema().await?;
-        self.schemas.lock().unwrap_or_else(PoisonError::into_inner).provisioners.insert(name.into(), schema);
+        self.schemas
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .provisioners
+            .insert(name.into(), schema);
         Ok(running)
     }
 }

@@ -112,7 +112,7 @@ pub fn object(before: &Value, after: &Value, schema: &BlockSchema, replace: &[Pa
 /// The difference between two values of any type.
 #[must_use]
 pub fn anything(before: Option<&Value>, after: Option<&Value>) -> Diff {
-    guarded(Pair { before, after }, &Replace::none(), false, |pair| generic(pair))
+    guarded(Pair { before, after }, &Replace::none(), false, generic)
 }
 
 /// The difference between two values of a type; null is nothing.

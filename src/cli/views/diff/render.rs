@@ -293,7 +293,6 @@ impl Writer {
         Options {
             no_null: options.no_null || !says_null,
             show_unchanged: options.show_unchanged || diff.change == Change::None,
-            ..options
         }
     }
 

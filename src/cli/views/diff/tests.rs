@@ -59,7 +59,7 @@ fn any(before: &Value, after: &Value) -> String {
 }
 
 fn strings(items: &[&str]) -> Value {
-    Value::tuple(items.iter().map(|i| Value::string(i)).collect())
+    Value::tuple(items.iter().map(Value::string).collect())
 }
 
 #[test]
