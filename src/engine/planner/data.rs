@@ -80,7 +80,7 @@ impl Planner<'_> {
                     config_known: false,
                 },
                 false,
-                &[],
+                Arc::default(),
             );
             return Ok(());
         }

@@ -22,6 +22,15 @@ pub(super) struct Imported {
     pub(super) id: Arc<str>,
 }
 
+/// The instance key that a value stands for.
+pub(super) fn instance_key(key: &cty::Value) -> Option<InstanceKey> {
+    match (key.as_arc_str(), key.as_number().and_then(cty::Number::to_i64)) {
+        (Some(text), _) => Some(InstanceKey::String(text.clone())),
+        (_, Some(n)) if n >= 0 => Some(InstanceKey::Int(n.unsigned_abs())),
+        _ => None,
+    }
+}
+
 impl Planner<'_> {
     /// The identifier under which an instance is to be imported, if some block says so.
     pub(super) fn import_id(&self, address: &AbsResourceInstance) -> Result<Option<Arc<str>>, Failed> {
@@ -65,20 +74,16 @@ impl Planner<'_> {
                 ));
             }
         };
-        let key = match (key.as_arc_str(), key.as_number().and_then(cty::Number::to_i64)) {
-            (Some(text), _) => InstanceKey::String(text.clone()),
-            (_, Some(n)) if n >= 0 => InstanceKey::Int(n.unsigned_abs()),
-            _ => {
-                return Err(self.failed(
-                    Diagnostic::error(
-                        "Invalid import address",
-                        "The instance key must be a string or a whole number that is known during planning.",
-                    )
-                    .at(import.to.range())
-                    .into(),
-                ));
-            }
-        };
+        let key = instance_key(&key).ok_or_else(|| {
+            self.failed(
+                Diagnostic::error(
+                    "Invalid import address",
+                    "The instance key must be a string or a whole number that is known during planning.",
+                )
+                .at(import.to.range())
+                .into(),
+            )
+        })?;
         let module = import.to_resource.module.0.iter();
         let module = module.fold(ModuleInstance::root(), |m, name| m.child(name.clone(), InstanceKey::None));
         Ok(import.to_resource.resource.absolute(&module).instance(key))
@@ -148,7 +153,7 @@ impl Planner<'_> {
         self.inputs.events.event(Event::RefreshComplete { address: address.clone(), id: shown });
         let value = lang::marking::without_write_only(&p.schema.block, &value);
         let record = Object {
-            dependencies: self.dependencies_of(&address.config()),
+            dependencies: p.dependencies.clone(),
             ..Object::new(p.schema.version, state::Attributes::Flat(Arc::default()))
         };
         let marked = lang::marking::mark_sensitive(&p.schema.block, value.clone());
@@ -165,7 +170,7 @@ impl Planner<'_> {
     }
 
     /// What objects of a resource depend on, as the state records it.
-    fn dependencies_of(&self, resource: &addrs::ConfigResource) -> Arc<[addrs::ConfigResource]> {
+    pub(super) fn dependencies_of(&self, resource: &addrs::ConfigResource) -> Arc<[addrs::ConfigResource]> {
         let mut out: Vec<_> = self.blocks.resources_before(&Block::Resource(resource.clone())).into_iter().collect();
         out.sort_by_cached_key(ToString::to_string);
         out.into()

@@ -27,7 +27,7 @@ use crate::blocks::{Block, Blocks};
 use crate::eval::checks::Kind;
 use crate::eval::{Evaluator, Failed, Phase};
 use crate::events::Event;
-use crate::execgraph::{ExecGraph, Planned};
+use crate::execgraph::{Dependencies, ExecGraph, Planned};
 use crate::inputs::{Inputs, PlanOptions};
 use crate::opening;
 use crate::plan::{Action, Mode, Plan, Reason, ResourceChange};
@@ -196,6 +196,8 @@ struct Done {
     changes: Vec<ResourceChange>,
     /// For each change, what its object depends on, and whether its deletion comes last.
     planned: Vec<Planned>,
+    /// Which of the changes are updates or replacements of objects in use.
+    changed: HashMap<AbsResource, HashMap<InstanceKey, usize>>,
     drift: Vec<ResourceChange>,
     /// Resources of which something will change.
     pending: HashSet<ConfigResource>,
@@ -225,6 +227,8 @@ struct Subject<'p> {
     provider: Arc<dyn Provider>,
     provider_address: AbsProviderConfig,
     schema: &'p Schema,
+    /// What its objects depend on, as the state records it.
+    dependencies: Arc<[ConfigResource]>,
 }
 
 /// One thing to be done for a resource.
@@ -302,7 +306,8 @@ impl<'a> Planner<'a> {
             block.map(|b| &b.type_range),
         )
         .map_err(|d| self.failed(d.into()))?;
-        let planning = Subject { address, block, provider, provider_address, schema };
+        let dependencies = self.dependencies_of(address);
+        let planning = Subject { address, block, provider, provider_address, schema, dependencies };
         let planning = &planning;
         let mut results = futures::stream::iter(tasks)
             .map(|task| async move {
@@ -422,18 +427,23 @@ impl<'a> Planner<'a> {
     }
 
     /// Adds a change, and what ordering must know of it.
-    fn add(&self, change: ResourceChange, destroy_last: bool, state_dependencies: &[ConfigResource]) {
+    fn add(&self, change: ResourceChange, destroy_last: bool, state_dependencies: Arc<[ConfigResource]>) {
         let resource = change.address.config();
-        let mut outlived = state_dependencies.to_vec();
-        // An object is destroyed through its provider configuration, so what that depends on must outlive the object.
-        if matches!(change.action, Action::Delete | Action::DeleteThenCreate | Action::CreateThenDelete) {
-            outlived.extend(self.blocks.resources_before(&Block::Provider(change.provider.clone())));
-        }
-        let planned =
-            Planned { resource: resource.clone(), action: change.action, destroy_last, state_dependencies: outlived };
+        let planned = Planned {
+            resource: resource.clone(),
+            action: change.action,
+            destroy_last,
+            provider: change.provider.clone(),
+            state_dependencies,
+        };
         let mut done = self.done();
         if change.action != Action::NoOp {
             done.pending.insert(resource);
+        }
+        if change.deposed.is_none() && (change.action == Action::Update || change.action.is_replace()) {
+            let at = done.changes.len();
+            let changed = done.changed.entry(change.address.containing_resource()).or_default();
+            changed.insert(change.address.resource.key.clone(), at);
         }
         done.changes.push(change);
         done.planned.push(planned);
@@ -466,8 +476,7 @@ impl<'a> Planner<'a> {
         let (changes, planned): (Vec<_>, Vec<_>) = both.into_iter().unzip();
         let mut drift = done.drift;
         drift.sort_by(|a, b| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));
-        let all = self.blocks.resource_dependencies(true);
-        let graph = ExecGraph::build(&planned, &all);
+        let graph = self.order(&planned);
         let variables = self.inputs.config.root.module.variables.iter().filter_map(|(name, variable)| {
             let value = self.inputs.variables.get(name)?;
             let value = if variable.ephemeral {
@@ -492,6 +501,24 @@ impl<'a> Planner<'a> {
             relevant_attributes: Vec::new(),
             errored,
         }
+    }
+
+    /// Lays down the order of the changes.
+    fn order(&self, planned: &[Planned]) -> ExecGraph {
+        let used: BTreeSet<&AbsProviderConfig> = planned.iter().map(|p| &p.provider).collect();
+        let before = |p: &AbsProviderConfig| self.blocks.resources_before(&Block::Provider(p.clone()));
+        let dependencies = Dependencies {
+            resources: self.blocks.resource_dependencies(true),
+            providers: used.into_iter().map(|p| (p.clone(), before(p))).collect(),
+        };
+        if self.options.mode == Mode::Destroy {
+            let graph = ExecGraph::build(planned, &dependencies, true);
+            if graph.cycle().is_none() {
+                return graph;
+            }
+            // The configuration contradicts what the objects were created with, which counts.
+        }
+        ExecGraph::build(planned, &dependencies, false)
     }
 }
 

@@ -1,0 +1,133 @@
+//! Validations, preconditions, postconditions, assertions.
+
+use cty::Value;
+
+use crate::support::{Case, texts};
+
+#[test]
+fn variables_are_validated() {
+    let mut case = Case::new(
+        r#"
+        variable "n" {
+          type = number
+          validation {
+            condition     = var.n > 2
+            error_message = "Too small: ${var.n}."
+          }
+        }
+        resource "fake_thing" "a" { name = "a${var.n}" }
+        "#,
+    );
+    case.variable("n", Value::number(1));
+    let errors = case.plan_errors();
+    assert!(errors.contains("Invalid value for variable") && errors.contains("Too small: 1."), "{errors}");
+    assert_eq!(errors.lines().count(), 1, "{errors}");
+    case.variable("n", Value::number(3)).apply();
+}
+
+#[test]
+fn conditions_stop_planning_where_they_can_be_decided() {
+    let text = |pre: &str, post: &str| {
+        format!(
+            "resource \"fake_thing\" \"a\" {{\n name = \"a\"\n lifecycle {{\n\
+             precondition {{\n condition = {pre}\n error_message = \"pre\"\n }}\n\
+             postcondition {{\n condition = {post}\n error_message = \"post\"\n }}\n }}\n}}\n\
+             resource \"fake_thing\" \"b\" {{\n name = \"b\"\n value = fake_thing.a.id\n}}"
+        )
+    };
+    let mut case = Case::new(&text("1 == 2", "true"));
+    assert!(case.plan_errors().contains("Resource precondition failed [fake_thing.a]: pre"));
+    case.main(&text("true", "self.name == \"x\""));
+    assert!(case.plan_errors().contains("Resource postcondition failed [fake_thing.a]: post"));
+    // What only apply can know is checked then, and the object that came is kept.
+    case.main(&text("true", "self.id == \"x\""));
+    let errors = case.apply_errors();
+    assert!(errors.contains("Resource postcondition failed"), "{errors}");
+    assert_eq!(case.addresses(), ["fake_thing.a"]);
+    assert!(!case.is_tainted("fake_thing.a"));
+}
+
+#[test]
+fn data_sources_and_outputs_have_conditions() {
+    let case = Case::new(
+        r#"
+        data "fake_lookup" "d" {
+          query = "q"
+          lifecycle {
+            postcondition {
+              condition     = self.result == "x"
+              error_message = "not x"
+            }
+          }
+        }
+        "#,
+    );
+    assert!(case.plan_errors().contains("not x"));
+    let case = Case::new(
+        r#"
+        output "o" {
+          value = "o"
+          precondition {
+            condition     = length("abc") == 4
+            error_message = "not four"
+          }
+        }
+        "#,
+    );
+    let errors = case.plan_errors();
+    assert!(errors.contains("Module output value precondition failed") && errors.contains("not four"), "{errors}");
+}
+
+#[test]
+fn check_blocks_only_warn() {
+    let mut case = Case::new(
+        r#"
+        resource "fake_thing" "a" { name = "a" }
+        check "c" {
+          assert {
+            condition     = fake_thing.a.name == "x"
+            error_message = "should be x"
+          }
+        }
+        "#,
+    );
+    let (_, diagnostics) = case.try_plan();
+    assert!(texts(diagnostics.iter()).contains("Warning: Check block assertion failed: should be x"));
+    case.apply();
+}
+
+#[test]
+fn a_precondition_that_fails_in_apply_stops_only_its_object() {
+    let mut case = Case::new(
+        r#"
+        resource "fake_thing" "a" { name = "a" }
+        resource "fake_thing" "b" {
+          name = "b"
+          lifecycle {
+            precondition {
+              condition     = fake_thing.a.id == "x"
+              error_message = "wrong id ${fake_thing.a.id}"
+            }
+          }
+        }
+        resource "fake_thing" "c" { name = "c" }
+        "#,
+    );
+    let errors = case.apply_errors();
+    assert!(errors.contains("wrong id id-a-"), "{errors}");
+    assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.c"]);
+}
+
+#[test]
+fn postconditions_see_results_even_where_nothing_changes() {
+    let text = |want: &str| {
+        format!(
+            "resource \"fake_thing\" \"a\" {{\n name = \"a\"\n lifecycle {{\n\
+             postcondition {{\n condition = self.name == \"{want}\"\n error_message = \"post\"\n }}\n }}\n}}"
+        )
+    };
+    let mut case = Case::new(&text("a"));
+    case.apply();
+    case.main(&text("b"));
+    assert!(case.plan_errors().contains("post"));
+}
