@@ -319,7 +319,8 @@ pub fn read(path: &Path, tool_version: &str) -> Result<SavedPlan, Diagnostic> {
         if size as u64 > MAX_ENTRY {
             return Err(failed("an entry is larger than any plan"));
         }
-        entries.insert(entry.name().to_owned(), content);
+        let name = entry.name().map_err(|e| failed(&e.to_string()))?.into_owned();
+        entries.insert(name, content);
     }
     let document = entries.get(DOCUMENT).map(Vec::as_slice).unwrap_or_default();
     let head: Head = serde_json::from_slice(document).map_err(|e| failed(&e.to_string()))?;

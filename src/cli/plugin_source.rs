@@ -55,6 +55,11 @@ impl Plugins {
         if problems.has_errors() { Err(problems) } else { Ok(problems) }
     }
 
+    /// Chooses what stands for these providers only.
+    pub fn resolve_only(&self, needed: &BTreeMap<addrs::Provider, Constraints>) -> Result<(), Diagnostics> {
+        self.registry.resolve(needed).map(|_| ())
+    }
+
     /// What the plugins started so far said about themselves.
     #[must_use]
     pub fn schemas(&self) -> Schemas {

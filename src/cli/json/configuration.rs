@@ -36,7 +36,7 @@ pub fn configuration(config: &Config, schemas: &Schemas) -> Json {
             .with("full_name", source.address.provider.to_string())
             .with_some("alias", source.address.alias.as_deref())
             .with_content("module_address", node.path.to_string())
-            .with_some("version_constraint", constraint.map(ToString::to_string))
+            .with_some("version_constraint", constraint.map(|c| c.text.clone()))
             .with_content("expressions", expressions.unwrap_or(Json::Null));
         providers.insert(key, document.into());
     }
@@ -90,7 +90,7 @@ fn module(config: &Config, node: &ModuleNode, schemas: &Schemas) -> Json {
                 .with_content("count_expression", call.count.as_ref().map_or(Json::Null, expression))
                 .with_content("for_each_expression", call.for_each.as_ref().map_or(Json::Null, expression))
                 .with("module", child.map_or(Json::Null, |c| module(config, c, schemas)))
-                .with_some("version_constraint", call.version.as_ref().map(ToString::to_string))
+                .with_some("version_constraint", call.version.as_ref().map(|c| c.text.clone()))
                 .with_content("depends_on", depends_on(&call.depends_on));
             (name.to_string(), document.into())
         })

@@ -7,6 +7,7 @@
 pub mod configuration;
 pub mod diagnostics;
 pub mod plan;
+pub mod schemas;
 pub mod state;
 pub mod values;
 

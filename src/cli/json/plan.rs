@@ -67,7 +67,7 @@ pub fn change(change: &ResourceChange) -> Json {
     } else {
         (known_part(&change.after), unknown_parts(&change.after))
     };
-    let importing = change.importing.as_ref().map(|id| json!({"id": id}));
+    let importing = change.importing.as_ref().map(|id| json!({"id": &**id}));
     let details = Object::default()
         .with("actions", actions(change.action))
         .with("before", known_part(&change.before).unwrap_or(Json::Null))

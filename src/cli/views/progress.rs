@@ -66,7 +66,7 @@ impl Progress {
     }
 
     /// Mentions what goes on again, and says how far it is, until it is dropped.
-    pub async fn tick(&self) {
+    pub async fn tick(&self) -> std::convert::Infallible {
         let mut interval = tokio::time::interval(Duration::from_millis(200));
         loop {
             interval.tick().await;

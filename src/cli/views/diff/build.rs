@@ -161,7 +161,9 @@ fn shape(value: Option<&Value>) -> Shape {
 
 /// The difference between values by their shape.
 fn generic(pair: Pair<'_>) -> Diff {
-    let whole = |v| guarded(v, &Replace::none(), false, generic);
+    fn whole(pair: Pair<'_>) -> Diff {
+        guarded(pair, &Replace::none(), false, generic)
+    }
     match (shape(pair.before), shape(pair.after)) {
         (Shape::Named, Shape::Named | Shape::Nothing) | (Shape::Nothing, Shape::Named)
             if !explicit_null(pair) =>

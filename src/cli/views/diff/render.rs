@@ -48,7 +48,7 @@ impl Writer {
     }
 
     /// The symbol of a change, with a blank behind it.
-    pub(super) fn symbol(&self, change: Change) -> String {
+    pub(crate) fn symbol(&self, change: Change) -> String {
         if self.no_symbols {
             return String::new();
         }

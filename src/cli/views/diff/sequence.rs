@@ -28,7 +28,7 @@ pub fn steps<T>(
     let end = b.iter().rev().zip(a.iter().rev()).take_while(|(x, y)| same(x, y)).count();
     let (b, a) = (&b[..b.len() - end], &a[..a.len() - end]);
     let mut out: Vec<Step> = (0..start).map(|i| Step::Both(i, i)).collect();
-    let mut gap = |from: (usize, usize), to: (usize, usize), out: &mut Vec<Step>| {
+    let gap = |from: (usize, usize), to: (usize, usize), out: &mut Vec<Step>| {
         let (mut i, mut j) = from;
         while i < to.0 {
             if j < to.1 && pairs(&b[i], &a[j]) {
