@@ -79,7 +79,9 @@ pub fn plan_options(given: &Given) -> Result<PlanOptions, UsageError> {
         let invalid = |detail: String| UsageError::new(format!("Invalid force-replace address \"{text}\""), detail);
         let address = addrs::parse::resource_instance(&text).map_err(|e| invalid(e.detail))?;
         if address.resource.resource.mode != addrs::Mode::Managed {
-            return Err(invalid("Only managed resources can be used with the -replace=... option.".into()));
+            return Err(invalid(
+                "Only managed resources can be used with the -replace=... option.".into(),
+            ));
         }
         force_replace.push(address);
     }
@@ -89,13 +91,24 @@ pub fn plan_options(given: &Given) -> Result<PlanOptions, UsageError> {
             "The -replace=... option can only be used when making a plan that changes objects.",
         ));
     }
-    Ok(PlanOptions { mode, refresh, targets, force_replace })
+    Ok(PlanOptions {
+        mode,
+        refresh,
+        targets,
+        force_replace,
+    })
 }
 
 impl<'s> Operation<'s> {
     /// Gets everything ready for planning: configuration, values, lock, state, plugins. Problems have been shown when it
     /// fails. `what` is the name of the operation for the lock.
-    pub fn begin(session: &'s Session, given: &Given, mode: Mode, what: &str, verb: (&str, &str)) -> Result<Operation<'s>, Status> {
+    pub fn begin(
+        session: &'s Session,
+        given: &Given,
+        mode: Mode,
+        what: &str,
+        verb: (&str, &str),
+    ) -> Result<Operation<'s>, Status> {
         if !workdir::has_configuration() && mode != Mode::Destroy {
             let advice = if verb.0 == "Plan" {
                 "If you would like to destroy everything, run plan with the -destroy option. Otherwise, create a Terraform \
@@ -129,8 +142,7 @@ impl<'s> Operation<'s> {
             1
         };
         let none = SourceMap::default();
-        let place =
-            workdir::state_place(session, Some(&project.config)).map_err(|p| shown(p, &project.sources))?;
+        let place = workdir::state_place(session, Some(&project.config)).map_err(|p| shown(p, &project.sources))?;
         let runtime = session.runtime().map_err(|p| shown(p, &none))?;
         let stop = Stop::new();
         {
@@ -141,9 +153,14 @@ impl<'s> Operation<'s> {
         if let Some(timeout) = given.lock() {
             let info = LockInfo::new(what, TERRAFORM_VERSION);
             session.ui.flush();
-            store.lock(&info, timeout, &|| stop.is_requested()).map_err(|e| shown(workdir::state_problem(&e), &none))?;
+            store
+                .lock(&info, timeout, &|| stop.is_requested())
+                .map_err(|e| shown(workdir::state_problem(&e), &none))?;
         }
-        let state = store.read().map_err(|e| shown(workdir::state_problem(&e), &none))?.unwrap_or_default();
+        let state = store
+            .read()
+            .map_err(|e| shown(workdir::state_problem(&e), &none))?
+            .unwrap_or_default();
         let variables = match known {
             Some(known) => known,
             None => {
@@ -156,7 +173,9 @@ impl<'s> Operation<'s> {
         };
         let registry = session.registry().map_err(|p| shown(p, &none))?;
         let plugins = Plugins::new(registry);
-        let warnings = plugins.resolve(&project.config, &state).map_err(|p| shown(p, &project.sources))?;
+        let warnings = plugins
+            .resolve(&project.config, &state)
+            .map_err(|p| shown(p, &project.sources))?;
         session.show(&warnings, &project.sources);
         Ok(Operation {
             session,
@@ -181,9 +200,15 @@ impl<'s> Operation<'s> {
         })?;
         let files = planfile::files(&saved);
         let manifest = saved.snapshot.manifest();
-        let options = LoadOptions { tool_version: TERRAFORM_VERSION, manifest: &manifest };
+        let options = LoadOptions {
+            tool_version: TERRAFORM_VERSION,
+            manifest: &manifest,
+        };
         let loaded = config::load(&files as &dyn FileSource, saved.snapshot.root_dir(), &options);
-        let mut project = Project { config: loaded.config, sources: loaded.sources };
+        let mut project = Project {
+            config: loaded.config,
+            sources: loaded.sources,
+        };
         if loaded.diagnostics.has_errors() {
             session.show(&loaded.diagnostics, &project.sources);
             return Err(1);
@@ -192,11 +217,13 @@ impl<'s> Operation<'s> {
         if saved.workspace != workdir::workspace(session).unwrap_or_default() {
             return Err(session.fail(
                 "Saved plan is for another workspace",
-                format!("The given plan file was made for the workspace \"{}\", which is not selected now.", saved.workspace),
+                format!(
+                    "The given plan file was made for the workspace \"{}\", which is not selected now.",
+                    saved.workspace
+                ),
             ));
         }
-        let operation =
-            Operation::with_project(session, given, project, "OperationTypeApply", Some(variables))?;
+        let operation = Operation::with_project(session, given, project, "OperationTypeApply", Some(variables))?;
         let previous = &saved.plan.previous_state;
         if previous.lineage != operation.state.lineage && !previous.lineage.is_empty() {
             return Err(session.fail(
@@ -268,13 +295,19 @@ impl<'s> Operation<'s> {
 
     /// Saves a state where it belongs or, failing that, where it can be found.
     pub fn save(&self, state: &State) -> Diagnostics {
-        let Err(error) = self.lock_store().write(state, TERRAFORM_VERSION) else { return Diagnostics::new() };
+        let Err(error) = self.lock_store().write(state, TERRAFORM_VERSION) else {
+            return Diagnostics::new();
+        };
         let mut problems: Diagnostics = Diagnostic::error("Failed to save state", format!("{error}")).into();
         let copy = PathBuf::from(ERRORED_STATE);
         let snapshot = State {
             terraform_version: TERRAFORM_VERSION.into(),
             serial: self.state.serial.saturating_add(1),
-            lineage: self.state.lineage.clone(),
+            lineage: if self.state.lineage.is_empty() {
+                uuid::Uuid::new_v4().to_string()
+            } else {
+                self.state.lineage.clone()
+            },
             ..state.clone()
         };
         match write_copy(&copy, &snapshot) {
@@ -359,7 +392,11 @@ fn planned_variables(
     let mut problems = Diagnostics::new();
     let environment = session.env.variables();
     let flags = given.variables();
-    let inputs = values::ValueInputs { files: &config::files::Disk, environment: &environment, flags: &flags };
+    let inputs = values::ValueInputs {
+        files: &config::files::Disk,
+        environment: &environment,
+        flags: &flags,
+    };
     let root = project.config.root.module.clone();
     let collected = values::collect(&root, &inputs);
     project.sources.extend(collected.sources);
@@ -400,5 +437,9 @@ fn planned_variables(
         }
         out.insert(variable.name.clone(), planned);
     }
-    if session.show(&problems, &project.sources) { Err(1) } else { Ok(out) }
+    if session.show(&problems, &project.sources) {
+        Err(1)
+    } else {
+        Ok(out)
+    }
 }

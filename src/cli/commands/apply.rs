@@ -39,13 +39,20 @@ pub const COMMAND: Command = Command {
 fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     let positional = given.values("args");
     if positional.len() > 1 {
-        return Err(UsageError::new("Too many command line arguments", "Expected at most one positional argument."));
+        return Err(UsageError::new(
+            "Too many command line arguments",
+            "Expected at most one positional argument.",
+        ));
     }
     if let Some(path) = positional.first() {
         return Ok(saved(session, given, path));
     }
     let options = plan_options(given)?;
-    let work = Work { options, auto_approve: given.on("auto-approve"), verb: ("Apply", "Applying") };
+    let work = Work {
+        options,
+        auto_approve: given.on("auto-approve"),
+        verb: ("Apply", "Applying"),
+    };
     Ok(direct(session, given, &work))
 }
 
@@ -72,7 +79,10 @@ fn saved(session: &Session, given: &Given, path: &str) -> Status {
         Err(status) => return status,
     };
     if saved.plan.errored {
-        return session.fail("Cannot apply incomplete plan", "Planning ended with errors, so this plan cannot be applied.");
+        return session.fail(
+            "Cannot apply incomplete plan",
+            "Planning ended with errors, so this plan cannot be applied.",
+        );
     }
     perform(session, operation, &saved.plan)
 }
@@ -84,7 +94,11 @@ pub fn direct(session: &Session, given: &Given, work: &Work) -> Status {
         Ok(operation) => operation,
         Err(status) => return status,
     };
-    let Planning { plan, schemas, diagnostics: mut problems } = operation.plan(options);
+    let Planning {
+        plan,
+        schemas,
+        diagnostics: mut problems,
+    } = operation.plan(options);
     if !options.targets.is_empty() && plan.is_some() {
         add_missing(&mut problems, views::plan::targeting_warning());
     }
@@ -120,7 +134,11 @@ pub fn direct(session: &Session, given: &Given, work: &Work) -> Status {
 }
 
 fn question(mode: Mode, workspace: &str) -> (String, &'static str) {
-    let place = if workspace == "default" { String::new() } else { format!(" in workspace \"{workspace}\"") };
+    let place = if workspace == "default" {
+        String::new()
+    } else {
+        format!(" in workspace \"{workspace}\"")
+    };
     match mode {
         Mode::Normal => (
             format!("Do you want to perform these actions{place}?"),
@@ -135,7 +153,9 @@ fn question(mode: Mode, workspace: &str) -> (String, &'static str) {
             if workspace == "default" {
                 "Would you like to update the Terraform state to reflect these detected changes?".into()
             } else {
-                format!("Would you like to update the Terraform state for \"{workspace}\" to reflect these detected changes?")
+                format!(
+                    "Would you like to update the Terraform state for \"{workspace}\" to reflect these detected changes?"
+                )
             },
             "  Terraform will write these changes to the state without modifying any real infrastructure.\n  There is no undo. \
              Only 'yes' will be accepted to confirm.",
@@ -162,12 +182,18 @@ fn perform(session: &Session, operation: Operation<'_>, plan: &Plan) -> Status {
 
 fn summary(session: &Session, plan: &Plan, done: Done) {
     let style = session.ui.style();
-    let Done { added, changed, destroyed } = done;
+    let Done {
+        added,
+        changed,
+        destroyed,
+    } = done;
     let imported = plan.changes.iter().filter(|c| c.importing.is_some()).count();
     let text = if plan.mode == Mode::Destroy {
         format!("Destroy complete! Resources: {destroyed} destroyed.")
     } else if imported > 0 {
-        format!("Apply complete! Resources: {imported} imported, {added} added, {changed} changed, {destroyed} destroyed.")
+        format!(
+            "Apply complete! Resources: {imported} imported, {added} added, {changed} changed, {destroyed} destroyed."
+        )
     } else {
         format!("Apply complete! Resources: {added} added, {changed} changed, {destroyed} destroyed.")
     };
@@ -179,5 +205,9 @@ pub fn outputs(session: &Session, state: &State) {
     if state.outputs.is_empty() {
         return;
     }
-    session.ui.out(format!("\n{}\n\n{}", session.ui.style().good("Outputs:"), output::listing(state)));
+    session.ui.out(format!(
+        "\n{}\n\n{}",
+        session.ui.style().good("Outputs:"),
+        output::listing(state)
+    ));
 }

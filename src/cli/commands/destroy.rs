@@ -20,9 +20,21 @@ pub const COMMAND: Command = Command {
         );
         let command = flags::local_state(flags::operation(flags::variables(command)));
         flags::positional(command, "args")
-            .arg(flags::switch("refresh", true, "Whether to look at the objects before planning."))
-            .arg(flags::values("target", "ADDRESS", "Destroy only this module or resource, and what depends on it."))
-            .arg(flags::switch("auto-approve", false, "Skip interactive approval before destroying."))
+            .arg(flags::switch(
+                "refresh",
+                true,
+                "Whether to look at the objects before planning.",
+            ))
+            .arg(flags::values(
+                "target",
+                "ADDRESS",
+                "Destroy only this module or resource, and what depends on it.",
+            ))
+            .arg(flags::switch(
+                "auto-approve",
+                false,
+                "Skip interactive approval before destroying.",
+            ))
     },
     refused: &[
         NO_JSON,
@@ -42,6 +54,10 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     }
     let mut options = plan_options(given)?;
     options.mode = Mode::Destroy;
-    let work = Work { options, auto_approve: given.on("auto-approve"), verb: ("Destroy", "Destroying") };
+    let work = Work {
+        options,
+        auto_approve: given.on("auto-approve"),
+        verb: ("Destroy", "Destroying"),
+    };
     Ok(direct(session, given, &work))
 }

@@ -24,7 +24,10 @@ pub const COMMAND: Command = Command {
 fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     let args = given.values("args");
     let [id] = args.as_slice() else {
-        return Err(UsageError::new("Expected a single argument", "Give the ID of the lock."));
+        return Err(UsageError::new(
+            "Expected a single argument",
+            "Give the ID of the lock.",
+        ));
     };
     let (project, _) = workdir::read(session);
     let place = match workdir::state_place(session, Some(&project.config)) {

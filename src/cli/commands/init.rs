@@ -30,16 +30,43 @@ pub const COMMAND: Command = Command {
             .arg(flags::switch("backend", true, "Whether to look at the backend."))
             .arg(flags::switch("cloud", true, "The same."))
             .arg(flags::switch("get", true, "Whether to look at modules."))
-            .arg(flags::switch("input", true, "Whether to ask for values that are missing."))
-            .arg(flags::switch("upgrade", false, "Choose the newest versions that are allowed, whatever the lock file says."))
-            .arg(flags::switch("reconfigure", false, "Take the backend as it is configured now."))
-            .arg(flags::switch("compact-warnings", false, "Show warnings by their summaries only."))
-            .arg(flags::values("plugin-dir", "DIR", "Look for plugins only in this directory. May be given many times."))
-            .arg(flags::value("lockfile", "MODE", "\"readonly\": fail rather than change the dependency lock file."))
+            .arg(flags::switch(
+                "input",
+                true,
+                "Whether to ask for values that are missing.",
+            ))
+            .arg(flags::switch(
+                "upgrade",
+                false,
+                "Choose the newest versions that are allowed, whatever the lock file says.",
+            ))
+            .arg(flags::switch(
+                "reconfigure",
+                false,
+                "Take the backend as it is configured now.",
+            ))
+            .arg(flags::switch(
+                "compact-warnings",
+                false,
+                "Show warnings by their summaries only.",
+            ))
+            .arg(flags::values(
+                "plugin-dir",
+                "DIR",
+                "Look for plugins only in this directory. May be given many times.",
+            ))
+            .arg(flags::value(
+                "lockfile",
+                "MODE",
+                "\"readonly\": fail rather than change the dependency lock file.",
+            ))
     },
     refused: &[
         ("json", "the machine-readable stream of this command is still to come."),
-        ("backend-config", "states are kept in local files only, which the \"backend\" block configures."),
+        (
+            "backend-config",
+            "states are kept in local files only, which the \"backend\" block configures.",
+        ),
         ("from-module", "modules are not downloaded yet."),
         ("migrate-state", "there is only one kind of backend to keep states in."),
         ("force-copy", "there is only one kind of backend to keep states in."),
@@ -62,7 +89,9 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         None | Some("") => false,
         Some("readonly") => true,
         Some(other) => {
-            return Err(UsageError::flag(format!("invalid value \"{other}\" for flag -lockfile: it must be \"readonly\"")));
+            return Err(UsageError::flag(format!(
+                "invalid value \"{other}\" for flag -lockfile: it must be \"readonly\""
+            )));
         }
     };
     if read_only_lock && given.on("upgrade") {
@@ -81,7 +110,9 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         ));
         return Ok(0);
     }
-    let Some(project) = workdir::load(session) else { return Ok(1) };
+    let Some(project) = workdir::load(session) else {
+        return Ok(1);
+    };
     ui.line(style.bold("Initializing the backend..."));
     let fail = |problems: Diagnostics| {
         session.show(&problems, &project.sources);
@@ -112,7 +143,10 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         if missing.has_errors() {
             return Err(missing);
         }
-        let options = InstallOptions { upgrade: given.on("upgrade"), read_only_lock };
+        let options = InstallOptions {
+            upgrade: given.on("upgrade"),
+            read_only_lock,
+        };
         let mut installation = registry.install(&needed, options)?;
         missing.extend(std::mem::take(&mut installation.warnings));
         installation.warnings = missing;
@@ -129,7 +163,10 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         return fail(problems);
     }
     session.show(&installation.warnings, &SourceMap::default());
-    ui.out(format!("\n{}\n", style.good("Terraform has been successfully initialized!")));
+    ui.out(format!(
+        "\n{}\n",
+        style.good("Terraform has been successfully initialized!")
+    ));
     if !session.env.in_automation() {
         ui.out(style.green(
             "\nYou may now begin working with Terraform. Try running \"terraform plan\" to see\nany changes that are required for \
@@ -152,7 +189,10 @@ fn modules(session: &Session, config: &Config) -> Result<(), Diagnostics> {
     for (key, entry) in manifest.modules.iter().filter(|(key, _)| !key.is_empty()) {
         session.ui.line(format!("- {key} in {}", entry.dir));
     }
-    write(&Path::new(session.env.data_dir()).join(Manifest::PATH), manifest.to_json().as_bytes())
+    write(
+        &Path::new(session.env.data_dir()).join(Manifest::PATH),
+        manifest.to_json().as_bytes(),
+    )
 }
 
 /// What `-plugin-dir` said holds for later commands.
@@ -184,7 +224,9 @@ fn told(session: &Session, installation: &Installation) {
         let name = provider.for_display();
         match &outcome.selection {
             Selection::Builtin { version: None, .. } => ui.line(format!("- {name} is built in to Terraform")),
-            Selection::Builtin { version: Some(version), .. } => {
+            Selection::Builtin {
+                version: Some(version), ..
+            } => {
                 ui.line(format!("- {name} v{version} is built in to Monoform"));
                 if let Some(locked) = outcome.locked.as_ref().filter(|l| *l != version) {
                     ui.line(format!(
@@ -196,15 +238,23 @@ fn told(session: &Session, installation: &Installation) {
                 let version = &found.version;
                 match (&outcome.locked, outcome.new) {
                     (Some(_), false) => {
-                        ui.line(format!("- Reusing previous version of {name} from the dependency lock file"));
+                        ui.line(format!(
+                            "- Reusing previous version of {name} from the dependency lock file"
+                        ));
                         ui.line(format!("- Using previously-installed {name} v{version}"));
                     }
                     (_, false) => ui.line(format!("- Using previously-installed {name} v{version}")),
-                    (_, true) => ui.line(format!("- Installed {name} v{version} (from {})", found.executable.display())),
+                    (_, true) => ui.line(format!(
+                        "- Installed {name} v{version} (from {})",
+                        found.executable.display()
+                    )),
                 }
             }
             Selection::DevOverride(path) => {
-                ui.line(format!("- {name} is under development, and taken from {}", path.display()));
+                ui.line(format!(
+                    "- {name} is under development, and taken from {}",
+                    path.display()
+                ));
             }
             Selection::Reattached(_) => ui.line(format!("- {name} is running already")),
         }

@@ -46,8 +46,10 @@ pub struct Command {
 }
 
 /// Flags of the machine-readable stream, which is not there yet.
-const NO_JSON: Refused =
-    ("json", "the machine-readable stream of this command is still to come. \"show -json\" gives the document of a saved plan.");
+const NO_JSON: Refused = (
+    "json",
+    "the machine-readable stream of this command is still to come. \"show -json\" gives the document of a saved plan.",
+);
 
 const COMMANDS: &[&Command] = &[
     &init::COMMAND,
@@ -67,14 +69,30 @@ const COMMANDS: &[&Command] = &[
 
 /// Commands of Terraform that are still to come.
 const TO_COME: &[&str] = &[
-    "console", "env", "fmt", "get", "graph", "import", "login", "logout", "metadata", "modules", "taint", "test",
-    "untaint", "workspace",
+    "console",
+    "env",
+    "fmt",
+    "get",
+    "graph",
+    "import",
+    "login",
+    "logout",
+    "metadata",
+    "modules",
+    "taint",
+    "test",
+    "untaint",
+    "workspace",
 ];
 
 /// Runs the command that arguments ask for.
 pub fn run(invocation: Invocation) -> Status {
     let env = Env::read(invocation.environment);
-    let program = if invocation.as_terraform { "terraform" } else { "monoform" };
+    let program = if invocation.as_terraform {
+        "terraform"
+    } else {
+        "monoform"
+    };
     let early = |no_color: bool| Ui::process(no_color);
     let mut arguments = Vec::new();
     for argument in invocation.args {
@@ -113,8 +131,11 @@ fn start(
     let (cli_config, problems) = CliConfig::load(&Environment(env.all().clone()));
     if !problems.is_empty() {
         ui.err("There are some problems with the CLI configuration:\n");
-        let layout =
-            diagnostics::Layout { style: ui.err_style(), width: ui.err_width(), plain: ui.plain };
+        let layout = diagnostics::Layout {
+            style: ui.err_style(),
+            width: ui.err_width(),
+            plain: ui.plain,
+        };
         for problem in &problems {
             ui.err(diagnostics::format(problem, &SourceMap::default(), layout));
         }
@@ -189,7 +210,10 @@ impl Parsed {
             parsed.path = first;
             while let Some(next) = rest.first() {
                 let longer = format!("{} {next}", parsed.path);
-                if !COMMANDS.iter().any(|c| c.path == longer || c.path.starts_with(&format!("{longer} "))) {
+                if !COMMANDS
+                    .iter()
+                    .any(|c| c.path == longer || c.path.starts_with(&format!("{longer} ")))
+                {
                     break;
                 }
                 parsed.path = longer;
@@ -224,12 +248,18 @@ impl Parsed {
 
 fn dispatch(mut session: Session, parsed: Parsed) -> Status {
     if parsed.version && !parsed.help {
-        let json = parsed.arguments.iter().any(|a| matches!(a.trim_start_matches('-'), "json" | "json=true"));
+        let json = parsed
+            .arguments
+            .iter()
+            .any(|a| matches!(a.trim_start_matches('-'), "json" | "json=true"));
         return version::print(&session, json);
     }
     if parsed.path.is_empty() {
         if let Some(flag) = parsed.arguments.first().filter(|_| !parsed.help) {
-            session.ui.err(format!("flag provided but not defined: {flag}\n\n{}", general_help(session.program)));
+            session.ui.err(format!(
+                "flag provided but not defined: {flag}\n\n{}",
+                general_help(session.program)
+            ));
             return 1;
         }
         session.ui.out(general_help(session.program));
@@ -240,13 +270,21 @@ fn dispatch(mut session: Session, parsed: Parsed) -> Status {
     };
     let declared = (command.declare)();
     if parsed.help {
-        session.ui.out(help::command(session.program, command.path, command.positional, &declared));
+        session.ui.out(help::command(
+            session.program,
+            command.path,
+            command.positional,
+            &declared,
+        ));
         return 0;
     }
     let result = args::normalise(&declared, command.refused, &parsed.arguments).and_then(|normal| {
         declared.clone().try_get_matches_from(normal).map_err(|e| {
             // All that can be wrong has been found before, except arguments that nobody expects.
-            UsageError::new("Too many command line arguments", e.to_string().lines().next().unwrap_or_default())
+            UsageError::new(
+                "Too many command line arguments",
+                e.to_string().lines().next().unwrap_or_default(),
+            )
         })
     });
     let result = result.and_then(|matches| {
@@ -269,21 +307,33 @@ fn dispatch(mut session: Session, parsed: Parsed) -> Status {
 
 fn unknown(session: &Session, parsed: &Parsed) -> Status {
     let (program, path) = (session.program, &parsed.path);
-    let below: Vec<&&Command> = COMMANDS.iter().filter(|c| c.path.starts_with(&format!("{path} "))).collect();
+    let below: Vec<&&Command> = COMMANDS
+        .iter()
+        .filter(|c| c.path.starts_with(&format!("{path} ")))
+        .collect();
     if !below.is_empty() {
-        let mut text = format!("Usage: {program} [global options] {path} <subcommand> [options] [args]\n\nSubcommands:\n");
+        let mut text =
+            format!("Usage: {program} [global options] {path} <subcommand> [options] [args]\n\nSubcommands:\n");
         for command in below {
-            text.push_str(&format!("    {:<16}{}\n", &command.path[path.len() + 1..], command.about));
+            text.push_str(&format!(
+                "    {:<16}{}\n",
+                &command.path[path.len() + 1..],
+                command.about
+            ));
         }
         session.ui.out(text);
         return u8::from(!parsed.help);
     }
     if TO_COME.contains(&path.as_str()) {
-        session.ui.err(format!("The command \"{path}\" is not supported by this version of Monoform.\n"));
+        session.ui.err(format!(
+            "The command \"{path}\" is not supported by this version of Monoform.\n"
+        ));
         return 1;
     }
     let names = COMMANDS.iter().map(|c| c.path).chain(["state", "providers"]);
-    let hint = suggest(path, names).map(|name| format!(" Did you mean \"{name}\"?")).unwrap_or_default();
+    let hint = suggest(path, names)
+        .map(|name| format!(" Did you mean \"{name}\"?"))
+        .unwrap_or_default();
     session.ui.err(format!(
         "Terraform has no command named \"{path}\".{hint}\n\nTo see all of Terraform's top-level commands, run:\n  {program} \
          -help\n\n"
@@ -329,7 +379,11 @@ fn no_positional(given: &Given, what: &str) -> Result<(), UsageError> {
 /// Asks for the one word that means yes.
 fn confirmed(session: &Session, question: &str, explanation: &str) -> Result<bool, Status> {
     let style = session.ui.style();
-    let prompt = format!("\n{}\n{explanation}\n\n  {} ", style.bold(question), style.bold("Enter a value:"));
+    let prompt = format!(
+        "\n{}\n{explanation}\n\n  {} ",
+        style.bold(question),
+        style.bold("Enter a value:")
+    );
     match session.ui.ask(&prompt) {
         Some(answer) => {
             session.ui.line("");
@@ -364,10 +418,13 @@ mod tests {
 
     #[test]
     fn the_environment_adds_arguments_behind_the_command() {
-        let parsed = parse(&["-chdir=x", "state", "list", "a"], &[
-            ("TF_CLI_ARGS", "-general"),
-            ("TF_CLI_ARGS_state_list", "-specific '-q w'"),
-        ]);
+        let parsed = parse(
+            &["-chdir=x", "state", "list", "a"],
+            &[
+                ("TF_CLI_ARGS", "-general"),
+                ("TF_CLI_ARGS_state_list", "-specific '-q w'"),
+            ],
+        );
         assert_eq!(parsed.path, "state list");
         assert_eq!(parsed.arguments, ["-specific", "-q w", "-general", "a"]);
         assert_eq!(parsed.chdir, Some("x".into()));

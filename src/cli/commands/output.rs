@@ -15,11 +15,26 @@ pub const COMMAND: Command = Command {
     about: "Show output values from your root module",
     positional: "[NAME]",
     declare: || {
-        let command = flags::command("output", "Shows the output values of the root module as the state has them.");
+        let command = flags::command(
+            "output",
+            "Shows the output values of the root module as the state has them.",
+        );
         flags::positional(command, "args")
-            .arg(flags::value("state", "PATH", "The state file to read, in place of the working directory's."))
-            .arg(flags::switch("json", false, "If specified, machine readable output will be printed in JSON format."))
-            .arg(flags::switch("raw", false, "Print the value of one output of a primitive type as it is, without quotes."))
+            .arg(flags::value(
+                "state",
+                "PATH",
+                "The state file to read, in place of the working directory's.",
+            ))
+            .arg(flags::switch(
+                "json",
+                false,
+                "If specified, machine readable output will be printed in JSON format.",
+            ))
+            .arg(flags::switch(
+                "raw",
+                false,
+                "Print the value of one output of a primitive type as it is, without quotes.",
+            ))
     },
     refused: &[],
     run,
@@ -84,7 +99,10 @@ fn all(session: &Session, state: &State, as_json: bool) -> Status {
         return 0;
     }
     if state.outputs.is_empty() {
-        session.show(&Diagnostic::warning("No outputs found", NO_OUTPUTS).into(), &SourceMap::default());
+        session.show(
+            &Diagnostic::warning("No outputs found", NO_OUTPUTS).into(),
+            &SourceMap::default(),
+        );
         return 0;
     }
     session.ui.out(listing(state));
@@ -134,8 +152,11 @@ fn one(session: &Session, name: &str, output: &OutputValue, as_json: bool, raw: 
 pub fn listing(state: &State) -> String {
     let mut out = String::new();
     for (name, output) in &state.outputs {
-        let value =
-            if output.sensitive { "<sensitive>".to_owned() } else { lang::render::format_value(&output.value, 0) };
+        let value = if output.sensitive {
+            "<sensitive>".to_owned()
+        } else {
+            lang::render::format_value(&output.value, 0)
+        };
         out.push_str(&format!("{name} = {value}\n"));
     }
     out
@@ -156,5 +177,7 @@ pub fn found_state(session: &Session, given: &Given) -> Result<Option<State>, St
     let (project, _) = workdir::read(session);
     let place = workdir::state_place(session, Some(&project.config)).map_err(|p| shown(p, &project.sources))?;
     let mut store = workdir::store(&place, given);
-    store.read().map_err(|e| shown(workdir::state_problem(&e), &project.sources))
+    store
+        .read()
+        .map_err(|e| shown(workdir::state_problem(&e), &project.sources))
 }

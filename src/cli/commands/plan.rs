@@ -20,13 +20,21 @@ pub const COMMAND: Command = Command {
              command will not actually perform the planned actions.",
         );
         flags::positional(flags::operation(flags::planning(command)), "args")
-            .arg(flags::value("out", "PATH", "Write a plan file to this path, which can be given to apply."))
+            .arg(flags::value(
+                "out",
+                "PATH",
+                "Write a plan file to this path, which can be given to apply.",
+            ))
             .arg(flags::switch(
                 "detailed-exitcode",
                 false,
                 "Exit with status 0 if there is nothing to do, 1 after an error, 2 if there are changes.",
             ))
-            .arg(flags::value("state", "PATH", "The state file to read, in place of the working directory's."))
+            .arg(flags::value(
+                "state",
+                "PATH",
+                "The state file to read, in place of the working directory's.",
+            ))
     },
     refused: &[NO_JSON, ("generate-config-out", "configuration is not generated yet.")],
     run,
@@ -39,7 +47,11 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         Ok(operation) => operation,
         Err(status) => return Ok(status),
     };
-    let Planning { plan, schemas, diagnostics: mut problems } = operation.plan(&options);
+    let Planning {
+        plan,
+        schemas,
+        diagnostics: mut problems,
+    } = operation.plan(&options);
     if !options.targets.is_empty() && plan.is_some() {
         add_missing(&mut problems, views::plan::targeting_warning());
     }
@@ -92,5 +104,9 @@ pub fn add_missing(problems: &mut syntax::Diagnostics, more: syntax::Diagnostics
 /// Ends an operation: releases the lock.
 pub fn finish(session: &Session, operation: Operation<'_>, status: Status) -> Status {
     let problems = operation.end();
-    if session.show(&problems, &syntax::SourceMap::default()) { 1 } else { status }
+    if session.show(&problems, &syntax::SourceMap::default()) {
+        1
+    } else {
+        status
+    }
 }

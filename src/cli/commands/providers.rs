@@ -17,7 +17,10 @@ pub const SCHEMA: Command = Command {
     about: "Show schemas for the providers used in the configuration",
     positional: "",
     declare: || {
-        let command = flags::command("schema", "Shows the schemas of all providers that the configuration and the state use.");
+        let command = flags::command(
+            "schema",
+            "Shows the schemas of all providers that the configuration and the state use.",
+        );
         command.arg(flags::switch("json", false, "Required: output the schemas as JSON."))
     },
     refused: &[],
@@ -31,7 +34,9 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
             "The schemas are shown only in machine-readable form: use -json.",
         ));
     }
-    let Some(project) = workdir::load(session) else { return Ok(1) };
+    let Some(project) = workdir::load(session) else {
+        return Ok(1);
+    };
     let state = match current_state(session, given) {
         Ok(state) => state,
         Err(status) => return Ok(status),
@@ -39,7 +44,9 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     let ask = || -> Result<Plugins, Diagnostics> {
         let plugins = Plugins::new(session.registry()?);
         plugins.resolve(&project.config, &state)?;
-        let failed = session.runtime()?.block_on(plugins.ask_all(Some(&project.config), &state));
+        let failed = session
+            .runtime()?
+            .block_on(plugins.ask_all(Some(&project.config), &state));
         failed.into_result(plugins)
     };
     let plugins = match ask() {
@@ -49,8 +56,12 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
             return Ok(1);
         }
     };
-    let all: Map<String, Json> =
-        plugins.schemas().providers.iter().map(|(p, schema)| (p.to_string(), schemas::provider(schema))).collect();
+    let all: Map<String, Json> = plugins
+        .schemas()
+        .providers
+        .iter()
+        .map(|(p, schema)| (p.to_string(), schemas::provider(schema)))
+        .collect();
     let document = json!({"format_version": "1.0", "provider_schemas": all});
     session.ui.line(cty::json::to_text(&document, None));
     Ok(0)

@@ -22,7 +22,11 @@ pub const COMMAND: Command = Command {
             "Updates the state to what the objects are now, without asking. \"apply -refresh-only\" shows the changes first.",
         );
         let command = flags::local_state(flags::operation(flags::variables(command)));
-        flags::positional(command, "args").arg(flags::values("target", "ADDRESS", "Look only at this module or resource."))
+        flags::positional(command, "args").arg(flags::values(
+            "target",
+            "ADDRESS",
+            "Look only at this module or resource.",
+        ))
     },
     refused: &[NO_JSON],
     run,
@@ -32,7 +36,13 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     no_positional(given, "refresh")?;
     let mut options = plan_options(given)?;
     options.mode = Mode::RefreshOnly;
-    let operation = match Operation::begin(session, given, options.mode, "OperationTypeRefresh", ("Refresh", "Refreshing")) {
+    let operation = match Operation::begin(
+        session,
+        given,
+        options.mode,
+        "OperationTypeRefresh",
+        ("Refresh", "Refreshing"),
+    ) {
         Ok(operation) => operation,
         Err(status) => return Ok(status),
     };
@@ -43,7 +53,11 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         );
         session.show(&warning.into(), &SourceMap::default());
     }
-    let Planning { plan, diagnostics: mut problems, .. } = operation.plan(&options);
+    let Planning {
+        plan,
+        diagnostics: mut problems,
+        ..
+    } = operation.plan(&options);
     let Some(plan) = plan.filter(|p| !p.errored && !problems.has_errors()) else {
         session.show(&problems, &operation.project.sources);
         return Ok(finish(session, operation, 1));

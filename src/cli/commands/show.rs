@@ -20,8 +20,10 @@ pub const COMMAND: Command = Command {
     about: "Show the current state or a saved plan",
     positional: "[PATH]",
     declare: || {
-        let command =
-            flags::command("show", "Shows a state file or a saved plan in a form for people. Without a path, the current state.");
+        let command = flags::command(
+            "show",
+            "Shows a state file or a saved plan in a form for people. Without a path, the current state.",
+        );
         flags::positional(command, "args").arg(flags::switch(
             "json",
             false,
@@ -35,7 +37,10 @@ pub const COMMAND: Command = Command {
 fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     let paths = given.values("args");
     if paths.len() > 1 {
-        return Err(UsageError::new("Too many command line arguments", "Expected at most one positional argument."));
+        return Err(UsageError::new(
+            "Too many command line arguments",
+            "Expected at most one positional argument.",
+        ));
     }
     let as_json = given.on("json");
     let Some(path) = paths.first().map(Path::new) else {
@@ -62,7 +67,11 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
 
 fn show_state(session: &Session, state: Option<State>, as_json: bool) -> Status {
     let Some(state) = state else {
-        let text = if as_json { format!("{{\"format_version\":\"{}\"}}", "1.0") } else { "No state.".into() };
+        let text = if as_json {
+            format!("{{\"format_version\":\"{}\"}}", "1.0")
+        } else {
+            "No state.".into()
+        };
         session.ui.line(text);
         return 0;
     };
@@ -112,7 +121,10 @@ fn show_plan(session: &Session, path: &Path, as_json: bool) -> Status {
     };
     let files = planfile::files(&saved);
     let manifest = saved.snapshot.manifest();
-    let options = LoadOptions { tool_version: TERRAFORM_VERSION, manifest: &manifest };
+    let options = LoadOptions {
+        tool_version: TERRAFORM_VERSION,
+        manifest: &manifest,
+    };
     let loaded = config::load(&files, saved.snapshot.root_dir(), &options);
     if loaded.diagnostics.has_errors() {
         return problems(loaded.diagnostics, &loaded.sources);
@@ -120,7 +132,9 @@ fn show_plan(session: &Session, path: &Path, as_json: bool) -> Status {
     let schemas = || -> Result<Schemas, Diagnostics> {
         let plugins = Plugins::new(session.registry()?);
         plugins.resolve(&loaded.config, &saved.plan.prior_state)?;
-        let failed = session.runtime()?.block_on(plugins.ask_all(Some(&loaded.config), &saved.plan.prior_state));
+        let failed = session
+            .runtime()?
+            .block_on(plugins.ask_all(Some(&loaded.config), &saved.plan.prior_state));
         failed.into_result(plugins.schemas())
     };
     let schemas = match schemas() {

@@ -16,10 +16,21 @@ pub const LIST: Command = Command {
     about: "List resources in the state",
     positional: "[ADDRESS...]",
     declare: || {
-        let command = flags::command("list", "Lists the resource instances in the state: all, or those of the given addresses.");
+        let command = flags::command(
+            "list",
+            "Lists the resource instances in the state: all, or those of the given addresses.",
+        );
         flags::positional(command, "args")
-            .arg(flags::value("state", "PATH", "The state file to read, in place of the working directory's."))
-            .arg(flags::value("id", "ID", "List only instances whose object has this id."))
+            .arg(flags::value(
+                "state",
+                "PATH",
+                "The state file to read, in place of the working directory's.",
+            ))
+            .arg(flags::value(
+                "id",
+                "ID",
+                "List only instances whose object has this id.",
+            ))
     },
     refused: &[],
     run: list,
@@ -61,8 +72,10 @@ fn list(session: &Session, given: &Given) -> Result<Status, UsageError> {
         Ok(None) => return Ok(no_state(session)),
         Err(status) => return Ok(status),
     };
-    let all: Vec<AbsResourceInstance> =
-        state.instances().map(|(resource, _, key, _)| resource.instance(key.clone())).collect();
+    let all: Vec<AbsResourceInstance> = state
+        .instances()
+        .map(|(resource, _, key, _)| resource.instance(key.clone()))
+        .collect();
     for target in &targets {
         if !all.iter().any(|a| target.selects(a)) {
             return Ok(session.fail(
@@ -81,9 +94,13 @@ fn list(session: &Session, given: &Given) -> Result<Status, UsageError> {
 }
 
 fn has_id(state: &State, address: &AbsResourceInstance, id: &str) -> bool {
-    let Some(object) = state.current(address) else { return false };
+    let Some(object) = state.current(address) else {
+        return false;
+    };
     match &object.attributes {
-        state::Attributes::Json(json) => json.to_value().is_ok_and(|v| v.get("id").and_then(|v| v.as_str()) == Some(id)),
+        state::Attributes::Json(json) => json
+            .to_value()
+            .is_ok_and(|v| v.get("id").and_then(|v| v.as_str()) == Some(id)),
         state::Attributes::Flat(flat) => flat.get("id").is_some_and(|v| v == id),
     }
 }
@@ -91,7 +108,10 @@ fn has_id(state: &State, address: &AbsResourceInstance, id: &str) -> bool {
 fn show(session: &Session, given: &Given) -> Result<Status, UsageError> {
     let names = given.values("args");
     let [name] = names.as_slice() else {
-        return Err(UsageError::new("Exactly one argument expected", "Give the address of one resource instance."));
+        return Err(UsageError::new(
+            "Exactly one argument expected",
+            "Give the address of one resource instance.",
+        ));
     };
     let address = match addrs::parse::resource_instance(name) {
         Ok(address) => address,
@@ -119,7 +139,15 @@ fn show(session: &Session, given: &Given) -> Result<Status, UsageError> {
     };
     let provider = &kept.provider.provider;
     let style = session.ui.style();
-    let text = views::state::object(&address.to_string(), None, &containing, provider, object, &schemas, style);
+    let text = views::state::object(
+        &address.to_string(),
+        None,
+        &containing,
+        provider,
+        object,
+        &schemas,
+        style,
+    );
     session.ui.out(text.strip_suffix('\n').unwrap_or(&text));
     Ok(0)
 }

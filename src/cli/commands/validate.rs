@@ -24,17 +24,31 @@ pub const COMMAND: Command = Command {
             "Checks the configuration files of a directory, without looking at state, variables or any object.",
         );
         flags::positional(command, "args")
-            .arg(flags::switch("json", false, "Produce output in a machine-readable JSON format."))
-            .arg(flags::switch("no-tests", false, "Do not check test files (which is never done yet)."))
+            .arg(flags::switch(
+                "json",
+                false,
+                "Produce output in a machine-readable JSON format.",
+            ))
+            .arg(flags::switch(
+                "no-tests",
+                false,
+                "Do not check test files (which is never done yet).",
+            ))
     },
-    refused: &[("test-directory", "test files are not read yet."), ("query", "query files are not read.")],
+    refused: &[
+        ("test-directory", "test files are not read yet."),
+        ("query", "query files are not read."),
+    ],
     run,
 };
 
 fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     let args = given.values("args");
     if args.len() > 1 {
-        return Err(UsageError::new("Too many command line arguments", "Expected at most one positional argument."));
+        return Err(UsageError::new(
+            "Too many command line arguments",
+            "Expected at most one positional argument.",
+        ));
     }
     if let Some(dir) = args.first()
         && let Err(e) = std::env::set_current_dir(dir)
@@ -47,7 +61,10 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     }
     let status = u8::from(problems.has_errors());
     if given.on("json") {
-        session.ui.line(cty::json::to_text(&json::diagnostics::validation(&problems, &project.sources), Some(2)));
+        session.ui.line(cty::json::to_text(
+            &json::diagnostics::validation(&problems, &project.sources),
+            Some(2),
+        ));
         return Ok(status);
     }
     let style = session.ui.style();
@@ -55,7 +72,10 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         let text = if problems.is_empty() {
             format!("{} The configuration is valid.\n", style.good("Success!"))
         } else {
-            format!("{} The configuration is valid, but there were some validation warnings as shown above.\n", style.good("Success!"))
+            format!(
+                "{} The configuration is valid, but there were some validation warnings as shown above.\n",
+                style.good("Success!")
+            )
         };
         session.show(&problems, &project.sources);
         session.ui.line(text);

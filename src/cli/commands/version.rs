@@ -17,8 +17,15 @@ pub const COMMAND: Command = Command {
     about: "Show the current version",
     positional: "",
     declare: || {
-        let command = flags::command("version", "Shows the version of this program and of the providers the lock file chose.");
-        flags::positional(command, "args").arg(flags::switch("json", false, "Output the version information as a JSON object."))
+        let command = flags::command(
+            "version",
+            "Shows the version of this program and of the providers the lock file chose.",
+        );
+        flags::positional(command, "args").arg(flags::switch(
+            "json",
+            false,
+            "Output the version information as a JSON object.",
+        ))
     },
     refused: &[],
     run: |session, given: &Given| -> Result<Status, UsageError> { Ok(print(session, given.on("json"))) },
@@ -30,8 +37,11 @@ pub fn print(session: &Session, as_json: bool) -> Status {
     let platform = Platform::current();
     let own = format!("Monoform v{VERSION}");
     if as_json {
-        let selections: serde_json::Map<String, serde_json::Value> =
-            locked.providers.iter().map(|(p, l)| (p.to_string(), l.version.to_string().into())).collect();
+        let selections: serde_json::Map<String, serde_json::Value> = locked
+            .providers
+            .iter()
+            .map(|(p, l)| (p.to_string(), l.version.to_string().into()))
+            .collect();
         let mut document = json!({
             "terraform_version": TERRAFORM_VERSION,
             "platform": platform.to_string(),
@@ -45,9 +55,13 @@ pub fn print(session: &Session, as_json: bool) -> Status {
         return 0;
     }
     if session.program == "terraform" {
-        session.ui.line(format!("Terraform v{TERRAFORM_VERSION}\non {platform}\n+ {own}"));
+        session
+            .ui
+            .line(format!("Terraform v{TERRAFORM_VERSION}\non {platform}\n+ {own}"));
     } else {
-        session.ui.line(format!("{own}\non {platform}\n+ compatible with Terraform v{TERRAFORM_VERSION}"));
+        session.ui.line(format!(
+            "{own}\non {platform}\n+ compatible with Terraform v{TERRAFORM_VERSION}"
+        ));
     }
     for (provider, locked) in &locked.providers {
         session.ui.line(format!("+ provider {provider} v{}", locked.version));

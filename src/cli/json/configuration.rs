@@ -22,7 +22,11 @@ pub fn configuration(config: &Config, schemas: &Schemas) -> Json {
     for source in config.provider_configs() {
         let node = source.node;
         let name = node.module.local_name_for(&source.address.provider);
-        let mut key = if node.path.is_root() { name.to_string() } else { format!("{}:{name}", node.path) };
+        let mut key = if node.path.is_root() {
+            name.to_string()
+        } else {
+            format!("{}:{name}", node.path)
+        };
         if let Some(alias) = &source.address.alias {
             key = format!("{key}.{alias}");
         }
@@ -30,7 +34,11 @@ pub fn configuration(config: &Config, schemas: &Schemas) -> Json {
             let schema = schemas.providers.get(&source.address.provider)?;
             Some(body_expressions(&block.body, &schema.provider.block))
         });
-        let constraint = node.module.required_providers.get(&name).and_then(|r| r.constraint.as_ref());
+        let constraint = node
+            .module
+            .required_providers
+            .get(&name)
+            .and_then(|r| r.constraint.as_ref());
         let document = Object::default()
             .with("name", &*name)
             .with("full_name", source.address.provider.to_string())
@@ -62,7 +70,13 @@ fn module(config: &Config, node: &ModuleNode, schemas: &Schemas) -> Json {
         })
         .collect();
     let mut sorted: Vec<&Resource> = module_of.resources.values().collect();
-    sorted.sort_by_key(|r| (r.address.mode != Mode::Managed, r.address.ty.clone(), r.address.name.clone()));
+    sorted.sort_by_key(|r| {
+        (
+            r.address.mode != Mode::Managed,
+            r.address.ty.clone(),
+            r.address.name.clone(),
+        )
+    });
     let resources: Vec<Json> = sorted.into_iter().map(|r| resource(config, node, r, schemas)).collect();
     let variables: Map<String, Json> = module_of
         .variables
@@ -81,14 +95,21 @@ fn module(config: &Config, node: &ModuleNode, schemas: &Schemas) -> Json {
         .module_calls
         .iter()
         .map(|(name, call)| {
-            let inputs: Map<String, Json> =
-                call.inputs.attributes.iter().map(|a| (a.name.to_string(), expression(&a.expr))).collect();
+            let inputs: Map<String, Json> = call
+                .inputs
+                .attributes
+                .iter()
+                .map(|a| (a.name.to_string(), expression(&a.expr)))
+                .collect();
             let child = node.children.get(name);
             let document = Object::default()
                 .with_content("source", child.map(|c| c.source.clone()).unwrap_or_default())
                 .with_content("expressions", inputs)
                 .with_content("count_expression", call.count.as_ref().map_or(Json::Null, expression))
-                .with_content("for_each_expression", call.for_each.as_ref().map_or(Json::Null, expression))
+                .with_content(
+                    "for_each_expression",
+                    call.for_each.as_ref().map_or(Json::Null, expression),
+                )
                 .with("module", child.map_or(Json::Null, |c| module(config, c, schemas)))
                 .with_some("version_constraint", call.version.as_ref().map(|c| c.text.clone()))
                 .with_content("depends_on", depends_on(&call.depends_on));
@@ -119,7 +140,10 @@ fn resource(config: &Config, node: &ModuleNode, resource: &Resource, schemas: &S
         .provisioners
         .iter()
         .map(|p| {
-            let expressions = schemas.provisioners.get(&p.ty).map(|s| body_expressions(&p.body, &s.block));
+            let expressions = schemas
+                .provisioners
+                .get(&p.ty)
+                .map(|s| body_expressions(&p.body, &s.block));
             Object::default()
                 .with("type", &*p.ty)
                 .with_content("expressions", expressions.unwrap_or(Json::Null))
@@ -133,10 +157,19 @@ fn resource(config: &Config, node: &ModuleNode, resource: &Resource, schemas: &S
         .with("name", &*resource.address.name)
         .with("provider_config_key", key)
         .with_content("provisioners", provisioners)
-        .with_content("expressions", schema.map_or(Json::Null, |s| body_expressions(&resource.body, &s.block)))
+        .with_content(
+            "expressions",
+            schema.map_or(Json::Null, |s| body_expressions(&resource.body, &s.block)),
+        )
         .with("schema_version", schema.map_or(0, |s| s.version))
-        .with_content("count_expression", resource.count.as_ref().map_or(Json::Null, expression))
-        .with_content("for_each_expression", resource.for_each.as_ref().map_or(Json::Null, expression))
+        .with_content(
+            "count_expression",
+            resource.count.as_ref().map_or(Json::Null, expression),
+        )
+        .with_content(
+            "for_each_expression",
+            resource.for_each.as_ref().map_or(Json::Null, expression),
+        )
         .with_content("depends_on", depends_on(&resource.depends_on))
         .into()
 }
@@ -167,9 +200,12 @@ fn body_expressions(body: &Body, schema: &BlockSchema) -> Json {
             Nesting::Single | Nesting::Group => blocks.into_iter().next().unwrap_or(Json::Null),
             Nesting::List | Nesting::Set => Json::Array(blocks),
             Nesting::Map => {
-                let labelled = body.blocks.iter().filter(|b| b.ty == *name).zip(blocks).filter_map(|(b, document)| {
-                    Some((b.labels.first()?.text.to_string(), document))
-                });
+                let labelled = body
+                    .blocks
+                    .iter()
+                    .filter(|b| b.ty == *name)
+                    .zip(blocks)
+                    .filter_map(|(b, document)| Some((b.labels.first()?.text.to_string(), document)));
                 Json::Object(labelled.collect())
             }
         };

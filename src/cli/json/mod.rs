@@ -50,10 +50,6 @@ impl Object {
             None => self,
         }
     }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 }
 
 impl From<Object> for Json {

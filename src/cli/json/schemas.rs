@@ -12,7 +12,11 @@ use super::Object;
 /// The schemas of one provider.
 #[must_use]
 pub fn provider(schema: &ProviderSchema) -> Json {
-    let functions: Map<String, Json> = schema.functions.iter().map(|(n, f)| (n.to_string(), function(f))).collect();
+    let functions: Map<String, Json> = schema
+        .functions
+        .iter()
+        .map(|(n, f)| (n.to_string(), function(f)))
+        .collect();
     Object::default()
         .with("provider", versioned(&schema.provider))
         .with_content("resource_schemas", all(&schema.resources))
@@ -23,11 +27,17 @@ pub fn provider(schema: &ProviderSchema) -> Json {
 }
 
 fn all(schemas: &BTreeMap<Arc<str>, Schema>) -> Map<String, Json> {
-    schemas.iter().map(|(name, schema)| (name.to_string(), versioned(schema))).collect()
+    schemas
+        .iter()
+        .map(|(name, schema)| (name.to_string(), versioned(schema)))
+        .collect()
 }
 
 fn versioned(schema: &Schema) -> Json {
-    Object::default().with("version", schema.version).with("block", block(&schema.block)).into()
+    Object::default()
+        .with("version", schema.version)
+        .with("block", block(&schema.block))
+        .into()
 }
 
 fn kind(description: &Description) -> &'static str {
@@ -49,7 +59,9 @@ fn block(schema: &BlockSchema) -> Json {
         .blocks
         .iter()
         .map(|(name, nested)| {
-            let mut object = Object::default().with("nesting_mode", nesting(nested.nesting)).with("block", block(&nested.block));
+            let mut object = Object::default()
+                .with("nesting_mode", nesting(nested.nesting))
+                .with("block", block(&nested.block));
             if nested.min_items > 0 {
                 object = object.with("min_items", nested.min_items);
             }
@@ -69,7 +81,10 @@ fn block(schema: &BlockSchema) -> Json {
 }
 
 fn attributes(schemas: &BTreeMap<Arc<str>, AttributeSchema>) -> Map<String, Json> {
-    schemas.iter().map(|(name, schema)| (name.to_string(), attribute(schema))).collect()
+    schemas
+        .iter()
+        .map(|(name, schema)| (name.to_string(), attribute(schema)))
+        .collect()
 }
 
 fn attribute(schema: &AttributeSchema) -> Json {
@@ -100,7 +115,13 @@ fn function(schema: &FunctionSchema) -> Json {
         .with_content("description", schema.description.text.clone())
         .with_content("summary", schema.summary.clone())
         .with_content("deprecation_message", schema.deprecation_message.clone())
-        .with("return_type", schema.result.as_ref().map_or_else(|| "dynamic".into(), cty::json::type_to_json))
+        .with(
+            "return_type",
+            schema
+                .result
+                .as_ref()
+                .map_or_else(|| "dynamic".into(), cty::json::type_to_json),
+        )
         .with_content("parameters", parameters)
         .with_some("variadic_parameter", schema.variadic.as_ref().map(parameter))
         .into()

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use addrs::Mode as ResourceMode;
 use engine::plan::{Action, Mode, OutputChange, Plan, Reason, ResourceChange};
 use engine::providers::Schemas;
-use syntax::{Diagnostic, Diagnostics, SourceMap};
+use syntax::{Diagnostic, Diagnostics};
 
 use crate::ui::{Style, Ui};
 use crate::views::diff::render::{Options, Writer};
@@ -45,9 +45,11 @@ pub fn text(plan: &Plan, schemas: &Schemas, style: Style, width: usize) -> Strin
     }
     if !changes.is_empty() {
         if !drift.is_empty() {
-            out.push_str("\nUnless you have made equivalent changes to your configuration, or ignored the\nrelevant attributes \
+            out.push_str(
+                "\nUnless you have made equivalent changes to your configuration, or ignored the\nrelevant attributes \
                           using ignore_changes, the following plan may include\nactions to undo or respond to these \
-                          changes.\n");
+                          changes.\n",
+            );
             out.push_str(&view.rule());
         }
         out.push_str(&view.legend(&changes));
@@ -79,7 +81,7 @@ pub fn text(plan: &Plan, schemas: &Schemas, style: Style, width: usize) -> Strin
 /// What a plan does, in numbers.
 #[must_use]
 pub fn counts(plan: &Plan) -> String {
-    let (mut imports, mut add, mut change, mut destroy, mut forget) = (0usize, 0usize, 0usize, 0usize, 0usize);
+    let (mut imports, mut add, mut change, mut destroy) = (0usize, 0usize, 0usize, 0usize);
     for c in &plan.changes {
         imports += usize::from(c.importing.is_some());
         match c.action {
@@ -90,8 +92,7 @@ pub fn counts(plan: &Plan) -> String {
                 add += 1;
                 destroy += 1;
             }
-            Action::Forget => forget += 1,
-            Action::NoOp | Action::Read => {}
+            Action::NoOp | Action::Read | Action::Forget => {}
         }
     }
     let mut out = String::new();
@@ -99,9 +100,6 @@ pub fn counts(plan: &Plan) -> String {
         out.push_str(&format!("{imports} to import, "));
     }
     out.push_str(&format!("{add} to add, {change} to change, {destroy} to destroy"));
-    if forget > 0 {
-        out.push_str(&format!(", {forget} to forget"));
-    }
     out + "."
 }
 
@@ -118,7 +116,7 @@ struct View<'v> {
 impl View<'_> {
     /// Text, broken into lines.
     fn paragraphs(&self, text: &str) -> String {
-        wrap(text, self.width).join("\n")
+        wrap(text, self.width.saturating_sub(1)).join("\n")
     }
 
     fn rule(&self) -> String {
@@ -167,10 +165,16 @@ impl View<'_> {
     }
 
     fn legend(&self, changes: &[&ResourceChange]) -> String {
-        let actions: BTreeSet<Action> = changes.iter().map(|c| c.action).filter(|a| *a != Action::NoOp).collect();
-        let mut out = "\nTerraform used the selected providers to generate the following execution\nplan. Resource actions \
+        let silent = [Action::NoOp, Action::Forget];
+        let actions: BTreeSet<Action> = changes
+            .iter()
+            .map(|c| c.action)
+            .filter(|a| !silent.contains(a))
+            .collect();
+        let mut out =
+            "\nTerraform used the selected providers to generate the following execution\nplan. Resource actions \
                        are indicated with the following symbols:\n"
-            .to_owned();
+                .to_owned();
         if actions.is_empty() {
             return "\nTerraform used the selected providers to generate the following execution\nplan.\n".into();
         }
@@ -181,7 +185,6 @@ impl View<'_> {
             (Action::DeleteThenCreate, "destroy and then create replacement"),
             (Action::CreateThenDelete, "create replacement and then destroy"),
             (Action::Read, "read (data resources)"),
-            (Action::Forget, "forget"),
         ] {
             if actions.contains(&action) {
                 out.push_str(&format!("{} {words}\n", self.symbol(action)));
@@ -201,7 +204,7 @@ impl View<'_> {
             Action::DeleteThenCreate => format!("{}/{}", s.red("-"), s.green("+")),
             Action::CreateThenDelete => format!("{}/{}", s.green("+"), s.red("-")),
             Action::Read => format!(" {}", s.cyan("<=")),
-            Action::Forget => format!("  {}", s.red(".")),
+            Action::Forget => format!(" {}", s.red(".")),
         }
     }
 
@@ -213,10 +216,16 @@ impl View<'_> {
             ResourceMode::Ephemeral => "ephemeral",
         };
         let (before, after) = (&change.before, &change.after);
-        let schema = self.schemas.resource(&change.provider.provider, resource.mode, &resource.ty);
+        let schema = self
+            .schemas
+            .resource(&change.provider.provider, resource.mode, &resource.ty);
         let diff = match schema {
             Some(schema) => {
-                let replace: &[cty::Path] = if change.action.is_replace() { &change.replace_paths } else { &[] };
+                let replace: &[cty::Path] = if change.action.is_replace() {
+                    &change.replace_paths
+                } else {
+                    &[]
+                };
                 // What is only forgotten does not change.
                 let after = if change.action == Action::Forget { before } else { after };
                 build::object(before, after, &schema.block, replace)
@@ -226,11 +235,17 @@ impl View<'_> {
                 Some(after).filter(|v| !v.is_null()),
             ),
         };
-        let writer = Writer { style: self.style, no_symbols: false };
-        let options = Options { show_unchanged: change.action == Action::Forget || change.importing.is_some() && change.action == Action::NoOp, ..Options::default() };
+        let writer = Writer {
+            style: self.style,
+            no_symbols: false,
+        };
+        // What is imported as it is has not been seen yet.
+        let show_unchanged = change.importing.is_some() && change.action == Action::NoOp;
+        let options = Options {
+            show_unchanged,
+            ..Options::default()
+        };
         let mut out = format!("\n{}", self.header(change, drifted));
-        let only_moved = change.action == Action::NoOp && change.importing.is_none();
-        let options = if only_moved { Options { show_unchanged: false, ..options } } else { options };
         out.push_str(&format!(
             "{} {keyword} \"{}\" \"{}\" {}\n",
             self.symbol(change.action),
@@ -253,7 +268,9 @@ impl View<'_> {
             Action::Read => {
                 let why = match change.reason {
                     Reason::ReadBecauseConfigUnknown => "\n  # (config refers to values not yet known)",
-                    Reason::ReadBecauseDependencyPending => "\n  # (depends on a resource or a module with changes pending)",
+                    Reason::ReadBecauseDependencyPending => {
+                        "\n  # (depends on a resource or a module with changes pending)"
+                    }
                     Reason::ReadBecauseCheckNested => "\n  # (config will be reloaded to verify a check block)",
                     _ => "",
                 };
@@ -277,10 +294,15 @@ impl View<'_> {
             },
             Action::Delete if drifted => format!("  # {} has been deleted", bold(&name)),
             Action::Delete => {
-                format!("  # {} will be {}{}", bold(&name), s.bad("destroyed"), self.why_destroyed(change))
+                format!(
+                    "  # {} will be {}{}",
+                    bold(&name),
+                    s.bad("destroyed"),
+                    self.why_destroyed(change)
+                )
             }
             Action::Forget => format!(
-                "  # {} will no longer be managed by Terraform, but will not be destroyed\n  # (destroy = false is set in \
+                " # {} will no longer be managed by Terraform, but will not be destroyed\n # (destroy = false is set in \
                  the configuration)",
                 bold(&name)
             ),
@@ -301,7 +323,10 @@ impl View<'_> {
         {
             out.push_str(&format!("  # (imported from \"{id}\")\n"));
             if change.action.is_replace() {
-                out.push_str(&format!("  # {}\n", s.yellow("Warning: this will destroy the imported resource")));
+                out.push_str(&format!(
+                    "  # {}\n",
+                    s.yellow("Warning: this will destroy the imported resource")
+                ));
             }
         }
         out
@@ -313,7 +338,11 @@ impl View<'_> {
         let why = match change.reason {
             Reason::DeleteBecauseNoResourceConfig => format!("because {} is not in configuration", address.config()),
             Reason::DeleteBecauseNoMoveTarget => {
-                let from = change.previous_address.as_ref().map(ToString::to_string).unwrap_or_default();
+                let from = change
+                    .previous_address
+                    .as_ref()
+                    .map(ToString::to_string)
+                    .unwrap_or_default();
                 format!("because {from} was moved to {address}, which is not in configuration")
             }
             Reason::DeleteBecauseNoModule => format!("because {} is not in configuration", address.module),
@@ -364,22 +393,31 @@ impl View<'_> {
 
     /// What becomes of the outputs.
     fn outputs(&self, plan: &Plan) -> String {
-        let changed: Vec<(&str, &OutputChange)> =
-            plan.outputs.iter().filter(|(_, o)| o.action != Action::NoOp).map(|(n, o)| (&**n, o)).collect();
-        let width = changed.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-        let writer = Writer { style: self.style, no_symbols: false };
+        let changed: Vec<(&str, &OutputChange)> = plan
+            .outputs
+            .iter()
+            .filter(|(_, o)| o.action != Action::NoOp)
+            .map(|(n, o)| (&**n, o))
+            .collect();
+        let width = plan.outputs.keys().map(|name| name.len()).max().unwrap_or(0);
+        let writer = Writer {
+            style: self.style,
+            no_symbols: false,
+        };
         let mut out = String::new();
         for (name, output) in changed {
             let hide = |value: &cty::Value| {
-                if output.sensitive { value.clone().with_marks(cty::Marks::SENSITIVE) } else { value.clone() }
+                if output.sensitive {
+                    value.clone().with_marks(cty::Marks::SENSITIVE)
+                } else {
+                    value.clone()
+                }
             };
             let (before, after) = (hide(&output.before), hide(&output.after));
-            let there = |v: &cty::Value, gone: Action, come: bool| {
-                if v.is_null() && (output.action == gone || (come && output.action == Action::Create)) { None } else { Some(v.clone()) }
-            };
-            let before = there(&before, Action::Create, false);
-            let after = there(&after, Action::Delete, false);
-            let diff = build::anything(before.as_ref(), after.as_ref());
+            // Null may be the value of an output, or stand for none.
+            let before = Some(&before).filter(|_| output.action != Action::Create);
+            let after = Some(&after).filter(|_| output.action != Action::Delete);
+            let diff = build::anything(before, after);
             let change = match output.action {
                 Action::Create => Change::Create,
                 Action::Delete => Change::Delete,
@@ -416,7 +454,188 @@ pub fn targeting_warning() -> Diagnostics {
     .into()
 }
 
-/// Diagnostics of a plan, which need no sources of their own.
-pub fn show_diagnostics(ui: &Ui, diagnostics: &Diagnostics, sources: &SourceMap, compact: bool) {
-    crate::views::diagnostics::show(ui, diagnostics, sources, compact);
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use addrs::AbsProviderConfig;
+    use cty::{Type, Value};
+    use engine::execgraph::ExecGraph;
+    use lang::schema::{AttributeSchema, AttributeType, BlockSchema, Schema};
+    use plugins::provider::ProviderSchema;
+    use state::State;
+
+    use super::*;
+
+    fn schemas() -> Schemas {
+        let attribute = AttributeSchema {
+            ty: AttributeType::Plain(Type::String),
+            optional: true,
+            ..AttributeSchema::default()
+        };
+        let block = BlockSchema {
+            attributes: BTreeMap::from([("id".into(), attribute)]),
+            ..BlockSchema::default()
+        };
+        let schema = ProviderSchema {
+            resources: BTreeMap::from([("terraform_data".into(), Schema::new(0, block))]),
+            ..ProviderSchema::default()
+        };
+        Schemas {
+            providers: BTreeMap::from([(addrs::Provider::builtin("terraform"), Arc::new(schema))]),
+            ..Schemas::default()
+        }
+    }
+
+    fn change(address: &str, action: Action, reason: Reason) -> ResourceChange {
+        let object = |id: Value| Value::object([("id", id)]);
+        let nothing = Value::null(object("x".into()).ty().clone());
+        let (before, after) = match action {
+            Action::Create => (nothing, object(Value::unknown(Type::String))),
+            Action::Delete => (object("x".into()), nothing),
+            Action::DeleteThenCreate | Action::CreateThenDelete => {
+                (object("x".into()), object(Value::unknown(Type::String)))
+            }
+            _ => (object("x".into()), object("x".into())),
+        };
+        ResourceChange {
+            address: addrs::parse::resource_instance(address).unwrap(),
+            previous_address: None,
+            deposed: None,
+            provider: AbsProviderConfig::root(addrs::Provider::builtin("terraform")),
+            action,
+            reason,
+            before,
+            after,
+            replace_paths: Vec::new(),
+            private: Vec::new(),
+            config_known: true,
+            importing: None,
+        }
+    }
+
+    fn plan(changes: Vec<ResourceChange>) -> Plan {
+        Plan {
+            mode: Mode::Normal,
+            timestamp: String::new(),
+            variables: BTreeMap::new(),
+            targets: Vec::new(),
+            force_replace: Vec::new(),
+            changes,
+            drift: Vec::new(),
+            outputs: BTreeMap::new(),
+            previous_state: State::new(),
+            prior_state: State::new(),
+            graph: ExecGraph::default(),
+            relevant_attributes: Vec::new(),
+            errored: false,
+        }
+    }
+
+    fn shown(plan: &Plan) -> String {
+        text(plan, &schemas(), Style::PLAIN, 78)
+    }
+
+    #[test]
+    fn a_plan_from_legend_to_outputs() {
+        let mut plan = plan(vec![
+            change("terraform_data.a[1]", Action::Delete, Reason::DeleteBecauseCountIndex),
+            change(
+                "terraform_data.b",
+                Action::DeleteThenCreate,
+                Reason::ReplaceBecauseTainted,
+            ),
+            change("terraform_data.c", Action::NoOp, Reason::None),
+            change("module.m.terraform_data.d", Action::Create, Reason::None),
+        ]);
+        let output = |action, before, after, sensitive| OutputChange {
+            action,
+            before,
+            after,
+            sensitive,
+        };
+        let null = || Value::null(Type::Dynamic);
+        plan.outputs = BTreeMap::from([
+            ("n".into(), output(Action::Create, null(), Value::number(1), false)),
+            ("secret".into(), output(Action::Create, null(), "s".into(), true)),
+        ]);
+        assert_eq!(
+            shown(&plan),
+            r#"
+Terraform used the selected providers to generate the following execution
+plan. Resource actions are indicated with the following symbols:
+  + create
+  - destroy
+-/+ destroy and then create replacement
+
+Terraform will perform the following actions:
+
+  # terraform_data.a[1] will be destroyed
+  # (because index [1] is out of range for count)
+  - resource "terraform_data" "a" {
+      - id = "x" -> null
+    }
+
+  # terraform_data.b is tainted, so must be replaced
+-/+ resource "terraform_data" "b" {
+      ~ id = "x" -> (known after apply)
+    }
+
+  # module.m.terraform_data.d will be created
+  + resource "terraform_data" "d" {
+      + id = (known after apply)
+    }
+
+Plan: 2 to add, 0 to change, 2 to destroy.
+
+Changes to Outputs:
+  + n      = 1
+  + secret = (sensitive value)
+"#
+        );
+    }
+
+    #[test]
+    fn nothing_to_do_is_said_for_each_mode() {
+        let mut plan = plan(vec![change("terraform_data.c", Action::NoOp, Reason::None)]);
+        let normal = "
+No changes. Your infrastructure matches the configuration.
+
+Terraform has compared your real infrastructure against your configuration
+and found no differences, so no changes are needed.
+";
+        assert_eq!(shown(&plan), normal);
+        plan.mode = Mode::Destroy;
+        assert!(shown(&plan).starts_with("\nNo changes. No objects need to be destroyed.\n"));
+        plan.mode = Mode::RefreshOnly;
+        assert!(shown(&plan).starts_with("\nNo changes. Your infrastructure still matches the configuration.\n"));
+    }
+
+    #[test]
+    fn moved_and_forgotten_objects_are_told() {
+        let mut moved = change("terraform_data.new", Action::NoOp, Reason::None);
+        moved.previous_address = Some(addrs::parse::resource_instance("terraform_data.old").unwrap());
+        let forgotten = change("terraform_data.z", Action::Forget, Reason::None);
+        let text = shown(&plan(vec![moved, forgotten]));
+        assert!(
+            text.contains(
+                r#"
+  # terraform_data.old has moved to terraform_data.new
+    resource "terraform_data" "new" {
+        id = "x"
+    }
+
+ # terraform_data.z will no longer be managed by Terraform, but will not be destroyed
+ # (destroy = false is set in the configuration)
+ . resource "terraform_data" "z" {
+        id = "x"
+    }
+
+Plan: 0 to add, 0 to change, 0 to destroy.
+"#
+            ),
+            "{text}"
+        );
+    }
 }

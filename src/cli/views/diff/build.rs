@@ -38,16 +38,21 @@ impl<'p> Replace<'p> {
     }
 
     fn element(&self, index: usize) -> Replace<'p> {
-        self.under(|step| {
-            matches!(step, PathStep::Index(k) if k.as_number().and_then(cty::Number::to_usize) == Some(index))
-        })
+        self.under(
+            |step| matches!(step, PathStep::Index(k) if k.as_number().and_then(cty::Number::to_usize) == Some(index)),
+        )
     }
 
     fn under(&self, fits: impl Fn(&PathStep) -> bool) -> Replace<'p> {
         if self.0.is_empty() {
             return Replace::none();
         }
-        Replace(self.0.iter().filter_map(|p| p.split_first().filter(|(s, _)| fits(s)).map(|(_, rest)| rest)).collect())
+        Replace(
+            self.0
+                .iter()
+                .filter_map(|p| p.split_first().filter(|(s, _)| fits(s)).map(|(_, rest)| rest))
+                .collect(),
+        )
     }
 
     /// For the elements of a set: where the path names one, that is taken for all.
@@ -60,11 +65,17 @@ impl<'v> Pair<'v> {
     /// The values, null as nothing.
     fn implicit(self) -> Pair<'v> {
         let there = |v: Option<&'v Value>| v.filter(|v| !v.is_null());
-        Pair { before: there(self.before), after: there(self.after) }
+        Pair {
+            before: there(self.before),
+            after: there(self.after),
+        }
     }
 
     fn get(self, name: &str) -> Pair<'v> {
-        Pair { before: self.before.and_then(|v| v.get(name)), after: self.after.and_then(|v| v.get(name)) }
+        Pair {
+            before: self.before.and_then(|v| v.get(name)),
+            after: self.after.and_then(|v| v.get(name)),
+        }
     }
 
     fn change(self) -> Change {
@@ -90,14 +101,18 @@ fn same(a: &Value, b: &Value) -> bool {
 #[must_use]
 pub fn object(before: &Value, after: &Value, schema: &BlockSchema, replace: &[Path]) -> Diff {
     let replace = Replace(replace.iter().map(|p| &*p.0).collect());
-    let pair = Pair { before: Some(before), after: Some(after) }.implicit();
+    let pair = Pair {
+        before: Some(before),
+        after: Some(after),
+    }
+    .implicit();
     block(pair, schema, &replace)
 }
 
 /// The difference between two values of any type.
 #[must_use]
 pub fn anything(before: Option<&Value>, after: Option<&Value>) -> Diff {
-    guarded(Pair { before, after }, &Replace::none(), false, |pair| generic(pair))
+    guarded(Pair { before, after }, &Replace::none(), false, generic)
 }
 
 /// The difference between two values of a type; null is nothing.
@@ -107,12 +122,7 @@ pub fn typed(before: Option<&Value>, after: Option<&Value>, ty: &Type) -> Diff {
 }
 
 /// Looks at marks and unknowns first, which are the same for all kinds of values.
-fn guarded<'v>(
-    pair: Pair<'v>,
-    replace: &Replace<'_>,
-    is_block: bool,
-    compare: impl Fn(Pair<'_>) -> Diff,
-) -> Diff {
+fn guarded<'v>(pair: Pair<'v>, replace: &Replace<'_>, is_block: bool, compare: impl Fn(Pair<'_>) -> Diff) -> Diff {
     let sensitive = |v: Option<&Value>| v.is_some_and(|v| v.marks().is_sensitive());
     let (before, after) = (sensitive(pair.before), sensitive(pair.after));
     if before || after {
@@ -121,20 +131,46 @@ fn guarded<'v>(
         if same && before != after {
             change = Change::Update;
         }
-        let kind = Kind::Sensitive { before, after, same, block: is_block };
-        return Diff { change, replace: replace.here(), kind };
+        let kind = Kind::Sensitive {
+            before,
+            after,
+            same,
+            block: is_block,
+        };
+        return Diff {
+            change,
+            replace: replace.here(),
+            kind,
+        };
     }
     if pair.after.is_some_and(|v| !v.is_known()) {
         let known_before = pair.before.filter(|v| !v.is_null());
-        let change = if known_before.is_some() { Change::Update } else { Change::Create };
-        let inner = known_before.map(|_| Box::new(compare(Pair { before: known_before, after: None })));
-        return Diff { change, replace: replace.here(), kind: Kind::Unknown(inner) };
+        let change = if known_before.is_some() {
+            Change::Update
+        } else {
+            Change::Create
+        };
+        let inner = known_before.map(|_| {
+            Box::new(compare(Pair {
+                before: known_before,
+                after: None,
+            }))
+        });
+        return Diff {
+            change,
+            replace: replace.here(),
+            kind: Kind::Unknown(inner),
+        };
     }
     compare(pair)
 }
 
 fn primitive(pair: Pair<'_>, replace: bool) -> Diff {
-    Diff { change: pair.change(), replace, kind: Kind::Primitive(pair.before.cloned(), pair.after.cloned()) }
+    Diff {
+        change: pair.change(),
+        replace,
+        kind: Kind::Primitive(pair.before.cloned(), pair.after.cloned()),
+    }
 }
 
 // ---- by shape -----------------------------------------------------------------------------------------------------
@@ -165,21 +201,27 @@ fn generic(pair: Pair<'_>) -> Diff {
         guarded(pair, &Replace::none(), false, generic)
     }
     match (shape(pair.before), shape(pair.after)) {
-        (Shape::Named, Shape::Named | Shape::Nothing) | (Shape::Nothing, Shape::Named)
-            if !explicit_null(pair) =>
-        {
+        (Shape::Named, Shape::Named | Shape::Nothing) | (Shape::Nothing, Shape::Named) if !explicit_null(pair) => {
             let names = names(pair);
-            let attributes: BTreeMap<String, Diff> =
-                names.into_iter().map(|name| (name.to_string(), whole(pair.get(&name)))).collect();
-            collected(pair, attributes.values().map(|d| d.change), false, || Kind::Object(attributes.clone()))
+            let attributes: BTreeMap<String, Diff> = names
+                .into_iter()
+                .map(|name| (name.to_string(), whole(pair.get(&name))))
+                .collect();
+            collected(pair, attributes.values().map(|d| d.change), false, || {
+                Kind::Object(attributes.clone())
+            })
         }
         (Shape::Sequence, Shape::Sequence | Shape::Nothing) | (Shape::Nothing, Shape::Sequence)
             if !explicit_null(pair) =>
         {
-            let items = sequence(pair, |pair, _| whole(pair), |b, a| {
-                shape(Some(b)) == Shape::Named && shape(Some(a)) == Shape::Named
-            });
-            collected(pair, items.iter().map(|d| d.change), false, || Kind::List(items.clone(), true))
+            let items = sequence(
+                pair,
+                |pair, _| whole(pair),
+                |b, a| shape(Some(b)) == Shape::Named && shape(Some(a)) == Shape::Named,
+            );
+            collected(pair, items.iter().map(|d| d.change), false, || {
+                Kind::List(items.clone(), true)
+            })
         }
         (Shape::Primitive | Shape::Nothing, Shape::Primitive | Shape::Nothing) => primitive(pair, false),
         _ => type_change(pair),
@@ -188,13 +230,26 @@ fn generic(pair: Pair<'_>) -> Diff {
 
 /// Whether a collection becomes null or comes from it, where null counts.
 fn explicit_null(pair: Pair<'_>) -> bool {
-    [pair.before, pair.after].into_iter().flatten().any(|v| shape(Some(v)) == Shape::Nothing)
+    [pair.before, pair.after]
+        .into_iter()
+        .flatten()
+        .any(|v| shape(Some(v)) == Shape::Nothing)
 }
 
 fn type_change(pair: Pair<'_>) -> Diff {
-    let gone = generic(Pair { before: pair.before, after: None });
-    let come = generic(Pair { before: None, after: pair.after });
-    Diff { change: Change::Update, replace: false, kind: Kind::TypeChange(Box::new(gone), Box::new(come)) }
+    let gone = generic(Pair {
+        before: pair.before,
+        after: None,
+    });
+    let come = generic(Pair {
+        before: None,
+        after: pair.after,
+    });
+    Diff {
+        change: Change::Update,
+        replace: false,
+        kind: Kind::TypeChange(Box::new(gone), Box::new(come)),
+    }
 }
 
 fn names(pair: Pair<'_>) -> BTreeSet<Arc<str>> {
@@ -215,8 +270,16 @@ fn collected(pair: Pair<'_>, parts: impl Iterator<Item = Change>, replace: bool,
         _ => parts.fold(Change::None, Change::and),
     };
     // Parts that all come or go change a whole that was and is there.
-    let whole = if pair.before.is_some() && pair.after.is_some() && whole != Change::None { Change::Update } else { whole };
-    Diff { change: whole, replace, kind: kind() }
+    let whole = if pair.before.is_some() && pair.after.is_some() && whole != Change::None {
+        Change::Update
+    } else {
+        whole
+    };
+    Diff {
+        change: whole,
+        replace,
+        kind: kind(),
+    }
 }
 
 fn items(value: Option<&Value>) -> &[Value] {
@@ -232,14 +295,42 @@ fn sequence(
     let (before, after) = (items(pair.before), items(pair.after));
     if before.len() == after.len() {
         let both = before.iter().zip(after).enumerate();
-        return both.map(|(i, (b, a))| element(Pair { before: Some(b), after: Some(a) }, i)).collect();
+        return both
+            .map(|(i, (b, a))| {
+                element(
+                    Pair {
+                        before: Some(b),
+                        after: Some(a),
+                    },
+                    i,
+                )
+            })
+            .collect();
     }
     steps(before, after, same, pairs)
         .into_iter()
         .map(|step| match step {
-            Step::Both(b, a) => element(Pair { before: before.get(b), after: after.get(a) }, a),
-            Step::Before(b) => element(Pair { before: before.get(b), after: None }, b),
-            Step::After(a) => element(Pair { before: None, after: after.get(a) }, a),
+            Step::Both(b, a) => element(
+                Pair {
+                    before: before.get(b),
+                    after: after.get(a),
+                },
+                a,
+            ),
+            Step::Before(b) => element(
+                Pair {
+                    before: before.get(b),
+                    after: None,
+                },
+                b,
+            ),
+            Step::After(a) => element(
+                Pair {
+                    before: None,
+                    after: after.get(a),
+                },
+                a,
+            ),
         })
         .collect()
 }
@@ -248,11 +339,17 @@ fn sequence(
 fn set(pair: Pair<'_>, element: impl Fn(Pair<'_>) -> Diff) -> Vec<Diff> {
     let (before, after) = (items(pair.before), items(pair.after));
     if before.iter().any(|v| !v.is_wholly_known()) || after.iter().any(|v| !v.is_wholly_known()) {
-        let gone = before.iter().map(|b| Pair { before: Some(b), after: after.iter().find(|a| same(a, b)) });
+        let gone = before.iter().map(|b| Pair {
+            before: Some(b),
+            after: after.iter().find(|a| same(a, b)),
+        });
         let come = after
             .iter()
             .filter(|a| !before.iter().any(|b| same(a, b)))
-            .map(|a| Pair { before: None, after: Some(a) });
+            .map(|a| Pair {
+                before: None,
+                after: Some(a),
+            });
         return gone.chain(come).map(element).collect();
     }
     // Both are in the canonical order of sets, so what they share is found by going along both.
@@ -260,9 +357,18 @@ fn set(pair: Pair<'_>, element: impl Fn(Pair<'_>) -> Diff) -> Vec<Diff> {
         .into_iter()
         .map(|step| {
             element(match step {
-                Step::Both(b, a) => Pair { before: before.get(b), after: after.get(a) },
-                Step::Before(b) => Pair { before: before.get(b), after: None },
-                Step::After(a) => Pair { before: None, after: after.get(a) },
+                Step::Both(b, a) => Pair {
+                    before: before.get(b),
+                    after: after.get(a),
+                },
+                Step::Before(b) => Pair {
+                    before: before.get(b),
+                    after: None,
+                },
+                Step::After(a) => Pair {
+                    before: None,
+                    after: after.get(a),
+                },
             })
         })
         .collect()
@@ -285,28 +391,42 @@ fn of_type(pair: Pair<'_>, ty: &Type, replace: &Replace<'_>) -> Diff {
                     absent(pair, &diff).then(|| (a.name.to_string(), diff))
                 })
                 .collect::<BTreeMap<_, _>>();
-            collected(pair, attributes.values().map(|d| d.change), replace.here(), || Kind::Object(attributes.clone()))
+            collected(pair, attributes.values().map(|d| d.change), replace.here(), || {
+                Kind::Object(attributes.clone())
+            })
         }
         Type::Map(element) => {
             let entries: BTreeMap<String, Diff> = names(pair)
                 .into_iter()
                 .map(|key| (key.to_string(), of_type(pair.get(&key), element, &replace.key(&key))))
                 .collect();
-            collected(pair, entries.values().map(|d| d.change), replace.here(), || Kind::Map(entries.clone()))
+            collected(pair, entries.values().map(|d| d.change), replace.here(), || {
+                Kind::Map(entries.clone())
+            })
         }
         Type::List(element) => {
             let objects = matches!(**element, Type::Object(_));
-            let items = sequence(pair, |pair, i| of_type(pair, element, &replace.element(i)), |_, _| objects);
-            collected(pair, items.iter().map(|d| d.change), replace.here(), || Kind::List(items.clone(), true))
+            let items = sequence(
+                pair,
+                |pair, i| of_type(pair, element, &replace.element(i)),
+                |_, _| objects,
+            );
+            collected(pair, items.iter().map(|d| d.change), replace.here(), || {
+                Kind::List(items.clone(), true)
+            })
         }
         Type::Tuple(types) => {
             let ty = |i: usize| types.get(i).cloned().unwrap_or(Type::Dynamic);
             let items = sequence(pair, |pair, i| of_type(pair, &ty(i), &replace.element(i)), |_, _| false);
-            collected(pair, items.iter().map(|d| d.change), replace.here(), || Kind::List(items.clone(), true))
+            collected(pair, items.iter().map(|d| d.change), replace.here(), || {
+                Kind::List(items.clone(), true)
+            })
         }
         Type::Set(element) => {
             let items = set(pair, |pair| of_type(pair, element, &replace.set_element()));
-            collected(pair, items.iter().map(|d| d.change), replace.here(), || Kind::Set(items.clone()))
+            collected(pair, items.iter().map(|d| d.change), replace.here(), || {
+                Kind::Set(items.clone())
+            })
         }
         _ => primitive(pair, replace.here()),
     })
@@ -332,16 +452,24 @@ fn attribute(pair: Pair<'_>, schema: &AttributeSchema, replace: &Replace<'_>) ->
                 Nesting::Single | Nesting::Group => one(pair, replace),
                 Nesting::List => {
                     let items = sequence(pair, |pair, i| one(pair, &replace.element(i)), |_, _| true);
-                    collected(pair, items.iter().map(|d| d.change), replace.here(), || Kind::List(items.clone(), false))
+                    collected(pair, items.iter().map(|d| d.change), replace.here(), || {
+                        Kind::List(items.clone(), false)
+                    })
                 }
                 Nesting::Set => {
                     let items = set(pair, |pair| one(pair, &replace.set_element()));
-                    collected(pair, items.iter().map(|d| d.change), replace.here(), || Kind::Set(items.clone()))
+                    collected(pair, items.iter().map(|d| d.change), replace.here(), || {
+                        Kind::Set(items.clone())
+                    })
                 }
                 Nesting::Map => {
-                    let entries: BTreeMap<String, Diff> =
-                        names(pair).into_iter().map(|k| (k.to_string(), one(pair.get(&k), &replace.key(&k)))).collect();
-                    collected(pair, entries.values().map(|d| d.change), replace.here(), || Kind::Map(entries.clone()))
+                    let entries: BTreeMap<String, Diff> = names(pair)
+                        .into_iter()
+                        .map(|k| (k.to_string(), one(pair.get(&k), &replace.key(&k))))
+                        .collect();
+                    collected(pair, entries.values().map(|d| d.change), replace.here(), || {
+                        Kind::Map(entries.clone())
+                    })
                 }
             }
         }),
@@ -374,34 +502,35 @@ fn block(pair: Pair<'_>, schema: &BlockSchema, replace: &Replace<'_>) -> Diff {
             let replace = replace.attribute(name);
             let one = |pair: Pair<'_>, replace: &Replace<'_>| block(pair, &nested.block, replace);
             let whole = [pair.before, pair.after].into_iter().flatten();
-            let items: Vec<(Option<String>, Diff)> = if whole.clone().any(|v| v.marks().is_sensitive())
-                || pair.after.is_some_and(|v| !v.is_known())
-            {
-                vec![(None, one(pair, &replace))]
-            } else {
-                match nested.nesting {
-                    Nesting::Single | Nesting::Group => vec![(None, one(pair, &replace))],
-                    Nesting::List => {
-                        sequence(pair, |pair, i| one(pair, &replace.element(i)), |_, _| true)
+            let items: Vec<(Option<String>, Diff)> =
+                if whole.clone().any(|v| v.marks().is_sensitive()) || pair.after.is_some_and(|v| !v.is_known()) {
+                    vec![(None, one(pair, &replace))]
+                } else {
+                    match nested.nesting {
+                        Nesting::Single | Nesting::Group => vec![(None, one(pair, &replace))],
+                        Nesting::List => sequence(pair, |pair, i| one(pair, &replace.element(i)), |_, _| true)
                             .into_iter()
                             .map(|d| (None, d))
-                            .collect()
+                            .collect(),
+                        Nesting::Set => set(pair, |pair| one(pair, &replace.set_element()))
+                            .into_iter()
+                            .map(|d| (None, d))
+                            .collect(),
+                        Nesting::Map => names(pair)
+                            .into_iter()
+                            .map(|k| (Some(k.to_string()), one(pair.get(&k), &replace.key(&k))))
+                            .collect(),
                     }
-                    Nesting::Set => {
-                        set(pair, |pair| one(pair, &replace.set_element())).into_iter().map(|d| (None, d)).collect()
-                    }
-                    Nesting::Map => names(pair)
-                        .into_iter()
-                        .map(|k| (Some(k.to_string()), one(pair.get(&k), &replace.key(&k))))
-                        .collect(),
-                }
-            };
+                };
             let items: Vec<_> = items
                 .into_iter()
                 .filter(|(_, d)| match &d.kind {
                     // A block that is not there and does not come.
                     Kind::Block(attributes, blocks) => {
-                        d.change != Change::None || !attributes.is_empty() || !blocks.is_empty() || pair.before.is_some()
+                        d.change != Change::None
+                            || !attributes.is_empty()
+                            || !blocks.is_empty()
+                            || pair.before.is_some()
                     }
                     _ => true,
                 })
@@ -415,6 +544,8 @@ fn block(pair: Pair<'_>, schema: &BlockSchema, replace: &Replace<'_>) -> Diff {
             .map(|d| d.change)
             .chain(blocks.values().flat_map(|b| b.items.iter().map(|(_, d)| d.change)))
             .collect();
-        collected(pair, parts.into_iter(), replace.here(), || Kind::Block(attributes, blocks))
+        collected(pair, parts.into_iter(), replace.here(), || {
+            Kind::Block(attributes, blocks)
+        })
     })
 }

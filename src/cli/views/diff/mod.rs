@@ -7,6 +7,8 @@
 pub mod build;
 pub mod render;
 mod sequence;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use std::collections::BTreeMap;

@@ -44,7 +44,11 @@ impl Writer {
 
     /// The columns before a symbol at this level.
     pub(super) fn indent_for_symbol(&self, level: usize) -> String {
-        " ".repeat(if self.no_symbols { 4 * level } else { (4 * level).saturating_sub(2) })
+        " ".repeat(if self.no_symbols {
+            4 * level
+        } else {
+            (4 * level).saturating_sub(2)
+        })
     }
 
     /// The symbol of a change, with a blank behind it.
@@ -65,7 +69,11 @@ impl Writer {
     }
 
     pub(super) fn note(&self, note: &str) -> String {
-        if note.is_empty() { String::new() } else { format!(" {}", self.style.dim(note.trim_start())) }
+        if note.is_empty() {
+            String::new()
+        } else {
+            format!(" {}", self.style.dim(note.trim_start()))
+        }
     }
 
     /// Text inside a heredoc: what would begin a template is written so that it does not.
@@ -78,11 +86,19 @@ impl Writer {
     }
 
     fn null_suffix(&self, change: Change, options: Options) -> String {
-        if change == Change::Delete && !options.no_null { format!(" {}", self.style.dim("-> null")) } else { String::new() }
+        if change == Change::Delete && !options.no_null {
+            format!(" {}", self.style.dim("-> null"))
+        } else {
+            String::new()
+        }
     }
 
     fn replacement(&self, diff: &Diff) -> String {
-        if diff.replace && diff.change != Change::None { self.forces_replacement() } else { String::new() }
+        if diff.replace && diff.change != Change::None {
+            self.forces_replacement()
+        } else {
+            String::new()
+        }
     }
 
     /// The text of a difference that stands at this level.
@@ -94,7 +110,14 @@ impl Writer {
                 let known_later = "(known after apply)";
                 match before {
                     Some(before) => {
-                        let before = self.render(before, indent, Options { no_null: true, ..options });
+                        let before = self.render(
+                            before,
+                            indent,
+                            Options {
+                                no_null: true,
+                                ..options
+                            },
+                        );
                         format!("{before} {} {known_later}{}", self.arrow(), self.replacement(diff))
                     }
                     None => format!("{known_later}{}", self.replacement(diff)),
@@ -102,16 +125,29 @@ impl Writer {
             }
             Kind::Sensitive { block: true, .. } => self.sensitive_block(diff, indent),
             Kind::Sensitive { .. } => {
-                format!("(sensitive value){}{}", self.null_suffix(diff.change, options), self.replacement(diff))
+                format!(
+                    "(sensitive value){}{}",
+                    self.null_suffix(diff.change, options),
+                    self.replacement(diff)
+                )
             }
             Kind::TypeChange(before, after) => {
-                let inner = Options { no_null: true, ..options };
+                let inner = Options {
+                    no_null: true,
+                    ..options
+                };
                 let before = self.render(before, indent, inner);
                 let after = self.render(after, indent, inner);
                 format!("{before} {} {after}{}", self.arrow(), self.replacement(diff))
             }
             Kind::Object(attributes) => {
-                let name = |n: &str| if addrs::parse::is_identifier(n) { n.to_owned() } else { quoted(n) };
+                let name = |n: &str| {
+                    if addrs::parse::is_identifier(n) {
+                        n.to_owned()
+                    } else {
+                        quoted(n)
+                    }
+                };
                 self.named(diff, attributes, name, "attribute", indent, options)
             }
             Kind::Map(entries) => self.named(diff, entries, quoted, "element", indent, options),
@@ -139,32 +175,51 @@ impl Writer {
         let end = self.replacement(diff);
         match diff.change {
             Change::None | Change::Create => format!("{}{end}", side(after.or(before), diff.change)),
-            Change::Delete => format!("{}{}{end}", side(before, diff.change), self.null_suffix(diff.change, options)),
+            Change::Delete => format!(
+                "{}{}{end}",
+                side(before, diff.change),
+                self.null_suffix(diff.change, options)
+            ),
             Change::Update => {
                 if let (Some(old), Some(new)) = (before.and_then(Value::as_str), after.and_then(Value::as_str))
                     && let Some(text) = self.changed_text(old, new, diff.replace, indent, options)
                 {
                     return text;
                 }
-                format!("{} {} {}{end}", side(before, Change::Delete), self.arrow(), side(after, Change::Create))
+                format!(
+                    "{} {} {}{end}",
+                    side(before, Change::Delete),
+                    self.arrow(),
+                    side(after, Change::Create)
+                )
             }
         }
     }
 
     /// What must be said before a line: that its sensitivity changes.
     fn warnings(&self, diff: &Diff, indent: usize) -> String {
-        let Kind::Sensitive { before, after, same, block } = diff.kind else { return String::new() };
+        let Kind::Sensitive {
+            before,
+            after,
+            same,
+            block,
+        } = diff.kind
+        else {
+            return String::new();
+        };
         if before == after || matches!(diff.change, Change::Create | Change::Delete) {
             return String::new();
         }
         let what = if block { "this block" } else { "this attribute value" };
-        let pad = self.indent(indent);
+        let pad = self.indent_for_symbol(indent);
         let mut text = format!("{pad}# {} {what} will ", self.style.yellow("Warning:"));
         if before {
             text.push_str("no longer be marked as sensitive\n");
             text.push_str(&format!("{pad}# after applying this change."));
         } else {
-            text.push_str(&format!("be marked as sensitive and will not\n{pad}# display in UI output after applying this change."));
+            text.push_str(&format!(
+                "be marked as sensitive and will not\n{pad}# display in UI output after applying this change."
+            ));
         }
         if same {
             text.push_str(" The value is unchanged.");
@@ -201,7 +256,8 @@ impl Writer {
             return format!("{{}}{end}{}", self.replacement(diff));
         }
         let shown = |d: &&Diff| d.change != Change::None || options.show_unchanged || diff.change != Change::Update;
-        let width = parts.iter().filter(|(_, d)| shown(d)).map(|(n, _)| name(n).width()).max().unwrap_or(0);
+        // What is hidden counts, too: then a line looks the same whether its neighbours change or not.
+        let width = parts.keys().map(|n| name(n).width()).max().unwrap_or(0);
         let mut out = format!("{{{}\n", self.replacement(diff));
         let mut unchanged = 0;
         let inner = self.inside(diff, options);
@@ -221,7 +277,11 @@ impl Writer {
             ));
         }
         if unchanged > 0 {
-            out.push_str(&format!("{}{}\n", self.indent(indent + 1), self.hidden(what, unchanged)));
+            out.push_str(&format!(
+                "{}{}\n",
+                self.indent(indent + 1),
+                self.hidden(what, unchanged)
+            ));
         }
         format!("{out}{}}}{end}", self.indent(indent))
     }
@@ -233,7 +293,6 @@ impl Writer {
         Options {
             no_null: options.no_null || !says_null,
             show_unchanged: options.show_unchanged || diff.change == Change::None,
-            ..options
         }
     }
 
@@ -243,7 +302,10 @@ impl Writer {
             return format!("[]{end}{}", self.replacement(diff));
         }
         let inner = self.inside(diff, options);
-        let whole = Options { show_unchanged: true, ..inner };
+        let whole = Options {
+            show_unchanged: true,
+            ..inner
+        };
         let line = |item: &Diff| {
             let options = if item.change == Change::None { whole } else { inner };
             format!(
@@ -289,10 +351,16 @@ impl Writer {
         indent: usize,
         options: Options,
     ) -> String {
-        let name = |n: &str| if addrs::parse::is_identifier(n) { n.to_owned() } else { quoted(n) };
+        let name = |n: &str| {
+            if addrs::parse::is_identifier(n) {
+                n.to_owned()
+            } else {
+                quoted(n)
+            }
+        };
         let all = options.show_unchanged;
         let shown = |n: &str, d: &Diff| d.change != Change::None || all || IDENTIFYING.contains(&n);
-        let width = attributes.iter().filter(|(n, d)| shown(n, d)).map(|(n, _)| name(n).width()).max().unwrap_or(0);
+        let width = attributes.keys().map(|n| name(n).width()).max().unwrap_or(0);
         let mut out = format!("{{{}\n", self.replacement(diff));
         let mut unchanged = 0;
         for (key, part) in attributes {
@@ -308,11 +376,22 @@ impl Writer {
                 "{}{}{key}{pad} = {}\n",
                 self.indent_for_symbol(indent + 1),
                 self.symbol(part.change),
-                self.render(part, indent + 1, Options { show_unchanged, ..options })
+                self.render(
+                    part,
+                    indent + 1,
+                    Options {
+                        show_unchanged,
+                        ..options
+                    }
+                )
             ));
         }
         if unchanged > 0 {
-            out.push_str(&format!("{}{}\n", self.indent(indent + 1), self.hidden("attribute", unchanged)));
+            out.push_str(&format!(
+                "{}{}\n",
+                self.indent(indent + 1),
+                self.hidden("attribute", unchanged)
+            ));
         }
         let mut unchanged = 0;
         let mut first = true;
@@ -337,7 +416,11 @@ impl Writer {
             }
         }
         if unchanged > 0 {
-            out.push_str(&format!("\n{}{}\n", self.indent(indent + 1), self.hidden("block", unchanged)));
+            out.push_str(&format!(
+                "\n{}{}\n",
+                self.indent(indent + 1),
+                self.hidden("block", unchanged)
+            ));
         }
         format!("{out}{}}}", self.indent(indent))
     }

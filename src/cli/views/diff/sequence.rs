@@ -17,15 +17,15 @@ const LIMIT: usize = 4_000_000;
 
 /// The steps from one sequence to another through the longest common subsequence. Between two common elements, `pairs`
 /// says which others belong together nevertheless.
-pub fn steps<T>(
-    before: &[T],
-    after: &[T],
-    same: impl Fn(&T, &T) -> bool,
-    pairs: impl Fn(&T, &T) -> bool,
-) -> Vec<Step> {
+pub fn steps<T>(before: &[T], after: &[T], same: impl Fn(&T, &T) -> bool, pairs: impl Fn(&T, &T) -> bool) -> Vec<Step> {
     let start = before.iter().zip(after).take_while(|(a, b)| same(a, b)).count();
     let (b, a) = (&before[start..], &after[start..]);
-    let end = b.iter().rev().zip(a.iter().rev()).take_while(|(x, y)| same(x, y)).count();
+    let end = b
+        .iter()
+        .rev()
+        .zip(a.iter().rev())
+        .take_while(|(x, y)| same(x, y))
+        .count();
     let (b, a) = (&b[..b.len() - end], &a[..a.len() - end]);
     let mut out: Vec<Step> = (0..start).map(|i| Step::Both(i, i)).collect();
     let gap = |from: (usize, usize), to: (usize, usize), out: &mut Vec<Step>| {
@@ -96,15 +96,18 @@ mod tests {
     #[test]
     fn what_stays_is_found() {
         use Step::{After, Before, Both};
-        assert_eq!(run("abcde", "abXdef"), [
-            Both(0, 0),
-            Both(1, 1),
-            Before(2),
-            After(2),
-            Both(3, 3),
-            Both(4, 4),
-            After(5)
-        ]);
+        assert_eq!(
+            run("abcde", "abXdef"),
+            [
+                Both(0, 0),
+                Both(1, 1),
+                Before(2),
+                After(2),
+                Both(3, 3),
+                Both(4, 4),
+                After(5)
+            ]
+        );
         assert_eq!(run("", "a"), [After(0)]);
         assert_eq!(run("abc", "ca"), [Before(0), Before(1), Both(2, 0), After(1)]);
     }

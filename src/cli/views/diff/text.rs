@@ -55,7 +55,10 @@ impl Writer {
                     (_, true) => " # forces replacement",
                     _ => "",
                 };
-                let shown = Options { show_unchanged: options.show_unchanged || inner.change == Change::None, ..options };
+                let shown = Options {
+                    show_unchanged: options.show_unchanged || inner.change == Change::None,
+                    ..options
+                };
                 return Some(self.jsonencode(&inner, note, inner.change == Change::Update, indent, shown));
             }
             (None, None) => {}
@@ -65,25 +68,48 @@ impl Writer {
             return None;
         }
         let (old, new) = (heredoc_lines(before), heredoc_lines(after));
-        let mut out = format!("<<-EOT{}\n", if replace { self.forces_replacement() } else { String::new() });
+        let mut out = format!(
+            "<<-EOT{}\n",
+            if replace {
+                self.forces_replacement()
+            } else {
+                String::new()
+            }
+        );
         for step in steps(&old, &new, |a, b| a == b, |_, _| false) {
             let (change, line) = match step {
                 Step::Both(b, _) => (Change::None, old[b]),
                 Step::Before(b) => (Change::Delete, old[b]),
                 Step::After(a) => (Change::Create, new[a]),
             };
-            out.push_str(&format!("{}{}{}\n", self.indent_for_symbol(indent + 1), self.symbol(change), self.escaped(line)));
+            out.push_str(&format!(
+                "{}{}{}\n",
+                self.indent_for_symbol(indent + 1),
+                self.symbol(change),
+                self.escaped(line)
+            ));
         }
         Some(format!("{out}{}EOT", self.indent(indent)))
     }
 
     fn jsonencode(&self, inner: &Diff, note: &str, symbol: bool, indent: usize, options: Options) -> String {
-        let body = self.render(inner, indent + 1, Options { no_null: true, ..options });
+        let body = self.render(
+            inner,
+            indent + 1,
+            Options {
+                no_null: true,
+                ..options
+            },
+        );
         let empty = !body.contains('\n');
         if empty && note.is_empty() {
             return format!("jsonencode({body})");
         }
-        let symbol = if symbol { self.symbol(Change::Update) } else { self.symbol(Change::None) };
+        let symbol = if symbol {
+            self.symbol(Change::Update)
+        } else {
+            self.symbol(Change::None)
+        };
         format!(
             "jsonencode({}\n{}{symbol}{body}\n{})",
             self.note(note),
