@@ -60,6 +60,10 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         ));
     }
     match state::store::read_copy(path) {
+        Ok(None) => Ok(session.fail(
+            "Failed to read the given file as a state or plan file",
+            format!("The file {} is empty.", path.display()),
+        )),
         Ok(state) => Ok(show_state(session, state, as_json)),
         Err(e) => Ok(session.fail("Failed to read the given file as a state or plan file", e.to_string())),
     }
