@@ -122,7 +122,11 @@ async fn with_providers(
     }
     applier.outputs(&blocks, &mut diagnostics);
     diagnostics.extend(evaluator.take_diagnostics());
-    let state = applier.state().clone();
+    let mut state = applier.state().clone();
+    if plan.mode == Mode::Destroy && state.resources.keys().all(|r| r.resource.mode == addrs::Mode::Data) {
+        // What was read for the sake of provider configurations is of no more use.
+        state.resources.clear();
+    }
     (state, diagnostics)
 }
 

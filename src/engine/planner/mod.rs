@@ -103,9 +103,17 @@ async fn with_providers(
     };
     let evaluator = Evaluator::new(inputs.config, phase, surroundings, inputs.variables, stored);
     let dependencies = blocks.resource_dependencies(false);
-    let selection = Selection::new(&blocks, options, inputs.config);
+    let selection = Selection::new(&blocks, options);
     let planner = Planner {
         cbd: create_before_destroy(inputs, &dependencies),
+        read_for_providers: match options.mode {
+            Mode::Destroy => {
+                let before = |p: &AbsProviderConfig| blocks.resources_before(&Block::Provider(p.clone()));
+                let all = selection.providers().flat_map(before);
+                all.filter(|r| r.resource.mode == ResourceMode::Data).collect()
+            }
+            _ => BTreeSet::new(),
+        },
         by_config: by_config(inputs.state),
         slots: Semaphore::new(inputs.parallelism.max(1)),
         inputs,
@@ -213,6 +221,8 @@ pub(crate) struct Planner<'a> {
     dependencies: &'a BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
     evaluator: &'a Evaluator<'a>,
     cbd: BTreeSet<ConfigResource>,
+    /// When everything goes: the data sources that provider configurations need even then.
+    read_for_providers: BTreeSet<ConfigResource>,
     by_config: HashMap<ConfigResource, Vec<AbsResource>>,
     slots: Semaphore,
     /// The state, objects replaced by what they turn out to be.
@@ -282,6 +292,21 @@ impl<'a> Planner<'a> {
     async fn provider(&self, address: &AbsProviderConfig) -> Result<(), Failed> {
         if !self.selection.needs_provider(address) {
             return Ok(());
+        }
+        if !opening::is_present(self.inputs.config, address) {
+            let resources: Vec<String> = self.blocks.managed_by(address).map(|r| format!("  - {r}")).collect();
+            return Err(self.failed(
+                Diagnostic::error(
+                    "Provider configuration not present",
+                    format!(
+                        "The provider configuration {address} has been removed while objects that it manages still exist in the \
+                         state:\n{}\n\nThey can only be destroyed through it. Put the configuration back, apply, and remove it \
+                         afterwards.",
+                        resources.join("\n")
+                    ),
+                )
+                .into(),
+            ));
         }
         opening::open(self.evaluator, self.providers, address).await
     }
@@ -361,7 +386,12 @@ impl<'a> Planner<'a> {
         let destroy = self.options.mode == Mode::Destroy;
         let mut desired: HashMap<addrs::ModuleInstance, Arc<crate::eval::Expansion>> = HashMap::new();
         let module_known = self.inputs.config.node(&address.module).is_some();
-        if !destroy && block.is_some() {
+        let for_provider = self.read_for_providers.contains(address);
+        if for_provider && !self.options.refresh {
+            // What was read last time must do.
+            return Ok(tasks);
+        }
+        if (!destroy || for_provider) && block.is_some() {
             for module in self.evaluator.module_instances(&address.module)? {
                 let expansion = self.evaluator.resource_expansion(&module, &address.resource)?;
                 for key in expansion.keys() {

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use addrs::{AbsProviderConfig, AbsResourceInstance, ConfigResource, Target};
-use config::Config;
 use petgraph::Direction;
 use petgraph::graph::NodeIndex;
 use syntax::{Diagnostic, Diagnostics};
@@ -24,7 +23,7 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    pub(super) fn new(blocks: &Blocks, options: &PlanOptions, config: &Config) -> Selection {
+    pub(super) fn new(blocks: &Blocks, options: &PlanOptions) -> Selection {
         let mut selection = Selection {
             targets: options.targets.clone(),
             blocks: None,
@@ -35,10 +34,7 @@ impl Selection {
             selection.select(blocks, options.mode);
         }
         for node in blocks.graph.node_indices() {
-            if let Block::Resource(resource) = &blocks.graph[node]
-                && selection.includes(&blocks.graph[node])
-            {
-                selection.providers.insert(config.provider_for(resource));
+            if matches!(blocks.graph[node], Block::Resource(_)) && selection.includes(&blocks.graph[node]) {
                 for before in blocks.graph.neighbors_directed(node, Direction::Incoming) {
                     if let Block::Provider(provider) = &blocks.graph[before] {
                         selection.providers.insert(provider.clone());
@@ -109,6 +105,11 @@ impl Selection {
     /// Whether some selected resource uses a provider configuration.
     pub(super) fn needs_provider(&self, address: &AbsProviderConfig) -> bool {
         self.providers.contains(address)
+    }
+
+    /// The provider configurations that are used.
+    pub(super) fn providers(&self) -> impl Iterator<Item = &AbsProviderConfig> {
+        self.providers.iter()
     }
 
     /// Whether everything is selected.

@@ -29,18 +29,18 @@ fn variables_are_validated() {
 fn conditions_stop_planning_where_they_can_be_decided() {
     let text = |pre: &str, post: &str| {
         format!(
-            "resource \"fake_thing\" \"a\" {{\n name = \"a\"\n lifecycle {{\n\
+            "locals {{ one = 1 }}\nresource \"fake_thing\" \"a\" {{\n name = \"a\"\n lifecycle {{\n\
              precondition {{\n condition = {pre}\n error_message = \"pre\"\n }}\n\
              postcondition {{\n condition = {post}\n error_message = \"post\"\n }}\n }}\n}}\n\
              resource \"fake_thing\" \"b\" {{\n name = \"b\"\n value = fake_thing.a.id\n}}"
         )
     };
-    let mut case = Case::new(&text("1 == 2", "true"));
+    let mut case = Case::new(&text("local.one == 2", "self.name == \"a\""));
     assert!(case.plan_errors().contains("Resource precondition failed [fake_thing.a]: pre"));
-    case.main(&text("true", "self.name == \"x\""));
+    case.main(&text("local.one == 1", "self.name == \"x\""));
     assert!(case.plan_errors().contains("Resource postcondition failed [fake_thing.a]: post"));
     // What only apply can know is checked then, and the object that came is kept.
-    case.main(&text("true", "self.id == \"x\""));
+    case.main(&text("local.one == 1", "self.id == \"x\""));
     let errors = case.apply_errors();
     assert!(errors.contains("Resource postcondition failed"), "{errors}");
     assert_eq!(case.addresses(), ["fake_thing.a"]);
@@ -65,10 +65,11 @@ fn data_sources_and_outputs_have_conditions() {
     assert!(case.plan_errors().contains("not x"));
     let case = Case::new(
         r#"
+        locals { three = "abc" }
         output "o" {
           value = "o"
           precondition {
-            condition     = length("abc") == 4
+            condition     = length(local.three) == 4
             error_message = "not four"
           }
         }
@@ -130,4 +131,22 @@ fn postconditions_see_results_even_where_nothing_changes() {
     case.apply();
     case.main(&text("b"));
     assert!(case.plan_errors().contains("post"));
+}
+
+#[test]
+fn postconditions_are_checked_where_an_update_comes_to_nothing() {
+    let text = |note: &str| {
+        format!(
+            "resource \"fake_thing\" \"a\" {{\n name = \"a\"\n tags = {{ v = \"{note}\" }}\n}}\n\
+             resource \"fake_thing\" \"b\" {{\n name = \"b\"\n value = fake_thing.a.note == \"\" ? \"1\" : \"2\"\n\
+             lifecycle {{\n postcondition {{\n condition = fake_thing.a.note == \"note-1\"\n error_message = \"new note\"\n }}\n }}\n}}"
+        )
+    };
+    let mut case = Case::new(&text("1"));
+    case.apply();
+    case.main(&text("2"));
+    case.world.changes();
+    let errors = case.apply_errors();
+    assert_eq!(case.world.changes(), ["update a"]);
+    assert!(errors.contains("new note"), "{errors}");
 }
