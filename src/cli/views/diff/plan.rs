@@ -69,6 +69,7 @@ impl Writer<'_> {
             .plan
             .outputs
             .iter()
+            .filter(|(_, change)| change.action != Action::NoOp)
             .map(|(name, change)| (&**name, output(change)))
             .filter(|(_, node)| node.act != Act::Keep)
             .collect();
