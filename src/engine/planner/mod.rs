@@ -127,6 +127,9 @@ async fn with_providers(
         done: Mutex::default(),
     };
     planner.warn_about_replace();
+    if options.mode == Mode::Normal {
+        planner.check_imports();
+    }
     evaluator.report(opening::unsupported_blocks(inputs.config));
     let outcomes = walk(&blocks.graph, usize::MAX, |node| planner.visit(&blocks.graph[node])).await;
     let mut diagnostics = evaluator.take_diagnostics();
@@ -239,6 +242,7 @@ struct Subject<'p> {
     schema: &'p Schema,
     /// What its objects depend on, as the state records it.
     dependencies: Arc<[ConfigResource]>,
+    imports: import::Imports<'p>,
 }
 
 /// One thing to be done for a resource.
@@ -332,7 +336,11 @@ impl<'a> Planner<'a> {
         )
         .map_err(|d| self.failed(d.into()))?;
         let dependencies = self.dependencies_of(address);
-        let planning = Subject { address, block, provider, provider_address, schema, dependencies };
+        let imports = match (self.options.mode, block) {
+            (Mode::Normal, Some(_)) => self.imports(address)?,
+            _ => import::Imports::new(),
+        };
+        let planning = Subject { address, block, provider, provider_address, schema, dependencies, imports };
         let planning = &planning;
         let mut results = futures::stream::iter(tasks)
             .map(|task| async move {
