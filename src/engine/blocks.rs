@@ -220,7 +220,7 @@ impl Blocks {
 
     fn cycles(&self, config: &Config) -> Diagnostics {
         let mut out = Diagnostics::new();
-        for component in petgraph::algo::tarjan_scc(&self.graph) {
+        for component in petgraph::algo::kosaraju_scc(&self.graph) {
             let looped = component.len() > 1 || self.graph.contains_edge(component[0], component[0]);
             if !looped {
                 continue;

@@ -235,7 +235,7 @@ impl ExecGraph {
 
     /// The operations that wait for one another in circles: for each the number of its circle.
     fn circles(&self) -> HashMap<u32, usize> {
-        let components = petgraph::algo::tarjan_scc(&self.to_walk());
+        let components = petgraph::algo::kosaraju_scc(&self.to_walk());
         let circles = components.iter().enumerate().filter(|(_, c)| c.len() > 1);
         circles
             .flat_map(|(i, c)| c.iter().map(move |n| (u32::try_from(n.index()).unwrap_or(u32::MAX), i)))
@@ -259,7 +259,7 @@ impl ExecGraph {
     #[must_use]
     pub fn cycle(&self) -> Option<Vec<Operation>> {
         let graph = self.to_walk();
-        petgraph::algo::tarjan_scc(&graph)
+        petgraph::algo::kosaraju_scc(&graph)
             .into_iter()
             .find(|component| component.len() > 1)
             .map(|component| component.into_iter().map(|n| graph[n]).collect())

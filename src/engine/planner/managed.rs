@@ -43,7 +43,7 @@ impl Planner<'_> {
         let mut importing = None;
         if stored.is_none()
             && self.options.mode == Mode::Normal
-            && let Some(id) = self.import_id(address)?
+            && let Some(id) = self.import_id(p, address)?
         {
             let imported = self.import(p, address, id).await?;
             stored = Some(imported.stored);

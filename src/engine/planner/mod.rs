@@ -31,6 +31,7 @@ use crate::execgraph::{Dependencies, ExecGraph, Planned};
 use crate::inputs::{Inputs, PlanOptions};
 use crate::opening;
 use crate::plan::{Action, Mode, Plan, Reason, ResourceChange};
+use crate::priming::Priming;
 use crate::providers::{Providers, Schemas};
 use crate::walk::{Outcome, walk};
 
@@ -122,14 +123,23 @@ async fn with_providers(
         blocks: &blocks,
         selection: &selection,
         dependencies: &dependencies,
+        priming: Priming::new(&blocks),
         evaluator: &evaluator,
         prior,
         done: Mutex::default(),
     };
     planner.warn_about_replace();
+    if options.mode == Mode::Normal {
+        planner.check_imports();
+    }
     evaluator.report(opening::unsupported_blocks(inputs.config));
     let outcomes = walk(&blocks.graph, usize::MAX, |node| planner.visit(&blocks.graph[node])).await;
     let mut diagnostics = evaluator.take_diagnostics();
+    // The order in which providers answered is of no interest; that of the files is.
+    diagnostics.0.sort_by_cached_key(|d| {
+        let at = d.subject.as_ref().map(|r| (r.file.to_string(), r.start.byte));
+        (at, d.address.clone(), d.summary.clone())
+    });
     if inputs.stop.is_requested() {
         diagnostics.extend(interrupted());
     }
@@ -220,6 +230,7 @@ pub(crate) struct Planner<'a> {
     selection: &'a Selection,
     dependencies: &'a BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
     evaluator: &'a Evaluator<'a>,
+    priming: Priming<'a>,
     cbd: BTreeSet<ConfigResource>,
     /// When everything goes: the data sources that provider configurations need even then.
     read_for_providers: BTreeSet<ConfigResource>,
@@ -239,6 +250,7 @@ struct Subject<'p> {
     schema: &'p Schema,
     /// What its objects depend on, as the state records it.
     dependencies: Arc<[ConfigResource]>,
+    imports: import::Imports<'p>,
 }
 
 /// One thing to be done for a resource.
@@ -308,6 +320,9 @@ impl<'a> Planner<'a> {
                 .into(),
             ));
         }
+        if self.options.mode == Mode::Destroy {
+            self.priming.prepare(self.evaluator, &Block::Provider(address.clone()));
+        }
         opening::open(self.evaluator, self.providers, address).await
     }
 
@@ -332,7 +347,11 @@ impl<'a> Planner<'a> {
         )
         .map_err(|d| self.failed(d.into()))?;
         let dependencies = self.dependencies_of(address);
-        let planning = Subject { address, block, provider, provider_address, schema, dependencies };
+        let imports = match (self.options.mode, block) {
+            (Mode::Normal, Some(_)) => self.imports(address)?,
+            _ => import::Imports::new(),
+        };
+        let planning = Subject { address, block, provider, provider_address, schema, dependencies, imports };
         let planning = &planning;
         let mut results = futures::stream::iter(tasks)
             .map(|task| async move {
@@ -387,6 +406,9 @@ impl<'a> Planner<'a> {
         let mut desired: HashMap<addrs::ModuleInstance, Arc<crate::eval::Expansion>> = HashMap::new();
         let module_known = self.inputs.config.node(&address.module).is_some();
         let for_provider = self.read_for_providers.contains(address);
+        if for_provider {
+            self.priming.prepare(self.evaluator, &Block::Resource(address.clone()));
+        }
         if for_provider && !self.options.refresh {
             // What was read last time must do.
             return Ok(tasks);

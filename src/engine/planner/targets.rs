@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use addrs::{AbsProviderConfig, AbsResourceInstance, ConfigResource, Target};
+use addrs::{AbsProviderConfig, AbsResourceInstance, ConfigResource, Mode as ResourceMode, Target};
 use petgraph::Direction;
 use petgraph::graph::NodeIndex;
 use syntax::{Diagnostic, Diagnostics};
@@ -42,7 +42,34 @@ impl Selection {
                 }
             }
         }
+        if options.mode == Mode::Destroy && selection.blocks.is_some() {
+            selection.select_data_of_providers(blocks);
+        }
         selection
+    }
+
+    /// The provider configurations that are used may need data sources, which are read even when other things go.
+    fn select_data_of_providers(&mut self, blocks: &Blocks) {
+        let graph = &blocks.graph;
+        let mut queue: Vec<NodeIndex> =
+            self.providers.iter().filter_map(|p| blocks.find(&Block::Provider(p.clone()))).collect();
+        let mut seen = HashSet::new();
+        while let Some(n) = queue.pop() {
+            for before in graph.neighbors_directed(n, Direction::Incoming).filter(|b| seen.insert(*b)) {
+                match &graph[before] {
+                    Block::Resource(r) if r.resource.mode != ResourceMode::Data => continue,
+                    Block::Resource(r) => {
+                        self.whole.insert(r.clone());
+                        self.blocks.get_or_insert_default().insert(graph[before].clone());
+                    }
+                    Block::Provider(p) => {
+                        self.providers.insert(p.clone());
+                    }
+                    _ => {}
+                }
+                queue.push(before);
+            }
+        }
     }
 
     /// Selects what is named, and everything it depends on; when destroying, everything that depends on it.

@@ -150,3 +150,23 @@ fn postconditions_are_checked_where_an_update_comes_to_nothing() {
     assert_eq!(case.world.changes(), ["update a"]);
     assert!(errors.contains("new note"), "{errors}");
 }
+
+#[test]
+fn check_blocks_are_checked_again_when_everything_is_known() {
+    let mut case = Case::new(
+        r#"
+        resource "fake_thing" "a" { name = "a" }
+        check "c" {
+          assert {
+            condition     = fake_thing.a.id == "x"
+            error_message = "should be x, not ${fake_thing.a.id}"
+          }
+        }
+        "#,
+    );
+    let (plan, diagnostics) = case.try_plan();
+    assert!(texts(diagnostics.iter()).contains("Check block assertion known after apply"));
+    let diagnostics = case.try_apply(&plan.unwrap());
+    assert!(texts(diagnostics.iter()).contains("should be x, not id-a-1"), "{}", texts(diagnostics.iter()));
+    assert!(!diagnostics.has_errors());
+}

@@ -154,3 +154,13 @@ fn imports_by_key() {
     assert_eq!(change(&plan, r#"fake_thing.a["y"]"#).importing.as_deref(), Some("id-y"));
     case.apply().assert_settled();
 }
+
+#[test]
+fn imports_need_a_configuration() {
+    let case = Case::new("import {\n to = fake_thing.nope\n id = \"x\"\n}");
+    let errors = case.plan_errors();
+    assert!(errors.contains("Configuration for import target does not exist") && errors.contains("fake_thing.nope"), "{errors}");
+    let case = Case::new("import {\n to = fake_thing.a[5]\n id = \"x\"\n}\nresource \"fake_thing\" \"a\" { count = 1 }");
+    let errors = case.plan_errors();
+    assert!(errors.contains("Configuration for import target does not exist") && errors.contains("fake_thing.a[5]"), "{errors}");
+}

@@ -241,3 +241,15 @@ fn no_more_operations_at_once_than_allowed() {
     }
     assert_eq!(most, 3);
 }
+
+#[test]
+fn long_chains_of_locals() {
+    let mut text = String::from("resource \"fake_thing\" \"a\" { name = \"a\" }\nlocals {\n l0 = fake_thing.a.id\n");
+    for i in 1..20_000 {
+        text.push_str(&format!(" l{i} = \"${{local.l{}}}\"\n", i - 1));
+    }
+    text.push_str("}\nresource \"fake_thing\" \"b\" {\n name = \"b\"\n value = local.l19999\n}\nprovider \"other\" { token = local.l19999 }\nresource \"other_thing\" \"c\" { name = \"c\" }");
+    let mut case = Case::new(&text);
+    case.apply();
+    case.destroy();
+}

@@ -188,3 +188,30 @@ fn a_configuration_that_is_refused() {
     assert!(errors.contains("Bad token"), "{errors}");
     assert_eq!(errors.matches("Error: ").count(), 1, "{errors}");
 }
+
+#[test]
+fn destroying_a_target_reads_what_its_provider_needs_and_nothing_else() {
+    let mut case = Case::new(
+        r#"
+        provider "third" { token = "third" }
+        data "third_lookup" "token" { query = "q" }
+        data "other_lookup" "unrelated" { query = "u" }
+        locals { token = data.third_lookup.token.result }
+        provider "fake" { token = local.token }
+        resource "fake_thing" "a" { name = "a" }
+        resource "fake_thing" "b" { name = "b" }
+        "#,
+    );
+    case.apply();
+    case.target(&["fake_thing.a"]);
+    case.options.mode = Mode::Destroy;
+    case.world.take_log();
+    let plan = case.plan();
+    assert_eq!(actions(&plan), ["- fake_thing.a"]);
+    let log = case.world.take_log();
+    assert!(log.contains(&"> data q".to_owned()) && log.contains(&"> configure result of q".to_owned()), "{log:?}");
+    assert!(!log.contains(&"> data u".to_owned()), "{log:?}");
+    let diagnostics = case.try_apply(&plan);
+    assert!(!diagnostics.has_errors());
+    assert_eq!(case.addresses(), ["data.other_lookup.unrelated", "data.third_lookup.token", "fake_thing.b"]);
+}
