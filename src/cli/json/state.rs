@@ -8,6 +8,7 @@ use engine::instance::{decode, stored_marks};
 use engine::providers::Schemas;
 use serde_json::{Map, Value as Json};
 
+use super::checks::checks;
 use super::values::{known_part, output, sensitive_parts};
 use super::{Object, STATE_FORMAT, instance_key};
 
@@ -87,6 +88,7 @@ pub fn state_document(state: &State, schemas: Option<&Schemas>, tool_version: &s
     document
         .with("terraform_version", tool_version)
         .with("values", values)
+        .with_content("checks", checks(state.check_results.as_deref().unwrap_or_default()))
         .into()
 }
 
