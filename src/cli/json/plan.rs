@@ -161,7 +161,8 @@ fn planned_values(plan: &Plan, schemas: &Schemas) -> Json {
             .with_some("index", instance_key(&change.address.resource.key))
             .with("provider_name", change.provider.provider.to_string())
             .with("schema_version", schema.map_or(0, |s| s.version))
-            .with_some("values", known_part(&change.after))
+            // Where nothing is known, there is no object at all.
+            .with_content("values", known_part(&change.after).unwrap_or(Json::Null))
             .with("sensitive_values", sensitive_parts(&change.after));
         modules
             .entry(change.address.module.clone())
