@@ -204,7 +204,7 @@ impl Planner<'_> {
     }
 
     /// What objects of a resource depend on, as the state records it.
-    pub(super) fn dependencies_of(&self, resource: &addrs::ConfigResource) -> Arc<[addrs::ConfigResource]> {
+    pub(super) fn dependencies_of(&self, resource: &ConfigResource) -> Arc<[ConfigResource]> {
         let mut out: Vec<_> = self.blocks.resources_before(&Block::Resource(resource.clone())).into_iter().collect();
         out.sort_by_cached_key(ToString::to_string);
         out.into()
