@@ -48,3 +48,18 @@ impl Provider for Null {
 fn random_number() -> String {
     (rand::random::<u64>() >> 1).to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use monoform_sdk::testing::Harness;
+
+    #[test]
+    fn the_schema_is_the_official_one() {
+        assert_eq!(
+            Harness::new(crate::provider()).schema_text(),
+            "resource null_resource v0\n  id string computed\n  triggers map(string) optional\n\
+             data null_data_source v0\n  has_computed_default string optional computed\n  id string computed deprecated\n  \
+             inputs map(string) optional\n  outputs map(string) computed\n  random string computed\n"
+        );
+    }
+}

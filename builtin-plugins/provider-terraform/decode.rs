@@ -3,16 +3,9 @@
 use hcl::eval::{Context, Evaluate};
 use monoform_sdk::cty::{Number, Type, Value};
 
-/// Deeper nesting than anybody writes, and than a stack bears without end.
-const DEPTH: usize = 100;
-
 /// The variables that the text of a variable file sets.
 pub(crate) fn decode(text: &str) -> Result<Value, String> {
-    if nesting(text) > DEPTH {
-        return Err(format!(
-            "invalid tfvars syntax: expressions are nested more than {DEPTH} levels deep"
-        ));
-    }
+    // The parser itself refuses what is nested too deep for its stack.
     let body = hcl::parse(text).map_err(|e| format!("invalid tfvars syntax: {e}"))?;
     let mut variables: Vec<(String, Value)> = Vec::new();
     for structure in body {
@@ -49,27 +42,6 @@ fn read(value: &hcl::Value) -> Result<Value, String> {
             Value::object(attributes?)
         }
     })
-}
-
-/// An upper bound of how deep the parser has to go: brackets inside brackets, and operators that nest to their right.
-fn nesting(text: &str) -> usize {
-    let (mut depth, mut deepest, mut run) = (0usize, 0usize, 0usize);
-    let mut quoted = false;
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'\\' if quoted => drop(bytes.next()),
-            b'"' => quoted = !quoted,
-            // Templates in quoted text nest like brackets; what is inside is looked at as if it stood in the open.
-            b'{' | b'[' | b'(' if !quoted || byte == b'{' => depth += 1,
-            b'}' | b']' | b')' if !quoted || byte == b'}' => depth = depth.saturating_sub(1),
-            b'!' | b'-' | b'?' if !quoted => run += 1,
-            b'\n' | b',' => run = 0,
-            _ => {}
-        }
-        deepest = deepest.max(depth + run);
-    }
-    deepest
 }
 
 #[cfg(test)]

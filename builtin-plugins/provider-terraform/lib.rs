@@ -126,6 +126,17 @@ mod tests {
     use monoform_sdk::testing::Harness;
 
     #[test]
+    fn the_schema_is_the_one_of_the_core() {
+        assert_eq!(
+            Harness::new(crate::provider()).schema_text(),
+            "resource terraform_data v0\n  id string computed\n  input any optional\n  output any computed\n  \
+             triggers_replace any optional\n\
+             data terraform_remote_state v0\n  backend string required\n  config any optional\n  \
+             defaults any optional\n  outputs any computed\n  workspace string optional\n"
+        );
+    }
+
+    #[test]
     fn unknown_values_give_what_is_known_of_the_text() {
         let harness = Harness::new(crate::provider());
         let object = Value::object([("a", Value::unknown(Type::String))]);

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use cty::Value;
+use cty::{Type, Value};
 use tokio::sync::watch;
 
+use crate::server::core::{Wire, decode};
 use crate::{Diagnostic, Diagnostics, Model};
 
 /// Says whether the person asked to stop.
@@ -67,6 +68,7 @@ pub struct Context<C> {
     pub(crate) private: Vec<u8>,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) saved: Option<Value>,
+    pub(crate) config: Option<(Wire, Type)>,
 }
 
 impl<C> Context<C> {
@@ -77,6 +79,7 @@ impl<C> Context<C> {
             private,
             diagnostics: Diagnostics::new(),
             saved: None,
+            config: None,
         }
     }
 
@@ -101,6 +104,22 @@ impl<C> Context<C> {
     #[must_use]
     pub fn stop(&self) -> Stop {
         self.stop.clone()
+    }
+
+    /// The configuration that is being applied, in `create` and `update`: the one place where write-only attributes
+    /// can be read, since plans never hold them. Elsewhere every attribute is null.
+    pub fn config<M: Model>(&self) -> crate::Result<M> {
+        match &self.config {
+            Some((wire, ty)) => {
+                let config = decode(wire, ty)?;
+                Ok(if config.is_null() {
+                    M::default()
+                } else {
+                    M::from_cty(&config)?
+                })
+            }
+            None => Ok(M::default()),
+        }
     }
 
     /// What the provider noted beside the object's state when it was last written.

@@ -10,6 +10,7 @@ use crate::model::{Cty, Model};
 use crate::plan::{Plan, Planned};
 use crate::provider::ClientCell;
 use crate::schema::{Compiled, Schema};
+use crate::server::core::Wire;
 use crate::state;
 use crate::{Diagnostic, Diagnostics, Result, Stop};
 
@@ -116,8 +117,8 @@ impl<M: Model> Upgrader<M> {
     /// From this version, whose attributes were those of `Old`. Attributes it does not know are dropped, those the state
     /// does not have are null.
     pub fn from<Old: Model>(version: i64, run: impl Fn(Old) -> Result<M> + Send + Sync + 'static) -> Upgrader<M> {
-        let ty = Old::ty();
-        let run = move |json: &serde_json::Value| run(Old::from_cty(&state::read(json, &ty)?)?);
+        let schema = Compiled::new(Schema::of::<Old>());
+        let run = move |json: &serde_json::Value| run(Old::from_cty(&state::read_object(json, &schema)?)?);
         Upgrader {
             from: version,
             run: Box::new(run),
@@ -170,9 +171,9 @@ pub(crate) trait AnyResource: Send + Sync {
         stop: Stop,
     ) -> Vec<u8>;
     async fn plan_destroy(&self, state: &Value, private: Vec<u8>, stop: Stop) -> Answer;
-    async fn create(&self, planned: &Value, private: Vec<u8>, stop: Stop) -> Answer;
+    async fn create(&self, planned: &Value, config: Wire, private: Vec<u8>, stop: Stop) -> Answer;
     async fn read(&self, state: &Value, private: Vec<u8>, stop: Stop) -> Answer;
-    async fn update(&self, prior: &Value, planned: &Value, private: Vec<u8>, stop: Stop) -> Answer;
+    async fn update(&self, prior: &Value, planned: &Value, config: Wire, private: Vec<u8>, stop: Stop) -> Answer;
     async fn delete(&self, state: &Value, private: Vec<u8>, stop: Stop) -> Answer;
     async fn import(&self, id: &str, stop: Stop) -> Answer;
     async fn move_from(&self, source: MoveSource, private: Vec<u8>, stop: Stop) -> Answer;
@@ -243,7 +244,7 @@ impl<R: Resource> AnyResource for Entry<R> {
     fn upgrade(&self, version: i64, json: &serde_json::Value) -> Result<Value> {
         let current = self.schema.schema.version;
         if version == current {
-            return state::read(json, &self.schema.ty);
+            return state::read_object(json, &self.schema);
         }
         match self.upgraders.iter().find(|u| u.from == version) {
             Some(upgrader) => Ok((upgrader.run)(json)?.to_object(&self.schema.object)),
@@ -291,8 +292,9 @@ impl<R: Resource> AnyResource for Entry<R> {
         self.answer(result, cx)
     }
 
-    async fn create(&self, planned: &Value, private: Vec<u8>, stop: Stop) -> Answer {
+    async fn create(&self, planned: &Value, config: Wire, private: Vec<u8>, stop: Stop) -> Answer {
         let mut cx = self.context(private, stop);
+        cx.config = Some((config, self.schema.ty.clone()));
         let result = match R::Model::from_cty(planned) {
             Ok(plan) => self.resource.create(plan, &mut cx).await.map(Some),
             Err(error) => Err(error.into()),
@@ -314,8 +316,9 @@ impl<R: Resource> AnyResource for Entry<R> {
         answer
     }
 
-    async fn update(&self, prior: &Value, planned: &Value, private: Vec<u8>, stop: Stop) -> Answer {
+    async fn update(&self, prior: &Value, planned: &Value, config: Wire, private: Vec<u8>, stop: Stop) -> Answer {
         let mut cx = self.context(private, stop);
+        cx.config = Some((config, self.schema.ty.clone()));
         let result = match (R::Model::from_cty(prior), R::Model::from_cty(planned)) {
             (Ok(prior), Ok(plan)) => self.resource.update(prior, plan, &mut cx).await.map(Some),
             (Err(error), _) | (_, Err(error)) => Err(error.into()),

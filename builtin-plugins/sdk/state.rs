@@ -3,7 +3,32 @@
 use cty::{Type, Value};
 use serde_json::{Map, Value as Json};
 
+use crate::schema::{Compiled, CompiledMember, Nesting};
 use crate::{Diagnostic, Result};
+
+/// Reads the object of a schema. Attributes the schema does not have are dropped, those the JSON lacks are null, and
+/// blocks it lacks are none.
+pub(crate) fn read_object(json: &Json, schema: &Compiled) -> Result<Value> {
+    let mut json = json.clone();
+    complete(&mut json, &schema.members);
+    read(&json, &schema.ty)
+}
+
+/// Adds the empty lists of blocks that were not there when the state was written.
+fn complete(json: &mut Json, members: &[CompiledMember]) {
+    let Json::Object(object) = json else { return };
+    for member in members {
+        let CompiledMember::Block(block, members) = member else {
+            continue;
+        };
+        let value = object.entry(block.name).or_insert(Json::Null);
+        match value {
+            Json::Null if block.nesting != Nesting::Single => *value = Json::Array(Vec::new()),
+            Json::Array(items) => items.iter_mut().for_each(|item| complete(item, members)),
+            other => complete(other, members),
+        }
+    }
+}
 
 /// Reads an object of this type. Attributes the type does not have are dropped, and those the JSON lacks are null.
 pub(crate) fn read(json: &Json, ty: &Type) -> Result<Value> {

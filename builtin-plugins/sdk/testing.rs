@@ -37,6 +37,17 @@ impl<P: Provider> Harness<P> {
         }
     }
 
+    /// Configures the provider.
+    pub async fn configure(&self, config: Config<'_>) -> Result<()> {
+        let schema = self.core.config_schema();
+        let wire = encode(Some(&object(schema, config)), schema)?;
+        let mut found = self.core.validate_provider(&wire);
+        if !found.has_errors() {
+            found.append(self.core.configure(&wire, "1.11.4").await);
+        }
+        if found.has_errors() { Err(found) } else { Ok(()) }
+    }
+
     /// Every type and every attribute, with one word for each property: to compare with what is documented.
     #[must_use]
     pub fn schema_text(&self) -> String {
@@ -95,13 +106,21 @@ impl<P: Provider> Harness<P> {
         })
     }
 
-    /// Carries out a plan; `None` as the plan destroys.
+    /// Carries out a plan, without the configuration behind it; `None` as the plan destroys.
     pub async fn apply(&self, name: &str, prior: Option<&Value>, planned: Option<&Value>) -> Result<Value> {
+        self.apply_config(name, prior, planned, Wire::default()).await
+    }
+
+    async fn apply_config(
+        &self,
+        name: &str,
+        prior: Option<&Value>,
+        planned: Option<&Value>,
+        config: Wire,
+    ) -> Result<Value> {
         let schema = self.schema(name);
-        let changed = self
-            .core
-            .apply(name, encode(prior, schema)?, &encode(planned, schema)?, vec![])
-            .await;
+        let (prior, planned) = (encode(prior, schema)?, encode(planned, schema)?);
+        let changed = self.core.apply(name, prior, &planned, config, vec![]).await;
         self.state(schema, changed)
     }
 
@@ -112,7 +131,8 @@ impl<P: Provider> Harness<P> {
             return Err(errors);
         }
         let planned = self.plan(name, None, config).await?.planned;
-        self.apply(name, None, Some(&planned)).await
+        let config = self.resource_config(name, config)?;
+        self.apply_config(name, None, Some(&planned), config).await
     }
 
     /// Reads an object again; null if it is gone.

@@ -306,3 +306,129 @@ impl Validator {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{Schema, block, optional};
+    use crate::{Attr, Model, model};
+
+    model! {
+        /// A nested block.
+        pub struct Inner {
+            /// One of two.
+            pub kind: Attr<String> = optional().validate(Validator::OneOf(&["A", "B"])),
+        }
+    }
+
+    model! {
+        /// Every rule.
+        pub struct Rules {
+            /// Not together with `b`.
+            pub a: Attr<String> = optional().validate(Validator::ConflictsWith(&["b"])),
+            /// Only together with `c`.
+            pub b: Attr<String> = optional().validate(Validator::AlsoRequires(&["c"])),
+            /// At least three bytes.
+            pub c: Attr<String> = optional().validate(Validator::LengthAtLeast(3)),
+            /// One to two elements.
+            pub list: Attr<Vec<String>> = optional().validate(Validator::Size(1, 2)),
+            /// Never stored.
+            pub password: Attr<String> = optional().write_only(),
+            /// Old.
+            pub old: Attr<String> = optional().deprecated("Use a instead."),
+            /// Must be there.
+            pub inner: Vec<Inner> = block().validate(Validator::Required),
+        }
+    }
+
+    fn details(config: &Rules) -> Vec<String> {
+        let schema = Compiled::new(Schema::of::<Rules>().at_least_one_of(&["a", "b", "inner"]));
+        let found = check(&schema, &config.to_object(&schema.object), false);
+        found
+            .0
+            .into_iter()
+            .map(|d| format!("{}: {}", d.summary, d.detail))
+            .collect()
+    }
+
+    fn good() -> Rules {
+        Rules {
+            inner: vec![Inner { kind: "A".into() }],
+            ..Rules::default()
+        }
+    }
+
+    #[test]
+    fn each_rule_has_its_words() {
+        let text = || Attr::from("xyz");
+        for (config, expected) in [
+            (good(), vec![]),
+            (
+                Rules {
+                    inner: vec![],
+                    ..good()
+                },
+                vec![
+                    "Invalid Block: Block inner must have a configuration value as the provider has marked it as required",
+                    "Missing Attribute Configuration: At least one of these attributes must be configured: [a,b,inner]",
+                ],
+            ),
+            (
+                Rules {
+                    a: text(),
+                    b: text(),
+                    ..good()
+                },
+                vec![
+                    "Invalid Attribute Combination: Attribute \"b\" cannot be specified when \"a\" is specified",
+                    "Invalid Attribute Combination: Attribute \"c\" must be specified when \"b\" is specified",
+                ],
+            ),
+            (
+                Rules {
+                    a: text(),
+                    b: Attr::Unknown,
+                    ..good()
+                },
+                vec![],
+            ),
+            (
+                Rules {
+                    c: "ab".into(),
+                    ..good()
+                },
+                vec!["Invalid Attribute Value Length: Attribute c string length must be at least 3, got: 2"],
+            ),
+            (
+                Rules {
+                    inner: vec![Inner { kind: "C".into() }],
+                    ..good()
+                },
+                vec![
+                    "Invalid Attribute Value Match: Attribute inner[0].kind value must be one of: [\"A\" \"B\"], got: \"C\"",
+                ],
+            ),
+            (
+                Rules {
+                    list: vec!["x".to_owned(); 3].into(),
+                    ..good()
+                },
+                vec![
+                    "Invalid Attribute Value: Attribute list list must contain at least 1 elements and at most 2 elements, \
+                     got: 3",
+                ],
+            ),
+            (
+                Rules { old: text(), ..good() },
+                vec!["Attribute Deprecated: Use a instead."],
+            ),
+        ] {
+            assert_eq!(details(&config), expected, "{config:?}");
+        }
+        let written = details(&Rules {
+            password: text(),
+            ..good()
+        });
+        assert!(written[0].starts_with("WriteOnly Attribute Not Allowed"), "{written:?}");
+    }
+}

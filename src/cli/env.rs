@@ -27,7 +27,9 @@ impl Env {
     /// The environment of the process. What is not Unicode cannot be meant for us.
     pub fn read(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Env {
         let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
-        Env { all: variables.into_iter().filter_map(text).collect() }
+        Env {
+            all: variables.into_iter().filter_map(text).collect(),
+        }
     }
 
     /// A variable that is set and not empty.
@@ -75,7 +77,10 @@ impl Env {
     /// Whether people may be asked.
     #[must_use]
     pub fn input(&self) -> bool {
-        !matches!(self.get("TF_INPUT"), Some("0" | "f" | "F" | "false" | "FALSE" | "False"))
+        !matches!(
+            self.get("TF_INPUT"),
+            Some("0" | "f" | "F" | "false" | "FALSE" | "False")
+        )
     }
 
     /// Whether hints about what to do next are of no use.
@@ -87,7 +92,10 @@ impl Env {
     /// The time between two writes of the state during an apply; never less than twenty seconds.
     #[must_use]
     pub fn persist_interval(&self) -> Duration {
-        let seconds = self.get("TF_STATE_PERSIST_INTERVAL").and_then(|v| v.parse().ok()).filter(|s| *s >= 20);
+        let seconds = self
+            .get("TF_STATE_PERSIST_INTERVAL")
+            .and_then(|v| v.parse().ok())
+            .filter(|s| *s >= 20);
         Duration::from_secs(seconds.unwrap_or(20))
     }
 }
@@ -102,8 +110,16 @@ mod tests {
 
     #[test]
     fn variables_lose_their_prefix_and_empty_settings_count_as_absent() {
-        let env = env(&[("TF_VAR_a", "1"), ("TF_VAR_b", ""), ("TF_DATA_DIR", ""), ("TF_INPUT", "0")]);
-        assert_eq!(env.variables(), BTreeMap::from([("a".into(), "1".into()), ("b".into(), String::new())]));
+        let env = env(&[
+            ("TF_VAR_a", "1"),
+            ("TF_VAR_b", ""),
+            ("TF_DATA_DIR", ""),
+            ("TF_INPUT", "0"),
+        ]);
+        assert_eq!(
+            env.variables(),
+            BTreeMap::from([("a".into(), "1".into()), ("b".into(), String::new())])
+        );
         assert_eq!(env.data_dir(), ".terraform");
         assert!(!env.input());
     }

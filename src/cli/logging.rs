@@ -43,7 +43,11 @@ pub fn start(env: &Env) -> Option<String> {
             .create(true)
             .append(true)
             .open(path)
-            .inspect_err(|e| problem = Some(format!("The log file {path} cannot be written ({e}); the log goes to standard error.")))
+            .inspect_err(|e| {
+                problem = Some(format!(
+                    "The log file {path} cannot be written ({e}); the log goes to standard error."
+                ))
+            })
             .ok()
     });
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false);

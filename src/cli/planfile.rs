@@ -125,7 +125,11 @@ fn store_plain(value: &Value) -> Result<String, String> {
 fn store_value(value: &Value) -> Result<StoredValue, String> {
     let marked = value.paths_with_marks();
     let paths = |mark: Marks| -> Result<Vec<StoredPath>, String> {
-        marked.iter().filter(|(_, m)| m.contains(mark)).map(|(path, _)| store_path(path)).collect()
+        marked
+            .iter()
+            .filter(|(_, m)| m.contains(mark))
+            .map(|(path, _)| store_path(path))
+            .collect()
     };
     Ok(StoredValue {
         value: store_plain(&value.clone().unmark_deep().0)?,
@@ -173,12 +177,19 @@ fn load_plain(text: &str) -> Result<Value, String> {
 fn load_value(stored: &StoredValue) -> Result<Value, String> {
     let value = load_plain(&stored.value)?;
     let mut marks = Vec::new();
-    for (paths, mark) in [(&stored.sensitive, Marks::SENSITIVE), (&stored.ephemeral, Marks::EPHEMERAL)] {
+    for (paths, mark) in [
+        (&stored.sensitive, Marks::SENSITIVE),
+        (&stored.ephemeral, Marks::EPHEMERAL),
+    ] {
         for path in paths {
             marks.push((load_path(path)?, mark));
         }
     }
-    Ok(if marks.is_empty() { value } else { value.mark_paths(&marks) })
+    Ok(if marks.is_empty() {
+        value
+    } else {
+        value.mark_paths(&marks)
+    })
 }
 
 fn load_path(stored: &StoredPath) -> Result<cty::Path, String> {
@@ -225,8 +236,14 @@ fn document(saved: &SavedPlan, tool_version: &str) -> Result<Document, String> {
         };
         Ok::<_, String>((name.to_string(), stored))
     });
-    let variables = plan.variables.iter().map(|(name, v)| Ok::<_, String>((name.to_string(), store_value(v)?)));
-    let relevant = plan.relevant_attributes.iter().map(|(a, p)| Ok::<_, String>((a.to_string(), store_path(p)?)));
+    let variables = plan
+        .variables
+        .iter()
+        .map(|(name, v)| Ok::<_, String>((name.to_string(), store_value(v)?)));
+    let relevant = plan
+        .relevant_attributes
+        .iter()
+        .map(|(a, p)| Ok::<_, String>((a.to_string(), store_path(p)?)));
     Ok(Document {
         format: FORMAT,
         tool_version: tool_version.to_owned(),
@@ -247,9 +264,15 @@ fn document(saved: &SavedPlan, tool_version: &str) -> Result<Document, String> {
 /// Writes a plan to a file that only its owner may read. The file appears whole or not at all.
 pub fn write(path: &Path, saved: &SavedPlan, tool_version: &str) -> Result<(), Diagnostic> {
     let failed = |e: &dyn std::fmt::Display| {
-        Diagnostic::error("Failed to write plan file", format!("The plan file {} cannot be written: {e}.", path.display()))
+        Diagnostic::error(
+            "Failed to write plan file",
+            format!("The plan file {} cannot be written: {e}.", path.display()),
+        )
     };
-    let dir = path.parent().filter(|d| !d.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let dir = path
+        .parent()
+        .filter(|d| !d.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     // Temporary files are created with mode 0600.
     let mut file = tempfile::NamedTempFile::new_in(dir).map_err(|e| failed(&e))?;
     write_archive(file.as_file_mut(), saved, tool_version).map_err(|e| failed(&e))?;
@@ -271,7 +294,10 @@ fn write_archive(out: impl Write + Seek, saved: &SavedPlan, tool_version: &str) 
     };
     let document = serde_json::to_vec(&document(saved, tool_version)?).map_err(|e| e.to_string())?;
     entry(DOCUMENT, &document)?;
-    for (name, state) in [("tfstate", &saved.plan.prior_state), ("tfstate-prev", &saved.plan.previous_state)] {
+    for (name, state) in [
+        ("tfstate", &saved.plan.prior_state),
+        ("tfstate-prev", &saved.plan.previous_state),
+    ] {
         entry(name, &state::document::encode(state).map_err(|e| e.to_string())?)?;
     }
     entry("tfconfig/modules.json", saved.snapshot.manifest().to_json().as_bytes())?;
@@ -291,17 +317,24 @@ fn write_archive(out: impl Write + Seek, saved: &SavedPlan, tool_version: &str) 
 #[must_use]
 pub fn looks_like_plan(path: &Path) -> bool {
     let mut magic = [0; 4];
-    std::fs::File::open(path).and_then(|mut f| f.read_exact(&mut magic)).is_ok() && magic == *b"PK\x03\x04"
+    std::fs::File::open(path)
+        .and_then(|mut f| f.read_exact(&mut magic))
+        .is_ok()
+        && magic == *b"PK\x03\x04"
 }
 
 /// Reads a saved plan.
 pub fn read(path: &Path, tool_version: &str) -> Result<SavedPlan, Diagnostic> {
     let failed = |e: &str| {
-        Diagnostic::error("Failed to read plan file", format!("The plan file {} cannot be read: {e}.", path.display()))
+        Diagnostic::error(
+            "Failed to read plan file",
+            format!("The plan file {} cannot be read: {e}.", path.display()),
+        )
     };
     let file = std::fs::File::open(path).map_err(|e| failed(&e.to_string()))?;
-    let mut zip = zip::ZipArchive::new(std::io::BufReader::new(file))
-        .map_err(|_| failed("it is not a saved plan, or it is damaged. Make a new one with \"monoform plan -out=FILE\""))?;
+    let mut zip = zip::ZipArchive::new(std::io::BufReader::new(file)).map_err(|_| {
+        failed("it is not a saved plan, or it is damaged. Make a new one with \"monoform plan -out=FILE\"")
+    })?;
     if zip.index_for_name(DOCUMENT).is_none() {
         if zip.index_for_name("tfplan").is_some() {
             return Err(failed(
@@ -315,11 +348,16 @@ pub fn read(path: &Path, tool_version: &str) -> Result<SavedPlan, Diagnostic> {
     for i in 0..zip.len() {
         let mut entry = zip.by_index(i).map_err(|e| failed(&e.to_string()))?;
         let mut content = Vec::new();
-        let size = entry.by_ref().take(MAX_ENTRY + 1).read_to_end(&mut content).map_err(|e| failed(&e.to_string()))?;
+        let size = entry
+            .by_ref()
+            .take(MAX_ENTRY + 1)
+            .read_to_end(&mut content)
+            .map_err(|e| failed(&e.to_string()))?;
         if size as u64 > MAX_ENTRY {
             return Err(failed("an entry is larger than any plan"));
         }
-        entries.insert(entry.name().to_owned(), content);
+        let name = entry.name().map_err(|e| failed(&e.to_string()))?.into_owned();
+        entries.insert(name, content);
     }
     let document = entries.get(DOCUMENT).map(Vec::as_slice).unwrap_or_default();
     let head: Head = serde_json::from_slice(document).map_err(|e| failed(&e.to_string()))?;
@@ -341,21 +379,39 @@ struct Head {
 
 fn load(document: &Document, mut entries: BTreeMap<String, Vec<u8>>) -> Result<SavedPlan, String> {
     let mut state = |name: &str| -> Result<State, String> {
-        let text = entries.remove(name).ok_or_else(|| format!("the entry {name} is missing"))?;
-        Ok(state::document::decode(&text).map_err(|e| e.to_string())?.unwrap_or_default())
+        let text = entries
+            .remove(name)
+            .ok_or_else(|| format!("the entry {name} is missing"))?;
+        Ok(state::document::decode(&text)
+            .map_err(|e| e.to_string())?
+            .unwrap_or_default())
     };
     let (prior_state, previous_state) = (state("tfstate")?, state("tfstate-prev")?);
-    let manifest = entries.remove("tfconfig/modules.json").ok_or("the entry tfconfig/modules.json is missing")?;
+    let manifest = entries
+        .remove("tfconfig/modules.json")
+        .ok_or("the entry tfconfig/modules.json is missing")?;
     let manifest = Manifest::parse(&manifest)?;
     let mut modules: BTreeMap<String, SnapshotModule> = manifest
         .modules
         .iter()
-        .map(|(key, entry)| (key.clone(), SnapshotModule { entry: entry.clone(), files: BTreeMap::new() }))
+        .map(|(key, entry)| {
+            (
+                key.clone(),
+                SnapshotModule {
+                    entry: entry.clone(),
+                    files: BTreeMap::new(),
+                },
+            )
+        })
         .collect();
     let lock_file = entries.remove(".terraform.lock.hcl");
     for (name, content) in entries {
-        let Some((key, file)) = name.strip_prefix("tfconfig/m-").and_then(|rest| rest.split_once('/')) else { continue };
-        let module = modules.get_mut(key).ok_or_else(|| format!("the module {key:?} is not in the manifest"))?;
+        let Some((key, file)) = name.strip_prefix("tfconfig/m-").and_then(|rest| rest.split_once('/')) else {
+            continue;
+        };
+        let module = modules
+            .get_mut(key)
+            .ok_or_else(|| format!("the module {key:?} is not in the manifest"))?;
         module.files.insert(file.to_owned(), Arc::from(content));
     }
     let outputs = document.outputs.iter().map(|(name, o)| {
@@ -367,7 +423,11 @@ fn load(document: &Document, mut entries: BTreeMap<String, Vec<u8>>) -> Result<S
         };
         Ok::<_, String>((name.as_str().into(), output))
     });
-    let changes = document.changes.iter().map(load_change).collect::<Result<Vec<_>, _>>()?;
+    let changes = document
+        .changes
+        .iter()
+        .map(load_change)
+        .collect::<Result<Vec<_>, _>>()?;
     check_graph(&document.graph, changes.len())?;
     let plan = Plan {
         mode: document.mode,
@@ -382,7 +442,11 @@ fn load(document: &Document, mut entries: BTreeMap<String, Vec<u8>>) -> Result<S
             .iter()
             .map(|t| addrs::parse::target(t).map_err(|e| e.to_string()))
             .collect::<Result<_, _>>()?,
-        force_replace: document.force_replace.iter().map(|a| load_address(a)).collect::<Result<_, _>>()?,
+        force_replace: document
+            .force_replace
+            .iter()
+            .map(|a| load_address(a))
+            .collect::<Result<_, _>>()?,
         changes,
         drift: document.drift.iter().map(load_change).collect::<Result<_, _>>()?,
         outputs: outputs.collect::<Result<_, _>>()?,
@@ -396,19 +460,31 @@ fn load(document: &Document, mut entries: BTreeMap<String, Vec<u8>>) -> Result<S
             .collect::<Result<_, _>>()?,
         errored: false,
     };
-    Ok(SavedPlan { plan, snapshot: Snapshot { modules }, lock_file, workspace: document.workspace.clone() })
+    Ok(SavedPlan {
+        plan,
+        snapshot: Snapshot { modules },
+        lock_file,
+        workspace: document.workspace.clone(),
+    })
 }
 
 /// A graph that speaks of nodes or changes that are not there, or that waits for itself, must not be walked.
 fn check_graph(graph: &ExecGraph, changes: usize) -> Result<(), String> {
     use engine::execgraph::Operation;
     let nodes = graph.nodes.len();
-    let edges = graph.edges.iter().all(|(a, b)| (*a as usize) < nodes && (*b as usize) < nodes);
+    let edges = graph
+        .edges
+        .iter()
+        .all(|(a, b)| (*a as usize) < nodes && (*b as usize) < nodes);
     let operations = graph.nodes.iter().all(|n| match n {
         Operation::Change(i) | Operation::Destroy(i) => (*i as usize) < changes,
         Operation::GroupStart(_) | Operation::GroupEnd(_) => true,
     });
-    if edges && operations && graph.cycle().is_none() { Ok(()) } else { Err("its execution graph is damaged".into()) }
+    if edges && operations && graph.cycle().is_none() {
+        Ok(())
+    } else {
+        Err("its execution graph is damaged".into())
+    }
 }
 
 /// The files of a saved plan's configuration, to load from.
@@ -444,10 +520,17 @@ mod tests {
             importing: Some("x".into()),
         };
         let graph = ExecGraph {
-            nodes: vec![engine::execgraph::Operation::Destroy(0), engine::execgraph::Operation::Change(0)],
+            nodes: vec![
+                engine::execgraph::Operation::Destroy(0),
+                engine::execgraph::Operation::Change(0),
+            ],
             edges: vec![(0, 1)],
         };
-        let entry = config::manifest::ManifestEntry { source: String::new(), version: None, dir: ".".into() };
+        let entry = config::manifest::ManifestEntry {
+            source: String::new(),
+            version: None,
+            dir: ".".into(),
+        };
         let files = BTreeMap::from([("main.tf".to_owned(), Arc::from(&b"# empty"[..]))]);
         let modules = BTreeMap::from([(String::new(), SnapshotModule { entry, files })]);
         SavedPlan {
@@ -485,7 +568,10 @@ mod tests {
         }
         let back = read(&path, "1.0.0").unwrap();
         let (a, b) = (&saved.plan.changes[0], &back.plan.changes[0]);
-        assert_eq!((&a.address, &a.after, &a.private, &a.replace_paths), (&b.address, &b.after, &b.private, &b.replace_paths));
+        assert_eq!(
+            (&a.address, &a.after, &a.private, &a.replace_paths),
+            (&b.address, &b.after, &b.private, &b.replace_paths)
+        );
         assert_eq!(back.snapshot, saved.snapshot);
         assert_eq!(back.plan.graph.edges, saved.plan.graph.edges);
         assert_eq!(back.lock_file.as_deref(), Some(&b"# lock"[..]));
@@ -505,7 +591,9 @@ mod tests {
         let mut zip = zip::ZipWriter::new(std::fs::File::create(&path).unwrap());
         zip.start_file("tfplan", SimpleFileOptions::default()).unwrap();
         zip.finish().unwrap();
-        let Err(error) = read(&path, "1.0.0") else { panic!("read") };
+        let Err(error) = read(&path, "1.0.0") else {
+            panic!("read")
+        };
         assert!(error.detail.contains("saved by Terraform"), "{}", error.detail);
     }
 }

@@ -21,17 +21,20 @@ pub struct Plugins {
 /// Which versions of which providers a configuration and a state need.
 pub fn requirements(config: &Config, state: &State) -> Result<BTreeMap<addrs::Provider, Constraints>, Diagnostics> {
     let mut problems = Diagnostics::new();
-    let mut out: BTreeMap<addrs::Provider, Constraints> =
-        opening::providers_needed(config, state).into_iter().map(|p| (p, Constraints::any())).collect();
+    let mut out: BTreeMap<addrs::Provider, Constraints> = opening::providers_needed(config, state)
+        .into_iter()
+        .map(|p| (p, Constraints::any()))
+        .collect();
     for (provider, requirements) in config.provider_requirements() {
         let mut all = out.remove(&provider).unwrap_or_else(Constraints::any);
         for requirement in requirements {
-            let Some(constraint) = requirement.constraint else { continue };
+            let Some(constraint) = requirement.constraint else {
+                continue;
+            };
             match Constraints::parse(&constraint.text) {
                 Ok(more) => all = all.and(more),
-                Err(e) => problems.push(
-                    Diagnostic::error("Invalid version constraint", format!("{e}.")).at(&constraint.range),
-                ),
+                Err(e) => problems
+                    .push(Diagnostic::error("Invalid version constraint", format!("{e}.")).at(&constraint.range)),
             }
         }
         out.insert(provider, all);
@@ -43,7 +46,10 @@ impl Plugins {
     /// Plugins from this registry.
     #[must_use]
     pub fn new(registry: Registry) -> Plugins {
-        Plugins { registry, schemas: Mutex::default() }
+        Plugins {
+            registry,
+            schemas: Mutex::default(),
+        }
     }
 
     /// Chooses what stands for everything a configuration and a state need. Gives what the user should know.
@@ -52,7 +58,16 @@ impl Plugins {
         let mut problems = selections.warnings;
         let provisioners = opening::provisioners_needed(config);
         problems.extend(self.registry.check_provisioners(provisioners.iter().map(|p| &**p)));
-        if problems.has_errors() { Err(problems) } else { Ok(problems) }
+        if problems.has_errors() {
+            Err(problems)
+        } else {
+            Ok(problems)
+        }
+    }
+
+    /// Chooses what stands for these providers only.
+    pub fn resolve_only(&self, needed: &BTreeMap<addrs::Provider, Constraints>) -> Result<(), Diagnostics> {
+        self.registry.resolve(needed).map(|_| ())
     }
 
     /// What the plugins started so far said about themselves.
@@ -61,8 +76,8 @@ impl Plugins {
         self.schemas.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What all the providers that a configuration and a state need say about themselves. A provider that cannot be asked
-    /// is left out, and the problem returned.
+    /// Asks every plugin that a configuration and a state need what it says about itself. One that cannot be asked is left
+    /// out, and the problem returned.
     pub async fn ask_all(&self, config: Option<&Config>, state: &State) -> Diagnostics {
         let mut needed: std::collections::BTreeSet<addrs::Provider> =
             state.resources.values().map(|r| r.provider.provider.clone()).collect();
@@ -72,6 +87,12 @@ impl Plugins {
         let mut problems = Diagnostics::new();
         for provider in needed {
             match self.start(&provider).await {
+                Ok(running) => running.close().await,
+                Err(e) => problems.extend(e),
+            }
+        }
+        for name in config.map(opening::provisioners_needed).unwrap_or_default() {
+            match self.start_provisioner(&name).await {
                 Ok(running) => running.close().await,
                 Err(e) => problems.extend(e),
             }
@@ -86,11 +107,22 @@ impl ProviderSource for Plugins {
         let running = self.registry.start(provider).await?;
         // Every user of a provider asks for this first, and the answer is kept.
         let schema = running.schema().await?;
-        self.schemas.lock().unwrap_or_else(PoisonError::into_inner).providers.insert(provider.clone(), schema);
+        self.schemas
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .providers
+            .insert(provider.clone(), schema);
         Ok(running)
     }
 
     async fn start_provisioner(&self, name: &str) -> Result<Arc<dyn Provisioner>, Diagnostics> {
-        self.registry.start_provisioner(name).await
+        let running = self.registry.start_provisioner(name).await?;
+        let schema = running.schema().await?;
+        self.schemas
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .provisioners
+            .insert(name.into(), schema);
+        Ok(running)
     }
 }

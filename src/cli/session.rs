@@ -70,8 +70,15 @@ impl Session {
 
     /// The runtime for what happens at the same time.
     pub fn runtime(&self) -> Result<tokio::runtime::Runtime, Diagnostics> {
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|e| {
-            Diagnostic::error("Cannot start", format!("The system does not let us start threads: {e}.")).into()
-        })
+        tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .map_err(|e| {
+                Diagnostic::error(
+                    "Cannot start",
+                    format!("The system does not let us start threads: {e}."),
+                )
+                .into()
+            })
     }
 }

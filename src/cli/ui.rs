@@ -1,7 +1,9 @@
 //! What a person sees: two streams, colours, widths, questions.
 
 use std::io::{self, BufRead as _, BufWriter, IsTerminal as _, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+#[cfg(test)]
+use std::sync::Arc;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Colours and other attributes of text, or none of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,10 +14,15 @@ pub struct Style {
 
 impl Style {
     /// Plain text.
+    #[cfg(test)]
     pub const PLAIN: Style = Style { on: false };
 
     fn paint(self, code: &str, text: impl std::fmt::Display) -> String {
-        if self.on { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
+        if self.on {
+            format!("\x1b[{code}m{text}\x1b[0m")
+        } else {
+            text.to_string()
+        }
     }
 
     /// Bold.
@@ -41,11 +48,6 @@ impl Style {
     /// Yellow.
     pub fn yellow(self, text: impl std::fmt::Display) -> String {
         self.paint("33", text)
-    }
-
-    /// Cyan.
-    pub fn cyan(self, text: impl std::fmt::Display) -> String {
-        self.paint("36", text)
     }
 
     /// Grey.
@@ -94,6 +96,7 @@ enum Input {
     /// Standard input, if it is a terminal.
     Terminal,
     /// Nobody to ask.
+    #[cfg(test)]
     Nobody,
 }
 
@@ -109,13 +112,17 @@ impl Ui {
         let err_terminal = err.is_terminal();
         Ui {
             out: Stream {
-                style: Style { on: out_terminal && !no_color },
+                style: Style {
+                    on: out_terminal && !no_color,
+                },
                 width: width(terminal_size::terminal_size_of(&out)),
                 terminal: out_terminal,
                 writer: Mutex::new(Box::new(BufWriter::with_capacity(1 << 16, out))),
             },
             err: Stream {
-                style: Style { on: err_terminal && !no_color },
+                style: Style {
+                    on: err_terminal && !no_color,
+                },
                 width: width(terminal_size::terminal_size_of(&err)),
                 terminal: err_terminal,
                 writer: Mutex::new(Box::new(err)),
@@ -126,6 +133,7 @@ impl Ui {
     }
 
     /// Streams that end in memory, as after `-no-color`, with nobody to ask.
+    #[cfg(test)]
     #[must_use]
     pub fn captured() -> (Arc<Ui>, Captured, Captured) {
         let (out, err) = (Captured::default(), Captured::default());
@@ -135,7 +143,12 @@ impl Ui {
             width: DEFAULT_WIDTH,
             terminal: false,
         };
-        let ui = Ui { out: stream(&out), err: stream(&err), plain: true, input: Input::Nobody };
+        let ui = Ui {
+            out: stream(&out),
+            err: stream(&err),
+            plain: true,
+            input: Input::Nobody,
+        };
         (Arc::new(ui), out, err)
     }
 
@@ -194,16 +207,14 @@ impl Ui {
         self.out.terminal
     }
 
-    /// Whether a person watches standard error.
-    #[must_use]
-    pub fn err_is_terminal(&self) -> bool {
-        self.err.terminal
-    }
-
     /// Whether there is a person to ask.
     #[must_use]
     pub fn can_ask(&self) -> bool {
-        matches!(self.input, Input::Terminal) && io::stdin().is_terminal()
+        match self.input {
+            Input::Terminal => io::stdin().is_terminal(),
+            #[cfg(test)]
+            Input::Nobody => false,
+        }
     }
 
     /// Asks for one line; `None` at the end of the input. Standard input that is no terminal is read nevertheless, as
@@ -214,6 +225,7 @@ impl Ui {
         self.flush();
         let mut line = String::new();
         match self.input {
+            #[cfg(test)]
             Input::Nobody => None,
             Input::Terminal => match io::stdin().lock().read_line(&mut line) {
                 Ok(0) | Err(_) => None,
@@ -224,9 +236,11 @@ impl Ui {
 }
 
 /// A stream's end in memory.
+#[cfg(test)]
 #[derive(Clone, Debug, Default)]
 pub struct Captured(Arc<Mutex<Vec<u8>>>);
 
+#[cfg(test)]
 impl Captured {
     /// What was written.
     #[must_use]
@@ -235,9 +249,13 @@ impl Captured {
     }
 }
 
+#[cfg(test)]
 impl Write for Captured {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend_from_slice(bytes);
         Ok(bytes.len())
     }
 

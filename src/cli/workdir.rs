@@ -38,17 +38,30 @@ pub struct StatePlace {
 /// Reads the configuration in the working directory; shows its problems. `None` if there are errors.
 pub fn load(session: &Session) -> Option<Project> {
     let (project, problems) = read(session);
-    if session.show(&problems, &project.sources) { None } else { Some(project) }
+    if session.show(&problems, &project.sources) {
+        None
+    } else {
+        Some(project)
+    }
 }
 
 /// Reads the configuration in the working directory, as far as it can be understood.
 pub fn read(session: &Session) -> (Project, Diagnostics) {
     let mut problems = Diagnostics::new();
     let manifest = problems.take(manifest(session)).unwrap_or_default();
-    let options = LoadOptions { tool_version: TERRAFORM_VERSION, manifest: &manifest };
+    let options = LoadOptions {
+        tool_version: TERRAFORM_VERSION,
+        manifest: &manifest,
+    };
     let loaded = config::load(&Disk, ".", &options);
     problems.extend(loaded.diagnostics);
-    (Project { config: loaded.config, sources: loaded.sources }, problems)
+    (
+        Project {
+            config: loaded.config,
+            sources: loaded.sources,
+        },
+        problems,
+    )
 }
 
 fn manifest(session: &Session) -> Result<Manifest, Diagnostics> {
@@ -56,7 +69,11 @@ fn manifest(session: &Session) -> Result<Manifest, Diagnostics> {
     let failed = |detail: String| Diagnostics::from(Diagnostic::error("Cannot read the module manifest", detail));
     match std::fs::read(&path) {
         Ok(bytes) => Manifest::parse(&bytes).map_err(|e| {
-            failed(format!("{} is not usable: {e} Remove the file and run \"{} init\".", path.display(), session.program))
+            failed(format!(
+                "{} is not usable: {e} Remove the file and run \"{} init\".",
+                path.display(),
+                session.program
+            ))
         }),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Manifest::default()),
         Err(e) => Err(failed(format!("{} cannot be read: {e}.", path.display()))),
@@ -141,7 +158,10 @@ pub fn state_place(session: &Session, config: Option<&Config>) -> Result<StatePl
                     _ => problems.push(
                         Diagnostic::error(
                             "Incorrect attribute value type",
-                            format!("Inappropriate value for attribute \"{}\": a non-empty string is required.", attribute.name),
+                            format!(
+                                "Inappropriate value for attribute \"{}\": a non-empty string is required.",
+                                attribute.name
+                            ),
                         )
                         .at(attribute.expr.range()),
                     ),
@@ -188,20 +208,34 @@ pub fn variables(
     input: bool,
 ) -> Result<(BTreeMap<Arc<str>, Value>, Diagnostics), Diagnostics> {
     let environment = session.env.variables();
-    let inputs = ValueInputs { files: &Disk, environment: &environment, flags };
+    let inputs = ValueInputs {
+        files: &Disk,
+        environment: &environment,
+        flags,
+    };
     let root = project.config.root.module.clone();
     let mut collected = values::collect(&root, &inputs);
     project.sources.extend(std::mem::take(&mut collected.sources));
     let mut problems = collected.diagnostics;
     for name in collected.missing {
-        let Some(variable) = root.variables.get(&name) else { continue };
+        let Some(variable) = root.variables.get(&name) else {
+            continue;
+        };
         if !(input && session.env.input() && session.ui.can_ask()) {
             problems.push(values::missing_variable(variable));
             continue;
         }
         let style = session.ui.style();
-        let description = variable.description.as_deref().map(|d| format!("  {}\n", d.trim())).unwrap_or_default();
-        let prompt = format!("{}\n{description}\n  {} ", style.bold(format!("var.{name}")), style.bold("Enter a value:"));
+        let description = variable
+            .description
+            .as_deref()
+            .map(|d| format!("  {}\n", d.trim()))
+            .unwrap_or_default();
+        let prompt = format!(
+            "{}\n{description}\n  {} ",
+            style.bold(format!("var.{name}")),
+            style.bold("Enter a value:")
+        );
         match session.ui.ask(&prompt) {
             Some(text) => {
                 session.ui.line("");
@@ -215,7 +249,10 @@ pub fn variables(
     if problems.has_errors() {
         return Err(problems);
     }
-    Ok((collected.values.into_iter().map(|(name, v)| (name, v.value)).collect(), problems))
+    Ok((
+        collected.values.into_iter().map(|(name, v)| (name, v.value)).collect(),
+        problems,
+    ))
 }
 
 /// What expressions can see beside the configuration.
@@ -234,5 +271,8 @@ pub fn surroundings(session: &Session, workspace: &str) -> Surroundings {
 /// The time, as plans keep it: UTC, in whole seconds.
 #[must_use]
 pub fn now() -> String {
-    jiff::Timestamp::now().round(jiff::Unit::Second).unwrap_or_else(|_| jiff::Timestamp::now()).to_string()
+    jiff::Timestamp::now()
+        .round(jiff::Unit::Second)
+        .unwrap_or_else(|_| jiff::Timestamp::now())
+        .to_string()
 }

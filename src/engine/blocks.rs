@@ -488,7 +488,7 @@ impl Edges<'_> {
                 found(self, Block::Local(path.clone(), name.clone()))
             }
             Referenceable::Resource(resource) | Referenceable::ResourceInstance(addrs::ResourceInstance { resource, .. }) => {
-                if module.resources.get(resource).is_none() {
+                if !module.resources.contains_key(resource) {
                     self.undeclared_resource(config, reference, resource, &scope);
                     return Vec::new();
                 }

@@ -4,10 +4,19 @@
 //! objects does it refer to ([`refs`]), what value does it have when those have these values ([`eval`], given a
 //! [`scope::Scope`]), and what object does a block body form under a provider's schema ([`body`], [`schema`]).
 //!
-//! Where to begin: [`scope`] (what evaluation asks of its surroundings), then [`eval`]. The functions are one file a
-//! group under `functions`. The room uses `syntax`, `cty` and `addrs`.
+//! Where to begin: [`scope`] (what evaluation asks of its surroundings), then [`eval`]. [`checks`] and [`marking`] apply
+//! schemas to references and objects; [`typeexpr`] reads type constraints; [`render`] prints values for people. The
+//! functions are one file a group under [`functions`].
+//!
+//! What is promised of expressions is what `tests/console.txt` records: the answers of the console of the release we
+//! answer as, errors included. Known differences: the wording of errors that come from a parser of regular expressions,
+//! JSON, YAML or CSV beyond the usual ones, and a negative `indent`, which is an error here and a crash there. Not there
+//! yet: `base64gzip`, `rsadecrypt`, `textencodebase64`, `textdecodebase64`.
+//!
+//! The room uses `syntax`, `cty` and `addrs`.
 
 pub mod body;
+pub mod checks;
 pub mod eval;
 pub mod functions;
 pub mod marking;

@@ -212,6 +212,10 @@ impl<'r> Chooser<'r> {
             .iter()
             .flat_map(|dir| dir.in_mirror(provider, &self.platform))
             .collect();
+        // Links to ourselves stand in mirrors so that other tools can use our plugins; to us they are the built-in.
+        if let Ok(own) = self.settings.builtins.executable.canonicalize() {
+            out.retain(|found| found.executable.canonicalize().ok().as_ref() != Some(&own));
+        }
         if *provider == Provider::default_for(provider.ty.clone()) {
             let flat = self.flat.iter().filter(|flat| flat.name == *provider.ty);
             out.extend(flat.map(|flat| Found {

@@ -12,6 +12,10 @@ use crate::launch::Launch;
 /// Switches off built-in plugins, by name: `null,random`, or `*` for all.
 pub const DISABLE_BUILTINS: &str = "MONOFORM_DISABLE_INTERNAL_PLUGINS";
 
+/// How many seconds a plugin may take to say where it can be reached: `5`, `0.5`. Anything that is not a positive number
+/// counts for nothing, and the default is [`Launch::TIMEOUT`].
+pub const START_TIMEOUT: &str = "MONOFORM_PLUGIN_START_TIMEOUT";
+
 /// What a [`crate::Registry`] needs to know.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -52,6 +56,12 @@ impl Settings {
             .and_then(|json| serde_json::from_slice(&json).ok())
             .unwrap_or_default();
         let disabled = environment.get(DISABLE_BUILTINS).unwrap_or("");
+        let start_timeout = environment
+            .get(START_TIMEOUT)
+            .and_then(|seconds| seconds.trim().parse::<f64>().ok())
+            .filter(|seconds| *seconds > 0.0)
+            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+            .unwrap_or(Launch::TIMEOUT);
         Settings {
             disabled_builtins: disabled
                 .split(',')
@@ -66,7 +76,7 @@ impl Settings {
             data_dir,
             plugin_dirs,
             terraform_version: terraform_version.to_owned(),
-            start_timeout: Launch::TIMEOUT,
+            start_timeout,
         }
     }
 

@@ -375,7 +375,7 @@ impl<P: Provider> Core<P> {
         plan.await.unwrap_or_else(Changed::failed)
     }
 
-    pub async fn apply(&self, name: &str, prior: Wire, planned: &Wire, private: Vec<u8>) -> Changed {
+    pub async fn apply(&self, name: &str, prior: Wire, planned: &Wire, config: Wire, private: Vec<u8>) -> Changed {
         let mut creating = false;
         let apply = async {
             let resource = self.resource(name)?;
@@ -387,9 +387,9 @@ impl<P: Provider> Core<P> {
                 (None, None) => Answer::default(),
                 (None, Some(planned)) => {
                     creating = true;
-                    guarded(resource.create(planned, private, stop)).await?
+                    guarded(resource.create(planned, config, private, stop)).await?
                 }
-                (Some(prior), Some(planned)) => guarded(resource.update(prior, planned, private, stop)).await?,
+                (Some(prior), Some(planned)) => guarded(resource.update(prior, planned, config, private, stop)).await?,
                 (Some(prior), None) => guarded(resource.delete(prior, private, stop)).await?,
             };
             Ok(self.changed(resource, answer))

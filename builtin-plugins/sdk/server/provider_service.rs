@@ -234,8 +234,9 @@ macro_rules! provider_service {
                 request: Request<pb::apply_resource_change::Request>,
             ) -> Answer<pb::apply_resource_change::Response> {
                 let r = request.into_inner();
-                let planned = wire(r.planned_state);
-                let c = self.0.apply(&r.type_name, wire(r.prior_state), &planned, r.planned_private).await;
+                let (planned, config) = (wire(r.planned_state), wire(r.config));
+                let prior = wire(r.prior_state);
+                let c = self.0.apply(&r.type_name, prior, &planned, config, r.planned_private).await;
                 Ok(Response::new(pb::apply_resource_change::Response {
                     new_state: c.state.map(dynamic),
                     private: c.private,

@@ -47,6 +47,8 @@ model! {
         pub name: Attr<String> = required().requires_replace(),
         /// Something secret.
         pub secret: Attr<String> = optional().sensitive(),
+        /// Never kept.
+        pub token: Attr<String> = optional().write_only(),
         /// Its size.
         pub size: Attr<i64> = optional().computed().default(3i64),
         /// Its id.
@@ -80,7 +82,7 @@ impl Resource for Things {
             part.number = (i as i64).into();
         }
         Ok(Thing {
-            id: "new".into(),
+            id: format!("new{}", cx.config::<Thing>()?.token.text()).into(),
             ..plan
         })
     }
@@ -327,6 +329,7 @@ macro_rules! life {
             [
                 ("name", "What it is called."),
                 ("secret", "Something secret."),
+                ("token", "Never kept."),
                 ("size", "Its size."),
                 ("id", "Its id.")
             ]
@@ -432,17 +435,16 @@ macro_rules! life {
                 type_name: "shop_thing".into(),
                 version: 0,
                 raw_state: Some($pb::RawState {
-                    json: br#"{"name":"a","gone":1,"part":[{"name":"x"}]}"#.to_vec(),
+                    json: br#"{"name":"a","gone":1}"#.to_vec(),
                     ..Default::default()
                 }),
             })
             .await
             .unwrap()
             .into_inner();
-        assert_eq!(
-            value(&upgraded.upgraded_state.unwrap().msgpack).get("name"),
-            Some(&"a".into())
-        );
+        let upgraded = value(&upgraded.upgraded_state.unwrap().msgpack);
+        assert_eq!(upgraded.get("name"), Some(&"a".into()));
+        assert_eq!(upgraded.get("part").and_then(Value::as_seq), Some(&[][..]), "no blocks");
 
         let argument = cty::msgpack::encode(&"four".into(), &Type::String).unwrap();
         let call = $pb::call_function::Request {
@@ -595,6 +597,20 @@ async fn provisioners_stream_their_output() {
     assert_eq!(output, ["a", "b", ""]);
     assert_eq!(answers[2].diagnostics[0].summary, "No More Words");
     served.end().await;
+}
+
+#[tokio::test]
+async fn write_only_attributes_are_read_from_the_configuration() {
+    let harness = crate::testing::Harness::new(Shop);
+    let config = [("name", "a".into()), ("token", "7".into())];
+    assert!(
+        harness.create("shop_thing", &config).await.is_err(),
+        "not configured yet"
+    );
+    harness.configure(&[]).await.unwrap();
+    let state = harness.create("shop_thing", &config).await.unwrap();
+    assert_eq!(state.get("id"), Some(&"new7".into()));
+    assert!(state.get("token").unwrap().is_null());
 }
 
 #[test]

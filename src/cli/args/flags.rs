@@ -7,8 +7,15 @@ use clap::{Arg, ArgAction, Command};
 /// A command with the flags that all have.
 #[must_use]
 pub fn command(name: &'static str, about: &'static str) -> Command {
-    let command = Command::new(name).about(about).disable_help_flag(true).disable_version_flag(true);
-    command.arg(switch("no-color", false, "If specified, output won't contain any color."))
+    let command = Command::new(name)
+        .about(about)
+        .disable_help_flag(true)
+        .disable_version_flag(true);
+    command.arg(switch(
+        "no-color",
+        false,
+        "If specified, output won't contain any color.",
+    ))
 }
 
 /// A flag that is true or false.
@@ -57,7 +64,12 @@ pub fn values(name: &'static str, placeholder: &'static str, help: &'static str)
 /// Positional arguments, at least and at most so many.
 #[must_use]
 pub fn positional(command: Command, name: &'static str) -> Command {
-    command.arg(Arg::new(name).num_args(0..).action(ArgAction::Append).allow_hyphen_values(true))
+    command.arg(
+        Arg::new(name)
+            .num_args(0..)
+            .action(ArgAction::Append)
+            .allow_hyphen_values(true),
+    )
 }
 
 /// Checks the form of a value that is not any text.
@@ -80,19 +92,47 @@ pub fn planning(command: Command) -> Command {
 #[must_use]
 pub fn modes(command: Command) -> Command {
     command
-        .arg(switch("destroy", false, "Plan to destroy all objects that the configuration manages."))
-        .arg(switch("refresh-only", false, "Plan only to update the state to what the objects are now."))
-        .arg(switch("refresh", true, "Whether to look at the objects before planning."))
-        .arg(values("replace", "ADDRESS", "Replace this resource instance in any case. May be given many times."))
-        .arg(values("target", "ADDRESS", "Plan only for this module or resource, and what it depends on. May be given many times."))
+        .arg(switch(
+            "destroy",
+            false,
+            "Plan to destroy all objects that the configuration manages.",
+        ))
+        .arg(switch(
+            "refresh-only",
+            false,
+            "Plan only to update the state to what the objects are now.",
+        ))
+        .arg(switch(
+            "refresh",
+            true,
+            "Whether to look at the objects before planning.",
+        ))
+        .arg(values(
+            "replace",
+            "ADDRESS",
+            "Replace this resource instance in any case. May be given many times.",
+        ))
+        .arg(values(
+            "target",
+            "ADDRESS",
+            "Plan only for this module or resource, and what it depends on. May be given many times.",
+        ))
 }
 
 /// The values of the root module's input variables.
 #[must_use]
 pub fn variables(command: Command) -> Command {
     command
-        .arg(values("var", "'NAME=VALUE'", "Set the value of an input variable. May be given many times."))
-        .arg(values("var-file", "PATH", "Read the values of input variables from this file. May be given many times."))
+        .arg(values(
+            "var",
+            "'NAME=VALUE'",
+            "Set the value of an input variable. May be given many times.",
+        ))
+        .arg(values(
+            "var-file",
+            "PATH",
+            "Read the values of input variables from this file. May be given many times.",
+        ))
 }
 
 /// How to work.
@@ -101,7 +141,11 @@ pub fn operation(command: Command) -> Command {
     locking(command)
         .arg(value("parallelism", "N", "How many operations may run at a time.").default_value("10"))
         .arg(switch("input", true, "Whether to ask for values that are missing."))
-        .arg(switch("compact-warnings", false, "Show warnings that are not accompanied by errors by their summaries only."))
+        .arg(switch(
+            "compact-warnings",
+            false,
+            "Show warnings that are not accompanied by errors by their summaries only.",
+        ))
 }
 
 /// Locking.
@@ -109,16 +153,31 @@ pub fn operation(command: Command) -> Command {
 pub fn locking(command: Command) -> Command {
     command
         .arg(switch("lock", true, "Whether to hold the state's lock."))
-        .arg(value("lock-timeout", "DURATION", "How long to try again for the lock, such as 30s.").default_value("0s"))
+        .arg(
+            value(
+                "lock-timeout",
+                "DURATION",
+                "How long to try again for the lock, such as 30s.",
+            )
+            .default_value("0s"),
+        )
 }
 
 /// Where a local state is, for commands that write it.
 #[must_use]
 pub fn local_state(command: Command) -> Command {
     command
-        .arg(value("state", "PATH", "The state file to read, in place of the working directory's."))
+        .arg(value(
+            "state",
+            "PATH",
+            "The state file to read, in place of the working directory's.",
+        ))
         .arg(value("state-out", "PATH", "The state file to write, if it is another."))
-        .arg(value("backup", "PATH", "Where to keep a copy of the state as it was; \"-\" for no copy."))
+        .arg(value(
+            "backup",
+            "PATH",
+            "Where to keep a copy of the state as it was; \"-\" for no copy.",
+        ))
 }
 
 /// A length of time as Go writes it: `300ms`, `1m30s`, `1.5h`, `0`.
@@ -136,10 +195,14 @@ pub fn duration(text: &str) -> Option<Duration> {
     }
     let mut total = 0.0;
     while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').filter(|n| *n > 0)?;
+        let digits = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .filter(|n| *n > 0)?;
         let number: f64 = rest[..digits].parse().ok()?;
         rest = &rest[digits..];
-        let end = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
+        let end = rest
+            .find(|c: char| c.is_ascii_digit() || c == '.')
+            .unwrap_or(rest.len());
         let unit = match &rest[..end] {
             "ns" => 1e-9,
             "us" | "µs" | "μs" => 1e-6,
@@ -162,7 +225,14 @@ mod tests {
 
     #[test]
     fn lengths_of_time_are_read_as_go_writes_them() {
-        for (text, millis) in [("0", 0), ("0s", 0), ("1m30s", 90_000), ("1.5h", 5_400_000), ("300ms", 300), ("-5s", 0)] {
+        for (text, millis) in [
+            ("0", 0),
+            ("0s", 0),
+            ("1m30s", 90_000),
+            ("1.5h", 5_400_000),
+            ("300ms", 300),
+            ("-5s", 0),
+        ] {
             assert_eq!(duration(text), Some(Duration::from_millis(millis)), "{text}");
         }
         for bad in ["", "5", "s", "1x", "1s2", "-"] {

@@ -25,9 +25,16 @@ pub fn command(program: &str, path: &str, positional: &str, declared: &Command) 
             let name = arg.get_long()?;
             let default = arg.get_default_values().first().and_then(|d| d.to_str());
             let shown = if is_switch(arg) {
-                if default == Some("true") { format!("-{name}=false") } else { format!("-{name}") }
+                if default == Some("true") {
+                    format!("-{name}=false")
+                } else {
+                    format!("-{name}")
+                }
             } else {
-                let placeholder = arg.get_value_names().and_then(|n| n.first()).map_or("VALUE", |n| n.as_str());
+                let placeholder = arg
+                    .get_value_names()
+                    .and_then(|n| n.first())
+                    .map_or("VALUE", |n| n.as_str());
                 format!("-{name}={placeholder}")
             };
             let mut help = arg.get_help().map(ToString::to_string).unwrap_or_default();

@@ -15,7 +15,12 @@ impl Given {
     /// Whether a switch is on.
     #[must_use]
     pub fn on(&self, name: &str) -> bool {
-        self.0.try_get_one::<bool>(name).ok().flatten().copied().unwrap_or_default()
+        self.0
+            .try_get_one::<bool>(name)
+            .ok()
+            .flatten()
+            .copied()
+            .unwrap_or_default()
     }
 
     /// The value of a flag.
@@ -27,7 +32,12 @@ impl Given {
     /// The values of a flag or positional argument.
     #[must_use]
     pub fn values(&self, name: &str) -> Vec<String> {
-        self.0.try_get_many::<String>(name).ok().flatten().map(|v| v.cloned().collect()).unwrap_or_default()
+        self.0
+            .try_get_many::<String>(name)
+            .ok()
+            .flatten()
+            .map(|v| v.cloned().collect())
+            .unwrap_or_default()
     }
 
     /// Whether a flag was written, whatever its value.
@@ -40,14 +50,18 @@ impl Given {
     /// How many operations may run at a time.
     #[must_use]
     pub fn parallelism(&self) -> usize {
-        let number = self.value("parallelism").and_then(|v| v.parse::<i64>().ok()).unwrap_or(10);
+        let number = self
+            .value("parallelism")
+            .and_then(|v| v.parse::<i64>().ok())
+            .unwrap_or(10);
         usize::try_from(number).ok().filter(|n| *n > 0).unwrap_or(10)
     }
 
     /// How long to try for the lock; `None` for no lock at all.
     #[must_use]
     pub fn lock(&self) -> Option<Duration> {
-        self.on("lock").then(|| self.value("lock-timeout").and_then(flags::duration).unwrap_or_default())
+        self.on("lock")
+            .then(|| self.value("lock-timeout").and_then(flags::duration).unwrap_or_default())
     }
 
     /// `-var` and `-var-file` in the order they were written.
@@ -77,11 +91,14 @@ mod tests {
         let arguments = ["-var", "a=1", "-var-file=f", "-var=a=-2"].map(str::to_owned);
         let normal = crate::args::normalise(&command, &[], &arguments).unwrap();
         let given = Given(command.try_get_matches_from(normal).unwrap());
-        assert_eq!(given.variables(), [
-            VariableFlag::Var("a=1".into()),
-            VariableFlag::File("f".into()),
-            VariableFlag::Var("a=-2".into())
-        ]);
+        assert_eq!(
+            given.variables(),
+            [
+                VariableFlag::Var("a=1".into()),
+                VariableFlag::File("f".into()),
+                VariableFlag::Var("a=-2".into())
+            ]
+        );
         assert!(!given.on("no-color"));
         assert!(!given.on("unheard-of"));
     }

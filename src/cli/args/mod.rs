@@ -24,12 +24,18 @@ pub struct UsageError {
 impl UsageError {
     /// A flag that cannot be understood.
     pub fn flag(detail: impl Into<String>) -> UsageError {
-        UsageError { summary: "Failed to parse command-line flags".into(), detail: detail.into() }
+        UsageError {
+            summary: "Failed to parse command-line flags".into(),
+            detail: detail.into(),
+        }
     }
 
     /// Any other mistake.
     pub fn new(summary: impl Into<String>, detail: impl Into<String>) -> UsageError {
-        UsageError { summary: summary.into(), detail: detail.into() }
+        UsageError {
+            summary: summary.into(),
+            detail: detail.into(),
+        }
     }
 }
 
@@ -115,18 +121,18 @@ mod tests {
 
     #[test]
     fn one_dash_or_two_and_values_behind_either() {
-        assert_eq!(run(&["-out=p", "--out", "q", "-var", "a=b=c"]).unwrap(), ["--out=p", "--out=q", "--var=a=b=c"]);
+        assert_eq!(
+            run(&["-out=p", "--out", "q", "-var", "a=b=c"]).unwrap(),
+            ["--out=p", "--out=q", "--var=a=b=c"]
+        );
     }
 
     #[test]
     fn switches_take_no_following_argument() {
-        assert_eq!(run(&["-refresh=F", "-destroy", "x", "-out=p"]).unwrap(), [
-            "--refresh=false",
-            "--destroy=true",
-            "--",
-            "x",
-            "-out=p"
-        ]);
+        assert_eq!(
+            run(&["-refresh=F", "-destroy", "x", "-out=p"]).unwrap(),
+            ["--refresh=false", "--destroy=true", "--", "x", "-out=p"]
+        );
     }
 
     #[test]
@@ -139,10 +145,23 @@ mod tests {
     fn mistakes_are_told_as_the_flags_are_written() {
         assert_eq!(run(&["--foo"]).unwrap_err(), "flag provided but not defined: -foo");
         assert_eq!(run(&["-out"]).unwrap_err(), "flag needs an argument: -out");
-        assert_eq!(run(&["-refresh=x"]).unwrap_err(), "invalid boolean value \"x\" for -refresh: parse error");
-        assert_eq!(run(&["-parallelism=x"]).unwrap_err(), "invalid value \"x\" for flag -parallelism: parse error");
-        assert_eq!(run(&["-lock-timeout=5"]).unwrap_err(), "invalid value \"5\" for flag -lock-timeout: parse error");
+        assert_eq!(
+            run(&["-refresh=x"]).unwrap_err(),
+            "invalid boolean value \"x\" for -refresh: parse error"
+        );
+        assert_eq!(
+            run(&["-parallelism=x"]).unwrap_err(),
+            "invalid value \"x\" for flag -parallelism: parse error"
+        );
+        assert_eq!(
+            run(&["-lock-timeout=5"]).unwrap_err(),
+            "invalid value \"5\" for flag -lock-timeout: parse error"
+        );
         assert_eq!(run(&["-=x"]).unwrap_err(), "bad flag syntax: -=x");
-        assert!(run(&["-generate-config-out=f"]).unwrap_err().contains("it comes later."));
+        assert!(
+            run(&["-generate-config-out=f"])
+                .unwrap_err()
+                .contains("it comes later.")
+        );
     }
 }

@@ -8,7 +8,9 @@ pub fn split(text: &str) -> Result<Vec<String>, &'static str> {
     while let Some(c) = chars.next() {
         match c {
             ' ' | '\t' | '\n' | '\r' => words.extend(word.take()),
-            '\\' => word.get_or_insert_default().push(chars.next().ok_or("invalid command line string")?),
+            '\\' => word
+                .get_or_insert_default()
+                .push(chars.next().ok_or("invalid command line string")?),
             '\'' => {
                 let word = word.get_or_insert_default();
                 loop {
@@ -47,7 +49,10 @@ mod tests {
 
     #[test]
     fn words_are_split_as_a_shell_does() {
-        assert_eq!(split(r#"-a 'b c'  -var="x=\"y\" z" e\ f ''"#).unwrap(), ["-a", "b c", "-var=x=\"y\" z", "e f", ""]);
+        assert_eq!(
+            split(r#"-a 'b c'  -var="x=\"y\" z" e\ f ''"#).unwrap(),
+            ["-a", "b c", "-var=x=\"y\" z", "e f", ""]
+        );
         assert!(split("'a").is_err());
         assert!(split("a\\").is_err());
         assert!(split("\"a").is_err());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use addrs::{Mode, Referenceable};
+use addrs::{AbsProviderConfig, Mode, Referenceable};
 use config::{Config, ModuleNode, Resource};
 use engine::providers::Schemas;
 use lang::eval::{Context, evaluate};
@@ -19,10 +19,28 @@ use super::values::known_part;
 #[must_use]
 pub fn configuration(config: &Config, schemas: &Schemas) -> Json {
     let mut providers = Map::new();
-    for source in config.provider_configs() {
+    for node in config.nodes() {
+        let used = node.module.resources.values().map(|r| config.provider_for(&r.address.in_module(&node.path)));
+        for address in used.filter(|a| is_implied(config, a)) {
+            let owner = owner_of_implied(config, node, &address);
+            let name = owner.module.local_name_for(&address.provider);
+            let constraint = owner.module.required_providers.get(&name).and_then(|r| r.constraint.as_ref());
+            let document = Object::default()
+                .with("name", &*name)
+                .with("full_name", address.provider.to_string())
+                .with_content("module_address", owner.path.to_string())
+                .with_some("version_constraint", constraint.map(|c| c.text.clone()));
+            providers.insert(provider_key(owner, &address), document.into());
+        }
+    }
+    for source in config.provider_configs().into_iter().filter(|s| s.block.is_some()) {
         let node = source.node;
         let name = node.module.local_name_for(&source.address.provider);
-        let mut key = if node.path.is_root() { name.to_string() } else { format!("{}:{name}", node.path) };
+        let mut key = if node.path.is_root() {
+            name.to_string()
+        } else {
+            format!("{}:{name}", node.path)
+        };
         if let Some(alias) = &source.address.alias {
             key = format!("{key}.{alias}");
         }
@@ -30,13 +48,17 @@ pub fn configuration(config: &Config, schemas: &Schemas) -> Json {
             let schema = schemas.providers.get(&source.address.provider)?;
             Some(body_expressions(&block.body, &schema.provider.block))
         });
-        let constraint = node.module.required_providers.get(&name).and_then(|r| r.constraint.as_ref());
+        let constraint = node
+            .module
+            .required_providers
+            .get(&name)
+            .and_then(|r| r.constraint.as_ref());
         let document = Object::default()
             .with("name", &*name)
             .with("full_name", source.address.provider.to_string())
             .with_some("alias", source.address.alias.as_deref())
             .with_content("module_address", node.path.to_string())
-            .with_some("version_constraint", constraint.map(ToString::to_string))
+            .with_some("version_constraint", constraint.map(|c| c.text.clone()))
             .with_content("expressions", expressions.unwrap_or(Json::Null));
         providers.insert(key, document.into());
     }
@@ -44,6 +66,37 @@ pub fn configuration(config: &Config, schemas: &Schemas) -> Json {
         .with_content("provider_config", providers)
         .with("root_module", module(config, &config.root, schemas))
         .into()
+}
+
+/// Whether nobody wrote a block for a provider configuration.
+fn is_implied(config: &Config, address: &AbsProviderConfig) -> bool {
+    !config.provider_configs().iter().any(|s| s.address == *address && s.block.is_some())
+}
+
+/// The module that an implied configuration is shown in: from the one that uses it up as long as the callers need the
+/// provider, too.
+fn owner_of_implied<'c>(config: &'c Config, node: &'c ModuleNode, address: &AbsProviderConfig) -> &'c ModuleNode {
+    let needs = |node: &ModuleNode| {
+        node.module.required_providers.values().any(|r| r.provider == address.provider)
+            || node.module.resources.values().any(|r| r.provider == address.provider)
+    };
+    let mut owner = node;
+    while let Some(caller) = owner.path.parent().and_then(|(path, _)| config.node(&path)).filter(|n| needs(n)) {
+        owner = caller;
+    }
+    owner
+}
+
+/// The key of a provider configuration: `aws`, `aws.west`, `module.m:aws`.
+fn provider_key(owner: &ModuleNode, address: &AbsProviderConfig) -> String {
+    let mut key = owner.module.local_name_for(&address.provider).to_string();
+    if !owner.path.is_root() {
+        key = format!("{}:{key}", owner.path);
+    }
+    match &address.alias {
+        Some(alias) => format!("{key}.{alias}"),
+        None => key,
+    }
 }
 
 fn module(config: &Config, node: &ModuleNode, schemas: &Schemas) -> Json {
@@ -62,7 +115,13 @@ fn module(config: &Config, node: &ModuleNode, schemas: &Schemas) -> Json {
         })
         .collect();
     let mut sorted: Vec<&Resource> = module_of.resources.values().collect();
-    sorted.sort_by_key(|r| (r.address.mode != Mode::Managed, r.address.ty.clone(), r.address.name.clone()));
+    sorted.sort_by_key(|r| {
+        (
+            r.address.mode != Mode::Managed,
+            r.address.ty.clone(),
+            r.address.name.clone(),
+        )
+    });
     let resources: Vec<Json> = sorted.into_iter().map(|r| resource(config, node, r, schemas)).collect();
     let variables: Map<String, Json> = module_of
         .variables
@@ -81,16 +140,23 @@ fn module(config: &Config, node: &ModuleNode, schemas: &Schemas) -> Json {
         .module_calls
         .iter()
         .map(|(name, call)| {
-            let inputs: Map<String, Json> =
-                call.inputs.attributes.iter().map(|a| (a.name.to_string(), expression(&a.expr))).collect();
+            let inputs: Map<String, Json> = call
+                .inputs
+                .attributes
+                .iter()
+                .map(|a| (a.name.to_string(), expression(&a.expr)))
+                .collect();
             let child = node.children.get(name);
             let document = Object::default()
                 .with_content("source", child.map(|c| c.source.clone()).unwrap_or_default())
                 .with_content("expressions", inputs)
                 .with_content("count_expression", call.count.as_ref().map_or(Json::Null, expression))
-                .with_content("for_each_expression", call.for_each.as_ref().map_or(Json::Null, expression))
+                .with_content(
+                    "for_each_expression",
+                    call.for_each.as_ref().map_or(Json::Null, expression),
+                )
                 .with("module", child.map_or(Json::Null, |c| module(config, c, schemas)))
-                .with_some("version_constraint", call.version.as_ref().map(ToString::to_string))
+                .with_some("version_constraint", call.version.as_ref().map(|c| c.text.clone()))
                 .with_content("depends_on", depends_on(&call.depends_on));
             (name.to_string(), document.into())
         })
@@ -108,18 +174,16 @@ fn resource(config: &Config, node: &ModuleNode, resource: &Resource, schemas: &S
     let schema = schemas.resource(&provider.provider, resource.address.mode, &resource.address.ty);
     // The configuration may belong to a module above this one, which may know the provider by another name.
     let owner = config.node(&provider.module).unwrap_or(node);
-    let mut key = owner.module.local_name_for(&provider.provider).to_string();
-    if !provider.module.is_root() {
-        key = format!("{}:{key}", provider.module);
-    }
-    if let Some(alias) = &provider.alias {
-        key = format!("{key}.{alias}");
-    }
+    let owner = if is_implied(config, &provider) { owner_of_implied(config, node, &provider) } else { owner };
+    let key = provider_key(owner, &provider);
     let provisioners: Vec<Json> = resource
         .provisioners
         .iter()
         .map(|p| {
-            let expressions = schemas.provisioners.get(&p.ty).map(|s| body_expressions(&p.body, &s.block));
+            let expressions = schemas
+                .provisioners
+                .get(&p.ty)
+                .map(|s| body_expressions(&p.body, &s.block));
             Object::default()
                 .with("type", &*p.ty)
                 .with_content("expressions", expressions.unwrap_or(Json::Null))
@@ -133,10 +197,19 @@ fn resource(config: &Config, node: &ModuleNode, resource: &Resource, schemas: &S
         .with("name", &*resource.address.name)
         .with("provider_config_key", key)
         .with_content("provisioners", provisioners)
-        .with_content("expressions", schema.map_or(Json::Null, |s| body_expressions(&resource.body, &s.block)))
+        .with_content(
+            "expressions",
+            schema.map_or(Json::Null, |s| body_expressions(&resource.body, &s.block)),
+        )
         .with("schema_version", schema.map_or(0, |s| s.version))
-        .with_content("count_expression", resource.count.as_ref().map_or(Json::Null, expression))
-        .with_content("for_each_expression", resource.for_each.as_ref().map_or(Json::Null, expression))
+        .with_content(
+            "count_expression",
+            resource.count.as_ref().map_or(Json::Null, expression),
+        )
+        .with_content(
+            "for_each_expression",
+            resource.for_each.as_ref().map_or(Json::Null, expression),
+        )
         .with_content("depends_on", depends_on(&resource.depends_on))
         .into()
 }
@@ -167,9 +240,12 @@ fn body_expressions(body: &Body, schema: &BlockSchema) -> Json {
             Nesting::Single | Nesting::Group => blocks.into_iter().next().unwrap_or(Json::Null),
             Nesting::List | Nesting::Set => Json::Array(blocks),
             Nesting::Map => {
-                let labelled = body.blocks.iter().filter(|b| b.ty == *name).zip(blocks).filter_map(|(b, document)| {
-                    Some((b.labels.first()?.text.to_string(), document))
-                });
+                let labelled = body
+                    .blocks
+                    .iter()
+                    .filter(|b| b.ty == *name)
+                    .zip(blocks)
+                    .filter_map(|(b, document)| Some((b.labels.first()?.text.to_string(), document)));
                 Json::Object(labelled.collect())
             }
         };

@@ -4,9 +4,11 @@
 //! without content are left out where Terraform leaves them out. Everything here is a function from the engine's data to a
 //! JSON value; printing is up to the commands.
 
+pub mod checks;
 pub mod configuration;
 pub mod diagnostics;
 pub mod plan;
+pub mod schemas;
 pub mod state;
 pub mod values;
 
@@ -48,10 +50,6 @@ impl Object {
             Some(value) => self.with(key, value),
             None => self,
         }
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 }
 

@@ -20,12 +20,19 @@ pub fn document(plan: &Plan, config: &Config, schemas: &Schemas, tool_version: &
         .variables
         .iter()
         .map(|(name, value)| {
-            let content = if value.marks().is_ephemeral() { None } else { known_part(value) };
+            let content = if value.marks().is_ephemeral() {
+                None
+            } else {
+                known_part(value)
+            };
             (name.to_string(), Object::default().with_some("value", content).into())
         })
         .collect();
-    let outputs: Map<String, Json> =
-        plan.outputs.iter().map(|(name, change)| (name.to_string(), output_change(change))).collect();
+    let outputs: Map<String, Json> = plan
+        .outputs
+        .iter()
+        .map(|(name, change)| (name.to_string(), output_change(change)))
+        .collect();
     let relevant: Vec<Json> = plan
         .relevant_attributes
         .iter()
@@ -67,7 +74,7 @@ pub fn change(change: &ResourceChange) -> Json {
     } else {
         (known_part(&change.after), unknown_parts(&change.after))
     };
-    let importing = change.importing.as_ref().map(|id| json!({"id": id}));
+    let importing = change.importing.as_ref().map(|id| json!({"id": &**id}));
     let details = Object::default()
         .with("actions", actions(change.action))
         .with("before", known_part(&change.before).unwrap_or(Json::Null))
@@ -75,11 +82,17 @@ pub fn change(change: &ResourceChange) -> Json {
         .with("after_unknown", after_unknown)
         .with("before_sensitive", sensitive_parts(&change.before))
         .with("after_sensitive", sensitive_parts(&change.after))
-        .with_content("replace_paths", change.replace_paths.iter().map(path).collect::<Vec<_>>())
+        .with_content(
+            "replace_paths",
+            change.replace_paths.iter().map(path).collect::<Vec<_>>(),
+        )
         .with_some("importing", importing);
     Object::default()
         .with("address", change.address.to_string())
-        .with_some("previous_address", change.previous_address.as_ref().map(AbsResourceInstance::to_string))
+        .with_some(
+            "previous_address",
+            change.previous_address.as_ref().map(AbsResourceInstance::to_string),
+        )
         .with_content("module_address", module.to_string())
         .with("mode", resource.mode.as_str())
         .with("type", &*resource.ty)
@@ -133,8 +146,10 @@ fn planned_values(plan: &Plan, schemas: &Schemas) -> Json {
         .map(|(name, change)| (name.to_string(), output(&change.after, change.sensitive, false)))
         .collect();
     let mut modules: BTreeMap<ModuleInstance, Vec<Json>> = BTreeMap::new();
-    let staying =
-        plan.changes.iter().filter(|c| c.deposed.is_none() && !matches!(c.action, Action::Delete | Action::Forget));
+    let staying = plan
+        .changes
+        .iter()
+        .filter(|c| c.deposed.is_none() && !matches!(c.action, Action::Delete | Action::Forget));
     for change in staying {
         let resource = &change.address.resource.resource;
         let schema = schemas.resource(&change.provider.provider, resource.mode, &resource.ty);
@@ -146,9 +161,13 @@ fn planned_values(plan: &Plan, schemas: &Schemas) -> Json {
             .with_some("index", instance_key(&change.address.resource.key))
             .with("provider_name", change.provider.provider.to_string())
             .with("schema_version", schema.map_or(0, |s| s.version))
-            .with_some("values", known_part(&change.after))
+            // Where nothing is known, there is no object at all.
+            .with_content("values", known_part(&change.after).unwrap_or(Json::Null))
             .with("sensitive_values", sensitive_parts(&change.after));
-        modules.entry(change.address.module.clone()).or_default().push(planned.into());
+        modules
+            .entry(change.address.module.clone())
+            .or_default()
+            .push(planned.into());
     }
     Object::default()
         .with_content("outputs", outputs)

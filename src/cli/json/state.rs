@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ::state::{Object as StoredObject, ObjectStatus, State};
 use addrs::ModuleInstance;
 use engine::instance::{decode, stored_marks};
 use engine::providers::Schemas;
-use ::state::{Object as StoredObject, ObjectStatus, State};
 use serde_json::{Map, Value as Json};
 
+use super::checks::checks;
 use super::values::{known_part, output, sensitive_parts};
 use super::{Object, STATE_FORMAT, instance_key};
 
@@ -40,13 +41,21 @@ pub fn state_document(state: &State, schemas: Option<&Schemas>, tool_version: &s
     if state.is_empty() {
         return document.into();
     }
-    let outputs: Map<String, Json> =
-        state.outputs.iter().map(|(name, o)| (name.to_string(), output(&o.value, o.sensitive, true))).collect();
+    let outputs: Map<String, Json> = state
+        .outputs
+        .iter()
+        .map(|(name, o)| (name.to_string(), output(&o.value, o.sensitive, true)))
+        .collect();
     let mut modules: BTreeMap<ModuleInstance, Vec<Json>> = BTreeMap::new();
     for (resource, existing, key, instance) in state.instances() {
         let address = resource.instance(key.clone());
-        let schema =
-            schemas.and_then(|s| s.resource(&existing.provider.provider, resource.resource.mode, &resource.resource.ty));
+        let schema = schemas.and_then(|s| {
+            s.resource(
+                &existing.provider.provider,
+                resource.resource.mode,
+                &resource.resource.ty,
+            )
+        });
         let entry = |object: &std::sync::Arc<StoredObject>, deposed: Option<&str>| -> Json {
             let value = schema.and_then(|s| decode(s, object, &address).ok().map(|stored| stored.marked(s)));
             let (values, sensitive) = match &value {
@@ -76,12 +85,18 @@ pub fn state_document(state: &State, schemas: Option<&Schemas>, tool_version: &s
     let values = Object::default()
         .with_content("outputs", outputs)
         .with("root_module", ModuleTree(modules).document(&ModuleInstance::root()));
-    document.with("terraform_version", tool_version).with("values", values).into()
+    document
+        .with("terraform_version", tool_version)
+        .with("values", values)
+        .with_content("checks", checks(state.check_results.as_deref().unwrap_or_default()))
+        .into()
 }
 
 /// The stored attributes of an object without its schema.
 fn plain(object: &StoredObject) -> (Json, Json) {
-    let ::state::Attributes::Json(raw) = &object.attributes else { return (Json::Null, Json::Object(Map::new())) };
+    let ::state::Attributes::Json(raw) = &object.attributes else {
+        return (Json::Null, Json::Object(Map::new()));
+    };
     let json = raw.to_value().unwrap_or(Json::Null);
     let value = cty::json::from_simple_json(&json).mark_paths(&stored_marks(object));
     (json, sensitive_parts(&value))

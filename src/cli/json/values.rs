@@ -52,8 +52,17 @@ pub fn sensitive_parts(value: &Value) -> Json {
 }
 
 fn named_parts(value: &Value, part: fn(&Value) -> Json) -> Json {
-    let parts = value.entries().into_iter().flatten().map(|(name, inner)| (name, part(inner)));
-    Json::Object(parts.filter(|(_, j)| *j != Json::Bool(false)).map(|(n, j)| (n.to_string(), j)).collect())
+    let parts = value
+        .entries()
+        .into_iter()
+        .flatten()
+        .map(|(name, inner)| (name, part(inner)));
+    Json::Object(
+        parts
+            .filter(|(_, j)| *j != Json::Bool(false))
+            .map(|(n, j)| (n.to_string(), j))
+            .collect(),
+    )
 }
 
 /// A path as a list of names and indexes.
@@ -73,8 +82,15 @@ pub fn output(value: &Value, sensitive: bool, value_first: bool) -> Json {
     if !value.is_wholly_known() {
         return object.into();
     }
-    let (ty, content) = (cty::json::type_to_json(value.ty()), known_part(value).unwrap_or(Json::Null));
-    if value_first { object.with("value", content).with("type", ty).into() } else { object.with("type", ty).with("value", content).into() }
+    let (ty, content) = (
+        cty::json::type_to_json(value.ty()),
+        known_part(value).unwrap_or(Json::Null),
+    );
+    if value_first {
+        object.with("value", content).with("type", ty).into()
+    } else {
+        object.with("type", ty).with("value", content).into()
+    }
 }
 
 #[cfg(test)]
@@ -90,14 +106,26 @@ mod tests {
             ("id", Value::unknown(Type::String)),
             ("name", Value::string("n")),
             ("secret", Value::string("s").with_marks(Marks::SENSITIVE)),
-            ("list", Value::tuple(vec![Value::unknown(Type::Number), Value::string("x")])),
-            ("map", Value::object([("a", Value::unknown(Type::Number)), ("b", Value::bool(true))])),
+            (
+                "list",
+                Value::tuple(vec![Value::unknown(Type::Number), Value::string("x")]),
+            ),
+            (
+                "map",
+                Value::object([("a", Value::unknown(Type::Number)), ("b", Value::bool(true))]),
+            ),
         ]);
         assert_eq!(
             known_part(&value),
             Some(json!({"list": [null, "x"], "map": {"b": true}, "name": "n", "secret": "s"}))
         );
-        assert_eq!(unknown_parts(&value), json!({"id": true, "list": [true, false], "map": {"a": true}}));
-        assert_eq!(sensitive_parts(&value), json!({"list": [false, false], "map": {}, "secret": true}));
+        assert_eq!(
+            unknown_parts(&value),
+            json!({"id": true, "list": [true, false], "map": {"a": true}})
+        );
+        assert_eq!(
+            sensitive_parts(&value),
+            json!({"list": [false, false], "map": {}, "secret": true})
+        );
     }
 }

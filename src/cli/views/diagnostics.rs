@@ -33,7 +33,11 @@ pub fn format(diagnostic: &Diagnostic, sources: &SourceMap, layout: Layout) -> S
     let mut body = format!("{}{}\n\n", colour(word), style.bold(&diagnostic.summary));
     source(diagnostic, sources, style, &mut body);
     if !diagnostic.detail.is_empty() {
-        let width = if layout.plain { layout.width.saturating_sub(1) } else { layout.width.saturating_sub(2) };
+        let width = if layout.plain {
+            layout.width.saturating_sub(1)
+        } else {
+            layout.width.saturating_sub(2)
+        };
         for line in wrap(&diagnostic.detail, width) {
             body.push_str(&line);
             body.push('\n');
@@ -59,7 +63,11 @@ pub fn format(diagnostic: &Diagnostic, sources: &SourceMap, layout: Layout) -> S
 
 impl Style {
     fn paint_warning(self, text: &str) -> String {
-        if self.on { self.bold(self.yellow(text)) } else { text.to_owned() }
+        if self.on {
+            self.bold(self.yellow(text))
+        } else {
+            text.to_owned()
+        }
     }
 }
 
@@ -74,7 +82,11 @@ fn source(diagnostic: &Diagnostic, sources: &SourceMap, style: Style, out: &mut 
         out.push_str("\n  (source code not available)\n\n");
         return;
     };
-    let context = found.context.as_deref().map(|c| format!(", in {}", style.bold(c))).unwrap_or_default();
+    let context = found
+        .context
+        .as_deref()
+        .map(|c| format!(", in {}", style.bold(c)))
+        .unwrap_or_default();
     out.push_str(&format!("  on {} line {}{context}:\n", range.file, range.start.line));
     let mut offset = 0;
     for (i, line) in found.code.split('\n').enumerate() {
@@ -83,7 +95,12 @@ fn source(diagnostic: &Diagnostic, sources: &SourceMap, style: Style, out: &mut 
             let inside = |at: usize| at.clamp(offset, offset + line.len()) - offset;
             let (start, end) = (inside(found.highlight_start), inside(found.highlight_end));
             if start < end {
-                shown = format!("{}{}{}", &line[..start], style.underline(&line[start..end]), &line[end..]);
+                shown = format!(
+                    "{}{}{}",
+                    &line[..start],
+                    style.underline(&line[start..end]),
+                    &line[end..]
+                );
             }
         }
         offset += line.len() + 1;
@@ -96,7 +113,11 @@ fn source(diagnostic: &Diagnostic, sources: &SourceMap, style: Style, out: &mut 
         out.push_str(&style.dim("    ├────────────────"));
         out.push('\n');
         if let Some(function) = &context.function {
-            out.push_str(&format!("{} while calling {}\n", style.dim("    │"), style.bold(function)));
+            out.push_str(&format!(
+                "{} while calling {}\n",
+                style.dim("    │"),
+                style.bold(function)
+            ));
         }
         let mut values: Vec<_> = context.values.iter().collect();
         values.sort();
@@ -133,7 +154,9 @@ pub fn fold_warnings(diagnostics: Diagnostics) -> Diagnostics {
     }
     for (at, n) in more {
         let first = &mut out[at];
-        let words = if n == 1 { "(and one more similar warning elsewhere)".into() } else {
+        let words = if n == 1 {
+            "(and one more similar warning elsewhere)".into()
+        } else {
             format!("(and {n} more similar warnings elsewhere)")
         };
         first.detail = format!("{}\n\n{words}", first.detail).trim_start().to_owned();
@@ -156,11 +179,19 @@ pub fn show(ui: &Ui, diagnostics: &Diagnostics, sources: &SourceMap, compact: bo
         ui.out(compact_warnings(&warnings, ui.style()));
         return;
     }
-    let out = Layout { style: ui.style(), width: ui.width(), plain: ui.plain };
+    let out = Layout {
+        style: ui.style(),
+        width: ui.width(),
+        plain: ui.plain,
+    };
     for warning in &warnings {
         ui.out(format(warning, sources, out));
     }
-    let err = Layout { style: ui.err_style(), width: ui.err_width(), plain: ui.plain };
+    let err = Layout {
+        style: ui.err_style(),
+        width: ui.err_width(),
+        plain: ui.plain,
+    };
     for error in &errors {
         ui.err(format(error, sources, err));
     }
@@ -179,7 +210,7 @@ fn compact_warnings(warnings: &[Diagnostic], style: Style) -> String {
             }
         }
     }
-    out.push_str("\nTo see the full warning notes, run Terraform without -compact-warnings.\n");
+    out.push_str("\nTo see the full warning notes, run Monoform without -compact-warnings.\n");
     out
 }
 
@@ -190,14 +221,22 @@ mod tests {
 
     use super::*;
 
-    const PLAIN: Layout = Layout { style: Style::PLAIN, width: 78, plain: true };
+    const PLAIN: Layout = Layout {
+        style: Style::PLAIN,
+        width: 78,
+        plain: true,
+    };
 
     fn example() -> (Diagnostic, SourceMap) {
         let text = "resource \"terraform_data\" \"b\" {\n  input = terraform_data.a[7]\n}\n";
         let mut sources = SourceMap::default();
         sources.insert("main.tf", text);
         let pos = |line, byte| Pos { line, column: 1, byte };
-        let range = Range { file: "main.tf".into(), start: pos(2, 58), end: pos(2, 61) };
+        let range = Range {
+            file: "main.tf".into(),
+            start: pos(2, 58),
+            end: pos(2, 61),
+        };
         let mut diagnostic = Diagnostic::error(
             "Invalid index",
             "The given key does not identify an element in this collection value, and this goes on for a bit.",
@@ -230,25 +269,44 @@ goes on for a bit.
     #[test]
     fn a_problem_with_rule() {
         let layout = Layout { plain: false, ..PLAIN };
-        let text = format(&Diagnostic::warning("Summary", "Detail.").about("a.b"), &SourceMap::default(), layout);
+        let text = format(
+            &Diagnostic::warning("Summary", "Detail.").about("a.b"),
+            &SourceMap::default(),
+            layout,
+        );
         assert_eq!(text, "╷\n│ Warning: Summary\n│ \n│   with a.b,\n│ Detail.\n╵\n");
         let (diagnostic, sources) = example();
-        let text = format(&diagnostic, &sources, Layout { style: Style { on: true }, ..layout });
+        let text = format(
+            &diagnostic,
+            &sources,
+            Layout {
+                style: Style { on: true },
+                ..layout
+            },
+        );
         assert!(text.contains("terraform_data.a\u{1b}[4m[7]\u{1b}[0m\n"), "{text}");
     }
 
     #[test]
     fn similar_warnings_are_folded() {
         let place = Range::synthetic("x");
-        let all: Diagnostics = (0..4).map(|i| Diagnostic::warning("Old", format!("Number {i}.")).at(&place)).collect();
+        let all: Diagnostics = (0..4)
+            .map(|i| Diagnostic::warning("Old", format!("Number {i}.")).at(&place))
+            .collect();
         let folded = fold_warnings(all);
         assert_eq!(folded.len(), 1);
-        assert_eq!(folded.0[0].detail, "Number 0.\n\n(and 3 more similar warnings elsewhere)");
+        assert_eq!(
+            folded.0[0].detail,
+            "Number 0.\n\n(and 3 more similar warnings elsewhere)"
+        );
     }
 
     #[test]
     fn compact_warnings_have_one_line_each() {
         let text = compact_warnings(&[Diagnostic::warning("A", "b")], Style::PLAIN);
-        assert_eq!(text, "Warnings:\n\n- A\n\nTo see the full warning notes, run Terraform without -compact-warnings.\n");
+        assert_eq!(
+            text,
+            "Warnings:\n\n- A\n\nTo see the full warning notes, run Monoform without -compact-warnings.\n"
+        );
     }
 }

@@ -52,7 +52,10 @@ impl Progress {
     /// Tells them there.
     #[must_use]
     pub fn new(ui: Arc<Ui>) -> Progress {
-        Progress { ui, inner: Mutex::default() }
+        Progress {
+            ui,
+            inner: Mutex::default(),
+        }
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -66,7 +69,7 @@ impl Progress {
     }
 
     /// Mentions what goes on again, and says how far it is, until it is dropped.
-    pub async fn tick(&self) {
+    pub async fn tick(&self) -> std::convert::Infallible {
         let mut interval = tokio::time::interval(Duration::from_millis(200));
         loop {
             interval.tick().await;
@@ -91,8 +94,15 @@ impl Progress {
                     _ => "reading",
                 };
                 let elapsed = seconds(Duration::from_secs(times * REMINDER.as_secs()));
-                let id = if running.id.is_empty() { String::new() } else { format!("{}, ", running.id) };
-                lines.push(format!("{}: Still {what}... [{id}{elapsed} elapsed]", name(address, deposed.as_ref())));
+                let id = if running.id.is_empty() {
+                    String::new()
+                } else {
+                    format!("{}, ", running.id)
+                };
+                lines.push(format!(
+                    "{}: Still {what}... [{id}{elapsed} elapsed]",
+                    name(address, deposed.as_ref())
+                ));
             }
         }
         lines.sort();
@@ -166,9 +176,17 @@ impl EventSink for Progress {
         let mut inner = self.inner();
         match event {
             Event::RefreshStart { address, id } => {
-                self.say(&mut inner, &format!("{address}: Refreshing state...{}", bracketed(id.as_ref())));
+                self.say(
+                    &mut inner,
+                    &format!("{address}: Refreshing state...{}", bracketed(id.as_ref())),
+                );
             }
-            Event::OperationStart { address, deposed, action, id } => {
+            Event::OperationStart {
+                address,
+                deposed,
+                action,
+                id,
+            } => {
                 let what = match action {
                     Action::Create => "Creating...",
                     Action::Update => "Modifying...",
@@ -177,11 +195,25 @@ impl EventSink for Progress {
                     _ => return,
                 };
                 let shown = if action == Action::Create { None } else { id.as_ref() };
-                self.say(&mut inner, &format!("{}: {what}{}", name(&address, deposed.as_ref()), bracketed(shown)));
-                let running = Running { action, id: identity(shown), since: Instant::now(), reminded: 0 };
+                self.say(
+                    &mut inner,
+                    &format!("{}: {what}{}", name(&address, deposed.as_ref()), bracketed(shown)),
+                );
+                let running = Running {
+                    action,
+                    id: identity(shown),
+                    since: Instant::now(),
+                    reminded: 0,
+                };
                 inner.running.insert((address, deposed), running);
             }
-            Event::OperationComplete { address, deposed, action, id, elapsed } => {
+            Event::OperationComplete {
+                address,
+                deposed,
+                action,
+                id,
+                elapsed,
+            } => {
                 let shown = name(&address, deposed.as_ref());
                 inner.running.remove(&(address, deposed));
                 let what = match action {
@@ -200,8 +232,15 @@ impl EventSink for Progress {
                     Action::Read => "Read",
                     _ => return,
                 };
-                let id = if action == Action::Delete { String::new() } else { bracketed(id.as_ref()) };
-                self.say(&mut inner, &format!("{shown}: {what} complete after {}{id}", seconds(elapsed)));
+                let id = if action == Action::Delete {
+                    String::new()
+                } else {
+                    bracketed(id.as_ref())
+                };
+                self.say(
+                    &mut inner,
+                    &format!("{shown}: {what} complete after {}{id}", seconds(elapsed)),
+                );
             }
             Event::OperationFailed { address, deposed, .. } => {
                 inner.running.remove(&(address, deposed));
@@ -209,7 +248,11 @@ impl EventSink for Progress {
             Event::ProvisionStart { address, provisioner } => {
                 self.say(&mut inner, &format!("{address}: Provisioning with '{provisioner}'..."));
             }
-            Event::ProvisionOutput { address, provisioner, output } => {
+            Event::ProvisionOutput {
+                address,
+                provisioner,
+                output,
+            } => {
                 let head = self.ui.style().bold(format!("{address} ({provisioner}):"));
                 for line in output.lines() {
                     if std::mem::take(&mut inner.status) {
@@ -251,7 +294,13 @@ mod tests {
         progress.remind(Instant::now() + Duration::from_secs(75));
         progress.remind(Instant::now() + Duration::from_secs(76));
         let elapsed = Duration::from_secs(80);
-        progress.event(Event::OperationComplete { address: address(), deposed: None, action: Action::Update, id, elapsed });
+        progress.event(Event::OperationComplete {
+            address: address(),
+            deposed: None,
+            action: Action::Update,
+            id,
+            elapsed,
+        });
         assert_eq!(
             out.text(),
             "terraform_data.a[0]: Modifying... [id=x]
@@ -259,7 +308,13 @@ terraform_data.a[0]: Still modifying... [id=x, 1m10s elapsed]
 terraform_data.a[0]: Modifications complete after 1m20s [id=x]
 "
         );
-        assert_eq!(progress.done(), Done { changed: 1, ..Done::default() });
+        assert_eq!(
+            progress.done(),
+            Done {
+                changed: 1,
+                ..Done::default()
+            }
+        );
     }
 
     #[test]
@@ -267,7 +322,14 @@ terraform_data.a[0]: Modifications complete after 1m20s [id=x]
         let (ui, out, _) = Ui::captured();
         let progress = Progress::new(ui);
         let provisioner: Arc<str> = "local-exec".into();
-        progress.event(Event::ProvisionOutput { address: address(), provisioner, output: "a\nb\n".into() });
-        assert_eq!(out.text(), "terraform_data.a[0] (local-exec): a\nterraform_data.a[0] (local-exec): b\n");
+        progress.event(Event::ProvisionOutput {
+            address: address(),
+            provisioner,
+            output: "a\nb\n".into(),
+        });
+        assert_eq!(
+            out.text(),
+            "terraform_data.a[0] (local-exec): a\nterraform_data.a[0] (local-exec): b\n"
+        );
     }
 }

@@ -44,15 +44,19 @@ pub fn snippet(diagnostic: &Diagnostic, sources: &SourceMap) -> Option<Snippet> 
         end = end.max(context.end.byte as usize);
     }
     let start = floor(text, start);
-    // A place that ends with a line break does not need the next line.
     let end = floor(text, end).max(start);
     let line_start = text[..start].rfind('\n').map_or(0, |i| i + 1);
-    let last = if end > start && text[..end].ends_with('\n') { end - 1 } else { end };
-    let line_end = text[last..].find('\n').map_or(text.len(), |i| last + i);
+    let line_end = text[end..].find('\n').map_or(text.len(), |i| end + i);
     let line_end = line_end.max(line_start);
-    let code = text[line_start..line_end].to_owned();
-    let lines_before = text[line_start..floor(text, subject.start.byte as usize).max(line_start)].matches('\n').count();
-    let start_line = subject.start.line.saturating_sub(u32::try_from(lines_before).unwrap_or(0));
+    let code = &text[line_start..line_end];
+    let code = code.strip_suffix('\n').unwrap_or(code).to_owned();
+    let lines_before = text[line_start..floor(text, subject.start.byte as usize).max(line_start)]
+        .matches('\n')
+        .count();
+    let start_line = subject
+        .start
+        .line
+        .saturating_sub(u32::try_from(lines_before).unwrap_or(0));
     let inside = |byte: u32| floor(text, byte as usize).clamp(line_start, line_end) - line_start;
     let highlight_start = inside(subject.start.byte);
     Some(Snippet {
@@ -80,7 +84,10 @@ fn context(subject: &Range, text: &str) -> Option<String> {
     }
     let before = subject.start.byte.checked_sub(1)?;
     let (body, _) = syntax::parse_file(&subject.file, text.as_bytes());
-    let block = body.blocks.iter().find(|b| b.range.start.byte <= before && before < b.range.end.byte)?;
+    let block = body
+        .blocks
+        .iter()
+        .find(|b| b.range.start.byte <= before && before < b.range.end.byte)?;
     let mut out = block.ty.to_string();
     for label in &block.labels {
         out.push(' ');
@@ -107,21 +114,32 @@ mod tests {
             column: 1,
             byte: u32::try_from(byte).unwrap(),
         };
-        Range { file: "main.tf".into(), start: pos(start), end: pos(end) }
+        Range {
+            file: "main.tf".into(),
+            start: pos(start),
+            end: pos(end),
+        }
     }
 
     #[test]
     fn the_line_and_the_block_around_the_place_are_found() {
         let text = "a = 1\nresource \"t\" \"n\" {\n  x = y\n}\n";
         let place = text.find("y\n").unwrap();
-        let found = snippet(&Diagnostic::error("", "").at(&at(text, place, place + 1)), &sources(text)).unwrap();
-        assert_eq!(found, Snippet {
-            context: Some("resource \"t\" \"n\"".into()),
-            code: "  x = y".into(),
-            start_line: 3,
-            highlight_start: 6,
-            highlight_end: 7,
-        });
+        let found = snippet(
+            &Diagnostic::error("", "").at(&at(text, place, place + 1)),
+            &sources(text),
+        )
+        .unwrap();
+        assert_eq!(
+            found,
+            Snippet {
+                context: Some("resource \"t\" \"n\"".into()),
+                code: "  x = y".into(),
+                start_line: 3,
+                highlight_start: 6,
+                highlight_end: 7,
+            }
+        );
         let header = snippet(&Diagnostic::error("", "").at(&at(text, 6, 22)), &sources(text)).unwrap();
         assert_eq!((header.context, &*header.code), (None, "resource \"t\" \"n\" {"));
     }

@@ -37,13 +37,10 @@ mod tests {
 
     #[test]
     fn lines_are_broken_between_words() {
-        assert_eq!(wrap("aa bb cc\n  as it is, long\nlongerthanthat x", 5), [
-            "aa bb",
-            "cc",
-            "  as it is, long",
-            "longerthanthat",
-            "x"
-        ]);
+        assert_eq!(
+            wrap("aa bb cc\n  as it is, long\nlongerthanthat x", 5),
+            ["aa bb", "cc", "  as it is, long", "longerthanthat", "x"]
+        );
         assert_eq!(wrap("", 5), [""]);
     }
 }

@@ -120,11 +120,11 @@ fn position(key: &Value, length: Option<usize>, hidden: bool) -> Result<usize, O
     match length {
         Some(length) if at < length => Ok(at),
         _ if hidden => Err(error("")),
-        Some(0) => Err(error("the collection has no elements")),
+        Some(0) if at == 0 => Err(error("the collection has no elements")),
         // Only the first index that is too great gets the hint.
-        Some(length) if at == length => {
-            Err(error("the given index is greater than or equal to the length of the collection"))
-        }
+        Some(length) if at == length => Err(error(
+            "the given index is greater than or equal to the length of the collection",
+        )),
         _ => Err(error("")),
     }
 }

@@ -91,7 +91,8 @@ async fn with_providers(
     let dependencies = blocks.resource_dependencies(false);
     let applier = Applier {
         cbd: create_before_destroy(inputs, &dependencies),
-        recorded: dependencies
+        recorded: blocks
+            .resource_dependencies(true)
             .iter()
             .map(|(resource, needs)| {
                 let mut needs: Vec<ConfigResource> = needs.iter().cloned().collect();

@@ -7,6 +7,7 @@ use addrs::{AbsResourceInstance, Referenceable};
 use cty::Value;
 use lang::body::decode_body;
 use lang::eval::Context;
+use lang::refs::{references_in_body, references_in_expr};
 use lang::schema::{AttributeSchema, AttributeType, BlockSchema, Nesting, Schema};
 use state::Object;
 
@@ -120,8 +121,9 @@ impl Planner<'_> {
         self.conditions(&block.lifecycle.postconditions, Kind::Postcondition, &with_self, address)
     }
 
-    /// Whether something that `depends_on` names, here or on the way to the module, will change; where the data source
-    /// has conditions of its own, whether anything it refers to will.
+    /// Whether something that `depends_on` names, here or on the way to the module, will change, or a managed resource that
+    /// the configuration refers to, even if what it refers to is known: who looks at what a resource makes wants it made.
+    /// Where the data source has conditions of its own, whether anything it refers to, however indirectly, will.
     fn dependencies_pending(&self, p: &Subject<'_>) -> bool {
         let Some(block) = p.block else { return false };
         let done = self.done();
@@ -135,8 +137,18 @@ impl Planner<'_> {
         {
             return true;
         }
+        let (mut references, _) = references_in_body(&block.body, &p.schema.block);
+        for expression in [&block.count, &block.for_each].into_iter().flatten() {
+            references.extend(references_in_expr(expression).0);
+        }
+        references.retain(|r| match &r.subject {
+            Referenceable::Resource(r) | Referenceable::ResourceInstance(addrs::ResourceInstance { resource: r, .. }) => {
+                r.mode == addrs::Mode::Managed
+            }
+            _ => false,
+        });
         let mut named: Vec<(addrs::Module, &Referenceable)> =
-            block.depends_on.iter().map(|r| (own.clone(), &r.subject)).collect();
+            block.depends_on.iter().chain(&references).map(|r| (own.clone(), &r.subject)).collect();
         let mut path = own.clone();
         while let Some((parent, _)) = path.parent() {
             if let Some(call) = self.inputs.config.call(&path) {

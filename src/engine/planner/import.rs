@@ -12,6 +12,7 @@ use syntax::diag::Extra;
 use syntax::{Diagnostic, Diagnostics};
 
 use super::{Planner, Subject};
+use crate::blocks::Block;
 use crate::eval::{Failed, Repetition};
 use crate::events::Event;
 use crate::instance::{Stored, encode, located};
@@ -204,7 +205,7 @@ impl Planner<'_> {
 
     /// What objects of a resource depend on, as the state records it.
     pub(super) fn dependencies_of(&self, resource: &ConfigResource) -> Arc<[ConfigResource]> {
-        let mut out: Vec<_> = self.dependencies.get(resource).into_iter().flatten().cloned().collect();
+        let mut out: Vec<_> = self.blocks.resources_before(&Block::Resource(resource.clone())).into_iter().collect();
         out.sort_by_cached_key(ToString::to_string);
         out.into()
     }

@@ -1,7 +1,7 @@
 //! Plan: compare what should be with what is, and decide.
 //!
 //! The planner walks the graph of blocks. At each block it does what the block needs: evaluates, opens a provider, and
-//! at a resource plans every instance there is or was ([`managed`], [`data`]). Decisions go into one list of changes; the
+//! at a resource plans every instance there is or was (`managed`, `data`). Decisions go into one list of changes; the
 //! objects as planned go to the evaluator, where later blocks see them. When the walk is done, the changes are put in
 //! order and the execution graph is laid down.
 
@@ -501,6 +501,20 @@ impl<'a> Planner<'a> {
         done.planned.push(planned);
     }
 
+    /// Root outputs that are known already belong to the state that apply begins with.
+    fn keep_known_outputs(&self, outputs: &BTreeMap<Arc<str>, crate::plan::OutputChange>) {
+        if self.options.mode == Mode::Destroy {
+            return;
+        }
+        let mut prior = self.prior();
+        for (name, change) in outputs.iter().filter(|(_, c)| c.after.is_wholly_known() && c.action != Action::Delete) {
+            let (value, _) = change.after.clone().unmark_deep();
+            if !value.is_null() {
+                prior.outputs.insert(name.clone(), state::OutputValue { value, sensitive: change.sensitive });
+            }
+        }
+    }
+
     fn finish(
         &self,
         timestamp: String,
@@ -508,6 +522,7 @@ impl<'a> Planner<'a> {
         errored: bool,
     ) -> Plan {
         let done = std::mem::take(&mut *self.done());
+        self.keep_known_outputs(&outputs);
         let mut both: Vec<_> = done.changes.into_iter().zip(done.planned).collect();
         both.sort_by(|(a, _), (b, _)| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));
         let (changes, planned): (Vec<_>, Vec<_>) = both.into_iter().unzip();

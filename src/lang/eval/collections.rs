@@ -1,6 +1,7 @@
 //! Object constructors, `for` expressions and splats.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use cty::{Marks, Refinements, Type, Value};
@@ -171,17 +172,23 @@ impl Evaluator {
             };
             if e.group {
                 grouped.entry(key).or_default().push(value);
-            } else if single.contains_key(&key) {
-                let problem = Diagnostic::error(
-                    "Duplicate object key",
-                    format!(
-                        "Two different items produced the key {key:?} in this 'for' expression. If duplicates are \
-                         expected, use the ellipsis (...) after the value expression to enable grouping by key."
-                    ),
-                );
-                self.report(problem.at(key_expr.range()).within(&e.range), key_expr, &inner);
-            } else {
-                single.insert(key, value);
+                continue;
+            }
+            match single.entry(key) {
+                Entry::Vacant(place) => {
+                    place.insert(value);
+                }
+                Entry::Occupied(place) => {
+                    let problem = Diagnostic::error(
+                        "Duplicate object key",
+                        format!(
+                            "Two different items produced the key {:?} in this 'for' expression. If duplicates are expected, \
+                             use the ellipsis (...) after the value expression to enable grouping by key.",
+                            place.key()
+                        ),
+                    );
+                    self.report(problem.at(key_expr.range()).within(&e.range), key_expr, &inner);
+                }
             }
         }
         let result = if !known {

@@ -2,8 +2,8 @@
 
 use cty::ops::{ConditionalError, OpError};
 use cty::{Type, Value, ops};
-use syntax::Diagnostic;
 use syntax::ast::{BinaryOp, Expr, UnaryOp};
+use syntax::{Diagnostic, Diagnostics};
 
 use super::{Context, Evaluator};
 
@@ -131,8 +131,20 @@ impl Evaluator {
         whole: &Expr,
         context: &Context<'_>,
     ) -> Value {
-        let (yes_value, yes_problems) = self.apart(false, |e| e.expr(yes, context));
-        let (no_value, no_problems) = self.apart(false, |e| e.expr(no, context));
+        let yes_result = self.apart(false, |e| e.expr(yes, context));
+        let no_result = self.apart(false, |e| e.expr(no, context));
+        self.choose(condition, (yes, yes_result), (no, no_result), whole, context)
+    }
+
+    /// Chooses between two results, each with the errors of its evaluation and the expression to tell them about.
+    pub(super) fn choose(
+        &mut self,
+        condition: &Expr,
+        (yes, (yes_value, yes_problems)): (&Expr, (Value, Diagnostics)),
+        (no, (no_value, no_problems)): (&Expr, (Value, Diagnostics)),
+        whole: &Expr,
+        context: &Context<'_>,
+    ) -> Value {
         let errors = self.errors();
         let given = self.expr(condition, context);
         if self.errors() > errors {

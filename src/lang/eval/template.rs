@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use cty::{Marks, Refinements, Type, Value};
-use syntax::ast::{Expr, Template, TemplatePart};
-use syntax::{Diagnostic, Range};
+use syntax::Diagnostic;
+use syntax::ast::{Expr, TemplatePart};
 
 use super::{Context, Evaluator};
 
@@ -72,14 +72,10 @@ impl Evaluator {
                 let value = self.expr(expr, context);
                 self.append(&value, expr, whole, text, context);
             }
-            TemplatePart::If {
-                condition,
-                yes,
-                no,
-                range,
-            } => {
-                let (yes, no) = (block(yes, range), block(no, range));
-                let value = self.conditional(condition, &yes, &no, whole, context);
+            TemplatePart::If { condition, yes, no, .. } => {
+                let yes = self.apart(false, |e| e.parts(yes, whole, context));
+                let no = self.apart(false, |e| e.parts(no, whole, context));
+                let value = self.choose(condition, (whole, yes), (whole, no), whole, context);
                 self.append(&value, whole, whole, text, context);
             }
             TemplatePart::For {
@@ -148,13 +144,4 @@ impl Evaluator {
             ),
         }
     }
-}
-
-/// The parts of a directive's branch as a template of its own.
-fn block(parts: &[TemplatePart], range: &Range) -> Expr {
-    Expr::Template(Template {
-        parts: parts.to_vec(),
-        heredoc: false,
-        range: range.clone(),
-    })
 }

@@ -222,6 +222,11 @@ impl Time {
     }
 }
 
+/// A time of RFC 3339 in its usual form, if it is one.
+pub(super) fn normal(text: &str) -> Option<String> {
+    Time::parse(text).ok().map(|t| t.rfc3339())
+}
+
 /// The fraction of a second in a time, which has been checked.
 fn fraction_nanos(text: &str) -> i32 {
     let Some(fraction) = text.get(19..).and_then(|r| r.strip_prefix('.')) else {

@@ -22,6 +22,7 @@ mod regular;
 mod sets;
 mod string;
 mod yaml;
+mod yamldecode;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -283,6 +284,7 @@ static TABLE: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new
         conversion::FUNCTIONS,
         encoding::FUNCTIONS,
         yaml::FUNCTIONS,
+        yamldecode::FUNCTIONS,
         filesystem::FUNCTIONS,
         crypto::FUNCTIONS,
         datetime::FUNCTIONS,

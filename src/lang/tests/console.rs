@@ -17,7 +17,7 @@ use syntax::{Diagnostic, Diagnostics, Pos};
 struct Recorded(FunctionSettings);
 
 fn variable(name: &str) -> Option<Value> {
-    let strings = |items: &[&str]| items.iter().map(|s| Value::string(s)).collect::<Vec<_>>();
+    let strings = |items: &[&str]| items.iter().map(Value::string).collect::<Vec<_>>();
     let map = |items: Vec<(&str, Value)>| {
         items
             .into_iter()

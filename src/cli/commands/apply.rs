@@ -1,0 +1,213 @@
+//! `apply`, and what `destroy` and `refresh` have in common with it.
+
+use std::path::Path;
+
+use engine::inputs::PlanOptions;
+use engine::plan::{Mode, Plan};
+use engine::planner::Planning;
+use state::State;
+
+use crate::args::matches::Given;
+use crate::args::{UsageError, flags};
+use crate::commands::plan::{add_missing, finish};
+use crate::commands::{Command, NO_JSON, confirmed, is_file, output};
+use crate::operation::{Operation, plan_options};
+use crate::session::{Session, Status};
+use crate::views;
+use crate::views::progress::Done;
+
+pub const COMMAND: Command = Command {
+    path: "apply",
+    about: "Create or update infrastructure",
+    positional: "[PLAN]",
+    declare: || {
+        let command = flags::command(
+            "apply",
+            "Creates or updates infrastructure according to the configuration in the current directory. Makes a new plan and \
+             asks for approval before it does anything; a saved plan is carried out without asking.",
+        );
+        flags::positional(flags::local_state(flags::operation(flags::planning(command))), "args").arg(flags::switch(
+            "auto-approve",
+            false,
+            "Skip interactive approval of the plan before applying.",
+        ))
+    },
+    refused: &[NO_JSON],
+    run,
+};
+
+fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
+    let positional = given.values("args");
+    if positional.len() > 1 {
+        return Err(UsageError::new(
+            "Too many command line arguments",
+            "Expected at most one positional argument.",
+        ));
+    }
+    if let Some(path) = positional.first() {
+        return Ok(saved(session, given, path));
+    }
+    let options = plan_options(given)?;
+    let work = Work {
+        options,
+        auto_approve: given.on("auto-approve"),
+        verb: ("Apply", "Applying"),
+    };
+    Ok(direct(session, given, &work))
+}
+
+/// What to do without a saved plan.
+pub struct Work {
+    /// What to plan.
+    pub options: PlanOptions,
+    /// Whether to go on without asking.
+    pub auto_approve: bool,
+    /// How the operation is called.
+    pub verb: (&'static str, &'static str),
+}
+
+/// Carries out a saved plan.
+fn saved(session: &Session, given: &Given, path: &str) -> Status {
+    if !is_file(path) {
+        return session.fail(
+            format!("Failed to load \"{path}\" as a plan file"),
+            "There is no such file. To apply the configuration of another directory, use the global -chdir flag.",
+        );
+    }
+    let (operation, saved) = match Operation::saved(session, given, Path::new(path)) {
+        Ok(found) => found,
+        Err(status) => return status,
+    };
+    if saved.plan.errored {
+        return session.fail(
+            "Cannot apply incomplete plan",
+            "Planning ended with errors, so this plan cannot be applied.",
+        );
+    }
+    perform(session, operation, &saved.plan)
+}
+
+/// Plans, asks, and carries out.
+pub fn direct(session: &Session, given: &Given, work: &Work) -> Status {
+    let options = &work.options;
+    let operation = match Operation::begin(session, given, options.mode, "OperationTypeApply", work.verb) {
+        Ok(operation) => operation,
+        Err(status) => return status,
+    };
+    let Planning {
+        plan,
+        schemas,
+        diagnostics: mut problems,
+    } = operation.plan(options);
+    if !options.targets.is_empty() && plan.is_some() {
+        add_missing(&mut problems, views::plan::targeting_warning());
+    }
+    let Some(plan) = plan else {
+        session.show(&problems, &operation.project.sources);
+        return finish(session, operation, 1);
+    };
+    views::plan::show(&session.ui, &plan, &schemas);
+    if session.show(&problems, &operation.project.sources) || plan.errored {
+        return finish(session, operation, 1);
+    }
+    if plan.is_applyable() && !work.auto_approve {
+        if !given.on("input") || !session.env.input() {
+            session.fail(
+                "Approval required",
+                "The plan cannot be approved without input. Use -auto-approve to apply it without asking, or save it with \
+                 \"plan -out\" and apply that.",
+            );
+            return finish(session, operation, 1);
+        }
+        let (question, explanation) = question(plan.mode, &operation.workspace);
+        match confirmed(session, &question, explanation) {
+            Ok(true) => {}
+            Ok(false) => {
+                let what = if plan.mode == Mode::Destroy { "Destroy" } else { "Apply" };
+                session.ui.line(format!("{what} cancelled."));
+                return finish(session, operation, 1);
+            }
+            Err(status) => return finish(session, operation, status),
+        }
+    }
+    perform(session, operation, &plan)
+}
+
+fn question(mode: Mode, workspace: &str) -> (String, &'static str) {
+    let place = if workspace == "default" {
+        String::new()
+    } else {
+        format!(" in workspace \"{workspace}\"")
+    };
+    match mode {
+        Mode::Normal => (
+            format!("Do you want to perform these actions{place}?"),
+            "  Monoform will perform the actions described above.\n  Only 'yes' will be accepted to approve.",
+        ),
+        Mode::Destroy => (
+            format!("Do you really want to destroy all resources{place}?"),
+            "  Monoform will destroy all your managed infrastructure, as shown above.\n  There is no undo. Only 'yes' will be \
+             accepted to confirm.",
+        ),
+        Mode::RefreshOnly => (
+            if workspace == "default" {
+                "Would you like to update the Terraform state to reflect these detected changes?".into()
+            } else {
+                format!(
+                    "Would you like to update the Terraform state for \"{workspace}\" to reflect these detected changes?"
+                )
+            },
+            "  Monoform will write these changes to the state without modifying any real infrastructure.\n  There is no undo. \
+             Only 'yes' will be accepted to confirm.",
+        ),
+    }
+}
+
+/// Carries out a plan and says what was done.
+fn perform(session: &Session, operation: Operation<'_>, plan: &Plan) -> Status {
+    let (state, done, problems) = operation.apply(plan);
+    let failed = problems.has_errors();
+    if !failed {
+        session.ui.line("");
+        summary(session, plan, done);
+    }
+    session.ui.flush();
+    session.show(&problems, &operation.project.sources);
+    if !failed && plan.mode != Mode::Destroy {
+        outputs(session, &state);
+    }
+    let status = u8::from(failed || operation.interrupted());
+    finish(session, operation, status)
+}
+
+fn summary(session: &Session, plan: &Plan, done: Done) {
+    let style = session.ui.style();
+    let Done {
+        added,
+        changed,
+        destroyed,
+    } = done;
+    let imported = plan.changes.iter().filter(|c| c.importing.is_some()).count();
+    let text = if plan.mode == Mode::Destroy {
+        format!("Destroy complete! Resources: {destroyed} destroyed.")
+    } else if imported > 0 {
+        format!(
+            "Apply complete! Resources: {imported} imported, {added} added, {changed} changed, {destroyed} destroyed."
+        )
+    } else {
+        format!("Apply complete! Resources: {added} added, {changed} changed, {destroyed} destroyed.")
+    };
+    session.ui.line(style.good(text));
+}
+
+/// Shows the output values of a state.
+pub fn outputs(session: &Session, state: &State) {
+    if state.outputs.is_empty() {
+        return;
+    }
+    session.ui.out(format!(
+        "\n{}\n\n{}",
+        session.ui.style().good("Outputs:"),
+        output::listing(state)
+    ));
+}

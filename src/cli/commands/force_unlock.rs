@@ -1,0 +1,63 @@
+//! `force-unlock`.
+
+use crate::args::matches::Given;
+use crate::args::{UsageError, flags};
+use crate::commands::{Command, confirmed};
+use crate::session::{Session, Status};
+use crate::workdir;
+
+pub const COMMAND: Command = Command {
+    path: "force-unlock",
+    about: "Release a stuck lock on the current workspace",
+    positional: "LOCK_ID",
+    declare: || {
+        let command = flags::command(
+            "force-unlock",
+            "Clears what a program that is gone has left of its lock on the state. The lock of a running program is not broken.",
+        );
+        flags::positional(command, "args").arg(flags::switch("force", false, "Do not ask for confirmation."))
+    },
+    refused: &[],
+    run,
+};
+
+fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
+    let args = given.values("args");
+    let [id] = args.as_slice() else {
+        return Err(UsageError::new(
+            "Expected a single argument",
+            "Give the ID of the lock.",
+        ));
+    };
+    let (project, _) = workdir::read(session);
+    let place = match workdir::state_place(session, Some(&project.config)) {
+        Ok(place) => place,
+        Err(problems) => {
+            session.show(&problems, &project.sources);
+            return Ok(1);
+        }
+    };
+    if !given.on("force") {
+        let explanation = "  Monoform will remove the lock on the remote state.\n  This will allow local commands to modify \
+                           this state, even though it\n  may still be in use. Only 'yes' will be accepted to confirm.";
+        match confirmed(session, "Do you really want to force-unlock?", explanation) {
+            Ok(true) => {}
+            Ok(false) => {
+                session.ui.line("force-unlock cancelled.");
+                return Ok(1);
+            }
+            Err(status) => return Ok(status),
+        }
+    }
+    match state::lock::force_unlock(&place.path, id) {
+        Ok(_) => {
+            session.ui.line(format!(
+                "{}\n\nThe state has been unlocked, and Monoform commands should now be able to\nobtain a new lock on the remote \
+                 state.",
+                session.ui.style().good("Terraform state has been successfully unlocked!")
+            ));
+            Ok(0)
+        }
+        Err(e) => Ok(session.fail("Failed to unlock state", e.to_string())),
+    }
+}

@@ -1,0 +1,274 @@
+//! `init`: what must be installed is installed. Where nothing must, nothing is written.
+
+use std::path::Path;
+
+use config::Config;
+use config::manifest::Manifest;
+use plugins::install::{InstallOptions, Installation};
+use plugins::selection::Selection;
+use syntax::{Diagnostics, SourceMap};
+
+use crate::args::matches::Given;
+use crate::args::{UsageError, flags};
+use crate::commands::{Command, no_positional};
+use crate::plugin_source::requirements;
+use crate::session::{Session, Status};
+use crate::workdir;
+
+pub const COMMAND: Command = Command {
+    path: "init",
+    about: "Prepare your working directory for other commands",
+    positional: "",
+    declare: || {
+        let command = flags::command(
+            "init",
+            "Prepares a working directory: installs what is neither local nor built in. A configuration whose modules are local \
+             and whose plugins are built in needs no init.",
+        );
+        let command = flags::positional(flags::locking(flags::variables(command)), "args");
+        command
+            .arg(flags::switch("backend", true, "Whether to look at the backend."))
+            .arg(flags::switch("cloud", true, "The same."))
+            .arg(flags::switch("get", true, "Whether to look at modules."))
+            .arg(flags::switch(
+                "input",
+                true,
+                "Whether to ask for values that are missing.",
+            ))
+            .arg(flags::switch(
+                "upgrade",
+                false,
+                "Choose the newest versions that are allowed, whatever the lock file says.",
+            ))
+            .arg(flags::switch(
+                "reconfigure",
+                false,
+                "Take the backend as it is configured now.",
+            ))
+            .arg(flags::switch(
+                "compact-warnings",
+                false,
+                "Show warnings by their summaries only.",
+            ))
+            .arg(flags::values(
+                "plugin-dir",
+                "DIR",
+                "Look for plugins only in this directory. May be given many times.",
+            ))
+            .arg(flags::value(
+                "lockfile",
+                "MODE",
+                "\"readonly\": fail rather than change the dependency lock file.",
+            ))
+    },
+    refused: &[
+        ("json", "the machine-readable stream of this command is still to come."),
+        (
+            "backend-config",
+            "states are kept in local files only, which the \"backend\" block configures.",
+        ),
+        ("from-module", "modules are not downloaded yet."),
+        ("migrate-state", "there is only one kind of backend to keep states in."),
+        ("force-copy", "there is only one kind of backend to keep states in."),
+        ("ignore-remote-version", "there are no remote states."),
+        ("test-directory", "test files are not read yet."),
+        ("target", "it has no meaning for init."),
+    ],
+    run,
+};
+
+fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
+    no_positional(given, "init")?;
+    if given.written("backend") && given.written("cloud") {
+        return Err(UsageError::new(
+            "Incompatible options",
+            "The -backend and -cloud options are aliases of one another and mutually-exclusive in their use.",
+        ));
+    }
+    let read_only_lock = match given.value("lockfile") {
+        None | Some("") => false,
+        Some("readonly") => true,
+        Some(other) => {
+            return Err(UsageError::flag(format!(
+                "invalid value \"{other}\" for flag -lockfile: it must be \"readonly\""
+            )));
+        }
+    };
+    if read_only_lock && given.on("upgrade") {
+        return Err(UsageError::new(
+            "Incompatible options",
+            "The -upgrade flag conflicts with -lockfile=readonly.",
+        ));
+    }
+    let ui = &session.ui;
+    let style = ui.style();
+    if !workdir::has_configuration() {
+        ui.out(format!(
+            "{}\n\nThe directory has no Terraform configuration files. You may begin working\nwith Monoform immediately by creating \
+             Terraform configuration files.\n",
+            style.bold("Monoform initialized in an empty directory!")
+        ));
+        return Ok(0);
+    }
+    let Some(project) = workdir::load(session) else {
+        return Ok(1);
+    };
+    ui.line(style.bold("Initializing the backend..."));
+    let fail = |problems: Diagnostics| {
+        session.show(&problems, &project.sources);
+        Ok(1)
+    };
+    let place = match workdir::state_place(session, Some(&project.config)) {
+        Ok(place) => place,
+        Err(problems) => return fail(problems),
+    };
+    if let Err(problems) = modules(session, &project.config) {
+        return fail(problems);
+    }
+    ui.line(style.bold("Initializing provider plugins..."));
+    let state = match workdir::store(&place, given).read() {
+        Ok(state) => state.unwrap_or_default(),
+        Err(e) => return fail(workdir::state_problem(&e)),
+    };
+    let plugin_dirs = given.values("plugin-dir");
+    let install = || -> Result<Installation, Diagnostics> {
+        let needed = requirements(&project.config, &state)?;
+        let registry = session.registry_with(|settings| {
+            if !plugin_dirs.is_empty() {
+                settings.plugin_dirs = plugin_dirs.iter().map(Into::into).collect();
+            }
+        })?;
+        let provisioners = engine::opening::provisioners_needed(&project.config);
+        let mut missing = registry.check_provisioners(provisioners.iter().map(|p| &**p));
+        if missing.has_errors() {
+            return Err(missing);
+        }
+        let options = InstallOptions {
+            upgrade: given.on("upgrade"),
+            read_only_lock,
+        };
+        let mut installation = registry.install(&needed, options)?;
+        missing.extend(std::mem::take(&mut installation.warnings));
+        installation.warnings = missing;
+        Ok(installation)
+    };
+    let installation = match install() {
+        Ok(installation) => installation,
+        Err(problems) => return fail(problems),
+    };
+    told(session, &installation);
+    if !plugin_dirs.is_empty()
+        && let Err(problems) = remember(session, &plugin_dirs)
+    {
+        return fail(problems);
+    }
+    session.show(&installation.warnings, &SourceMap::default());
+    ui.out(format!(
+        "\n{}\n",
+        style.good("Monoform has been successfully initialized!")
+    ));
+    if !session.env.in_automation() {
+        ui.out(style.green(
+            "\nYou may now begin working with Monoform. Try running \"monoform plan\" to see\nany changes that are required for \
+             your infrastructure. All Monoform commands\nshould now work.\n\nIf you ever set or change modules or backend \
+             configuration for Monoform,\nrerun this command to reinitialize your working directory. If you forget, other\n\
+             commands will detect it and remind you to do so if necessary.",
+        ));
+        ui.line("");
+    }
+    Ok(0)
+}
+
+/// Writes down where the modules are, for the programs that look it up. All of them are local, or were installed before.
+fn modules(session: &Session, config: &Config) -> Result<(), Diagnostics> {
+    if config.root.children.is_empty() {
+        return Ok(());
+    }
+    session.ui.line(session.ui.style().bold("Initializing modules..."));
+    let manifest = config.manifest();
+    for (key, entry) in manifest.modules.iter().filter(|(key, _)| !key.is_empty()) {
+        session.ui.line(format!("- {key} in {}", entry.dir));
+    }
+    write(
+        &Path::new(session.env.data_dir()).join(Manifest::PATH),
+        manifest.to_json().as_bytes(),
+    )
+}
+
+/// What `-plugin-dir` said holds for later commands.
+fn remember(session: &Session, dirs: &[String]) -> Result<(), Diagnostics> {
+    let absolute = |dir: &String| {
+        std::path::absolute(dir).map_or_else(|_| dir.clone(), |path| path.to_string_lossy().into_owned())
+    };
+    let list: Vec<String> = dirs.iter().map(absolute).collect();
+    let text = cty::json::to_text(&list.into(), None);
+    write(&Path::new(session.env.data_dir()).join("plugin_path"), text.as_bytes())
+}
+
+fn write(path: &Path, text: &[u8]) -> Result<(), Diagnostics> {
+    let failed = |e: std::io::Error| {
+        Diagnostics::from(syntax::Diagnostic::error(
+            "Failed to write to the data directory",
+            format!("{} cannot be written: {e}.", path.display()),
+        ))
+    };
+    if let Some(dir) = path.parent() {
+        std::fs::create_dir_all(dir).map_err(failed)?;
+    }
+    std::fs::write(path, text).map_err(failed)
+}
+
+fn told(session: &Session, installation: &Installation) {
+    let ui = &session.ui;
+    for (provider, outcome) in &installation.providers {
+        let name = provider.for_display();
+        match &outcome.selection {
+            Selection::Builtin { version: None, .. } => ui.line(format!("- {name} is built in to Monoform")),
+            Selection::Builtin {
+                version: Some(version), ..
+            } => {
+                ui.line(format!("- {name} v{version} is built in to Monoform"));
+                if let Some(locked) = outcome.locked.as_ref().filter(|l| *l != version) {
+                    ui.line(format!(
+                        "  (the lock file chose v{locked}, which holds for programs without built-in plugins)"
+                    ));
+                }
+            }
+            Selection::External(found) | Selection::Installed(found) => {
+                let version = &found.version;
+                match (&outcome.locked, outcome.new) {
+                    (Some(_), false) => {
+                        ui.line(format!(
+                            "- Reusing previous version of {name} from the dependency lock file"
+                        ));
+                        ui.line(format!("- Using previously-installed {name} v{version}"));
+                    }
+                    (_, false) => ui.line(format!("- Using previously-installed {name} v{version}")),
+                    (_, true) => ui.line(format!(
+                        "- Installed {name} v{version} (from {})",
+                        found.executable.display()
+                    )),
+                }
+            }
+            Selection::DevOverride(path) => {
+                ui.line(format!(
+                    "- {name} is under development, and taken from {}",
+                    path.display()
+                ));
+            }
+            Selection::Reattached(_) => ui.line(format!("- {name} is running already")),
+        }
+    }
+    if installation.lock_created {
+        ui.line(
+            "\nTerraform has created a lock file .terraform.lock.hcl to record the provider\nselections it made above. Include \
+             this file in your version control repository\nso that Monoform can guarantee to make the same selections by \
+             default when\nyou run \"monoform init\" in the future.",
+        );
+    } else if installation.lock_changed {
+        ui.line(
+            "\nTerraform has made some changes to the provider dependency selections recorded\nin the .terraform.lock.hcl file. \
+             Review those changes and commit them to your\nversion control system if they represent changes you intended to make.",
+        );
+    }
+}

@@ -1,0 +1,455 @@
+//! The commands: one file each, and the table of all.
+
+mod apply;
+mod destroy;
+mod force_unlock;
+mod init;
+mod output;
+mod plan;
+mod providers;
+mod refresh;
+mod show;
+mod state;
+mod validate;
+mod version;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use plugins::cli_config::CliConfig;
+use plugins::environment::Environment;
+use syntax::SourceMap;
+use syntax::content::suggest;
+
+use crate::args::matches::Given;
+use crate::args::{self, Refused, UsageError, help, words};
+use crate::env::Env;
+use crate::session::{Session, Status};
+use crate::ui::Ui;
+use crate::views::diagnostics;
+use crate::{Invocation, VERSION, logging};
+
+/// A command.
+pub struct Command {
+    /// Its words: `state list`.
+    path: &'static str,
+    /// One line about it.
+    about: &'static str,
+    /// Its positional arguments in the usage.
+    positional: &'static str,
+    /// What arguments it takes.
+    declare: fn() -> clap::Command,
+    /// Flags that exist elsewhere and are refused.
+    refused: &'static [Refused],
+    /// What it does.
+    run: fn(&Session, &Given) -> Result<Status, UsageError>,
+}
+
+/// Flags of the machine-readable stream, which is not there yet.
+const NO_JSON: Refused = (
+    "json",
+    "the machine-readable stream of this command is still to come. \"show -json\" gives the document of a saved plan.",
+);
+
+const COMMANDS: &[&Command] = &[
+    &init::COMMAND,
+    &validate::COMMAND,
+    &plan::COMMAND,
+    &apply::COMMAND,
+    &destroy::COMMAND,
+    &force_unlock::COMMAND,
+    &output::COMMAND,
+    &providers::SCHEMA,
+    &refresh::COMMAND,
+    &show::COMMAND,
+    &state::LIST,
+    &state::SHOW,
+    &version::COMMAND,
+];
+
+/// Commands of Terraform that are still to come.
+const TO_COME: &[&str] = &[
+    "console",
+    "env",
+    "fmt",
+    "get",
+    "graph",
+    "import",
+    "login",
+    "logout",
+    "metadata",
+    "modules",
+    "taint",
+    "test",
+    "untaint",
+    "workspace",
+];
+
+/// Runs the command that arguments ask for.
+pub fn run(invocation: Invocation) -> Status {
+    let env = Env::read(invocation.environment);
+    let program = if invocation.as_terraform {
+        "terraform"
+    } else {
+        "monoform"
+    };
+    let early = |no_color: bool| Ui::process(no_color);
+    let mut arguments = Vec::new();
+    for argument in invocation.args {
+        match argument.into_string() {
+            Ok(text) => arguments.push(text),
+            Err(bad) => {
+                early(false).err(format!("The argument {bad:?} is not valid Unicode text.\n"));
+                return 1;
+            }
+        }
+    }
+    let log_problem = logging::start(&env);
+    let parsed = match Parsed::new(&arguments, &env) {
+        Ok(parsed) => parsed,
+        Err(message) => {
+            early(false).err(format!("{message}\n"));
+            return 1;
+        }
+    };
+    let ui = Arc::new(early(parsed.no_color));
+    if let Some(problem) = log_problem {
+        ui.err(format!("{problem}\n"));
+    }
+    let status = start(invocation.builtins, env, program, parsed, &ui);
+    ui.flush();
+    status
+}
+
+fn start(
+    builtins: plugins::builtin::Builtins,
+    env: Env,
+    program: &'static str,
+    parsed: Parsed,
+    ui: &Arc<Ui>,
+) -> Status {
+    let (cli_config, problems) = CliConfig::load(&Environment(env.all().clone()));
+    if !problems.is_empty() {
+        ui.err("There are some problems with the CLI configuration:\n");
+        let layout = diagnostics::Layout {
+            style: ui.err_style(),
+            width: ui.err_width(),
+            plain: ui.plain,
+        };
+        for problem in &problems {
+            ui.err(diagnostics::format(problem, &SourceMap::default(), layout));
+        }
+        if problems.has_errors() {
+            ui.err("\nAs a result of the above problems, Monoform may not behave as intended.\n\n");
+            return 1;
+        }
+    }
+    let original_dir = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+    if let Some(dir) = &parsed.chdir
+        && let Err(e) = std::env::set_current_dir(dir)
+    {
+        ui.err(format!("Error handling -chdir option: chdir {}: {e}\n", dir.display()));
+        return 1;
+    }
+    let session = Session {
+        ui: ui.clone(),
+        env,
+        program,
+        builtins,
+        cli_config,
+        working_dir: std::env::current_dir().unwrap_or_else(|_| original_dir.clone()),
+        original_dir,
+        compact_warnings: false,
+    };
+    dispatch(session, parsed)
+}
+
+/// The arguments before a command is known.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Parsed {
+    chdir: Option<PathBuf>,
+    help: bool,
+    version: bool,
+    no_color: bool,
+    /// The command's words, and its arguments with those of the environment.
+    path: String,
+    arguments: Vec<String>,
+}
+
+fn find(path: &str) -> Option<&'static Command> {
+    COMMANDS.iter().find(|c| c.path == path).copied()
+}
+
+impl Parsed {
+    fn new(arguments: &[String], env: &Env) -> Result<Parsed, String> {
+        let mut parsed = Parsed::default();
+        let mut rest = arguments.iter().peekable();
+        while let Some(argument) = rest.peek() {
+            let flag = argument.strip_prefix("--").or_else(|| argument.strip_prefix('-'));
+            let Some(flag) = flag else { break };
+            match flag.split_once('=') {
+                Some(("chdir", dir)) if !dir.is_empty() => parsed.chdir = Some(dir.into()),
+                _ if flag == "chdir" || flag == "chdir=" => {
+                    return Err(
+                        "Invalid -chdir option: must include an equals sign followed by a directory path, like -chdir=example"
+                            .into(),
+                    );
+                }
+                _ => match flag {
+                    "help" | "h" => parsed.help = true,
+                    "version" | "v" => parsed.version = true,
+                    "no-color" => parsed.no_color = true,
+                    _ => break,
+                },
+            }
+            rest.next();
+        }
+        let mut rest: Vec<String> = rest.cloned().collect();
+        if let Some(first) = rest.first().filter(|a| !a.starts_with('-')).cloned() {
+            rest.remove(0);
+            parsed.path = first;
+            while let Some(next) = rest.first() {
+                let longer = format!("{} {next}", parsed.path);
+                if !COMMANDS
+                    .iter()
+                    .any(|c| c.path == longer || c.path.starts_with(&format!("{longer} ")))
+                {
+                    break;
+                }
+                parsed.path = longer;
+                rest.remove(0);
+            }
+        }
+        let mut all = Vec::new();
+        if !parsed.path.is_empty() {
+            for (name, value) in env.arguments(&parsed.path) {
+                let Some(value) = value else { continue };
+                let more = words::split(value).map_err(|e| format!("Error parsing extra CLI args from {name}: {e}"))?;
+                all.extend(more);
+            }
+        }
+        all.append(&mut rest);
+        // These two count wherever they are.
+        let is = |argument: &String, names: [&str; 2]| {
+            let flag = argument.strip_prefix("--").or_else(|| argument.strip_prefix('-'));
+            flag.is_some_and(|f| names.contains(&f))
+        };
+        parsed.version |= all.iter().any(|a| is(a, ["version", "v"]));
+        let flags_end = all.iter().position(|a| a == "--").unwrap_or(all.len());
+        parsed.help |= all[..flags_end].iter().any(|a| is(a, ["help", "h"]));
+        parsed.no_color |= all[..flags_end].iter().any(|a| {
+            let flag = a.strip_prefix("--").or_else(|| a.strip_prefix('-')).unwrap_or_default();
+            flag == "no-color" || flag.strip_prefix("no-color=").and_then(args::switch) == Some(true)
+        });
+        parsed.arguments = all;
+        Ok(parsed)
+    }
+}
+
+fn dispatch(mut session: Session, parsed: Parsed) -> Status {
+    if parsed.version && !parsed.help {
+        let json = parsed
+            .arguments
+            .iter()
+            .any(|a| matches!(a.trim_start_matches('-'), "json" | "json=true"));
+        return version::print(&session, json);
+    }
+    if parsed.path.is_empty() {
+        if let Some(flag) = parsed.arguments.first().filter(|_| !parsed.help) {
+            session.ui.err(format!(
+                "flag provided but not defined: {flag}\n\n{}",
+                general_help(session.program)
+            ));
+            return 1;
+        }
+        session.ui.out(general_help(session.program));
+        return if parsed.help { 0 } else { 127 };
+    }
+    let Some(command) = find(&parsed.path) else {
+        return unknown(&session, &parsed);
+    };
+    let declared = (command.declare)();
+    if parsed.help {
+        session.ui.out(help::command(
+            session.program,
+            command.path,
+            command.positional,
+            &declared,
+        ));
+        return 0;
+    }
+    let result = args::normalise(&declared, command.refused, &parsed.arguments).and_then(|normal| {
+        declared.clone().try_get_matches_from(normal).map_err(|e| {
+            // All that can be wrong has been found before, except arguments that nobody expects.
+            UsageError::new(
+                "Too many command line arguments",
+                e.to_string().lines().next().unwrap_or_default(),
+            )
+        })
+    });
+    let result = result.and_then(|matches| {
+        let given = Given(matches);
+        session.compact_warnings = given.on("compact-warnings");
+        (command.run)(&session, &given)
+    });
+    match result {
+        Ok(status) => status,
+        Err(error) => {
+            session.fail(error.summary, error.detail);
+            session.ui.err(format!(
+                "\nFor more help on using this command, run:\n  {} {} -help\n",
+                session.program, command.path
+            ));
+            1
+        }
+    }
+}
+
+fn unknown(session: &Session, parsed: &Parsed) -> Status {
+    let (program, path) = (session.program, &parsed.path);
+    let below: Vec<&&Command> = COMMANDS
+        .iter()
+        .filter(|c| c.path.starts_with(&format!("{path} ")))
+        .collect();
+    if !below.is_empty() {
+        let mut text =
+            format!("Usage: {program} [global options] {path} <subcommand> [options] [args]\n\nSubcommands:\n");
+        for command in below {
+            text.push_str(&format!(
+                "    {:<16}{}\n",
+                &command.path[path.len() + 1..],
+                command.about
+            ));
+        }
+        session.ui.out(text);
+        return u8::from(!parsed.help);
+    }
+    if TO_COME.contains(&path.as_str()) {
+        session.ui.err(format!(
+            "The command \"{path}\" is not supported by this version of Monoform.\n"
+        ));
+        return 1;
+    }
+    let names = COMMANDS.iter().map(|c| c.path).chain(["state", "providers"]);
+    let hint = suggest(path, names)
+        .map(|name| format!(" Did you mean \"{name}\"?"))
+        .unwrap_or_default();
+    session.ui.err(format!(
+        "Monoform has no command named \"{path}\".{hint}\n\nTo see all of Monoform's top-level commands, run:\n  {program} \
+         -help\n\n"
+    ));
+    1
+}
+
+/// The usage of the whole program.
+fn general_help(program: &str) -> String {
+    let mut out = format!(
+        "Usage: {program} [global options] <subcommand> [args]\n\nMonoform {VERSION}: Terraform-compatible, plugins included.\n\n\
+         The available commands for execution are listed below.\nThe primary workflow commands are given first, followed \
+         by\nless common or more advanced commands.\n\nMain commands:\n"
+    );
+    let main = ["init", "validate", "plan", "apply", "destroy"];
+    let line = |command: &Command| format!("  {:<18}{}\n", command.path, command.about);
+    for command in COMMANDS.iter().filter(|c| main.contains(&c.path)) {
+        out.push_str(&line(command));
+    }
+    out.push_str("\nAll other commands:\n");
+    for command in COMMANDS.iter().filter(|c| !main.contains(&c.path)) {
+        out.push_str(&line(command));
+    }
+    out.push_str(
+        "\nGlobal options (use these before the subcommand, if any):\n  -chdir=DIR    Switch to a different working directory \
+         before executing the\n                given subcommand.\n  -help         Show this help output, or the help for a \
+         specified subcommand.\n  -version      An alias for the \"version\" subcommand.\n",
+    );
+    out
+}
+
+/// Refuses positional arguments.
+fn no_positional(given: &Given, what: &str) -> Result<(), UsageError> {
+    if given.values("args").is_empty() {
+        return Ok(());
+    }
+    Err(UsageError::new(
+        "Too many command line arguments",
+        format!("To specify a working directory for the {what}, use the global -chdir flag."),
+    ))
+}
+
+/// Asks for the one word that means yes.
+fn confirmed(session: &Session, question: &str, explanation: &str) -> Result<bool, Status> {
+    let style = session.ui.style();
+    let prompt = format!(
+        "\n{}\n{explanation}\n\n  {} ",
+        style.bold(question),
+        style.bold("Enter a value:")
+    );
+    match session.ui.ask(&prompt) {
+        Some(answer) => {
+            session.ui.line("");
+            Ok(answer.trim_end() == "yes")
+        }
+        None => {
+            session.ui.line("");
+            Err(session.fail("Error asking for approval", "There is no answer: the input has ended."))
+        }
+    }
+}
+
+/// Whether a path leads to an existing file.
+fn is_file(path: &str) -> bool {
+    Path::new(path).is_file()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::*;
+
+    fn strings(arguments: &[&str]) -> Vec<String> {
+        arguments.iter().map(|a| (*a).to_owned()).collect()
+    }
+
+    fn parse(arguments: &[&str], environment: &[(&str, &str)]) -> Parsed {
+        let env = Env::read(environment.iter().map(|(k, v)| (OsString::from(k), OsString::from(v))));
+        Parsed::new(&strings(arguments), &env).unwrap()
+    }
+
+    #[test]
+    fn the_environment_adds_arguments_behind_the_command() {
+        let parsed = parse(
+            &["-chdir=x", "state", "list", "a"],
+            &[
+                ("TF_CLI_ARGS", "-general"),
+                ("TF_CLI_ARGS_state_list", "-specific '-q w'"),
+            ],
+        );
+        assert_eq!(parsed.path, "state list");
+        assert_eq!(parsed.arguments, ["-specific", "-q w", "-general", "a"]);
+        assert_eq!(parsed.chdir, Some("x".into()));
+    }
+
+    #[test]
+    fn help_and_version_count_anywhere() {
+        assert!(parse(&["-help", "plan"], &[]).help);
+        assert!(parse(&["plan", "-out=x", "-h"], &[]).help);
+        assert!(!parse(&["plan", "--", "-h"], &[]).help);
+        assert!(parse(&["plan", "--", "-v"], &[]).version);
+        assert!(parse(&["plan", "-no-color"], &[]).no_color);
+        assert!(!parse(&["plan", "-no-color=0"], &[]).no_color);
+    }
+
+    #[test]
+    fn chdir_needs_a_directory() {
+        let env = Env::default();
+        assert!(Parsed::new(&strings(&["-chdir", "x", "plan"]), &env).is_err());
+    }
+
+    #[test]
+    fn every_command_can_be_declared() {
+        for command in COMMANDS {
+            (command.declare)().debug_assert();
+        }
+    }
+}

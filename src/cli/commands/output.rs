@@ -1,0 +1,183 @@
+//! `output`.
+
+use state::{OutputValue, State};
+use syntax::{Diagnostic, SourceMap};
+
+use crate::args::matches::Given;
+use crate::args::{UsageError, flags};
+use crate::commands::Command;
+use crate::json;
+use crate::session::{Session, Status};
+use crate::workdir;
+
+pub const COMMAND: Command = Command {
+    path: "output",
+    about: "Show output values from your root module",
+    positional: "[NAME]",
+    declare: || {
+        let command = flags::command(
+            "output",
+            "Shows the output values of the root module as the state has them.",
+        );
+        flags::positional(command, "args")
+            .arg(flags::value(
+                "state",
+                "PATH",
+                "The state file to read, in place of the working directory's.",
+            ))
+            .arg(flags::switch(
+                "json",
+                false,
+                "If specified, machine readable output will be printed in JSON format.",
+            ))
+            .arg(flags::switch(
+                "raw",
+                false,
+                "Print the value of one output of a primitive type as it is, without quotes.",
+            ))
+    },
+    refused: &[],
+    run,
+};
+
+fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
+    let names = given.values("args");
+    let (as_json, raw) = (given.on("json"), given.on("raw"));
+    if names.len() > 1 {
+        return Err(UsageError::new(
+            "Unexpected argument",
+            "The output command expects exactly one argument with the name of an output variable or no arguments to show all \
+             outputs.",
+        ));
+    }
+    if as_json && raw {
+        return Err(UsageError::new(
+            "Invalid output format",
+            "The -raw and -json options are mutually-exclusive.",
+        ));
+    }
+    if raw && names.is_empty() {
+        return Err(UsageError::new(
+            "Output name required",
+            "You must give the name of a single output value when using the -raw option.",
+        ));
+    }
+    let state = match current_state(session, given) {
+        Ok(state) => state,
+        Err(status) => return Ok(status),
+    };
+    let Some(name) = names.first() else {
+        return Ok(all(session, &state, as_json));
+    };
+    let Some(output) = state.outputs.get(&**name) else {
+        if state.outputs.is_empty() && as_json {
+            return Ok(session.fail("No outputs found", NO_OUTPUTS));
+        }
+        return Ok(session.fail(
+            format!("Output \"{name}\" not found"),
+            "The output variable requested could not be found in the state file. If you recently added this to your \
+             configuration, be sure to run `terraform apply`, since the state won't be updated with new output variables until \
+             that command is run.",
+        ));
+    };
+    Ok(one(session, name, output, as_json, raw))
+}
+
+const NO_OUTPUTS: &str = "The state file either has no outputs defined, or all the defined outputs are empty. Please define an \
+                          output in your configuration with the `output` keyword and run `terraform refresh` for it to become \
+                          available. If you are using interpolation, please verify the interpolated value is not empty. You can \
+                          use the `terraform console` command to assist.";
+
+fn all(session: &Session, state: &State, as_json: bool) -> Status {
+    if as_json {
+        let outputs: serde_json::Map<String, serde_json::Value> = state
+            .outputs
+            .iter()
+            .map(|(name, o)| (name.to_string(), json::values::output(&o.value, o.sensitive, false)))
+            .collect();
+        session.ui.line(cty::json::to_text(&outputs.into(), Some(2)));
+        return 0;
+    }
+    if state.outputs.is_empty() {
+        session.show(
+            &Diagnostic::warning("No outputs found", NO_OUTPUTS).into(),
+            &SourceMap::default(),
+        );
+        return 0;
+    }
+    session.ui.out(listing(state));
+    0
+}
+
+fn one(session: &Session, name: &str, output: &OutputValue, as_json: bool, raw: bool) -> Status {
+    let value = &output.value;
+    if as_json {
+        return match cty::json::to_simple_json(value) {
+            Ok(json) => {
+                session.ui.line(cty::json::to_text(&json, None));
+                0
+            }
+            Err(e) => session.fail("Cannot show output value", e.to_string()),
+        };
+    }
+    if raw {
+        let fails = |what: &str| {
+            session.fail(
+                "Unsupported value for raw output",
+                format!(
+                    "The -raw option only supports strings, numbers, and boolean values, but output value \"{name}\" is {what}.\n\n\
+                     Use the -json option for machine-readable representations of output values that have complex types."
+                ),
+            )
+        };
+        if value.is_null() {
+            return fails("null");
+        }
+        if !value.is_known() {
+            return fails("not known");
+        }
+        return match cty::convert(value, &cty::Type::String) {
+            Ok(text) => {
+                session.ui.out(text.as_str().unwrap_or_default());
+                0
+            }
+            Err(_) => fails(&value.ty().friendly_name()),
+        };
+    }
+    session.ui.line(lang::render::format_value(value, 0));
+    0
+}
+
+/// All outputs, a line or more each; sensitive ones hidden.
+pub fn listing(state: &State) -> String {
+    let mut out = String::new();
+    for (name, output) in &state.outputs {
+        let value = if output.sensitive {
+            "<sensitive>".to_owned()
+        } else {
+            lang::render::format_value(&output.value, 0)
+        };
+        out.push_str(&format!("{name} = {value}\n"));
+    }
+    out
+}
+
+/// The state of the selected workspace, or that of the file a flag names; empty if there is none.
+pub fn current_state(session: &Session, given: &Given) -> Result<State, Status> {
+    found_state(session, given).map(Option::unwrap_or_default)
+}
+
+/// The same, `None` if there is no state.
+pub fn found_state(session: &Session, given: &Given) -> Result<Option<State>, Status> {
+    let shown = |problems: syntax::Diagnostics, sources: &SourceMap| {
+        session.show(&problems, sources);
+        1
+    };
+    // The configuration says where the state is; its other problems are no concern here.
+    let (project, _) = workdir::read(session);
+    let place = workdir::state_place(session, Some(&project.config)).map_err(|p| shown(p, &project.sources))?;
+    let mut store = workdir::store(&place, given);
+    store
+        .read()
+        .map_err(|e| shown(workdir::state_problem(&e), &project.sources))
+}

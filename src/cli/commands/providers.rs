@@ -1,0 +1,68 @@
+//! `providers schema`.
+
+use serde_json::{Map, Value as Json, json};
+use syntax::{Diagnostics, SourceMap};
+
+use crate::args::matches::Given;
+use crate::args::{UsageError, flags};
+use crate::commands::Command;
+use crate::commands::output::current_state;
+use crate::json::schemas;
+use crate::plugin_source::Plugins;
+use crate::session::{Session, Status};
+use crate::workdir;
+
+pub const SCHEMA: Command = Command {
+    path: "providers schema",
+    about: "Show schemas for the providers used in the configuration",
+    positional: "",
+    declare: || {
+        let command = flags::command(
+            "schema",
+            "Shows the schemas of all providers that the configuration and the state use.",
+        );
+        command.arg(flags::switch("json", false, "Required: output the schemas as JSON."))
+    },
+    refused: &[],
+    run,
+};
+
+fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
+    if !given.on("json") {
+        return Err(UsageError::new(
+            "The -json option is required",
+            "The schemas are shown only in machine-readable form: use -json.",
+        ));
+    }
+    let Some(project) = workdir::load(session) else {
+        return Ok(1);
+    };
+    let state = match current_state(session, given) {
+        Ok(state) => state,
+        Err(status) => return Ok(status),
+    };
+    let ask = || -> Result<Plugins, Diagnostics> {
+        let plugins = Plugins::new(session.registry()?);
+        plugins.resolve(&project.config, &state)?;
+        let failed = session
+            .runtime()?
+            .block_on(plugins.ask_all(Some(&project.config), &state));
+        failed.into_result(plugins)
+    };
+    let plugins = match ask() {
+        Ok(plugins) => plugins,
+        Err(problems) => {
+            session.show(&problems, &SourceMap::default());
+            return Ok(1);
+        }
+    };
+    let all: Map<String, Json> = plugins
+        .schemas()
+        .providers
+        .iter()
+        .map(|(p, schema)| (p.to_string(), schemas::provider(schema)))
+        .collect();
+    let document = json!({"format_version": "1.0", "provider_schemas": all});
+    session.ui.line(cty::json::to_text(&document, None));
+    Ok(0)
+}

@@ -1,0 +1,156 @@
+//! `show`: a saved plan, or a state.
+
+use std::path::Path;
+
+use config::LoadOptions;
+use engine::providers::Schemas;
+use state::State;
+use syntax::{Diagnostics, SourceMap};
+
+use crate::args::matches::Given;
+use crate::args::{UsageError, flags};
+use crate::commands::Command;
+use crate::commands::output::found_state;
+use crate::plugin_source::Plugins;
+use crate::session::{Session, Status};
+use crate::{TERRAFORM_VERSION, VERSION, json, planfile, views, workdir};
+
+pub const COMMAND: Command = Command {
+    path: "show",
+    about: "Show the current state or a saved plan",
+    positional: "[PATH]",
+    declare: || {
+        let command = flags::command(
+            "show",
+            "Shows a state file or a saved plan in a form for people. Without a path, the current state.",
+        );
+        flags::positional(command, "args").arg(flags::switch(
+            "json",
+            false,
+            "If specified, output the plan or the state in a machine-readable form.",
+        ))
+    },
+    refused: &[],
+    run,
+};
+
+fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
+    let paths = given.values("args");
+    if paths.len() > 1 {
+        return Err(UsageError::new(
+            "Too many command line arguments",
+            "Expected at most one positional argument.",
+        ));
+    }
+    let as_json = given.on("json");
+    let Some(path) = paths.first().map(Path::new) else {
+        let state = match found_state(session, given) {
+            Ok(state) => state,
+            Err(status) => return Ok(status),
+        };
+        return Ok(show_state(session, state, as_json));
+    };
+    if planfile::looks_like_plan(path) {
+        return Ok(show_plan(session, path, as_json));
+    }
+    if !path.exists() {
+        return Ok(session.fail(
+            "Failed to read the given file as a state or plan file",
+            format!("There is no file {}.", path.display()),
+        ));
+    }
+    match state::store::read_copy(path) {
+        Ok(None) => Ok(session.fail(
+            "Failed to read the given file as a state or plan file",
+            format!("The file {} is empty.", path.display()),
+        )),
+        Ok(state) => Ok(show_state(session, state, as_json)),
+        Err(e) => Ok(session.fail("Failed to read the given file as a state or plan file", e.to_string())),
+    }
+}
+
+fn show_state(session: &Session, state: Option<State>, as_json: bool) -> Status {
+    let Some(state) = state else {
+        let text = if as_json {
+            format!("{{\"format_version\":\"{}\"}}", "1.0")
+        } else {
+            "No state.".into()
+        };
+        session.ui.line(text);
+        return 0;
+    };
+    let schemas = match state_schemas(session, &state) {
+        Ok(schemas) => schemas,
+        Err(status) => return status,
+    };
+    if as_json {
+        let document = json::state::state_document(&state, Some(&schemas), TERRAFORM_VERSION);
+        session.ui.line(cty::json::to_text(&document, None));
+    } else {
+        let style = views::diff::Style { colour: session.ui.style().on, width: session.ui.width() };
+        session.ui.out(views::diff::state_text(&state, &schemas, style));
+    }
+    0
+}
+
+/// What the providers of a state's objects say about themselves.
+pub fn state_schemas(session: &Session, state: &State) -> Result<Schemas, Status> {
+    let problems = |problems: Diagnostics| {
+        session.show(&problems, &SourceMap::default());
+        1
+    };
+    let (project, _) = workdir::read(session);
+    let plugins = Plugins::new(session.registry().map_err(problems)?);
+    let needed: std::collections::BTreeSet<_> = state.resources.values().map(|r| r.provider.provider.clone()).collect();
+    // The versions the configuration asks for count where it can be understood.
+    if let Ok(all) = crate::plugin_source::requirements(&project.config, state) {
+        let ours = all.into_iter().filter(|(p, _)| needed.contains(p)).collect();
+        plugins.resolve_only(&ours).map_err(problems)?;
+    }
+    let runtime = session.runtime().map_err(problems)?;
+    let failed = runtime.block_on(plugins.ask_all(None, state));
+    if failed.has_errors() {
+        return Err(problems(failed));
+    }
+    Ok(plugins.schemas())
+}
+
+fn show_plan(session: &Session, path: &Path, as_json: bool) -> Status {
+    let problems = |problems: Diagnostics, sources: &SourceMap| {
+        session.show(&problems, sources);
+        1
+    };
+    let saved = match planfile::read(path, VERSION) {
+        Ok(saved) => saved,
+        Err(e) => return problems(e.into(), &SourceMap::default()),
+    };
+    let files = planfile::files(&saved);
+    let manifest = saved.snapshot.manifest();
+    let options = LoadOptions {
+        tool_version: TERRAFORM_VERSION,
+        manifest: &manifest,
+    };
+    let loaded = config::load(&files, saved.snapshot.root_dir(), &options);
+    if loaded.diagnostics.has_errors() {
+        return problems(loaded.diagnostics, &loaded.sources);
+    }
+    let schemas = || -> Result<Schemas, Diagnostics> {
+        let plugins = Plugins::new(session.registry()?);
+        plugins.resolve(&loaded.config, &saved.plan.prior_state)?;
+        let failed = session
+            .runtime()?
+            .block_on(plugins.ask_all(Some(&loaded.config), &saved.plan.prior_state));
+        failed.into_result(plugins.schemas())
+    };
+    let schemas = match schemas() {
+        Ok(schemas) => schemas,
+        Err(e) => return problems(e, &loaded.sources),
+    };
+    if as_json {
+        let document = json::plan::document(&saved.plan, &loaded.config, &schemas, TERRAFORM_VERSION);
+        session.ui.line(cty::json::to_text(&document, None));
+    } else {
+        views::plan::show(&session.ui, &saved.plan, &schemas);
+    }
+    0
+}

@@ -1,0 +1,70 @@
+//! `version`.
+
+use std::path::Path;
+
+use plugins::lock_file::LockFile;
+use plugins::platform::Platform;
+use serde_json::json;
+
+use crate::args::matches::Given;
+use crate::args::{UsageError, flags};
+use crate::commands::Command;
+use crate::session::{Session, Status};
+use crate::{TERRAFORM_VERSION, VERSION};
+
+pub const COMMAND: Command = Command {
+    path: "version",
+    about: "Show the current version",
+    positional: "",
+    declare: || {
+        let command = flags::command(
+            "version",
+            "Shows the version of this program and of the providers the lock file chose.",
+        );
+        flags::positional(command, "args").arg(flags::switch(
+            "json",
+            false,
+            "Output the version information as a JSON object.",
+        ))
+    },
+    refused: &[],
+    run: |session, given: &Given| -> Result<Status, UsageError> { Ok(print(session, given.on("json"))) },
+};
+
+/// Prints versions. Drivers of Terraform read the first line, so under that name it is Terraform's.
+pub fn print(session: &Session, as_json: bool) -> Status {
+    let locked = LockFile::load(Path::new(".")).map(|(lock, _)| lock).unwrap_or_default();
+    let platform = Platform::current();
+    let own = format!("Monoform v{VERSION}");
+    if as_json {
+        let selections: serde_json::Map<String, serde_json::Value> = locked
+            .providers
+            .iter()
+            .map(|(p, l)| (p.to_string(), l.version.to_string().into()))
+            .collect();
+        let mut document = json!({
+            "terraform_version": TERRAFORM_VERSION,
+            "platform": platform.to_string(),
+            "provider_selections": selections,
+            "terraform_outdated": false,
+        });
+        if let Some(object) = document.as_object_mut() {
+            object.insert("monoform_version".into(), VERSION.into());
+        }
+        session.ui.line(cty::json::to_text(&document, Some(2)));
+        return 0;
+    }
+    if session.program == "terraform" {
+        session
+            .ui
+            .line(format!("Terraform v{TERRAFORM_VERSION}\non {platform}\n+ {own}"));
+    } else {
+        session.ui.line(format!(
+            "{own}\non {platform}\n+ compatible with Terraform v{TERRAFORM_VERSION}"
+        ));
+    }
+    for (provider, locked) in &locked.providers {
+        session.ui.line(format!("+ provider {provider} v{}", locked.version));
+    }
+    0
+}

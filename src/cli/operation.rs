@@ -1,0 +1,445 @@
+//! What plan, apply, destroy and refresh have in common: from flags to a plan, from a plan to a new state.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use config::files::FileSource;
+use config::{LoadOptions, values};
+use cty::Value;
+use engine::inputs::{Inputs, PlanOptions};
+use engine::plan::{Mode, Plan};
+use engine::planner::Planning;
+use engine::stop::Stop;
+use state::store::{LocalStore, write_copy};
+use state::{LockInfo, State};
+use syntax::{Diagnostic, Diagnostics, SourceMap};
+use tokio::runtime::Runtime;
+
+use crate::args::UsageError;
+use crate::args::matches::Given;
+use crate::interrupt;
+use crate::planfile::{self, SavedPlan};
+use crate::plugin_source::Plugins;
+use crate::session::{Session, Status};
+use crate::views::progress::{Done, Progress};
+use crate::workdir::{self, Project};
+use crate::{TERRAFORM_VERSION, VERSION};
+
+/// Where a state goes that cannot go where it belongs.
+const ERRORED_STATE: &str = "errored.tfstate";
+
+/// An operation on a state: everything from configuration to lock.
+pub struct Operation<'s> {
+    session: &'s Session,
+    runtime: Runtime,
+    stop: Stop,
+    store: Mutex<LocalStore>,
+    /// The state as it was read.
+    pub state: State,
+    /// The configuration.
+    pub project: Project,
+    /// The values of the root variables.
+    pub variables: BTreeMap<Arc<str>, Value>,
+    /// The selected workspace.
+    pub workspace: String,
+    plugins: Plugins,
+    parallelism: usize,
+}
+
+/// What kind of plan flags ask for.
+pub fn plan_options(given: &Given) -> Result<PlanOptions, UsageError> {
+    let (destroy, refresh_only) = (given.on("destroy"), given.on("refresh-only"));
+    if destroy && refresh_only {
+        return Err(UsageError::new(
+            "Incompatible plan mode options",
+            "The -destroy and -refresh-only options are mutually-exclusive.",
+        ));
+    }
+    let refresh = !given.written("refresh") || given.on("refresh");
+    if refresh_only && !refresh {
+        return Err(UsageError::new(
+            "Incompatible refresh options",
+            "It doesn't make sense to use -refresh-only at the same time as -refresh=false, because Monoform would have \
+             nothing to do.",
+        ));
+    }
+    let mode = match (destroy, refresh_only) {
+        (true, _) => Mode::Destroy,
+        (_, true) => Mode::RefreshOnly,
+        _ => Mode::Normal,
+    };
+    let mut targets = Vec::new();
+    for text in given.values("target") {
+        let target = addrs::parse::target(&text);
+        targets.push(target.map_err(|e| UsageError::new(format!("Invalid target \"{text}\""), e.detail))?);
+    }
+    let mut force_replace = Vec::new();
+    for text in given.values("replace") {
+        let invalid = |detail: String| UsageError::new(format!("Invalid force-replace address \"{text}\""), detail);
+        let address = addrs::parse::resource_instance(&text).map_err(|e| invalid(e.detail))?;
+        if address.resource.resource.mode != addrs::Mode::Managed {
+            return Err(invalid(
+                "Only managed resources can be used with the -replace=... option.".into(),
+            ));
+        }
+        force_replace.push(address);
+    }
+    if !force_replace.is_empty() && mode != Mode::Normal {
+        return Err(UsageError::new(
+            "Incompatible plan mode options",
+            "The -replace=... option can only be used when making a plan that changes objects.",
+        ));
+    }
+    Ok(PlanOptions {
+        mode,
+        refresh,
+        targets,
+        force_replace,
+    })
+}
+
+impl<'s> Operation<'s> {
+    /// Gets everything ready for planning: configuration, values, lock, state, plugins. Problems have been shown when it
+    /// fails. `what` is the name of the operation for the lock.
+    pub fn begin(
+        session: &'s Session,
+        given: &Given,
+        mode: Mode,
+        what: &str,
+        verb: (&str, &str),
+    ) -> Result<Operation<'s>, Status> {
+        if !workdir::has_configuration() && mode != Mode::Destroy {
+            let advice = if verb.0 == "Plan" {
+                "If you would like to destroy everything, run plan with the -destroy option. Otherwise, create a Monoform \
+                 configuration file (.tf file) and try again."
+            } else {
+                "If you would like to destroy everything, run 'terraform destroy' instead."
+            };
+            return Err(session.fail(
+                "No configuration files",
+                format!(
+                    "{} requires configuration to be present. {} without a configuration would mark everything for \
+                     destruction, which is normally not what is desired. {advice}",
+                    verb.0, verb.1
+                ),
+            ));
+        }
+        let project = workdir::load(session).ok_or(1)?;
+        Operation::with_project(session, given, project, what, None)
+    }
+
+    /// The same for a configuration that was read already, perhaps with values of variables that are known already.
+    fn with_project(
+        session: &'s Session,
+        given: &Given,
+        mut project: Project,
+        what: &str,
+        known: Option<BTreeMap<Arc<str>, Value>>,
+    ) -> Result<Operation<'s>, Status> {
+        let shown = |problems: Diagnostics, sources: &SourceMap| {
+            session.show(&problems, sources);
+            1
+        };
+        let none = SourceMap::default();
+        let place = workdir::state_place(session, Some(&project.config)).map_err(|p| shown(p, &project.sources))?;
+        let runtime = session.runtime().map_err(|p| shown(p, &none))?;
+        let stop = Stop::new();
+        {
+            let _inside = runtime.enter();
+            interrupt::listen(session.ui.clone(), stop.clone());
+        }
+        let mut store = workdir::store(&place, given);
+        if let Some(timeout) = given.lock() {
+            let info = LockInfo::new(what, TERRAFORM_VERSION);
+            session.ui.flush();
+            store
+                .lock(&info, timeout, &|| stop.is_requested())
+                .map_err(|e| shown(workdir::state_problem(&e), &none))?;
+        }
+        let state = store
+            .read()
+            .map_err(|e| shown(workdir::state_problem(&e), &none))?
+            .unwrap_or_default();
+        let variables = match known {
+            Some(known) => known,
+            None => {
+                let input = given.on("input");
+                let result = workdir::variables(session, &mut project, &given.variables(), input);
+                let (variables, warnings) = result.map_err(|p| shown(p, &project.sources))?;
+                session.show(&warnings, &project.sources);
+                variables
+            }
+        };
+        let registry = session.registry().map_err(|p| shown(p, &none))?;
+        let plugins = Plugins::new(registry);
+        let warnings = plugins
+            .resolve(&project.config, &state)
+            .map_err(|p| shown(p, &project.sources))?;
+        session.show(&warnings, &project.sources);
+        Ok(Operation {
+            session,
+            runtime,
+            stop,
+            store: Mutex::new(store),
+            state,
+            project,
+            variables,
+            workspace: place.workspace,
+            plugins,
+            parallelism: given.parallelism(),
+        })
+    }
+
+    /// Gets everything ready for applying a saved plan: its configuration and values, and the state it was made for.
+    pub fn saved(session: &'s Session, given: &Given, path: &Path) -> Result<(Operation<'s>, SavedPlan), Status> {
+        let none = SourceMap::default();
+        let saved = planfile::read(path, VERSION).map_err(|e| {
+            session.show(&e.into(), &none);
+            1
+        })?;
+        let files = planfile::files(&saved);
+        let manifest = saved.snapshot.manifest();
+        let options = LoadOptions {
+            tool_version: TERRAFORM_VERSION,
+            manifest: &manifest,
+        };
+        let loaded = config::load(&files as &dyn FileSource, saved.snapshot.root_dir(), &options);
+        let mut project = Project {
+            config: loaded.config,
+            sources: loaded.sources,
+        };
+        if loaded.diagnostics.has_errors() {
+            session.show(&loaded.diagnostics, &project.sources);
+            return Err(1);
+        }
+        let variables = planned_variables(session, given, &mut project, &saved.plan)?;
+        if saved.workspace != workdir::workspace(session).unwrap_or_default() {
+            return Err(session.fail(
+                "Saved plan is for another workspace",
+                format!(
+                    "The given plan file was made for the workspace \"{}\", which is not selected now.",
+                    saved.workspace
+                ),
+            ));
+        }
+        let operation = Operation::with_project(session, given, project, "OperationTypeApply", Some(variables))?;
+        let previous = &saved.plan.previous_state;
+        if previous.lineage != operation.state.lineage && !previous.lineage.is_empty() {
+            return Err(session.fail(
+                "Saved plan does not match the given state",
+                "The given plan file can not be applied because it was created from a different state lineage.",
+            ));
+        }
+        if previous.serial != operation.state.serial || previous.lineage != operation.state.lineage {
+            return Err(session.fail(
+                "Saved plan is stale",
+                "The given plan file can no longer be applied because the state was changed by another operation after the \
+                 plan was created.",
+            ));
+        }
+        Ok((operation, saved))
+    }
+
+    /// Makes a plan, telling what goes on.
+    pub fn plan(&self, options: &PlanOptions) -> Planning {
+        let progress = Progress::new(self.session.ui.clone());
+        let surroundings = workdir::surroundings(self.session, &self.workspace);
+        let result = self.runtime.block_on(async {
+            let inputs = self.inputs(&progress, &self.state, &surroundings);
+            tokio::select! {
+                result = engine::planner::plan(inputs, options) => result,
+                never = progress.tick() => match never {},
+            }
+        });
+        progress.clear();
+        result
+    }
+
+    /// Carries out a plan, telling what goes on, and saves what came of it. Gives the new state, and what was done.
+    pub fn apply(&self, plan: &Plan) -> (State, Done, Diagnostics) {
+        let progress = Progress::new(self.session.ui.clone());
+        let surroundings = workdir::surroundings(self.session, &self.workspace);
+        let last = Mutex::new(None);
+        let persist = |state: &State| {
+            if let Err(e) = self.lock_store().write(state, TERRAFORM_VERSION) {
+                // The end of the operation tries again, and tells.
+                tracing::warn!("the state could not be written meanwhile: {e}");
+            }
+            *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(state.clone());
+        };
+        let work = || {
+            self.runtime.block_on(async {
+                let inputs = self.inputs(&progress, &self.state, &surroundings);
+                tokio::select! {
+                    result = engine::apply::apply(inputs, plan, &persist) => result,
+                    never = progress.tick() => match never {},
+                }
+            })
+        };
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        progress.clear();
+        match result {
+            Ok((state, mut problems)) => {
+                problems.extend(self.save(&state));
+                (state, progress.done(), problems)
+            }
+            Err(panic) => {
+                let last = last.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let problems = self.save(last.as_ref().unwrap_or(&plan.prior_state));
+                self.session.show(&problems, &SourceMap::default());
+                std::panic::resume_unwind(panic)
+            }
+        }
+    }
+
+    /// Saves a state where it belongs or, failing that, where it can be found.
+    pub fn save(&self, state: &State) -> Diagnostics {
+        let Err(error) = self.lock_store().write(state, TERRAFORM_VERSION) else {
+            return Diagnostics::new();
+        };
+        let mut problems: Diagnostics = Diagnostic::error("Failed to save state", format!("{error}")).into();
+        let copy = PathBuf::from(ERRORED_STATE);
+        let snapshot = State {
+            terraform_version: TERRAFORM_VERSION.into(),
+            serial: self.state.serial.saturating_add(1),
+            lineage: if self.state.lineage.is_empty() {
+                uuid::Uuid::new_v4().to_string()
+            } else {
+                self.state.lineage.clone()
+            },
+            ..state.clone()
+        };
+        match write_copy(&copy, &snapshot) {
+            Ok(()) => problems.push(Diagnostic::error(
+                "Failed to persist state to backend",
+                format!(
+                    "The state could not be written where it belongs. To keep the objects that exist from being forgotten, it \
+                     is in the file \"{ERRORED_STATE}\" of the working directory. When the problem is solved, copy that file \
+                     over the state file."
+                ),
+            )),
+            Err(e) => {
+                problems.push(Diagnostic::error(
+                    "Failed to create local state file",
+                    format!(
+                        "The state could not be written to \"{ERRORED_STATE}\" either: {e}. It is printed on standard output; \
+                         keep it, or the objects in it are forgotten."
+                    ),
+                ));
+                if let Ok(text) = state::document::encode(&snapshot) {
+                    self.session.ui.line(String::from_utf8_lossy(&text));
+                }
+            }
+        }
+        problems
+    }
+
+    /// Keeps a plan in a file.
+    pub fn save_plan(&self, path: &Path, plan: Plan) -> Result<(), Diagnostic> {
+        let saved = SavedPlan {
+            plan,
+            snapshot: self.project.config.snapshot(),
+            lock_file: std::fs::read(plugins::lock_file::FILE_NAME).ok(),
+            workspace: self.workspace.clone(),
+        };
+        planfile::write(path, &saved, VERSION)
+    }
+
+    /// Whether an interrupt was received.
+    pub fn interrupted(&self) -> bool {
+        self.stop.is_requested()
+    }
+
+    /// Releases the lock.
+    pub fn end(self) -> Diagnostics {
+        let result = self.lock_store().unlock();
+        result.err().map(|e| workdir::state_problem(&e)).unwrap_or_default()
+    }
+
+    fn lock_store(&self) -> std::sync::MutexGuard<'_, LocalStore> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn inputs<'a>(
+        &'a self,
+        progress: &'a Progress,
+        state: &'a State,
+        surroundings: &'a engine::eval::Surroundings,
+    ) -> Inputs<'a> {
+        Inputs {
+            config: &self.project.config,
+            state,
+            variables: &self.variables,
+            surroundings,
+            providers: &self.plugins,
+            events: progress,
+            stop: &self.stop,
+            parallelism: self.parallelism,
+        }
+    }
+}
+
+/// The values of the variables of a saved plan. What is given again must be the same; ephemeral ones, which are not
+/// saved, must be given again.
+fn planned_variables(
+    session: &Session,
+    given: &Given,
+    project: &mut Project,
+    plan: &Plan,
+) -> Result<BTreeMap<Arc<str>, Value>, Status> {
+    let mut out: BTreeMap<Arc<str>, Value> = BTreeMap::new();
+    let mut problems = Diagnostics::new();
+    let environment = session.env.variables();
+    let flags = given.variables();
+    let inputs = values::ValueInputs {
+        files: &config::files::Disk,
+        environment: &environment,
+        flags: &flags,
+    };
+    let root = project.config.root.module.clone();
+    let collected = values::collect(&root, &inputs);
+    project.sources.extend(collected.sources);
+    let mut invalid: Vec<Diagnostic> = collected.diagnostics.into_iter().filter(Diagnostic::is_error).collect();
+    if flags.is_empty() {
+        invalid.clear();
+    }
+    problems.extend(invalid);
+    for variable in root.variables.values() {
+        let now = collected.values.get(&variable.name);
+        let planned = plan.variables.get(&variable.name).map(|v| v.clone().unmark_deep().0);
+        if variable.ephemeral {
+            match now {
+                Some(now) => {
+                    out.insert(variable.name.clone(), now.value.clone());
+                }
+                None => problems.push(values::missing_variable(variable)),
+            }
+            continue;
+        }
+        let Some(planned) = planned else { continue };
+        let flagged = now.is_some_and(|n| matches!(n.source, values::ValueSource::Flag));
+        if let Some(now) = now
+            && flagged
+            && now.value != planned
+        {
+            problems.push(
+                Diagnostic::error(
+                    "Can't change variable when applying a saved plan",
+                    format!(
+                        "The variable {} cannot be set using the -var and -var-file options when applying a saved plan file, \
+                         because a saved plan includes the variable values that were set when it was created.",
+                        variable.name
+                    ),
+                )
+                .at(&variable.range),
+            );
+        }
+        out.insert(variable.name.clone(), planned);
+    }
+    if session.show(&problems, &project.sources) {
+        Err(1)
+    } else {
+        Ok(out)
+    }
+}

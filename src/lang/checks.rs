@@ -1,0 +1,176 @@
+//! Checks of references against schemas, before any value is there.
+
+use addrs::{Referenceable, Resource};
+use cty::{Type, Value};
+use syntax::ast::TraversalStep;
+use syntax::content::{did_you_mean, suggest};
+use syntax::{Diagnostic, Range};
+
+use crate::eval::apply_steps;
+use crate::schema::{BlockSchema, Nesting};
+
+/// How something is repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repetition {
+    /// Not at all: there is one instance, without a key.
+    None,
+    /// By `count`.
+    Count,
+    /// By `for_each`.
+    ForEach,
+}
+
+/// Checks the steps that follow a reference to a whole resource: an instance key exactly where the resource is repeated,
+/// then only what its schema has.
+pub fn resource_steps(
+    resource: &Resource,
+    repetition: Repetition,
+    schema: &BlockSchema,
+    steps: &[TraversalStep],
+    range: &Range,
+) -> Result<(), Box<Diagnostic>> {
+    let rest = match (repetition, steps) {
+        (_, []) => return Ok(()),
+        (_, [TraversalStep::Splat { .. }, ..]) => return Ok(()),
+        (Repetition::None, [TraversalStep::Index { range, .. }, ..]) => {
+            return Err(Box::new(unexpected_key(resource, range)));
+        }
+        (Repetition::None, rest) => rest,
+        (_, [TraversalStep::Index { .. }, rest @ ..]) => rest,
+        (repetition, _) => return Err(Box::new(missing_key(resource, repetition, range))),
+    };
+    block_steps(schema, rest)
+}
+
+/// A key where there is one instance only.
+#[must_use]
+pub fn unexpected_key(resource: &Resource, range: &Range) -> Diagnostic {
+    Diagnostic::error(
+        "Unexpected resource instance key",
+        format!(
+            "Because {resource} does not have \"count\" or \"for_each\" set, references to it must not include an index key. \
+             Remove the bracketed index to refer to the single instance of this resource."
+        ),
+    )
+    .at(range)
+}
+
+/// No key where there are several instances.
+#[must_use]
+pub fn missing_key(resource: &Resource, repetition: Repetition, range: &Range) -> Diagnostic {
+    let (argument, key) = match repetition {
+        Repetition::ForEach => ("for_each", "each.key"),
+        _ => ("count", "count.index"),
+    };
+    Diagnostic::error(
+        "Missing resource instance key",
+        format!(
+            "Because {resource} has \"{argument}\" set, its attributes must be accessed on specific instances.\n\nFor example, \
+             to correlate with indices of a referring resource, use:\n    {resource}[{key}]"
+        ),
+    )
+    .at(range)
+}
+
+/// Checks steps into an object of this schema.
+pub fn block_steps(schema: &BlockSchema, steps: &[TraversalStep]) -> Result<(), Box<Diagnostic>> {
+    let (name, range, rest) = match steps {
+        [TraversalStep::Attribute { name, range }, rest @ ..] => (name, range, rest),
+        [TraversalStep::Index { key, range }, ..] => {
+            let detail = match key.as_str() {
+                Some(name) => format!(
+                    "Only attribute access is allowed here. Did you mean to access attribute \"{name}\" using the dot \
+                     operator?"
+                ),
+                None => "Only attribute access is allowed here, using the dot operator.".to_owned(),
+            };
+            return Err(Box::new(Diagnostic::error("Invalid index operation", detail).at(range)));
+        }
+        _ => return Ok(()),
+    };
+    if let Some(attribute) = schema.attributes.get(name) {
+        return value_steps(attribute.implied_type(), rest);
+    }
+    if let Some(nested) = schema.blocks.get(name) {
+        return match nested.nesting {
+            Nesting::Single | Nesting::Group => block_steps(&nested.block, rest),
+            _ => value_steps(nested.implied_type(), rest),
+        };
+    }
+    let hint = suggest(name, schema.attributes.keys().chain(schema.blocks.keys()).map(|k| &**k));
+    Err(Box::new(
+        Diagnostic::error(
+            "Unsupported attribute",
+            format!(
+                "This object has no argument, nested block, or exported attribute named \"{name}\".{}",
+                did_you_mean(hint)
+            ),
+        )
+        .at(range),
+    ))
+}
+
+/// Checks steps into any value of a type.
+fn value_steps(ty: Type, steps: &[TraversalStep]) -> Result<(), Box<Diagnostic>> {
+    let splat = steps
+        .iter()
+        .position(|s| matches!(s, TraversalStep::Splat { .. }))
+        .unwrap_or(steps.len());
+    apply_steps(Value::unknown(ty), &steps[..splat]).map(|_| ())
+}
+
+/// The resource that a reference is about, if it is about one.
+#[must_use]
+pub fn resource_of(subject: &Referenceable) -> Option<&Resource> {
+    match subject {
+        Referenceable::Resource(r) => Some(r),
+        Referenceable::ResourceInstance(i) => Some(&i.resource),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{AttributeSchema, AttributeType};
+    use syntax::Pos;
+
+    #[test]
+    fn keys_and_names_are_checked() {
+        let mut schema = BlockSchema::default();
+        let ty = AttributeType::Plain(Type::String);
+        schema.attributes.insert(
+            "name".into(),
+            AttributeSchema {
+                ty,
+                ..AttributeSchema::default()
+            },
+        );
+        let check = |text: &str, repetition| {
+            let traversal = syntax::parse_traversal("x", text, Pos::default()).unwrap();
+            let reference = crate::refs::whole_reference(&traversal).unwrap();
+            let resource = resource_of(&reference.subject).unwrap().clone();
+            resource_steps(&resource, repetition, &schema, &reference.remaining, &reference.range)
+                .err()
+                .map(|d| d.summary)
+        };
+        assert_eq!(check("a.b.name", Repetition::None), None);
+        assert_eq!(check("a.b[0].name", Repetition::Count), None);
+        assert_eq!(
+            check("a.b[0].name", Repetition::None).as_deref(),
+            Some("Unexpected resource instance key")
+        );
+        assert_eq!(
+            check("a.b.name", Repetition::ForEach).as_deref(),
+            Some("Missing resource instance key")
+        );
+        assert_eq!(
+            check("a.b.nmae", Repetition::None).as_deref(),
+            Some("Unsupported attribute")
+        );
+        assert_eq!(
+            check("a.b.name.x", Repetition::None).as_deref(),
+            Some("Unsupported attribute")
+        );
+    }
+}

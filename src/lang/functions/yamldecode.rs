@@ -1,0 +1,245 @@
+//! YAML: reading it, by the rules of version 1.1 as far as plain words are concerned.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use cty::{Number, Type, Value};
+use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
+
+use super::{CallError, CallResult, Function, Returns, Surroundings, string, text};
+
+pub(super) const FUNCTIONS: &[Function] =
+    &[Function::new("yamldecode", &[string("src")], Returns::By(yaml_type), yamldecode).nullable()];
+
+/// How deep a document may be nested.
+const MAX_DEPTH: usize = 256;
+
+fn yaml_type(args: &[Value]) -> CallResult<Type> {
+    match args[0].as_str() {
+        Some(text) => Ok(decode(text)?.ty().clone()),
+        None => Ok(Type::Dynamic),
+    }
+}
+
+fn yamldecode(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+    decode(text(args, 0))
+}
+
+/// A collection that is being read.
+enum Open {
+    Sequence(Vec<Value>),
+    Mapping {
+        entries: BTreeMap<Arc<str>, Value>,
+        merged: BTreeMap<Arc<str>, Value>,
+        key: Option<Key>,
+    },
+}
+
+/// A key whose value is to come.
+enum Key {
+    Name(Arc<str>),
+    Merge,
+}
+
+fn decode(source: &str) -> CallResult {
+    let mut open: Vec<(Open, usize)> = Vec::new();
+    let mut anchors: HashMap<usize, Value> = HashMap::new();
+    let mut result: Option<Value> = None;
+    let mut documents = 0;
+    for event in Parser::new_from_str(source) {
+        let (event, span) = event.map_err(|e| CallError::failed(e.to_string()))?;
+        let (line, column) = (span.start.line(), span.start.col() + 1);
+        let fail = |why: &str| CallError::failed(format!("on line {line}, column {column}: {why}"));
+        let (value, anchor, bare_merge) = match event {
+            Event::DocumentStart(_) => {
+                documents += 1;
+                if documents > 1 {
+                    return Err(fail("unexpected extra content after value"));
+                }
+                continue;
+            }
+            Event::Scalar(text, style, anchor, tag) => {
+                let plain = style == ScalarStyle::Plain;
+                let merge = plain && &*text == "<<" && tag.is_none();
+                (
+                    scalar(&text, plain, tag.as_deref()).map_err(|why| fail(&why))?,
+                    anchor,
+                    merge,
+                )
+            }
+            Event::Alias(id) => match anchors.get(&id) {
+                Some(value) => (value.clone(), 0, false),
+                None => return Err(fail("cannot refer to a value from inside that value, or before it")),
+            },
+            Event::SequenceStart(anchor, _) | Event::MappingStart(anchor, _) if open.len() >= MAX_DEPTH => {
+                let _ = anchor;
+                return Err(fail("the document is nested too deeply"));
+            }
+            Event::SequenceStart(anchor, _) => {
+                open.push((Open::Sequence(Vec::new()), anchor));
+                continue;
+            }
+            Event::MappingStart(anchor, _) => {
+                let mapping = Open::Mapping {
+                    entries: BTreeMap::new(),
+                    merged: BTreeMap::new(),
+                    key: None,
+                };
+                open.push((mapping, anchor));
+                continue;
+            }
+            Event::SequenceEnd | Event::MappingEnd => match open.pop() {
+                Some((Open::Sequence(items), anchor)) => (Value::tuple(items), anchor, false),
+                Some((
+                    Open::Mapping {
+                        entries, mut merged, ..
+                    },
+                    anchor,
+                )) => {
+                    merged.extend(entries);
+                    (Value::object(merged), anchor, false)
+                }
+                None => continue,
+            },
+            Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => continue,
+        };
+        if anchor > 0 {
+            anchors.insert(anchor, value.clone());
+        }
+        match open.last_mut() {
+            None => result = Some(value),
+            Some((Open::Sequence(items), _)) => items.push(value),
+            Some((Open::Mapping { entries, merged, key }, _)) => match key.take() {
+                None if bare_merge => *key = Some(Key::Merge),
+                None => {
+                    *key = Some(Key::Name(
+                        key_text(&value).ok_or_else(|| fail("only scalar values can be keys"))?,
+                    ))
+                }
+                Some(Key::Name(name)) => {
+                    entries.insert(name, value);
+                }
+                Some(Key::Merge) => merge(&value, merged)
+                    .ok_or_else(|| fail("only mappings, or sequences of mappings, can be merged with \"<<\""))?,
+            },
+        }
+    }
+    result.ok_or_else(|| CallError::failed("on line 1, column 1: missing start of document"))
+}
+
+fn key_text(value: &Value) -> Option<Arc<str>> {
+    cty::convert(value, &Type::String).ok()?.as_arc_str().cloned()
+}
+
+/// Takes over what is not there yet.
+fn merge(value: &Value, into: &mut BTreeMap<Arc<str>, Value>) -> Option<()> {
+    if let Some(items) = value.as_seq() {
+        return items.iter().try_for_each(|item| merge_one(item, into));
+    }
+    merge_one(value, into)
+}
+
+fn merge_one(value: &Value, into: &mut BTreeMap<Arc<str>, Value>) -> Option<()> {
+    for (key, value) in value.entries()? {
+        into.entry(key.clone()).or_insert_with(|| value.clone());
+    }
+    Some(())
+}
+
+fn scalar(text: &str, plain: bool, tag: Option<&Tag>) -> Result<Value, String> {
+    let standard = tag
+        .filter(|t| t.handle == "tag:yaml.org,2002:" || t.handle == "!!")
+        .map(|t| t.suffix.as_str());
+    let wrong = |what: &str| format!("cannot parse {text:?} as {what}");
+    match (tag, standard) {
+        (None, _) if plain => Ok(resolve(text)),
+        (None, _) | (_, Some("str")) => Ok(Value::string(text)),
+        (_, Some("int" | "float")) => number(text).map(Value::number).ok_or_else(|| wrong("number")),
+        (_, Some("bool")) => boolean(text).map(Value::bool).ok_or_else(|| wrong("bool")),
+        (_, Some("null")) => Ok(Value::null(Type::Dynamic)),
+        (_, Some("binary" | "timestamp")) => Ok(Value::string(text)),
+        (Some(tag), _) => Err(format!("unsupported tag \"{}{}\"", tag.handle, tag.suffix)),
+    }
+}
+
+/// What a plain word means.
+fn resolve(text: &str) -> Value {
+    if matches!(text, "" | "~" | "null" | "Null" | "NULL") {
+        return Value::null(Type::Dynamic);
+    }
+    if let Some(b) = boolean(text) {
+        return Value::bool(b);
+    }
+    match number(text) {
+        Some(n) => Value::number(n),
+        None => Value::string(timestamp(text).unwrap_or_else(|| text.to_owned())),
+    }
+}
+
+fn boolean(text: &str) -> Option<bool> {
+    match text {
+        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => Some(true),
+        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => Some(false),
+        _ => None,
+    }
+}
+
+fn number(text: &str) -> Option<Number> {
+    let (negative, digits) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let signed = |n: Number| if negative { n.neg() } else { n };
+    if matches!(digits, ".inf" | ".Inf" | ".INF") {
+        return Some(signed(Number::infinity()));
+    }
+    for (prefix, radix) in [("0x", 16), ("0o", 8)] {
+        if let Some(digits) = digits.strip_prefix(prefix) {
+            let n = i64::from_str_radix(digits, radix)
+                .ok()
+                .filter(|_| !digits.starts_with(['+', '-']))?;
+            return Some(signed(Number::from(n)));
+        }
+    }
+    let (mantissa, exponent) = digits.split_once(['e', 'E']).unwrap_or((digits, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let all_digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+    let unsigned = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+    if (whole.is_empty() && fraction.is_empty())
+        || !all_digits(whole)
+        || !all_digits(fraction)
+        || unsigned.is_empty()
+        || !all_digits(unsigned)
+    {
+        return None;
+    }
+    let whole = if whole.is_empty() { "0" } else { whole };
+    let fraction = if fraction.is_empty() { "0" } else { fraction };
+    Number::parse(&format!("{whole}.{fraction}e{exponent}")).map(signed)
+}
+
+/// A date, or a date and a time, as RFC 3339.
+fn timestamp(text: &str) -> Option<String> {
+    let bytes = text.as_bytes();
+    let date = bytes.len() >= 10
+        && bytes[..10].iter().enumerate().all(|(i, b)| {
+            if i == 4 || i == 7 {
+                *b == b'-'
+            } else {
+                b.is_ascii_digit()
+            }
+        });
+    if !date || !text.is_char_boundary(10) {
+        return None;
+    }
+    let rest = text[10..].trim_start_matches(['T', 't', ' ']);
+    let whole = if rest.is_empty() {
+        format!("{text}T00:00:00Z")
+    } else if rest.ends_with('Z') || rest.get(8..).is_some_and(|r| r.contains(['+', '-'])) {
+        format!("{}T{rest}", &text[..10])
+    } else {
+        format!("{}T{rest}Z", &text[..10])
+    };
+    super::datetime::normal(&whole)
+}

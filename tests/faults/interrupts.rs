@@ -1,0 +1,141 @@
+//! Being stopped: gently, at once, and without warning.
+
+use std::process::Command;
+use std::time::Instant;
+
+use crate::support::Workspace;
+use crate::{WAITING, finish, no_orphans, send, start, until};
+
+fn inputs(w: &Workspace) -> Vec<(String, serde_json::Value, serde_json::Value)> {
+    let state = w.state();
+    let resources = state["resources"].as_array().expect("resources");
+    let one = |r: &serde_json::Value| {
+        let instance = &r["instances"][0];
+        (r["name"].as_str().expect("a name").to_owned(), instance["attributes"]["input"]["value"].clone(), instance["status"].clone())
+    };
+    resources.iter().map(one).collect()
+}
+
+#[test]
+fn an_interrupted_apply_stops_and_saves() {
+    for signal in ["INT", "TERM"] {
+        let w = Workspace::with(&[("main.tf", WAITING)]);
+        let apply = start(&w, &["apply", "-no-color", "-auto-approve"]);
+        until("the provisioner runs", || w.exists("started"));
+        let began = Instant::now();
+        send(&apply, signal);
+        let apply = finish(apply);
+        assert_eq!(apply.status, 1, "{}", apply.all());
+        assert!(began.elapsed().as_secs() < 20, "the command is not waited for");
+        for text in ["Interrupt received.", "Gracefully shutting down..."] {
+            assert!(apply.stdout.contains(text), "{}", apply.all());
+        }
+        assert!(apply.stderr.contains("Error: "), "{}", apply.all());
+        no_orphans(&w);
+
+        // What is done is kept, what was being done is tainted, what was not begun is not there.
+        let found = inputs(&w);
+        assert_eq!(found.iter().map(|f| f.0.as_str()).collect::<Vec<_>>(), ["before", "waiting"], "{}", apply.all());
+        assert_eq!((&found[0].1, &found[0].2), (&"done before".into(), &serde_json::Value::Null));
+        assert_eq!(found[1].2, "tainted");
+
+        // The next run goes on from there.
+        w.write("go", "");
+        let next = w.run(&["apply", "-no-color", "-auto-approve"]).ok();
+        assert!(next.stdout.contains("Resources: 2 added, 0 changed, 1 destroyed."), "{}", next.all());
+    }
+}
+
+#[test]
+fn a_second_interrupt_ends_at_once() {
+    // A command that cannot be stopped: it leaves its process group and ignores signals, and its output stays open.
+    let w = Workspace::new();
+    let fifo = w.dir().join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());
+    w.write("main.tf", "data \"local_file\" \"a\" {\n  filename = \"fifo\"\n}\n");
+    let plan = start(&w, &["plan", "-no-color", "-out=the.plan"]);
+    until("the plugin waits for the file", || crate::processes(&w).len() > 1);
+    // Time for the signal handler and the read; too little of it makes the test easier, not wrong.
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    send(&plan, "INT");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    send(&plan, "INT");
+    let plan = finish(plan);
+    assert_eq!(plan.status, 1, "{}", plan.all());
+    assert!(!w.exists("the.plan"));
+    // Whatever still waits gets its end.
+    drop(std::fs::OpenOptions::new().read(true).write(true).open(&fifo));
+    no_orphans(&w);
+}
+
+#[test]
+fn an_interrupted_plan() {
+    let w = Workspace::new();
+    let fifo = w.dir().join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());
+    w.write(
+        "main.tf",
+        r#"
+data "local_file" "a" {
+  filename = "fifo"
+}
+
+data "local_file" "b" {
+  filename = trimspace(data.local_file.a.content)
+}
+
+output "o" {
+  value = data.local_file.b.content
+}
+"#,
+    );
+    let plan = start(&w, &["plan", "-no-color", "-out=the.plan"]);
+    until("the plugin waits for the file", || crate::processes(&w).len() > 1);
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    send(&plan, "INT");
+    // What is going on may finish. Writing waits for a reader; opened both ways it does not, should there be none any more.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let mut options = std::fs::OpenOptions::new();
+    let mut writer = options.read(true).write(true).open(&fifo).expect("the pipe opens");
+    std::io::Write::write_all(&mut writer, b"main.tf\n").expect("the pipe takes it");
+    drop(writer);
+    let plan = finish(plan);
+    assert_eq!(plan.status, 1, "{}", plan.all());
+    assert!(plan.stdout.contains("Interrupt received."), "{}", plan.all());
+    assert!(!w.exists("the.plan"), "an interrupted plan is none");
+    assert!(!w.exists("terraform.tfstate"));
+    no_orphans(&w);
+}
+
+#[test]
+fn killed_without_warning() {
+    let w = Workspace::with(&[("main.tf", WAITING)]);
+    let apply = start(&w, &["apply", "-no-color", "-auto-approve"]);
+    until("the provisioner runs", || w.exists("started"));
+    send(&apply, "KILL");
+    assert_eq!(finish(apply).status, -1);
+    // Our plugins notice; the command that one of them runs is not ours, and ends when it wants.
+    until("our plugins end", || !crate::processes(&w).iter().any(|p| p.contains("internal-plugin")));
+    w.write("go", "");
+    no_orphans(&w);
+
+    // The lock went with its holder, and the state can be used.
+    let next = w.run(&["apply", "-no-color", "-auto-approve"]).ok();
+    assert!(next.stdout.contains("Apply complete!"), "{}", next.all());
+    w.run(&["plan", "-no-color", "-detailed-exitcode"]).ok();
+    w.run(&["destroy", "-no-color", "-auto-approve"]).ok();
+}
+
+#[test]
+fn nothing_is_left_behind_by_commands_that_go_well() {
+    let w = Workspace::with(&[("main.tf", WAITING), ("go", "")]);
+    for command in [&["plan", "-no-color"][..], &["apply", "-no-color", "-auto-approve"], &["validate", "-no-color"]] {
+        w.run(command).ok();
+        no_orphans(&w);
+    }
+    // Sockets, certificates and the like neither.
+    let root = w.dir().parent().expect("a parent").to_owned();
+    let mut left: Vec<_> = std::fs::read_dir(&root).expect("a directory").map(|e| e.expect("an entry").file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["home", "work"], "in the directory for temporary files");
+}

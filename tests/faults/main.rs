@@ -1,0 +1,141 @@
+//! Everything that can go wrong around us: each fault gets a clear message and the right exit status, and nothing on disk
+//! changes that should not.
+//!
+//! [`configuration`]: what people write. [`arguments`]: what they type. [`states`], [`plans`]: files that are damaged, held
+//! or not ours. [`plugins`]: plugins that misbehave. [`interrupts`]: being stopped, gently or not.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, clippy::print_stderr, reason = "a test fails by panicking")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod arguments;
+mod configuration;
+mod interrupts;
+mod plans;
+mod plugins;
+mod states;
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use support::{MONOFORM, Ran, Workspace};
+
+/// How long anything may take that should happen at once, on a machine with much else to do.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// The files of a workspace by name, with their contents.
+fn files(w: &Workspace) -> BTreeMap<PathBuf, Vec<u8>> {
+    fn walk(dir: &Path, out: &mut BTreeMap<PathBuf, Vec<u8>>) {
+        for entry in std::fs::read_dir(dir).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                walk(&path, out);
+            } else {
+                out.insert(path.clone(), std::fs::read(&path).expect("a file"));
+            }
+        }
+    }
+    let mut out = BTreeMap::new();
+    walk(&w.dir(), &mut out);
+    out
+}
+
+/// Runs a command that must fail with these texts, and change no file.
+#[track_caller]
+fn refused(w: &Workspace, args: &[&str], texts: &[&str]) -> Ran {
+    let before = files(w);
+    let ran = w.run(args).fails_with(texts);
+    let after = files(w);
+    let names = |files: &BTreeMap<PathBuf, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&before), names(&after), "{args:?} changed which files there are");
+    assert!(before == after, "{args:?} changed a file");
+    ran
+}
+
+/// Waits until something is so.
+#[track_caller]
+fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !done() {
+        assert!(began.elapsed() < PATIENCE, "{what}: not after {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The processes that were started in a workspace, whoever started them: they have its home directory in their environment.
+fn processes(w: &Workspace) -> Vec<String> {
+    let mark = format!("HOME={}", w.home().display()).into_bytes();
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let of = |path: PathBuf| {
+        let environment = std::fs::read(path.join("environ")).ok()?;
+        environment.split(|b| *b == 0).any(|v| v == mark).then_some(())?;
+        let line = std::fs::read(path.join("cmdline")).ok()?;
+        // What has ended, but was not asked about yet, has no command line.
+        (!line.is_empty()).then(|| String::from_utf8_lossy(&line).replace('\0', " "))
+    };
+    entries.filter_map(Result::ok).filter_map(|e| of(e.path())).collect()
+}
+
+/// Fails the test unless all processes of a workspace end soon.
+#[track_caller]
+fn no_orphans(w: &Workspace) {
+    let began = Instant::now();
+    loop {
+        let left = processes(w);
+        if left.is_empty() {
+            return;
+        }
+        assert!(began.elapsed() < Duration::from_secs(10), "left behind: {left:#?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Starts monoform in the background.
+fn start(w: &Workspace, args: &[&str]) -> Child {
+    w.command(MONOFORM).args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("monoform starts")
+}
+
+/// Waits for what was started.
+#[track_caller]
+fn finish(mut child: Child) -> Ran {
+    until("the end of a command", || child.try_wait().expect("a status").is_some());
+    support::ran(child.wait_with_output().expect("its output"))
+}
+
+/// Sends a signal, by name.
+fn send(child: &Child, signal: &str) {
+    let status = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status();
+    assert!(status.expect("kill runs").success());
+}
+
+/// Puts a script into the plugin directory of a workspace's user.
+fn script_plugin(w: &Workspace, name: &str, script: &str) -> PathBuf {
+    let dir = w.home().join(".terraform.d/plugins");
+    std::fs::create_dir_all(&dir).expect("a directory");
+    let path = dir.join(format!("terraform-provider-{name}_v1.0.0"));
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a file");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("permissions");
+    path
+}
+
+/// A resource whose creation takes until the test says so: it makes a file `started`, and waits for a file `go`.
+const WAITING: &str = r#"
+resource "terraform_data" "before" {
+  input = "done before"
+}
+
+resource "terraform_data" "waiting" {
+  depends_on = [terraform_data.before]
+  provisioner "local-exec" {
+    command = "touch started; while [ ! -e go ]; do sleep 0.05; done; echo went on"
+  }
+}
+
+resource "terraform_data" "after" {
+  input = terraform_data.waiting.id
+}
+"#;

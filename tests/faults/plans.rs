@@ -1,0 +1,77 @@
+//! Plan files that cannot be applied.
+
+use crate::support::{Workspace, needs};
+use crate::{no_orphans, refused};
+
+fn planned() -> Workspace {
+    let w = Workspace::with(&[(
+        "main.tf",
+        "variable \"v\" {\n  type = number\n  default = 1\n}\n\nresource \"terraform_data\" \"a\" {\n  input = var.v\n}\n",
+    )]);
+    w.run(&["plan", "-no-color", "-out=the.plan"]).ok();
+    w
+}
+
+#[test]
+fn a_stale_one() {
+    let w = planned();
+    w.run(&["apply", "-no-color", "-auto-approve"]).ok();
+    refused(&w, &["apply", "-no-color", "the.plan"], &["stale", "state was changed by another operation"]);
+    // The one that was made for this state can be applied, once.
+    w.run(&["plan", "-no-color", "-out=the.plan", "-var=v=2"]).ok();
+    w.run(&["apply", "-no-color", "the.plan"]).ok();
+    refused(&w, &["apply", "-no-color", "the.plan"], &["stale"]);
+    assert_eq!(w.state()["resources"][0]["instances"][0]["attributes"]["input"]["value"], 2);
+    // And so can none made for a state of another life.
+    w.run(&["plan", "-no-color", "-out=the.plan", "-var=v=3"]).ok();
+    let state = w.read("terraform.tfstate");
+    let lineage = w.state()["lineage"].as_str().expect("a lineage").to_owned();
+    w.write("terraform.tfstate", &state.replace(&lineage, "11111111-2222-3333-4444-555555555555"));
+    refused(&w, &["apply", "-no-color", "the.plan"], &["lineage"]);
+    no_orphans(&w);
+}
+
+#[test]
+fn damaged_ones() {
+    let w = planned();
+    let whole = std::fs::read(w.dir().join("the.plan")).expect("a plan");
+    let damaged = w.dir().join("damaged.plan");
+    for length in [0, 1, 10, whole.len() / 2, whole.len() - 1] {
+        std::fs::write(&damaged, &whole[..length]).expect("a file");
+        refused(&w, &["apply", "-no-color", "damaged.plan"], &["damaged.plan"]);
+        refused(&w, &["show", "-no-color", "damaged.plan"], &["damaged.plan"]);
+    }
+    // A byte that differs, anywhere: it is found, or does not matter, but nothing worse.
+    for at in (0..whole.len()).step_by(whole.len() / 25 + 1) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x55;
+        std::fs::write(&damaged, bytes).expect("a file");
+        let ran = w.run(&["show", "-no-color", "damaged.plan"]);
+        assert!(ran.status == 0 || (ran.status == 1 && ran.stderr.contains("Error: ")), "byte {at}: {}", ran.all());
+    }
+    refused(&w, &["apply", "-no-color", "none.plan"], &["none.plan", "-chdir"]);
+    refused(&w, &["apply", "-no-color", "main.tf"], &["main.tf"]);
+    assert!(!w.exists("terraform.tfstate"));
+}
+
+#[test]
+fn variables_that_differ() {
+    let w = planned();
+    refused(&w, &["apply", "-no-color", "-var=v=2", "the.plan"], &["Can't change variable when applying a saved plan"]);
+    w.run(&["apply", "-no-color", "-var=v=1", "the.plan"]).ok();
+}
+
+#[test]
+fn one_made_by_terraform() {
+    if needs("terraform", "one_made_by_terraform").is_none() {
+        return;
+    }
+    let w = planned();
+    w.run_program("terraform", &["plan", "-no-color", "-out=terraform.plan"]).ok();
+    for command in ["apply", "show"] {
+        refused(&w, &[command, "-no-color", "terraform.plan"], &["terraform.plan", "Terraform"]);
+    }
+    // And the other way round.
+    w.run_program("terraform", &["apply", "-no-color", "the.plan"]).fails_with(&["the.plan"]);
+    assert!(!w.exists("terraform.tfstate"));
+}

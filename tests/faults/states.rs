@@ -1,0 +1,160 @@
+//! States that are damaged, held by somebody else, or cannot be written.
+
+use std::process::Command;
+
+use crate::support::{MONOFORM, Workspace, needs, ran, which};
+use crate::{WAITING, files, finish, no_orphans, refused, start, until};
+
+fn applied() -> Workspace {
+    let w = Workspace::with(&[("main.tf", "resource \"terraform_data\" \"a\" {\n  input = \"x\"\n}\n")]);
+    w.run(&["apply", "-no-color", "-auto-approve"]).ok();
+    w
+}
+
+#[test]
+fn a_truncated_state() {
+    let w = applied();
+    let whole = w.read("terraform.tfstate");
+    for length in [1, whole.len() / 2, whole.len() - 3] {
+        w.write("terraform.tfstate", &whole[..length]);
+        for command in [
+            &["plan", "-no-color"][..],
+            &["apply", "-no-color", "-auto-approve"],
+            &["destroy", "-no-color", "-auto-approve"],
+            &["state", "list"],
+            &["output", "-no-color"],
+            &["show", "-no-color"],
+        ] {
+            refused(&w, command, &["terraform.tfstate"]);
+        }
+        refused(&w, &["plan", "-no-color"], &["cannot be read", "ends too early", "Nothing was changed. Restore the file"]);
+    }
+    // The way out leads through the backup, if there is one.
+    w.write("terraform.tfstate", &whole);
+    w.write("main.tf", "resource \"terraform_data\" \"a\" {\n  input = \"y\"\n}\n");
+    w.run(&["apply", "-no-color", "-auto-approve"]).ok();
+    w.write("terraform.tfstate", &whole[..whole.len() / 2]);
+    refused(&w, &["plan", "-no-color"], &["terraform.tfstate.backup"]);
+}
+
+#[test]
+fn a_state_that_is_not_for_us() {
+    let w = applied();
+    let whole = w.read("terraform.tfstate");
+    w.write("terraform.tfstate", &whole.replace("\"version\": 4", "\"version\": 5"));
+    refused(&w, &["plan", "-no-color"], &["terraform.tfstate", "version"]);
+    w.write("terraform.tfstate", &whole.replace("1.11.4", "99.0.0"));
+    let newer = w.run(&["plan", "-no-color"]);
+    assert!(newer.status == 0 || newer.stderr.contains("99.0.0"), "{}", newer.all());
+    w.write("terraform.tfstate", "[]");
+    refused(&w, &["plan", "-no-color"], &["terraform.tfstate"]);
+}
+
+#[test]
+fn a_lock_that_another_monoform_holds() {
+    let w = Workspace::with(&[("main.tf", WAITING)]);
+    let first = start(&w, &["apply", "-no-color", "-auto-approve"]);
+    until("the provisioner runs", || w.exists("started"));
+    for command in [
+        &["plan", "-no-color"][..],
+        &["apply", "-no-color", "-auto-approve"],
+        &["destroy", "-no-color", "-auto-approve", "-lock-timeout=200ms"],
+    ] {
+        w.run(command).fails_with(&[
+            "Error acquiring the state lock",
+            "Lock Info:",
+            "ID:",
+            "Path: terraform.tfstate",
+            "Operation: OperationTypeApply",
+            "Who:",
+            "Version: 1.11.4",
+            "Created:",
+        ]);
+    }
+    if needs("terraform", "a_lock_that_another_monoform_holds").is_some() {
+        w.run_program("terraform", &["plan", "-no-color"])
+            .fails_with(&["Error acquiring the state lock", "Operation: OperationTypeApply"]);
+    }
+    w.run(&["plan", "-no-color", "-lock=false"]).ok();
+    // One that waits gets its turn.
+    let patient = start(&w, &["plan", "-no-color", "-lock-timeout=60s", "-detailed-exitcode"]);
+    w.write("go", "");
+    finish(first).ok();
+    finish(patient).ok();
+    w.run(&["plan", "-no-color", "-detailed-exitcode"]).ok();
+    no_orphans(&w);
+}
+
+#[test]
+fn a_lock_that_terraform_holds() {
+    if needs("terraform", "a_lock_that_terraform_holds").is_none() {
+        return;
+    }
+    let w = Workspace::with(&[("main.tf", WAITING)]);
+    let mut command = w.command("terraform");
+    command.args(["apply", "-no-color", "-auto-approve"]);
+    let first = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn();
+    let first = first.expect("terraform starts");
+    until("the provisioner runs", || w.exists("started"));
+    w.run(&["plan", "-no-color"]).fails_with(&[
+        "Error acquiring the state lock",
+        "Lock Info:",
+        "Operation: OperationTypeApply",
+        "Version: 1.11.4",
+    ]);
+    w.write("go", "");
+    finish(first).ok();
+    w.run(&["plan", "-no-color", "-detailed-exitcode"]).ok();
+}
+
+/// A command without the right to write where it may not: root has that right usually.
+fn humble(w: &Workspace, args: &[&str]) -> Option<Command> {
+    let root = Command::new("id").arg("-u").output().is_ok_and(|o| o.stdout == b"0\n");
+    if !root {
+        let mut command = w.command(MONOFORM);
+        command.args(args);
+        return Some(command);
+    }
+    which("setpriv")?;
+    let mut command = w.command("setpriv");
+    command.args(["--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all", MONOFORM]).args(args);
+    Some(command)
+}
+
+#[test]
+fn a_directory_that_is_read_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let w = Workspace::with(&[("main.tf", "resource \"terraform_data\" \"a\" {\n  input = \"x\"\n}\n")]);
+    let mode = |mode: u32| std::fs::set_permissions(w.dir(), std::fs::Permissions::from_mode(mode)).expect("permissions");
+    mode(0o555);
+    let run = |args: &[&str]| humble(&w, args).map(|mut c| ran(c.output().expect("it starts")));
+    let before = files(&w);
+    if let Some(apply) = run(&["apply", "-no-color", "-auto-approve"]) {
+        apply.fails_with(&["terraform.tfstate", "ermission denied"]);
+        assert!(before == files(&w));
+        run(&["validate", "-no-color"]).expect("as before").ok();
+        run(&["plan", "-no-color", "-lock=false"]).expect("as before").ok();
+    } else {
+        eprintln!("SKIPPED a_directory_that_is_read_only: setpriv is not installed");
+    }
+    mode(0o755);
+}
+
+#[test]
+fn a_state_that_cannot_be_saved_is_not_lost() {
+    // The directory of the state goes away while the command is running.
+    let config = r#"
+resource "terraform_data" "a" {
+  input = "precious"
+  provisioner "local-exec" {
+    command = "rm -rf states && touch states"
+  }
+}
+"#;
+    let w = Workspace::with(&[("main.tf", config)]);
+    std::fs::create_dir(w.dir().join("states")).expect("a directory");
+    w.run(&["apply", "-no-color", "-auto-approve", "-state=states/s.tfstate"])
+        .fails_with(&["Failed to save state", "errored.tfstate"]);
+    let saved: serde_json::Value = serde_json::from_str(&w.read("errored.tfstate")).expect("JSON");
+    assert_eq!(saved["resources"][0]["instances"][0]["attributes"]["input"]["value"], "precious");
+}

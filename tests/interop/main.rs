@@ -1,0 +1,182 @@
+//! Monoform among others: providers written in Go on the official SDKs, Terraform itself, and our plugins used by Terraform.
+//!
+//! [`framework`], [`sdkv2`]: the whole life of objects of a Go provider, over protocol 6 and protocol 5. [`side_by_side`]:
+//! the same configurations and providers under Terraform, with the same results. [`terraform`]: going on where the other
+//! left off. [`our_plugins`]: our plugins, called by Terraform and by hand.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, clippy::print_stderr, reason = "a test fails by panicking")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod framework;
+mod our_plugins;
+mod sdkv2;
+mod side_by_side;
+mod terraform;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use serde_json::{Value, json};
+use support::{Ran, Workspace, needs};
+
+/// The provider `shelf`, on the plugin framework.
+fn shelf(test: &str) -> Option<&'static Path> {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    needs("go", test)?;
+    Some(BUILT.get_or_init(|| build("framework", "shelf")))
+}
+
+/// The provider `shed`, on version 2 of the plugin SDK.
+fn shed(test: &str) -> Option<&'static Path> {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    needs("go", test)?;
+    Some(BUILT.get_or_init(|| build("sdkv2", "shed")))
+}
+
+/// Builds a provider. Go rebuilds only what has changed.
+fn build(source: &str, name: &str) -> PathBuf {
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("interop").join(format!("terraform-provider-{name}"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop").join(source);
+    let built = Command::new("go").args(["build", "-o"]).arg(&out).arg(".").current_dir(source).output();
+    let built = support::ran(built.expect("go starts"));
+    assert_eq!(built.status, 0, "go build: {}", built.all());
+    out
+}
+
+/// This machine in the names of packages.
+fn platform() -> String {
+    let os = match std::env::consts::OS {
+        "macos" => "darwin",
+        other => other,
+    };
+    let arch = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    format!("{os}_{arch}")
+}
+
+/// Puts a built provider somewhere below a directory.
+fn install(provider: &Path, dir: &Path, path: &str) -> PathBuf {
+    let to = dir.join(path);
+    std::fs::create_dir_all(to.parent().expect("a parent")).expect("a directory");
+    if std::fs::hard_link(provider, &to).is_err() {
+        std::fs::copy(provider, &to).expect("a copy");
+    }
+    to
+}
+
+/// Puts a built provider into the user's plugin directory, in the layout of a mirror, as version 1.0.0.
+fn install_in_mirror(w: &Workspace, provider: &Path, address: &str) {
+    let name = provider.file_name().expect("a name").to_string_lossy();
+    let path = format!("{address}/1.0.0/{}/{name}_v1.0.0", platform());
+    install(provider, &w.home().join(".terraform.d/plugins"), &path);
+}
+
+/// Writes a CLI configuration file that all commands in a workspace read from then on.
+fn with_cli_config(w: Workspace, text: &str) -> Workspace {
+    let path = w.home().join("cli.tfrc");
+    std::fs::write(&path, text).expect("a file");
+    w.env("TF_CLI_CONFIG_FILE", path.display().to_string())
+}
+
+impl Workspace {
+    /// Runs Terraform here.
+    fn terraform(&self, args: &[&str]) -> Ran {
+        self.run_program("terraform", args)
+    }
+
+    /// The attributes of a resource's only instance in the state.
+    #[track_caller]
+    fn attributes(&self, ty: &str, name: &str) -> Value {
+        let state = self.state();
+        let resources = state["resources"].as_array().expect("resources");
+        let found = resources.iter().find(|r| r["type"] == ty && r["name"] == name && r["mode"] == "managed");
+        found.unwrap_or_else(|| panic!("no {ty}.{name} in {state:#}"))["instances"][0]["attributes"].clone()
+    }
+}
+
+impl Ran {
+    /// Fails the test unless all these are in the output, lines and all.
+    #[track_caller]
+    fn shows(self, texts: &[&str]) -> Ran {
+        for text in texts {
+            assert!(self.stdout.contains(text), "{text:?} is not in\n{}", self.all());
+        }
+        self
+    }
+}
+
+/// A plan that must find these things to do, told with these texts.
+#[track_caller]
+fn plans(w: &Workspace, summary: &str, texts: &[&str]) {
+    let plan = w.run(&["plan", "-no-color", "-detailed-exitcode"]);
+    assert_eq!(plan.status, 2, "{}", plan.all());
+    plan.shows(&[summary]).shows(texts);
+}
+
+/// A plan that must find nothing to do.
+#[track_caller]
+fn nothing_to_do(w: &Workspace) {
+    w.run(&["plan", "-no-color", "-detailed-exitcode"]).ok().shows(&["No changes."]);
+}
+
+/// The same for Terraform.
+#[track_caller]
+fn nothing_to_do_for_terraform(w: &Workspace) {
+    w.terraform(&["plan", "-no-color", "-input=false", "-detailed-exitcode"]).ok().shows(&["No changes."]);
+}
+
+/// Applies the configuration.
+#[track_caller]
+fn apply(w: &Workspace, summary: &str) -> Ran {
+    w.run(&["apply", "-no-color", "-auto-approve"]).ok().shows(&[summary])
+}
+
+/// The files in a directory of a workspace.
+fn listing(w: &Workspace, dir: &str) -> Vec<PathBuf> {
+    let mut out: Vec<PathBuf> =
+        std::fs::read_dir(w.dir().join(dir)).expect("a directory").map(|e| e.expect("an entry").path()).collect();
+    out.sort();
+    out
+}
+
+/// Changes a JSON file.
+fn tamper(path: &Path, change: impl FnOnce(&mut Value)) {
+    let mut value = serde_json::from_slice(&std::fs::read(path).expect("a file")).expect("JSON");
+    change(&mut value);
+    std::fs::write(path, value.to_string()).expect("a file");
+}
+
+/// Where two documents differ.
+fn differences(at: &str, ours: &Value, theirs: &Value, out: &mut Vec<String>) {
+    match (ours, theirs) {
+        (Value::Object(a), Value::Object(b)) => {
+            for name in a.keys().chain(b.keys()).collect::<BTreeSet<_>>() {
+                let none = json!("(none)");
+                let of = |map: &serde_json::Map<String, Value>| map.get(name).cloned().unwrap_or(none.clone());
+                differences(&format!("{at}.{name}"), &of(a), &of(b), out);
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            for (i, (a, b)) in a.iter().zip(b).enumerate() {
+                differences(&format!("{at}[{i}]"), a, b, out);
+            }
+        }
+        _ if ours != theirs => out.push(format!("{at}: ours {ours}, theirs {theirs}")),
+        _ => {}
+    }
+}
+
+/// Fails the test unless two documents are the same; says where they are not.
+#[track_caller]
+fn equal(what: &str, ours: &Value, theirs: &Value) {
+    let mut found = Vec::new();
+    differences("", ours, theirs, &mut found);
+    assert!(found.is_empty(), "{what} differs:\n{}", found.join("\n"));
+}

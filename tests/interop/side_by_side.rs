@@ -1,0 +1,200 @@
+//! The same configuration and the same Go provider under Terraform and under Monoform: the same plans, the same states.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::support::{Ran, Workspace, needs};
+use crate::{equal, install_in_mirror, shed, shelf};
+
+/// Puts the same text in place of every identity, and drops what differs from run to run.
+fn comparable(document: &Value) -> Value {
+    fn identities(value: &Value, out: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(map) => {
+                if let Some(Value::String(id)) = map.get("id") {
+                    out.insert(id.clone());
+                }
+                map.values().for_each(|v| identities(v, out));
+            }
+            Value::Array(list) => list.iter().for_each(|v| identities(v, out)),
+            _ => {}
+        }
+    }
+    let mut ids = BTreeSet::new();
+    identities(document, &mut ids);
+    let mut text = document.to_string();
+    for id in ids {
+        text = text.replace(&id, "ID");
+    }
+    let mut value: Value = serde_json::from_str(&text).expect("JSON");
+    for name in ["timestamp", "lineage", "serial"] {
+        if value.get(name).is_some() {
+            value[name] = json!("");
+        }
+    }
+    // Which attributes matter to what has changed is not in our plans yet.
+    if let Some(document) = value.as_object_mut() {
+        document.remove("relevant_attributes");
+    }
+    value
+}
+
+#[track_caller]
+fn same(what: &str, ours: &Value, theirs: &Value) {
+    equal(what, &comparable(ours), &comparable(theirs));
+}
+
+/// Runs both through these configurations, one after the other.
+fn compare(new: impl Fn() -> Workspace, configurations: &[&str]) {
+    let workspaces = [new(), new()];
+    let run = |ours: bool, args: &[&str]| -> Ran {
+        if ours { workspaces[0].run(args).ok() } else { workspaces[1].terraform(args).ok() }
+    };
+    let both = |args: &[&str]| [run(true, args), run(false, args)];
+    let compare = |what: &str, args: &[&str]| {
+        let [ours, theirs] = both(args);
+        same(what, &ours.json(), &theirs.json());
+    };
+    for (step, configuration) in configurations.iter().enumerate() {
+        for w in &workspaces {
+            w.write("main.tf", configuration);
+        }
+        if step == 0 {
+            both(&["init", "-no-color"]);
+            compare("providers schema", &["providers", "schema", "-json"]);
+        }
+        both(&["plan", "-no-color", "-out=the.plan"]);
+        compare(&format!("plan {step}"), &["show", "-json", "the.plan"]);
+        both(&["apply", "-no-color", "the.plan"]);
+        compare(&format!("state {step} as shown"), &["show", "-json"]);
+        same(&format!("state {step}"), &workspaces[0].state(), &workspaces[1].state());
+        compare(&format!("outputs {step}"), &["output", "-json"]);
+    }
+    // They change places.
+    workspaces[0].terraform(&["init", "-no-color"]).ok();
+    workspaces[0].terraform(&["plan", "-no-color", "-detailed-exitcode"]).ok();
+    workspaces[1].run(&["plan", "-no-color", "-detailed-exitcode"]).ok();
+}
+
+#[test]
+fn books() {
+    const TEST: &str = "side_by_side::books";
+    let (Some(provider), Some(_)) = (shelf(TEST), needs("terraform", TEST)) else { return };
+    let new = || {
+        let w = Workspace::new();
+        std::fs::create_dir(w.dir().join("books")).expect("a directory");
+        install_in_mirror(&w, provider, "example.com/test/shelf");
+        w
+    };
+    let head = r#"
+terraform {
+  required_providers {
+    shelf = {
+      source  = "example.com/test/shelf"
+      version = "~> 1.0"
+    }
+  }
+}
+
+variable "where" {
+  default = "books"
+}
+
+provider "shelf" {
+  directory = var.where
+}
+"#;
+    let first = format!(
+        "{head}{}",
+        r#"
+resource "shelf_book" "dune" {
+  title    = "Dune"
+  language = "en"
+  author   = { name = "Frank Herbert", born = 1920 }
+  chapters = [{ title = "One" }, { title = "Two" }]
+}
+
+resource "shelf_book" "many" {
+  for_each = { a = 1, b = 2 }
+  title    = "Volume ${each.key} after ${shelf_book.dune.title}"
+  pages    = each.value
+  author   = { name = "Somebody" }
+}
+
+data "shelf_title" "dune" {
+  id = shelf_book.dune.id
+}
+
+output "title" {
+  value = data.shelf_title.dune.title
+}
+
+output "dune" {
+  value     = shelf_book.dune
+  sensitive = true
+}
+"#
+    );
+    let second = first.replace("title = \"Two\"", "title = \"Zwei\"").replace(", b = 2", ", c = 3").replace("born = 1920", "born = 1921");
+    let third = second.replace("\"en\"", "\"fr\"");
+    compare(new, &[&first, &second, &third, head]);
+}
+
+#[test]
+fn tools() {
+    const TEST: &str = "side_by_side::tools";
+    let (Some(provider), Some(_)) = (shed(TEST), needs("terraform", TEST)) else { return };
+    let new = || {
+        let w = Workspace::new();
+        std::fs::create_dir(w.dir().join("tools")).expect("a directory");
+        install_in_mirror(&w, provider, "registry.terraform.io/hashicorp/shed");
+        w
+    };
+    // The paths in the state are relative to the working directory, so that they are the same in both.
+    let head = "provider \"shed\" {\n  directory = \"tools\"\n}\n";
+    let first = format!(
+        "{head}{}",
+        r#"
+resource "shed_tool" "axe" {
+  name   = "Axe"
+  weight = 3
+  tags   = ["sharp", "heavy"]
+  labels = { owner = "me" }
+
+  handle {
+    material = "ash"
+    length   = 60
+  }
+
+  part {
+    name = "head"
+  }
+
+  dynamic "part" {
+    for_each = ["wedge", "pin"]
+    content {
+      name   = part.value
+      serial = "S-${part.key}"
+    }
+  }
+}
+
+resource "shed_tool" "plain" {
+  count = 2
+  name  = "Tool ${count.index}"
+}
+
+data "shed_weight" "axe" {
+  tool = shed_tool.axe.id
+}
+
+output "weight" {
+  value = data.shed_weight.axe.weight
+}
+"#
+    );
+    let second = first.replace("\"heavy\"", "\"light\"").replace(", \"pin\"", "").replace("count = 2", "count = 1");
+    let third = second.replace("\"Axe\"", "\"Hatchet\"");
+    compare(new, &[&first, &second, &third, head]);
+}

@@ -1,0 +1,197 @@
+//! Going on where Terraform left off, and the other way round.
+
+use serde_json::{Value, json};
+
+use crate::support::{Workspace, needs};
+use crate::{equal, nothing_to_do, nothing_to_do_for_terraform};
+
+const ROOT: &str = r#"
+variable "names" {
+  type    = set(string)
+  default = ["blue", "green"]
+}
+
+variable "token" {
+  type      = string
+  default   = "s3cret"
+  sensitive = true
+}
+
+locals {
+  ports = { http = 80, https = 443 }
+}
+
+resource "terraform_data" "single" {
+  input = {
+    list   = [1, 2.5, "three", null, true]
+    nested = { deep = { deeper = tolist(["x"]) } }
+    big    = 12345678901234567890
+    text   = "quotes \" and <html> & ünïcode\n"
+  }
+}
+
+resource "terraform_data" "counted" {
+  count = 3
+  input = "number ${count.index}"
+}
+
+resource "terraform_data" "none" {
+  count = 0
+}
+
+resource "terraform_data" "keyed" {
+  for_each         = local.ports
+  input            = each.value
+  triggers_replace = [each.key]
+}
+
+resource "terraform_data" "secret" {
+  input      = { token = var.token, public = "yes" }
+  depends_on = [terraform_data.counted]
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+module "team" {
+  source   = "./team"
+  for_each = var.names
+  name     = each.key
+  size     = length(terraform_data.counted)
+}
+
+output "everything" {
+  value = { for name, team in module.team : name => team.members }
+}
+
+output "secret" {
+  value     = terraform_data.secret.output
+  sensitive = true
+}
+
+output "nothing" {
+  value = null
+}
+"#;
+
+const TEAM: &str = r#"
+variable "name" {
+  type = string
+}
+
+variable "size" {
+  type = number
+  validation {
+    condition     = var.size > 0
+    error_message = "A team has members."
+  }
+}
+
+resource "terraform_data" "member" {
+  count = var.size
+  input = "${var.name}-${count.index}"
+}
+
+resource "terraform_data" "lead" {
+  input = terraform_data.member[0].output
+}
+
+output "members" {
+  value = terraform_data.member[*].output
+}
+"#;
+
+fn workspace() -> Workspace {
+    Workspace::with(&[("main.tf", ROOT), ("team/main.tf", TEAM)])
+}
+
+/// A state without what differs from run to run.
+fn comparable(mut state: Value) -> Value {
+    state["lineage"] = json!("");
+    state["serial"] = json!(0);
+    // The results of checks are not kept in our states yet.
+    state["check_results"] = Value::Null;
+    for resource in state["resources"].as_array_mut().expect("resources") {
+        for instance in resource["instances"].as_array_mut().expect("instances") {
+            assert!(instance["attributes"]["id"].is_string());
+            instance["attributes"]["id"] = json!("ID");
+        }
+    }
+    state
+}
+
+#[test]
+fn each_goes_on_where_the_other_left_off() {
+    if needs("terraform", "terraform::each_goes_on_where_the_other_left_off").is_none() {
+        return;
+    }
+    let theirs = workspace();
+    theirs.terraform(&["init", "-no-color"]).ok();
+    theirs.terraform(&["apply", "-no-color", "-auto-approve"]).ok().shows(&["Resources: 15 added"]);
+    let state_of_theirs = comparable(theirs.state());
+    nothing_to_do(&theirs);
+
+    let ours = workspace();
+    ours.run(&["apply", "-no-color", "-auto-approve"]).ok().shows(&["Resources: 15 added"]);
+    let state_of_ours = comparable(ours.state());
+    ours.terraform(&["init", "-no-color"]).ok();
+    nothing_to_do_for_terraform(&ours);
+    equal("the state", &state_of_ours, &state_of_theirs);
+
+    // What either shows of the state is the same, too.
+    for args in [&["output", "-json"][..], &["output", "-no-color"], &["state", "list"], &["show", "-no-color"]] {
+        let (a, b) = (theirs.run(args).ok().stdout, theirs.terraform(args).ok().stdout);
+        assert_eq!(a, b, "{args:?}");
+    }
+    let (a, b) = (theirs.run(&["show", "-json"]).ok().json(), theirs.terraform(&["show", "-json"]).ok().json());
+    equal("the state as shown", &a, &b);
+
+    // Each changes what the other made.
+    for w in [&ours, &theirs] {
+        w.write("main.tf", &ROOT.replace("count = 3", "count = 2").replace("443", "8443").replace("s3cret", "other"));
+    }
+    // The number of members follows that of the counted ones.
+    let summary = "Resources: 0 added, 2 changed, 3 destroyed.";
+    ours.terraform(&["apply", "-no-color", "-auto-approve"]).ok().shows(&[summary]);
+    theirs.run(&["apply", "-no-color", "-auto-approve"]).ok().shows(&[summary]);
+    nothing_to_do(&ours);
+    nothing_to_do_for_terraform(&theirs);
+    equal("the state", &comparable(ours.state()), &comparable(theirs.state()));
+
+    ours.run(&["destroy", "-no-color", "-auto-approve"]).ok();
+    theirs.terraform(&["destroy", "-no-color", "-auto-approve"]).ok();
+    equal("the state", &comparable(ours.state()), &comparable(theirs.state()));
+}
+
+#[test]
+fn plans_look_the_same() {
+    if needs("terraform", "terraform::plans_look_the_same").is_none() {
+        return;
+    }
+    let w = workspace();
+    w.terraform(&["init", "-no-color"]).ok();
+    let compare = |what: &str| {
+        let clean = |text: String| text.replace("monoform apply", "terraform apply");
+        // The order in which things are refreshed is not the same from run to run.
+        let sorted = |text: String| {
+            let (mut refreshed, rest): (Vec<String>, Vec<String>) =
+                text.lines().map(str::to_owned).partition(|l| l.contains(": Refreshing state..."));
+            refreshed.sort();
+            (refreshed, rest)
+        };
+        let ours = sorted(clean(w.run(&["plan", "-no-color"]).ok().stdout));
+        let theirs = sorted(w.terraform(&["plan", "-no-color"]).ok().stdout);
+        assert_eq!(ours.0, theirs.0, "{what}");
+        assert_eq!(ours.1.join("\n"), theirs.1.join("\n"), "{what}");
+    };
+    compare("at first");
+    w.run(&["apply", "-no-color", "-auto-approve"]).ok();
+    compare("with nothing to do");
+    w.write(
+        "main.tf",
+        &ROOT.replace("count = 3", "count = 2").replace("443", "8443").replace("\"three\"", "\"drei\"").replace("s3cret", "other"),
+    );
+    compare("with changes");
+    w.write("main.tf", &ROOT.replace("\"blue\", ", "").replace("https =", "tls ="));
+    compare("with things gone");
+}
