@@ -23,7 +23,10 @@ impl<'a> Priming<'a> {
     /// Nothing has been evaluated yet.
     #[must_use]
     pub fn new(blocks: &'a Blocks) -> Priming<'a> {
-        Priming { blocks, seen: Mutex::new(vec![false; blocks.graph.node_count()]) }
+        Priming {
+            blocks,
+            seen: Mutex::new(vec![false; blocks.graph.node_count()]),
+        }
     }
 
     /// Evaluates the variables, local values, outputs and module calls that a block needs, inner ones first. The resources

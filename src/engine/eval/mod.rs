@@ -346,11 +346,12 @@ impl<'a> Evaluator<'a> {
         });
     }
 
-    /// Says that there is no such object any more.
+    /// Says that there is no such object any more. Whoever asks later finds the store without it, so nothing is loaded for
+    /// this.
     pub fn remove_object(&self, address: &AbsResourceInstance) {
-        self.with_objects(&address.containing_resource(), |objects| {
+        if let Some(objects) = write(&self.objects).get_mut(&address.containing_resource()) {
             objects.remove(&address.resource.key);
-        });
+        }
     }
 
     /// What an object is now.

@@ -112,7 +112,11 @@ fn run(case: &mut Case, instances: usize) -> [Duration; 4] {
     assert_eq!(plan.changes.len(), instances);
     let apply = timed(&mut || {
         let diagnostics = case.try_apply(&plan);
-        assert!(!diagnostics.has_errors(), "{}", support::texts(diagnostics.iter().take(3)));
+        assert!(
+            !diagnostics.has_errors(),
+            "{}",
+            support::texts(diagnostics.iter().take(3))
+        );
     });
     drop(plan);
     assert_eq!(case.state.instance_count(), instances);
@@ -127,7 +131,10 @@ fn run(case: &mut Case, instances: usize) -> [Duration; 4] {
 fn report(name: &str, n: usize, mut case: Case) -> Duration {
     let times = run(&mut case, 2 * n);
     let [plan, apply, again, destroy] = times.map(|t| format!("{:.2} s", t.as_secs_f64()));
-    println!("{name:<9} 2 x {n:>6}: plan {plan}, apply {apply}, plan again {again}, destroy {destroy}; peak so far {} MiB", peak());
+    println!(
+        "{name:<9} 2 x {n:>6}: plan {plan}, apply {apply}, plan again {again}, destroy {destroy}; peak so far {} MiB",
+        peak()
+    );
     times.iter().sum()
 }
 
@@ -176,7 +183,11 @@ fn all(n: usize) -> [Duration; 5] {
             case.variable("v", cty::Value::string("2"));
             case
         }),
-        report("modules", n, Case::of(&[("main.tf", &modules(n)), ("m/main.tf", MODULE)])),
+        report(
+            "modules",
+            n,
+            Case::of(&[("main.tf", &modules(n)), ("m/main.tf", MODULE)]),
+        ),
     ]
 }
 
@@ -186,7 +197,10 @@ fn ten_times_as_many_instances_take_about_ten_times_as_long() {
     let many: Duration = all(1500).iter().sum();
     let factor = many.as_secs_f64() / few.as_secs_f64();
     // Other programs may disturb; a square would be a hundred.
-    assert!(factor < 50.0, "{few:?} for 150, {many:?} for 1500: a factor of {factor:.0}");
+    assert!(
+        factor < 50.0,
+        "{few:?} for 150, {many:?} for 1500: a factor of {factor:.0}"
+    );
 }
 
 #[test]

@@ -20,7 +20,10 @@ fn variables_are_validated() {
     );
     case.variable("n", Value::number(1));
     let errors = case.plan_errors();
-    assert!(errors.contains("Invalid value for variable") && errors.contains("Too small: 1."), "{errors}");
+    assert!(
+        errors.contains("Invalid value for variable") && errors.contains("Too small: 1."),
+        "{errors}"
+    );
     assert_eq!(errors.lines().count(), 1, "{errors}");
     case.variable("n", Value::number(3)).apply();
 }
@@ -36,9 +39,15 @@ fn conditions_stop_planning_where_they_can_be_decided() {
         )
     };
     let mut case = Case::new(&text("local.one == 2", "self.name == \"a\""));
-    assert!(case.plan_errors().contains("Resource precondition failed [fake_thing.a]: pre"));
+    assert!(
+        case.plan_errors()
+            .contains("Resource precondition failed [fake_thing.a]: pre")
+    );
     case.main(&text("local.one == 1", "self.name == \"x\""));
-    assert!(case.plan_errors().contains("Resource postcondition failed [fake_thing.a]: post"));
+    assert!(
+        case.plan_errors()
+            .contains("Resource postcondition failed [fake_thing.a]: post")
+    );
     // What only apply can know is checked then, and the object that came is kept.
     case.main(&text("local.one == 1", "self.id == \"x\""));
     let errors = case.apply_errors();
@@ -76,7 +85,10 @@ fn data_sources_and_outputs_have_conditions() {
         "#,
     );
     let errors = case.plan_errors();
-    assert!(errors.contains("Module output value precondition failed") && errors.contains("not four"), "{errors}");
+    assert!(
+        errors.contains("Module output value precondition failed") && errors.contains("not four"),
+        "{errors}"
+    );
 }
 
 #[test]
@@ -167,6 +179,10 @@ fn check_blocks_are_checked_again_when_everything_is_known() {
     let (plan, diagnostics) = case.try_plan();
     assert!(texts(diagnostics.iter()).contains("Check block assertion known after apply"));
     let diagnostics = case.try_apply(&plan.unwrap());
-    assert!(texts(diagnostics.iter()).contains("should be x, not id-a-1"), "{}", texts(diagnostics.iter()));
+    assert!(
+        texts(diagnostics.iter()).contains("should be x, not id-a-1"),
+        "{}",
+        texts(diagnostics.iter())
+    );
     assert!(!diagnostics.has_errors());
 }

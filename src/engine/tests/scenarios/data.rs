@@ -19,7 +19,10 @@ fn read_in_planning_and_used_at_once() {
     );
     let plan = case.plan();
     assert_eq!(actions(&plan), ["+ fake_thing.a"]);
-    assert_eq!(change(&plan, "fake_thing.a").after.get("value").unwrap().as_str(), Some("result of q"));
+    assert_eq!(
+        change(&plan, "fake_thing.a").after.get("value").unwrap().as_str(),
+        Some("result of q")
+    );
     case.world.changes();
     let diagnostics = case.try_apply(&plan);
     assert!(!diagnostics.has_errors());
@@ -42,8 +45,14 @@ fn put_off_while_the_configuration_is_unknown() {
         "#,
     );
     let plan = case.plan();
-    assert_eq!(actions(&plan), ["<= data.fake_lookup.d", "+ fake_thing.a", "+ fake_thing.b"]);
-    assert_eq!(change(&plan, "data.fake_lookup.d").reason, Reason::ReadBecauseConfigUnknown);
+    assert_eq!(
+        actions(&plan),
+        ["<= data.fake_lookup.d", "+ fake_thing.a", "+ fake_thing.b"]
+    );
+    assert_eq!(
+        change(&plan, "data.fake_lookup.d").reason,
+        Reason::ReadBecauseConfigUnknown
+    );
     case.world.take_log();
     case.apply();
     let log = case.world.take_log();
@@ -64,7 +73,10 @@ fn put_off_while_something_named_by_depends_on_will_change() {
     let mut case = Case::new(&text("1"));
     let plan = case.plan();
     assert_eq!(actions(&plan), ["<= data.fake_lookup.d", "+ fake_thing.a"]);
-    assert_eq!(change(&plan, "data.fake_lookup.d").reason, Reason::ReadBecauseDependencyPending);
+    assert_eq!(
+        change(&plan, "data.fake_lookup.d").reason,
+        Reason::ReadBecauseDependencyPending
+    );
     case.apply().assert_settled();
     case.main(&text("2"));
     assert_eq!(actions(&case.plan()), ["<= data.fake_lookup.d", "~ fake_thing.a"]);
@@ -82,7 +94,10 @@ fn put_off_where_a_module_depends_on_what_will_change() {
     let mut case = Case::of(&[("main.tf", &main("1")), ("m/main.tf", child)]);
     case.apply().assert_settled();
     case.files(&[("main.tf", &main("2")), ("m/main.tf", child)]);
-    assert_eq!(actions(&case.plan()), ["~ fake_thing.a", "<= module.m.data.fake_lookup.d"]);
+    assert_eq!(
+        actions(&case.plan()),
+        ["~ fake_thing.a", "<= module.m.data.fake_lookup.d"]
+    );
 }
 
 #[test]
@@ -105,13 +120,15 @@ fn failures_in_planning_and_in_apply() {
 #[test]
 fn an_answer_that_is_not_whole_is_refused() {
     let case = Case::new("data \"fake_lookup\" \"d\" { query = \"q\" }");
-    case.world.twist("data q", |v| with(&v, "result", Value::unknown(Type::String)));
+    case.world
+        .twist("data q", |v| with(&v, "result", Value::unknown(Type::String)));
     assert!(case.plan_errors().contains("Provider produced invalid object"));
 }
 
 #[test]
 fn a_data_source_that_left_the_configuration_leaves_the_state() {
-    let mut case = Case::new("data \"fake_lookup\" \"d\" { query = \"q\" }\nresource \"fake_thing\" \"a\" { name = \"a\" }");
+    let mut case =
+        Case::new("data \"fake_lookup\" \"d\" { query = \"q\" }\nresource \"fake_thing\" \"a\" { name = \"a\" }");
     case.apply();
     case.main("resource \"fake_thing\" \"a\" { name = \"a\" }").apply();
     assert_eq!(case.addresses(), ["fake_thing.a"]);
@@ -119,7 +136,8 @@ fn a_data_source_that_left_the_configuration_leaves_the_state() {
 
 #[test]
 fn destroying_everything_ends_with_nothing() {
-    let mut case = Case::new("data \"fake_lookup\" \"d\" { query = \"q\" }\nresource \"fake_thing\" \"a\" { name = \"a\" }");
+    let mut case =
+        Case::new("data \"fake_lookup\" \"d\" { query = \"q\" }\nresource \"fake_thing\" \"a\" { name = \"a\" }");
     case.apply();
     case.options.mode = Mode::Destroy;
     assert_eq!(actions(&case.plan()), ["- fake_thing.a"]);
@@ -129,7 +147,11 @@ fn destroying_everything_ends_with_nothing() {
 
 #[test]
 fn instances_of_data_sources_are_dropped_with_their_keys() {
-    let text = |n: usize| format!("data \"fake_lookup\" \"d\" {{\n count = {n}\n query = \"q${{count.index}}\"\n}}\nresource \"fake_thing\" \"a\" {{ name = \"a{n}\" }}");
+    let text = |n: usize| {
+        format!(
+            "data \"fake_lookup\" \"d\" {{\n count = {n}\n query = \"q${{count.index}}\"\n}}\nresource \"fake_thing\" \"a\" {{ name = \"a{n}\" }}"
+        )
+    };
     let mut case = Case::new(&text(2));
     case.apply();
     case.main(&text(1)).apply();

@@ -127,22 +127,34 @@ fn all_that_fails_is_told() {
     }
     let errors = case.apply_errors();
     assert_eq!(errors.lines().count(), 2, "{errors}");
-    assert_eq!(case.addresses(), ["fake_thing.n[0]", "fake_thing.n[2]", "fake_thing.n[4]"]);
+    assert_eq!(
+        case.addresses(),
+        ["fake_thing.n[0]", "fake_thing.n[2]", "fake_thing.n[4]"]
+    );
 }
 
 #[test]
 fn invalid_arguments_are_found_in_planning_with_their_place() {
     let case = Case::new("resource \"fake_thing\" \"a\" {\n  name  = \"a\"\n  value = \"invalid\"\n}\n");
     let (_, diagnostics) = case.try_plan();
-    let problem = diagnostics.iter().find(|d| d.summary == "Invalid value").expect("reported");
-    assert_eq!(problem.subject.as_ref().map(|r| r.start.line), Some(3), "{}", texts(diagnostics.iter()));
+    let problem = diagnostics
+        .iter()
+        .find(|d| d.summary == "Invalid value")
+        .expect("reported");
+    assert_eq!(
+        problem.subject.as_ref().map(|r| r.start.line),
+        Some(3),
+        "{}",
+        texts(diagnostics.iter())
+    );
     assert_eq!(problem.address.as_deref(), Some("fake_thing.a"));
 }
 
 #[test]
 fn a_plan_that_contradicts_the_configuration_is_refused() {
     let case = Case::new(THREE);
-    case.world.twist("plan a", |v| with(&v, "value", Value::string("something else")));
+    case.world
+        .twist("plan a", |v| with(&v, "value", Value::string("something else")));
     let errors = case.plan_errors();
     assert!(errors.contains("Provider produced invalid plan"), "{errors}");
     assert!(errors.contains("fake_thing.a.value"), "{errors}");
@@ -152,9 +164,13 @@ fn a_plan_that_contradicts_the_configuration_is_refused() {
 #[test]
 fn a_result_that_contradicts_the_plan_is_an_error_and_kept() {
     let mut case = Case::new(THREE);
-    case.world.twist("create a", |v| with(&v, "value", Value::string("something else")));
+    case.world
+        .twist("create a", |v| with(&v, "value", Value::string("something else")));
     let errors = case.apply_errors();
-    assert!(errors.contains("Provider produced inconsistent result after apply"), "{errors}");
+    assert!(
+        errors.contains("Provider produced inconsistent result after apply"),
+        "{errors}"
+    );
     assert!(errors.contains("fake_thing.a.value"), "{errors}");
     assert!(case.is_tainted("fake_thing.a"));
     assert_eq!(case.attribute("fake_thing.a", "value"), "something else");
@@ -167,11 +183,19 @@ fn no_result_or_an_unknown_one_is_an_error() {
     let errors = case.apply_errors();
     assert!(errors.contains("Root object was present, but now absent"), "{errors}");
     case.world.heal();
-    case.world.twist("create a", |v| with(&v, "note", Value::unknown(Type::String)));
+    case.world
+        .twist("create a", |v| with(&v, "note", Value::unknown(Type::String)));
     let errors = case.apply_errors();
-    assert!(errors.contains("Provider returned invalid result object after apply"), "{errors}");
+    assert!(
+        errors.contains("Provider returned invalid result object after apply"),
+        "{errors}"
+    );
     assert_eq!(case.attribute("fake_thing.a", "note"), serde_json::Value::Null);
-    assert_ne!(case.attribute("fake_thing.a", "id"), serde_json::Value::Null, "what is known is kept");
+    assert_ne!(
+        case.attribute("fake_thing.a", "id"),
+        serde_json::Value::Null,
+        "what is known is kept"
+    );
 }
 
 #[test]
@@ -199,7 +223,13 @@ fn a_final_plan_that_differs_from_the_first_is_refused() {
         "#,
     );
     let plan = case.plan();
-    case.world.twist("plan b", |v| with(&v, "tags", Value::map(Type::String, [("k".into(), Value::string("w"))].into())));
+    case.world.twist("plan b", |v| {
+        with(
+            &v,
+            "tags",
+            Value::map(Type::String, [("k".into(), Value::string("w"))].into()),
+        )
+    });
     let diagnostics = case.try_apply(&plan);
     let errors = texts(diagnostics.iter());
     assert!(errors.contains("Provider produced inconsistent final plan"), "{errors}");
@@ -213,6 +243,9 @@ fn planning_goes_on_beside_what_fails_and_tells_everything() {
     case.world.fail("plan a");
     case.world.fail("plan other");
     let errors = case.plan_errors();
-    assert!(errors.contains("Cannot plan [fake_thing.a]") && errors.contains("Cannot plan [fake_thing.other]"), "{errors}");
+    assert!(
+        errors.contains("Cannot plan [fake_thing.a]") && errors.contains("Cannot plan [fake_thing.other]"),
+        "{errors}"
+    );
     assert_eq!(errors.lines().count(), 2, "{errors}");
 }

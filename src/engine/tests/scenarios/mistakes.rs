@@ -31,7 +31,10 @@ fn a_circle_through_modules() {
         ("m/main.tf", "variable \"in\" {}\noutput \"out\" { value = var.in }"),
     ]);
     let text = case.plan_errors();
-    assert!(text.contains("Cycle: ") && text.contains("module.m.var.in") && text.contains("module.m.output.out"), "{text}");
+    assert!(
+        text.contains("Cycle: ") && text.contains("module.m.var.in") && text.contains("module.m.output.out"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -55,9 +58,18 @@ fn what_is_not_declared_gets_a_suggestion() {
         resource "fake_thing" "e" { name = data.fake_lookup.x.result }
         "#,
     );
-    assert!(text.contains("Reference to undeclared input variable") && text.contains("Did you mean \"region\"?"), "{text}");
-    assert!(text.contains("Reference to undeclared local value") && text.contains("Did you mean \"zone\"?"), "{text}");
-    assert!(text.contains("Reference to undeclared resource") && text.contains("fake_thing.server"), "{text}");
+    assert!(
+        text.contains("Reference to undeclared input variable") && text.contains("Did you mean \"region\"?"),
+        "{text}"
+    );
+    assert!(
+        text.contains("Reference to undeclared local value") && text.contains("Did you mean \"zone\"?"),
+        "{text}"
+    );
+    assert!(
+        text.contains("Reference to undeclared resource") && text.contains("fake_thing.server"),
+        "{text}"
+    );
     assert!(text.contains("Reference to undeclared module"), "{text}");
     assert!(text.contains("data resource \"fake_lookup\" \"x\""), "{text}");
     assert_eq!(text.matches("Error: ").count(), 5, "all of them in one go:\n{text}");
@@ -66,13 +78,22 @@ fn what_is_not_declared_gets_a_suggestion() {
 #[test]
 fn unknown_types_and_arguments() {
     let text = errors("resource \"fake_thng\" \"a\" {}");
-    assert!(text.contains("Invalid resource type") && text.contains("fake_thing"), "{text}");
+    assert!(
+        text.contains("Invalid resource type") && text.contains("fake_thing"),
+        "{text}"
+    );
     let text = errors("resource \"fake_thing\" \"a\" { valeu = \"x\" }");
-    assert!(text.contains("Unsupported argument") && text.contains("\"value\""), "{text}");
+    assert!(
+        text.contains("Unsupported argument") && text.contains("\"value\""),
+        "{text}"
+    );
     let text = errors("data \"fake_lookup\" \"a\" {}");
     assert!(text.contains("Missing required argument"), "{text}");
     let text = errors("resource \"fake_thing\" \"a\" {\n rule {\n  label = \"x\"\n }\n}");
-    assert!(text.contains("Missing required argument") && text.contains("port"), "{text}");
+    assert!(
+        text.contains("Missing required argument") && text.contains("port"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -83,7 +104,10 @@ fn instances_must_be_named_where_there_are_several() {
         resource "fake_thing" "m" { value = fake_thing.n.id }
         "#,
     );
-    assert!(text.contains("Missing resource instance key") && text.contains("fake_thing.n[count.index]"), "{text}");
+    assert!(
+        text.contains("Missing resource instance key") && text.contains("fake_thing.n[count.index]"),
+        "{text}"
+    );
     let text = errors(
         r#"
         resource "fake_thing" "n" { count = 2 }

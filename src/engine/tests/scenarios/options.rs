@@ -28,7 +28,11 @@ fn a_target_brings_its_dependencies() {
     let plan = plan.unwrap();
     assert_eq!(actions(&plan), ["+ fake_thing.a", "+ fake_thing.b[1]"]);
     assert!(texts(diagnostics.iter()).contains("Resource targeting is in effect"));
-    assert_eq!(plan.outputs.keys().map(|k| &**k).collect::<Vec<_>>(), ["a"], "outputs that need nothing else");
+    assert_eq!(
+        plan.outputs.keys().map(|k| &**k).collect::<Vec<_>>(),
+        ["a"],
+        "outputs that need nothing else"
+    );
     case.apply();
     assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.b[1]"]);
     case.target(&["fake_thing.b"]);
@@ -43,7 +47,10 @@ fn destroying_a_target_takes_its_dependents() {
     case.apply();
     case.options.mode = Mode::Destroy;
     case.target(&["fake_thing.b"]);
-    assert_eq!(actions(&case.plan()), ["- fake_thing.b[0]", "- fake_thing.b[1]", "- fake_thing.c"]);
+    assert_eq!(
+        actions(&case.plan()),
+        ["- fake_thing.b[0]", "- fake_thing.b[1]", "- fake_thing.c"]
+    );
     case.apply();
     assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.other"]);
 }
@@ -56,11 +63,17 @@ fn modules_are_targets() {
             "module \"m\" {\n source = \"./m\"\n count = 2\n name = \"m${count.index}\"\n}\n\
              resource \"fake_thing\" \"other\" { name = \"other\" }",
         ),
-        ("m/main.tf", "variable \"name\" {}\nresource \"fake_thing\" \"t\" { name = var.name }"),
+        (
+            "m/main.tf",
+            "variable \"name\" {}\nresource \"fake_thing\" \"t\" { name = var.name }",
+        ),
     ];
     let mut case = Case::of(&files);
     case.target(&["module.m"]);
-    assert_eq!(actions(&case.plan()), ["+ module.m[0].fake_thing.t", "+ module.m[1].fake_thing.t"]);
+    assert_eq!(
+        actions(&case.plan()),
+        ["+ module.m[0].fake_thing.t", "+ module.m[1].fake_thing.t"]
+    );
     case.target(&["module.m[1]"]);
     assert_eq!(actions(&case.plan()), ["+ module.m[1].fake_thing.t"]);
     case.target(&["module.m[0].fake_thing.t"]);
@@ -76,7 +89,10 @@ fn what_is_not_targeted_is_neither_read_nor_destroyed() {
     case.world.take_log();
     assert_eq!(actions(&case.plan()), ["- fake_thing.other"]);
     let log = case.world.take_log();
-    assert!(!log.iter().any(|l| l.contains("read a") || l.contains("read b0")), "{log:?}");
+    assert!(
+        !log.iter().any(|l| l.contains("read a") || l.contains("read b0")),
+        "{log:?}"
+    );
 }
 
 #[test]
@@ -102,7 +118,9 @@ const IMPORT: &str = r#"
 
 /// A world where an object exists that nobody manages.
 fn with_object(case: &Case, id: &str, name: &str) {
-    let mut other = Case::new(&format!("resource \"fake_thing\" \"a\" {{\n name = \"{name}\"\n value = \"configured\"\n}}"));
+    let mut other = Case::new(&format!(
+        "resource \"fake_thing\" \"a\" {{\n name = \"{name}\"\n value = \"configured\"\n}}"
+    ));
     other.apply();
     let object = other.world.named(name).unwrap();
     let object = crate::support::world::with(&object, "id", cty::Value::string(id));
@@ -159,8 +177,15 @@ fn imports_by_key() {
 fn imports_need_a_configuration() {
     let case = Case::new("import {\n to = fake_thing.nope\n id = \"x\"\n}");
     let errors = case.plan_errors();
-    assert!(errors.contains("Configuration for import target does not exist") && errors.contains("fake_thing.nope"), "{errors}");
-    let case = Case::new("import {\n to = fake_thing.a[5]\n id = \"x\"\n}\nresource \"fake_thing\" \"a\" { count = 1 }");
+    assert!(
+        errors.contains("Configuration for import target does not exist") && errors.contains("fake_thing.nope"),
+        "{errors}"
+    );
+    let case =
+        Case::new("import {\n to = fake_thing.a[5]\n id = \"x\"\n}\nresource \"fake_thing\" \"a\" { count = 1 }");
     let errors = case.plan_errors();
-    assert!(errors.contains("Configuration for import target does not exist") && errors.contains("fake_thing.a[5]"), "{errors}");
+    assert!(
+        errors.contains("Configuration for import target does not exist") && errors.contains("fake_thing.a[5]"),
+        "{errors}"
+    );
 }

@@ -23,8 +23,14 @@ fn references_order_creation_and_destruction() {
     let log = case.world.take_log();
     assert_before(&log, "create a", "create b");
     assert_before(&log, "create b", "create c");
-    assert_eq!(case.attribute("fake_thing.b", "value"), case.attribute("fake_thing.a", "id"));
-    assert_eq!(case.attribute("fake_thing.c", "value"), format!("x-{}", case.attribute("fake_thing.b", "id").as_str().unwrap()));
+    assert_eq!(
+        case.attribute("fake_thing.b", "value"),
+        case.attribute("fake_thing.a", "id")
+    );
+    assert_eq!(
+        case.attribute("fake_thing.c", "value"),
+        format!("x-{}", case.attribute("fake_thing.b", "id").as_str().unwrap())
+    );
     case.assert_settled();
     case.destroy();
     let log = case.world.take_log();
@@ -67,7 +73,10 @@ fn modules_hand_values_in_and_out() {
     let log = case.world.take_log();
     assert_before(&log, "create first", "create inner");
     assert_before(&log, "create inner", "create last");
-    assert_eq!(case.attribute("fake_thing.last", "value"), case.attribute("module.mid.fake_thing.inner", "id"));
+    assert_eq!(
+        case.attribute("fake_thing.last", "value"),
+        case.attribute("module.mid.fake_thing.inner", "id")
+    );
     case.assert_settled();
     case.destroy();
     let log = case.world.take_log();
@@ -128,7 +137,10 @@ fn what_left_the_configuration_is_destroyed_in_the_recorded_order() {
     case.apply();
     case.world.take_log();
     case.main("");
-    assert_eq!(actions(&case.plan()), ["- fake_thing.a", "- fake_thing.b", "- fake_thing.c"]);
+    assert_eq!(
+        actions(&case.plan()),
+        ["- fake_thing.a", "- fake_thing.b", "- fake_thing.c"]
+    );
     case.apply();
     let log = case.world.take_log();
     assert_before(&log, "delete c", "delete b");
@@ -219,7 +231,10 @@ fn the_same_plan_whatever_the_order_of_answers() {
         orders.push(case.world.take_log());
     }
     assert!(plans.iter().all(|p| *p == plans[0]));
-    assert!(orders.iter().any(|o| *o != orders[0]), "the answers should really have come in different orders");
+    assert!(
+        orders.iter().any(|o| *o != orders[0]),
+        "the answers should really have come in different orders"
+    );
 }
 
 #[test]

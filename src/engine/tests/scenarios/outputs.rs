@@ -87,8 +87,13 @@ fn sensitive_values_are_marked_in_plan_and_state() {
     assert!(!after.get("tags").unwrap().get("l").unwrap().marks().is_sensitive());
     assert!(after.get("secret").unwrap().marks().is_sensitive());
     case.apply();
-    let mut paths: Vec<String> =
-        case.object("fake_thing.a").unwrap().sensitive_paths.iter().map(ToString::to_string).collect();
+    let mut paths: Vec<String> = case
+        .object("fake_thing.a")
+        .unwrap()
+        .sensitive_paths
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     paths.sort();
     assert_eq!(paths, [".secret", ".tags[\"k\"]"]);
     case.assert_settled();
@@ -96,7 +101,8 @@ fn sensitive_values_are_marked_in_plan_and_state() {
 
 #[test]
 fn an_unknown_output_is_known_after_apply() {
-    let mut case = Case::new("resource \"fake_thing\" \"a\" { name = \"a\" }\noutput \"o\" { value = fake_thing.a.id }");
+    let mut case =
+        Case::new("resource \"fake_thing\" \"a\" { name = \"a\" }\noutput \"o\" { value = fake_thing.a.id }");
     let plan = case.plan();
     assert!(!plan.outputs["o"].after.is_known());
     case.apply();

@@ -33,9 +33,15 @@ fn configured_from_what_is_created_in_the_same_apply() {
     let mut case = Case::new(FROM_RESOURCE);
     case.apply();
     let log = case.world.take_log();
-    assert!(log.contains(&"> configure (unknown)".to_owned()), "in planning it is not known: {log:?}");
+    assert!(
+        log.contains(&"> configure (unknown)".to_owned()),
+        "in planning it is not known: {log:?}"
+    );
     assert_before(&log, "create cluster", "create a");
-    assert_eq!(case.attribute("fake_thing.a", "token"), case.attribute("other_thing.cluster", "note"));
+    assert_eq!(
+        case.attribute("fake_thing.a", "token"),
+        case.attribute("other_thing.cluster", "note")
+    );
     case.assert_settled();
     // Everything goes in the other order, through the configuration that was.
     case.world.take_log();
@@ -49,14 +55,22 @@ fn configured_from_what_is_created_in_the_same_apply() {
 fn an_object_goes_through_what_its_provider_has_become() {
     let mut case = Case::new(FROM_RESOURCE);
     case.apply();
-    let text = FROM_RESOURCE.replace("\"1\"", "\"2\"").replace("resource \"fake_thing\" \"a\" { name = \"a\" }", "");
+    let text = FROM_RESOURCE
+        .replace("\"1\"", "\"2\"")
+        .replace("resource \"fake_thing\" \"a\" { name = \"a\" }", "");
     case.main(&format!("{text}\nresource \"fake_thing\" \"b\" {{ name = \"b\" }}"));
-    assert_eq!(actions(&case.plan()), ["- fake_thing.a", "+ fake_thing.b", "~ other_thing.cluster"]);
+    assert_eq!(
+        actions(&case.plan()),
+        ["- fake_thing.a", "+ fake_thing.b", "~ other_thing.cluster"]
+    );
     case.world.take_log();
     case.apply();
     let log = case.world.take_log();
     assert_before(&log, "update cluster", "delete a");
-    assert_eq!(case.attribute("fake_thing.b", "token"), case.attribute("other_thing.cluster", "note"));
+    assert_eq!(
+        case.attribute("fake_thing.b", "token"),
+        case.attribute("other_thing.cluster", "note")
+    );
 }
 
 #[test]
@@ -74,7 +88,10 @@ fn configured_from_a_data_source_that_is_read_for_destruction_too() {
     case.options.mode = Mode::Destroy;
     let plan = case.plan();
     let log = case.world.take_log();
-    assert!(log.contains(&"> data q".to_owned()), "tokens do not last: it is read again: {log:?}");
+    assert!(
+        log.contains(&"> data q".to_owned()),
+        "tokens do not last: it is read again: {log:?}"
+    );
     let diagnostics = case.try_apply(&plan);
     assert!(!diagnostics.has_errors());
     let log = case.world.take_log();
@@ -153,12 +170,21 @@ fn a_module_that_left_is_destroyed_through_what_managed_it() {
     case.apply();
     let end = PARENT.find("module \"m\"").unwrap();
     case.files(&[("main.tf", &PARENT[..end])]);
-    assert_eq!(actions(&case.plan()), ["- module.m.fake_thing.a", "- module.m.fake_thing.b"]);
+    assert_eq!(
+        actions(&case.plan()),
+        ["- module.m.fake_thing.a", "- module.m.fake_thing.b"]
+    );
     case.world.take_log();
     case.apply();
     let log = case.world.take_log();
-    assert!(log.contains(&"> configure one".to_owned()) && log.contains(&"> configure two".to_owned()), "{log:?}");
-    assert!(!log.contains(&"> configure default".to_owned()), "nobody needs it: {log:?}");
+    assert!(
+        log.contains(&"> configure one".to_owned()) && log.contains(&"> configure two".to_owned()),
+        "{log:?}"
+    );
+    assert!(
+        !log.contains(&"> configure default".to_owned()),
+        "nobody needs it: {log:?}"
+    );
     assert!(case.state.is_empty());
 }
 
@@ -169,7 +195,11 @@ fn a_provider_configuration_that_is_still_needed_may_not_go() {
     case.files(&[("main.tf", "")]);
     let errors = case.plan_errors();
     assert!(errors.contains("Provider configuration not present"), "{errors}");
-    assert!(errors.contains("module.m.fake_thing.a") && errors.contains("provider[\"registry.terraform.io/hashicorp/fake\"].one"), "{errors}");
+    assert!(
+        errors.contains("module.m.fake_thing.a")
+            && errors.contains("provider[\"registry.terraform.io/hashicorp/fake\"].one"),
+        "{errors}"
+    );
 }
 
 #[test]
@@ -209,9 +239,15 @@ fn destroying_a_target_reads_what_its_provider_needs_and_nothing_else() {
     let plan = case.plan();
     assert_eq!(actions(&plan), ["- fake_thing.a"]);
     let log = case.world.take_log();
-    assert!(log.contains(&"> data q".to_owned()) && log.contains(&"> configure result of q".to_owned()), "{log:?}");
+    assert!(
+        log.contains(&"> data q".to_owned()) && log.contains(&"> configure result of q".to_owned()),
+        "{log:?}"
+    );
     assert!(!log.contains(&"> data u".to_owned()), "{log:?}");
     let diagnostics = case.try_apply(&plan);
     assert!(!diagnostics.has_errors());
-    assert_eq!(case.addresses(), ["data.other_lookup.unrelated", "data.third_lookup.token", "fake_thing.b"]);
+    assert_eq!(
+        case.addresses(),
+        ["data.other_lookup.unrelated", "data.third_lookup.token", "fake_thing.b"]
+    );
 }

@@ -32,9 +32,15 @@ const TWO: &str = r#"
 fn they_run_in_order_after_creation_and_before_destruction() {
     let mut case = Case::new(TWO);
     case.apply();
-    assert_eq!(case.world.changes(), ["create a", "provision first of id-a-1", "provision second", "create b"]);
+    assert_eq!(
+        case.world.changes(),
+        ["create a", "provision first of id-a-1", "provision second", "create b"]
+    );
     case.destroy();
-    assert_eq!(case.world.changes(), ["delete b", "provision bye a", "provision bye bye", "delete a"]);
+    assert_eq!(
+        case.world.changes(),
+        ["delete b", "provision bye a", "provision bye bye", "delete a"]
+    );
 }
 
 #[test]
@@ -42,7 +48,8 @@ fn they_do_not_run_on_updates() {
     let mut case = Case::new(TWO);
     case.apply();
     case.world.changes();
-    case.main(&TWO.replace("name = \"a\"", "name = \"a\"\n value = \"new\"")).apply();
+    case.main(&TWO.replace("name = \"a\"", "name = \"a\"\n value = \"new\""))
+        .apply();
     assert_eq!(case.world.changes(), ["update a"]);
 }
 
@@ -63,7 +70,13 @@ fn a_failure_taints_the_object_which_is_replaced_next_time() {
     // A tainted object goes without its destroy-time provisioners.
     assert_eq!(
         case.world.changes(),
-        ["delete a", "create a", "provision first of id-a-2", "provision second", "create b"]
+        [
+            "delete a",
+            "create a",
+            "provision first of id-a-2",
+            "provision second",
+            "create b"
+        ]
     );
     assert!(!case.is_tainted("fake_thing.a"));
     case.assert_settled();
@@ -125,7 +138,10 @@ fn sensitive_configuration_hides_the_output() {
     );
     case.apply();
     let events = format!("{:?}", case.events.0.lock().unwrap());
-    assert!(events.contains("output suppressed due to sensitive value in config"), "{events}");
+    assert!(
+        events.contains("output suppressed due to sensitive value in config"),
+        "{events}"
+    );
     assert!(!events.contains("hush"), "{events}");
 }
 
@@ -143,7 +159,10 @@ fn replacement_runs_both_kinds() {
     case.apply();
     case.world.changes();
     case.main(&text("2", false)).apply();
-    assert_eq!(case.world.changes(), ["provision bye", "delete a", "create a", "provision hello"]);
+    assert_eq!(
+        case.world.changes(),
+        ["provision bye", "delete a", "create a", "provision hello"]
+    );
     // Deposed objects have no destroy-time provisioners.
     case.main(&text("3", true)).apply();
     assert_eq!(case.world.changes(), ["create a", "provision hello", "delete a"]);

@@ -23,7 +23,10 @@ fn what_drifted_is_noted_and_put_right() {
     assert_eq!(plan.drift.len(), 1);
     assert_eq!(plan.drift[0].action, Action::Update);
     assert_eq!(plan.drift[0].after.get("value").unwrap().as_str(), Some("drifted"));
-    assert_eq!(change(&plan, "fake_thing.a").before.get("value").unwrap().as_str(), Some("drifted"));
+    assert_eq!(
+        change(&plan, "fake_thing.a").before.get("value").unwrap().as_str(),
+        Some("drifted")
+    );
     case.apply().assert_settled();
     assert_eq!(case.world.named("a").unwrap().get("value").unwrap().as_str(), Some("1"));
 }

@@ -19,7 +19,10 @@ fn count_grows_and_shrinks() {
     case.apply();
     case.main(&counted(1));
     let plan = case.plan();
-    assert_eq!(actions(&plan), ["- fake_thing.n[1]", "- fake_thing.n[2]", "- fake_thing.n[3]"]);
+    assert_eq!(
+        actions(&plan),
+        ["- fake_thing.n[1]", "- fake_thing.n[2]", "- fake_thing.n[3]"]
+    );
     assert_eq!(change(&plan, "fake_thing.n[3]").reason, Reason::DeleteBecauseCountIndex);
     case.apply();
     assert_eq!(case.world.names(), ["n0"]);
@@ -30,14 +33,26 @@ fn count_grows_and_shrinks() {
 #[test]
 fn for_each_follows_its_keys() {
     let text = |keys: &str| {
-        format!("resource \"fake_thing\" \"n\" {{\n for_each = {{ {keys} }}\n name = each.key\n value = each.value\n}}\n")
+        format!(
+            "resource \"fake_thing\" \"n\" {{\n for_each = {{ {keys} }}\n name = each.key\n value = each.value\n}}\n"
+        )
     };
     let mut case = Case::new(&text(r#"a = "1", b = "2""#));
     case.apply();
     case.main(&text(r#"b = "3", c = "4""#));
     let plan = case.plan();
-    assert_eq!(actions(&plan), [r#"- fake_thing.n["a"]"#, r#"~ fake_thing.n["b"]"#, r#"+ fake_thing.n["c"]"#]);
-    assert_eq!(change(&plan, r#"fake_thing.n["a"]"#).reason, Reason::DeleteBecauseEachKey);
+    assert_eq!(
+        actions(&plan),
+        [
+            r#"- fake_thing.n["a"]"#,
+            r#"~ fake_thing.n["b"]"#,
+            r#"+ fake_thing.n["c"]"#
+        ]
+    );
+    assert_eq!(
+        change(&plan, r#"fake_thing.n["a"]"#).reason,
+        Reason::DeleteBecauseEachKey
+    );
     case.apply();
     assert_eq!(case.world.names(), ["b", "c"]);
 }
@@ -49,7 +64,10 @@ fn another_kind_of_repetition_makes_other_objects() {
     case.main("resource \"fake_thing\" \"n\" {\n for_each = toset([\"k\"])\n name = each.key\n}");
     let plan = case.plan();
     assert_eq!(actions(&plan), ["- fake_thing.n[0]", r#"+ fake_thing.n["k"]"#]);
-    assert_eq!(change(&plan, "fake_thing.n[0]").reason, Reason::DeleteBecauseWrongRepetition);
+    assert_eq!(
+        change(&plan, "fake_thing.n[0]").reason,
+        Reason::DeleteBecauseWrongRepetition
+    );
     case.apply();
     case.main("resource \"fake_thing\" \"n\" { name = \"single\" }");
     assert_eq!(actions(&case.plan()), ["+ fake_thing.n", r#"- fake_thing.n["k"]"#]);
@@ -89,7 +107,10 @@ fn modules_are_repeated() {
             r#"+ module.m["c"].fake_thing.t[1]"#,
         ]
     );
-    assert_eq!(change(&plan, r#"module.m["a"].fake_thing.t[0]"#).reason, Reason::DeleteBecauseNoModule);
+    assert_eq!(
+        change(&plan, r#"module.m["a"].fake_thing.t[0]"#).reason,
+        Reason::DeleteBecauseNoModule
+    );
     case.apply();
     case.assert_settled();
     case.files(&[("main.tf", "")]).apply();
@@ -111,7 +132,10 @@ fn counted_modules_are_reached_by_index() {
     "#;
     let mut case = Case::of(&[("main.tf", main), ("m/main.tf", CHILD)]);
     case.apply();
-    assert_eq!(case.attribute("fake_thing.last", "value"), case.attribute("module.m[1].fake_thing.t[0]", "id"));
+    assert_eq!(
+        case.attribute("fake_thing.last", "value"),
+        case.attribute("module.m[1].fake_thing.t[0]", "id")
+    );
     case.assert_settled();
 }
 
@@ -149,7 +173,9 @@ fn a_number_that_becomes_known_by_targeting() {
 
 #[test]
 fn a_variable_decides_how_many() {
-    let mut case = Case::new("variable \"n\" { type = number }\nresource \"fake_thing\" \"n\" {\n count = var.n\n name = \"n\"\n}");
+    let mut case = Case::new(
+        "variable \"n\" { type = number }\nresource \"fake_thing\" \"n\" {\n count = var.n\n name = \"n\"\n}",
+    );
     case.variable("n", Value::number(3)).apply();
     assert_eq!(case.addresses().len(), 3);
     case.variable("n", Value::number(-1));

@@ -32,8 +32,14 @@ fn dependents_go_first_and_come_last() {
     assert_eq!(actions(&plan), ["-/+ fake_thing.a", "-/+ fake_thing.b"]);
     let a = change(&plan, "fake_thing.a");
     assert_eq!(a.reason, Reason::ReplaceBecauseCannotUpdate);
-    assert_eq!(a.replace_paths.iter().map(ToString::to_string).collect::<Vec<_>>(), [".forced"]);
-    assert!(!a.after.get("id").unwrap().is_known(), "a new object has a new identifier");
+    assert_eq!(
+        a.replace_paths.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        [".forced"]
+    );
+    assert!(
+        !a.after.get("id").unwrap().is_known(),
+        "a new object has a new identifier"
+    );
     case.world.take_log();
     case.apply();
     let log = case.world.take_log();
@@ -178,11 +184,17 @@ fn a_half_created_successor_is_tainted_and_the_old_object_deposed() {
     case.main(&chain("2", cbd, cbd));
     case.world.lock().half.insert("create a".into());
     case.apply_errors();
-    assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.a (deposed)", "fake_thing.b"]);
+    assert_eq!(
+        case.addresses(),
+        ["fake_thing.a", "fake_thing.a (deposed)", "fake_thing.b"]
+    );
     assert!(case.is_tainted("fake_thing.a"));
     case.world.heal();
     let plan = case.plan();
-    assert_eq!(actions(&plan), ["+/- fake_thing.a", "- fake_thing.a (deposed)", "+/- fake_thing.b"]);
+    assert_eq!(
+        actions(&plan),
+        ["+/- fake_thing.a", "- fake_thing.a (deposed)", "+/- fake_thing.b"]
+    );
     assert_eq!(change(&plan, "fake_thing.a").reason, Reason::ReplaceBecauseTainted);
     case.apply();
     assert_eq!(case.world.names(), ["a", "b"]);
@@ -232,7 +244,11 @@ fn a_request_for_a_whole_counted_resource_is_warned_about() {
     case.replace(&["fake_thing.n"]);
     let (plan, diagnostics) = case.try_plan();
     assert!(actions(&plan.unwrap()).is_empty());
-    assert!(diagnostics.iter().any(|d| d.summary.contains("Incompletely-matched force-replace")));
+    assert!(
+        diagnostics
+            .iter()
+            .any(|d| d.summary.contains("Incompletely-matched force-replace"))
+    );
 }
 
 #[test]
@@ -269,7 +285,11 @@ fn ignored_changes_are_ignored_until_the_object_is_replaced() {
     let plan = case.plan();
     assert_eq!(actions(&plan), ["-/+ fake_thing.a"]);
     case.apply();
-    assert_eq!(case.attribute("fake_thing.a", "value"), "2", "a new object takes everything as it is written");
+    assert_eq!(
+        case.attribute("fake_thing.a", "value"),
+        "2",
+        "a new object takes everything as it is written"
+    );
 }
 
 #[test]
@@ -289,11 +309,18 @@ fn replace_triggered_by() {
     assert_eq!(actions(&plan), ["~ fake_thing.a[0]", "-/+ fake_thing.b[0]"]);
     assert_eq!(change(&plan, "fake_thing.b[0]").reason, Reason::ReplaceByTriggers);
     case.main(&text("2", "fake_thing.a[count.index].forced"));
-    assert_eq!(actions(&case.plan()), ["~ fake_thing.a[0]"], "another attribute than the one that changed");
+    assert_eq!(
+        actions(&case.plan()),
+        ["~ fake_thing.a[0]"],
+        "another attribute than the one that changed"
+    );
     case.main(&text("2", "fake_thing.a[1]"));
     assert_eq!(actions(&case.plan()), ["~ fake_thing.a[0]"]);
     case.main(&text("2", "fake_thing.a"));
-    assert_eq!(actions(&case.plan()), ["~ fake_thing.a[0]", "-/+ fake_thing.b[0]", "-/+ fake_thing.b[1]"]);
+    assert_eq!(
+        actions(&case.plan()),
+        ["~ fake_thing.a[0]", "-/+ fake_thing.b[0]", "-/+ fake_thing.b[1]"]
+    );
     case.main(&text("2", "fake_thing.a[count.index]"));
     assert_eq!(actions(&case.plan()), ["~ fake_thing.a[0]", "-/+ fake_thing.b[0]"]);
     case.apply();
@@ -338,15 +365,36 @@ fn sensitivity_alone_is_a_change_that_the_provider_does_not_see() {
     };
     let mut case = Case::new(&text(false));
     case.apply();
-    assert_eq!(case.object("fake_thing.a").unwrap().sensitive_paths.iter().map(ToString::to_string).collect::<Vec<_>>(), [".secret"]);
+    assert_eq!(
+        case.object("fake_thing.a")
+            .unwrap()
+            .sensitive_paths
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>(),
+        [".secret"]
+    );
     case.main(&text(true));
     let plan = case.plan();
     assert_eq!(actions(&plan), ["~ fake_thing.a"]);
-    assert!(change(&plan, "fake_thing.a").after.get("value").unwrap().marks().is_sensitive());
+    assert!(
+        change(&plan, "fake_thing.a")
+            .after
+            .get("value")
+            .unwrap()
+            .marks()
+            .is_sensitive()
+    );
     case.world.take_log();
     case.apply();
     assert!(case.world.changes().is_empty());
-    let paths: Vec<String> = case.object("fake_thing.a").unwrap().sensitive_paths.iter().map(ToString::to_string).collect();
+    let paths: Vec<String> = case
+        .object("fake_thing.a")
+        .unwrap()
+        .sensitive_paths
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     assert!(paths.contains(&".value".to_owned()), "{paths:?}");
     case.assert_settled();
     assert_eq!(case.world.named("a").unwrap().get("value"), Some(&Value::string("x")));

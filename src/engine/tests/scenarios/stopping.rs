@@ -24,14 +24,21 @@ fn what_runs_is_finished_and_nothing_new_begins() {
     case.world.lock().turns.insert("create n3".into(), 100);
     case.world.take_log();
     let diagnostics = case.try_apply(&plan);
-    assert!(texts(diagnostics.iter()).contains("interrupted"), "{}", texts(diagnostics.iter()));
+    assert!(
+        texts(diagnostics.iter()).contains("interrupted"),
+        "{}",
+        texts(diagnostics.iter())
+    );
     let log = case.world.take_log();
     assert!(log.contains(&"stop".to_owned()), "plugins are told: {log:?}");
     let begun = log.iter().filter(|l| l.starts_with("> create")).count();
     let ended = log.iter().filter(|l| l.starts_with("< create")).count();
     assert_eq!(begun, ended, "what was begun is waited for");
     let at = log.iter().position(|l| l == "> create n3").unwrap();
-    assert!(!log[at + 1..].iter().any(|l| l.starts_with("> ")), "nothing begins afterwards: {log:?}");
+    assert!(
+        !log[at + 1..].iter().any(|l| l.starts_with("> ")),
+        "nothing begins afterwards: {log:?}"
+    );
     assert_eq!(case.addresses().len(), ended, "and is in the state");
     assert!(ended < 22);
     // The next run goes on where this one ended.

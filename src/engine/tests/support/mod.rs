@@ -50,7 +50,10 @@ pub struct Case {
 pub fn load(files: &[(&str, &str)]) -> (Config, Diagnostics) {
     let files: MemoryFiles = files.iter().copied().collect();
     let manifest = Manifest::default();
-    let options = config::LoadOptions { tool_version: "1.11.4", manifest: &manifest };
+    let options = config::LoadOptions {
+        tool_version: "1.11.4",
+        manifest: &manifest,
+    };
     let loaded = config::load(&files, ".", &options);
     (loaded.config, loaded.diagnostics)
 }
@@ -109,7 +112,11 @@ impl Case {
     }
 
     pub fn surroundings() -> Surroundings {
-        let mut surroundings = Surroundings { workspace: "default".into(), cwd: "/work".into(), ..Surroundings::default() };
+        let mut surroundings = Surroundings {
+            workspace: "default".into(),
+            cwd: "/work".into(),
+            ..Surroundings::default()
+        };
         surroundings.functions.plan_timestamp = Some("2024-01-02T03:04:05Z".into());
         surroundings
     }
@@ -130,7 +137,10 @@ impl Case {
     /// Makes a plan, with whatever problems.
     pub fn try_plan(&self) -> (Option<Plan>, Diagnostics) {
         let (source, surroundings) = (FakeSource(self.world.clone()), Case::surroundings());
-        let planning = block_on(engine::planner::plan(self.inputs(&source, &surroundings), &self.options));
+        let planning = block_on(engine::planner::plan(
+            self.inputs(&source, &surroundings),
+            &self.options,
+        ));
         let (plan, diagnostics) = (planning.plan, planning.diagnostics);
         assert!(
             diagnostics.has_errors() == plan.as_ref().is_none_or(|p| p.errored),
@@ -190,7 +200,12 @@ impl Case {
     /// Plans again, and finds nothing to do.
     pub fn assert_settled(&self) {
         let plan = self.plan();
-        assert!(!plan.has_changes(), "there should be nothing to do: {:?} {:?}", actions(&plan), plan.outputs);
+        assert!(
+            !plan.has_changes(),
+            "there should be nothing to do: {:?} {:?}",
+            actions(&plan),
+            plan.outputs
+        );
     }
 
     /// The object in use at an address.
@@ -203,7 +218,9 @@ impl Case {
 
     /// One attribute of the object in use at an address, as JSON.
     pub fn attribute(&self, address: &str, name: &str) -> serde_json::Value {
-        let object = self.object(address).unwrap_or_else(|| panic!("no {address} in {:?}", self.addresses()));
+        let object = self
+            .object(address)
+            .unwrap_or_else(|| panic!("no {address} in {:?}", self.addresses()));
         attributes(&object)[name].clone()
     }
 
@@ -263,14 +280,24 @@ pub fn actions(plan: &Plan) -> Vec<String> {
         })
     };
     let deposed = |c: &ResourceChange| if c.deposed.is_some() { " (deposed)" } else { "" };
-    plan.changes.iter().filter_map(|c| Some(format!("{} {}{}", sign(c)?, c.address, deposed(c)))).collect()
+    plan.changes
+        .iter()
+        .filter_map(|c| Some(format!("{} {}{}", sign(c)?, c.address, deposed(c))))
+        .collect()
 }
 
 /// The change of one object.
 pub fn change<'p>(plan: &'p Plan, address: &str) -> &'p ResourceChange {
-    plan.changes.iter().find(|c| c.address.to_string() == address).unwrap_or_else(|| panic!("no change of {address}"))
+    plan.changes
+        .iter()
+        .find(|c| c.address.to_string() == address)
+        .unwrap_or_else(|| panic!("no change of {address}"))
 }
 
 pub fn block_on<F: Future>(future: F) -> F::Output {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(future)
 }

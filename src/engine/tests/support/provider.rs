@@ -32,7 +32,10 @@ fn attribute(ty: Type, flags: &str) -> AttributeSchema {
 
 fn block(attributes: &[(&str, Type, &str)]) -> BlockSchema {
     BlockSchema {
-        attributes: attributes.iter().map(|(n, ty, f)| ((*n).into(), attribute(ty.clone(), f))).collect(),
+        attributes: attributes
+            .iter()
+            .map(|(n, ty, f)| ((*n).into(), attribute(ty.clone(), f)))
+            .collect(),
         ..BlockSchema::default()
     }
 }
@@ -62,7 +65,10 @@ fn schema(name: &str) -> ProviderSchema {
         provider: Schema::new(0, block(&[("token", Type::String, "o")])),
         resources: BTreeMap::from([(format!("{name}_thing").into(), Schema::new(1, thing))]),
         data_sources: BTreeMap::from([(format!("{name}_lookup").into(), Schema::new(0, lookup))]),
-        capabilities: Capabilities { plan_destroy: true, ..Capabilities::default() },
+        capabilities: Capabilities {
+            plan_destroy: true,
+            ..Capabilities::default()
+        },
         ..ProviderSchema::default()
     }
 }
@@ -101,11 +107,17 @@ fn text<'v>(object: &'v Value, attribute: &str) -> &'v str {
 }
 
 fn error(summary: &str, detail: &str) -> Vec<PluginDiagnostic> {
-    vec![PluginDiagnostic { diagnostic: Diagnostic::error(summary, detail), attribute: Path::root() }]
+    vec![PluginDiagnostic {
+        diagnostic: Diagnostic::error(summary, detail),
+        attribute: Path::root(),
+    }]
 }
 
 fn fine<T>(value: T) -> Result<Answer<T>, Diagnostics> {
-    Ok(Answer { value, diagnostics: Vec::new() })
+    Ok(Answer {
+        value,
+        diagnostics: Vec::new(),
+    })
 }
 
 /// One recorded call: takes its turns, and says whether it shall fail.
@@ -115,9 +127,20 @@ async fn call(world: &World, name: &str) -> Result<bool, Diagnostics> {
         if !w.quiet {
             w.log.push(format!("> {name}"));
         }
-        let mixed = name.bytes().fold(w.seed, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
-        let turns = w.turns.get(name).copied().unwrap_or(if w.quiet { 1 } else { 2 + (mixed >> 7) % 13 });
-        (turns, w.hooks.get(name).cloned(), w.failing.contains(name), w.unreachable.contains(name))
+        let mixed = name
+            .bytes()
+            .fold(w.seed, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+        let turns = w
+            .turns
+            .get(name)
+            .copied()
+            .unwrap_or(if w.quiet { 1 } else { 2 + (mixed >> 7) % 13 });
+        (
+            turns,
+            w.hooks.get(name).cloned(),
+            w.failing.contains(name),
+            w.unreachable.contains(name),
+        )
     };
     if let Some(hook) = hook {
         hook();
@@ -163,10 +186,21 @@ impl Provider for Fake {
 
     async fn configure(&self, config: Value) -> Result<Answer<()>, Diagnostics> {
         let token = config.get("token").cloned().unwrap_or_else(Value::dynamic);
-        let shown = if token.is_known() { text(&config, "token") } else { "(unknown)" };
+        let shown = if token.is_known() {
+            text(&config, "token")
+        } else {
+            "(unknown)"
+        };
         let failing = call(&self.world, &format!("configure {shown}")).await?;
         *self.token.lock().unwrap() = Some(token);
-        Ok(Answer { value: (), diagnostics: if failing { error("Bad token", "Not this one.") } else { Vec::new() } })
+        Ok(Answer {
+            value: (),
+            diagnostics: if failing {
+                error("Bad token", "Not this one.")
+            } else {
+                Vec::new()
+            },
+        })
     }
 
     async fn validate_resource(&self, _ty: &str, config: Value) -> Result<Answer<()>, Diagnostics> {
@@ -208,7 +242,10 @@ impl Provider for Fake {
     ) -> Result<Answer<(Value, Vec<u8>)>, Diagnostics> {
         self.token()?;
         if call(&self.world, &format!("read {}", text(&current, "name"))).await? {
-            return Ok(Answer { value: (current, private), diagnostics: error("Cannot read", "Out of order.") });
+            return Ok(Answer {
+                value: (current, private),
+                diagnostics: error("Cannot read", "Out of order."),
+            });
         }
         let id = text(&current, "id").to_owned();
         let found = self.world.lock().objects.get(&id).cloned();
@@ -225,7 +262,12 @@ impl Provider for Fake {
         _meta: Option<Value>,
     ) -> Result<Answer<PlannedChange>, Diagnostics> {
         self.token()?;
-        let name = if proposed.is_null() { text(&prior, "name") } else { text(&proposed, "name") }.to_owned();
+        let name = if proposed.is_null() {
+            text(&prior, "name")
+        } else {
+            text(&proposed, "name")
+        }
+        .to_owned();
         let failing = call(&self.world, &format!("plan {name}")).await?;
         let mut requires_replace = Vec::new();
         let mut planned = proposed;
@@ -242,8 +284,20 @@ impl Provider for Fake {
             }
         }
         let planned = twisted(&self.world, &format!("plan {name}"), planned);
-        let change = PlannedChange { planned, requires_replace, private: prior_private, legacy_type_system: false };
-        Ok(Answer { value: change, diagnostics: if failing { error("Cannot plan", "Not today.") } else { Vec::new() } })
+        let change = PlannedChange {
+            planned,
+            requires_replace,
+            private: prior_private,
+            legacy_type_system: false,
+        };
+        Ok(Answer {
+            value: change,
+            diagnostics: if failing {
+                error("Cannot plan", "Not today.")
+            } else {
+                Vec::new()
+            },
+        })
     }
 
     async fn apply(
@@ -264,7 +318,14 @@ impl Provider for Fake {
         let name = format!("{verb} {}", text(object, "name"));
         let answer = |state: Value, diagnostics| {
             let private = planned_private.clone();
-            Ok(Answer { value: Applied { state, private, legacy_type_system: false }, diagnostics })
+            Ok(Answer {
+                value: Applied {
+                    state,
+                    private,
+                    legacy_type_system: false,
+                },
+                diagnostics,
+            })
         };
         if call(&self.world, &name).await? {
             return answer(prior, error("Operation failed", &format!("Could not {name}.")));
@@ -280,7 +341,11 @@ impl Provider for Fake {
                 w.count += 1;
                 let mut new = planned.clone();
                 if verb == "create" {
-                    new = with(&new, "id", Value::string(format!("id-{}-{}", text(&planned, "name"), w.count)));
+                    new = with(
+                        &new,
+                        "id",
+                        Value::string(format!("id-{}-{}", text(&planned, "name"), w.count)),
+                    );
                 }
                 new = with(&new, "note", Value::string(format!("note-{}", w.count)));
                 if new.get("token").is_some_and(|t| !t.is_known()) {
@@ -291,14 +356,25 @@ impl Provider for Fake {
             }
         };
         let new = twisted(&self.world, &name, new);
-        answer(new, if half { error("Half done", &format!("Could not finish {name}.")) } else { Vec::new() })
+        answer(
+            new,
+            if half {
+                error("Half done", &format!("Could not finish {name}."))
+            } else {
+                Vec::new()
+            },
+        )
     }
 
     async fn import(&self, ty: &str, id: &str) -> Result<Answer<Vec<Imported>>, Diagnostics> {
         call(&self.world, &format!("import {id}")).await?;
         let state = self.world.lock().objects.get(id).cloned();
         let state = state.unwrap_or_else(|| Value::null(self.resource(ty).implied_type()));
-        fine(vec![Imported { ty: ty.into(), state, private: Vec::new() }])
+        fine(vec![Imported {
+            ty: ty.into(),
+            state,
+            private: Vec::new(),
+        }])
     }
 
     async fn move_state(
@@ -318,9 +394,16 @@ impl Provider for Fake {
         let query = text(&config, "query").to_owned();
         let name = format!("data {query}");
         if call(&self.world, &name).await? {
-            return Ok(Answer { value: config, diagnostics: error("Cannot look up", "Nothing found.") });
+            return Ok(Answer {
+                value: config,
+                diagnostics: error("Cannot look up", "Nothing found."),
+            });
         }
-        fine(twisted(&self.world, &name, with(&config, "result", Value::string(format!("result of {query}")))))
+        fine(twisted(
+            &self.world,
+            &name,
+            with(&config, "result", Value::string(format!("result of {query}"))),
+        ))
     }
 
     async fn open_ephemeral(&self, _ty: &str, _config: Value) -> Result<Answer<Opened>, Diagnostics> {
@@ -340,7 +423,10 @@ impl Provider for Fake {
         name: &str,
         _arguments: Vec<Value>,
     ) -> Result<Result<Value, FunctionError>, Diagnostics> {
-        Ok(Err(FunctionError { text: format!("no function {name}"), argument: None }))
+        Ok(Err(FunctionError {
+            text: format!("no function {name}"),
+            argument: None,
+        }))
     }
 
     async fn stop(&self) -> Result<(), Diagnostics> {
@@ -363,11 +449,23 @@ impl Provisioner for FakeProvisioner {
         fine(())
     }
 
-    async fn provision(&self, config: Value, _connection: Value, output: &Output<'_>) -> Result<Answer<()>, Diagnostics> {
+    async fn provision(
+        &self,
+        config: Value,
+        _connection: Value,
+        output: &Output<'_>,
+    ) -> Result<Answer<()>, Diagnostics> {
         let name = format!("provision {}", text(&config, "text"));
         let failing = call(&self.0, &name).await?;
         output(text(&config, "text"));
-        Ok(Answer { value: (), diagnostics: if failing { error("Provisioner failed", &name) } else { Vec::new() } })
+        Ok(Answer {
+            value: (),
+            diagnostics: if failing {
+                error("Provisioner failed", &name)
+            } else {
+                Vec::new()
+            },
+        })
     }
 
     async fn stop(&self) -> Result<(), Diagnostics> {

@@ -90,13 +90,21 @@ impl World {
 
     /// The object with this name: its attributes.
     pub fn named(&self, name: &str) -> Option<Value> {
-        self.lock().objects.values().find(|o| o.get("name").and_then(Value::as_str) == Some(name)).cloned()
+        self.lock()
+            .objects
+            .values()
+            .find(|o| o.get("name").and_then(Value::as_str) == Some(name))
+            .cloned()
     }
 
     /// The names of all objects.
     pub fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> =
-            self.lock().objects.values().filter_map(|o| Some(o.get("name")?.as_str()?.to_owned())).collect();
+        let mut names: Vec<String> = self
+            .lock()
+            .objects
+            .values()
+            .filter_map(|o| Some(o.get("name")?.as_str()?.to_owned()))
+            .collect();
         names.sort();
         names
     }
@@ -112,7 +120,9 @@ impl World {
 
     /// Somebody destroys an object behind our back.
     pub fn vanish(&self, name: &str) {
-        self.lock().objects.retain(|_, o| o.get("name").and_then(Value::as_str) != Some(name));
+        self.lock()
+            .objects
+            .retain(|_, o| o.get("name").and_then(Value::as_str) != Some(name));
     }
 }
 
