@@ -43,7 +43,11 @@ pub enum Block {
 impl fmt::Display for Block {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let within = |f: &mut fmt::Formatter<'_>, module: &Module| {
-            if module.is_root() { Ok(()) } else { write!(f, "{module}.") }
+            if module.is_root() {
+                Ok(())
+            } else {
+                write!(f, "{module}.")
+            }
         };
         match self {
             Block::Variable(m, n) => within(f, m).and_then(|()| write!(f, "var.{n}")),
@@ -84,7 +88,12 @@ impl Blocks {
             }
         }
         let mut diagnostics = Diagnostics::new();
-        let mut edges = Edges { blocks: &mut blocks, schemas, root: config, diagnostics: &mut diagnostics };
+        let mut edges = Edges {
+            blocks: &mut blocks,
+            schemas,
+            root: config,
+            diagnostics: &mut diagnostics,
+        };
         edges.module(&config.root, None, &[]);
         if !diagnostics.has_errors() {
             diagnostics.extend(blocks.cycles(config));
@@ -148,8 +157,11 @@ impl Blocks {
     /// count, unless `with_data`.
     #[must_use]
     pub fn resource_dependencies(&self, with_data: bool) -> BTreeMap<ConfigResource, BTreeSet<ConfigResource>> {
-        let resources: Vec<NodeIndex> =
-            self.graph.node_indices().filter(|n| matches!(self.graph[*n], Block::Resource(_))).collect();
+        let resources: Vec<NodeIndex> = self
+            .graph
+            .node_indices()
+            .filter(|n| matches!(self.graph[*n], Block::Resource(_)))
+            .collect();
         let mut number = vec![usize::MAX; self.graph.node_count()];
         for (i, n) in resources.iter().enumerate() {
             number[n.index()] = i;
@@ -211,7 +223,9 @@ impl Blocks {
     /// The resources that a provider configuration manages.
     pub fn managed_by<'b>(&'b self, provider: &AbsProviderConfig) -> impl Iterator<Item = &'b ConfigResource> {
         let node = self.find(&Block::Provider(provider.clone()));
-        let after = node.into_iter().flat_map(|n| self.graph.neighbors_directed(n, Direction::Outgoing));
+        let after = node
+            .into_iter()
+            .flat_map(|n| self.graph.neighbors_directed(n, Direction::Outgoing));
         after.filter_map(|n| match &self.graph[n] {
             Block::Resource(r) => Some(r),
             _ => None,
@@ -247,13 +261,21 @@ impl Blocks {
 
     fn shortest_cycle(&self, component: &[NodeIndex]) -> Vec<NodeIndex> {
         let inside: BTreeSet<NodeIndex> = component.iter().copied().collect();
-        let Some(start) = component.iter().copied().min_by(|a, b| self.graph[*a].cmp(&self.graph[*b])) else {
+        let Some(start) = component
+            .iter()
+            .copied()
+            .min_by(|a, b| self.graph[*a].cmp(&self.graph[*b]))
+        else {
             return Vec::new();
         };
         let mut came_from: HashMap<NodeIndex, NodeIndex> = HashMap::new();
         let mut queue = VecDeque::from([start]);
         while let Some(n) = queue.pop_front() {
-            for next in self.graph.neighbors_directed(n, Direction::Outgoing).filter(|x| inside.contains(x)) {
+            for next in self
+                .graph
+                .neighbors_directed(n, Direction::Outgoing)
+                .filter(|x| inside.contains(x))
+            {
                 if next == start {
                     let mut path = vec![n];
                     let mut at = n;
@@ -283,7 +305,11 @@ fn declared_at(root: &Config, block: &Block) -> Option<Range> {
         Block::Output(m, n) => find(m)?.module.outputs.get(n).map(|v| v.range.clone()),
         Block::Call(m, n) => find(m)?.module.module_calls.get(n).map(|v| v.range.clone()),
         Block::Check(m, n) => find(m)?.module.checks.get(n).map(|v| v.range.clone()),
-        Block::Resource(r) => find(&r.module)?.module.resources.get(&r.resource).map(|v| v.range.clone()),
+        Block::Resource(r) => find(&r.module)?
+            .module
+            .resources
+            .get(&r.resource)
+            .map(|v| v.range.clone()),
         Block::Provider(_) => None,
     }
 }
@@ -323,14 +349,25 @@ impl Edges<'_> {
         for (name, output) in &module.outputs {
             let node = here(self, Block::Output(path.clone(), name.clone()));
             self.exprs(config, node, [&output.expr]);
-            self.exprs(config, node, output.preconditions.iter().flat_map(|r| [&r.condition, &r.error_message]));
+            self.exprs(
+                config,
+                node,
+                output
+                    .preconditions
+                    .iter()
+                    .flat_map(|r| [&r.condition, &r.error_message]),
+            );
             for reference in &output.depends_on {
                 self.depends_on(config, node, reference);
             }
         }
         for (name, check) in &module.checks {
             let node = here(self, Block::Check(path.clone(), name.clone()));
-            self.exprs(config, node, check.asserts.iter().flat_map(|r| [&r.condition, &r.error_message]));
+            self.exprs(
+                config,
+                node,
+                check.asserts.iter().flat_map(|r| [&r.condition, &r.error_message]),
+            );
         }
         for (local, provider) in &module.provider_configs {
             let address = config.provider(local);
@@ -338,9 +375,18 @@ impl Edges<'_> {
                 // A placeholder for what the caller passes in.
                 continue;
             }
-            let schema = self.schemas.providers.get(&address.provider).map(|s| s.provider.block.clone());
+            let schema = self
+                .schemas
+                .providers
+                .get(&address.provider)
+                .map(|s| s.provider.block.clone());
             let node = here(self, Block::Provider(address));
-            self.body(config, node, &provider.body, schema.as_deref().unwrap_or(&BlockSchema::default()));
+            self.body(
+                config,
+                node,
+                &provider.body,
+                schema.as_deref().unwrap_or(&BlockSchema::default()),
+            );
         }
         for resource in module.resources.values() {
             let node = here(self, Block::Resource(resource.address.in_module(path)));
@@ -361,7 +407,9 @@ impl Edges<'_> {
             for reference in &called.depends_on {
                 waits.extend(self.resolve(config, reference, true));
             }
-            let Some(child) = config.children.get(name) else { continue };
+            let Some(child) = config.children.get(name) else {
+                continue;
+            };
             for attribute in &called.inputs.attributes {
                 let variable = Block::Variable(child.path.clone(), attribute.name.clone());
                 if let Some(variable) = self.blocks.find(&variable) {
@@ -392,9 +440,17 @@ impl Edges<'_> {
             self.depends_on(config, node, reference);
         }
         self.exprs(config, node, &resource.lifecycle.replace_triggered_by);
-        let conditions = resource.lifecycle.preconditions.iter().chain(&resource.lifecycle.postconditions);
+        let conditions = resource
+            .lifecycle
+            .preconditions
+            .iter()
+            .chain(&resource.lifecycle.postconditions);
         self.exprs(config, node, conditions.flat_map(|r| [&r.condition, &r.error_message]));
-        for connection in resource.connection.iter().chain(resource.provisioners.iter().filter_map(|p| p.connection.as_ref())) {
+        for connection in resource
+            .connection
+            .iter()
+            .chain(resource.provisioners.iter().filter_map(|p| p.connection.as_ref()))
+        {
             self.body(config, node, &connection.body, &nothing);
         }
         for provisioner in &resource.provisioners {
@@ -459,7 +515,11 @@ impl Edges<'_> {
         let path = &config.path;
         let module = &config.module;
         let found = |edges: &Self, block: Block| edges.blocks.find(&block).into_iter().collect::<Vec<_>>();
-        let scope = if path.is_root() { "the root module".to_owned() } else { path.to_string() };
+        let scope = if path.is_root() {
+            "the root module".to_owned()
+        } else {
+            path.to_string()
+        };
         match &reference.subject {
             Referenceable::Variable(name) => {
                 if !module.variables.contains_key(name) {
@@ -487,14 +547,17 @@ impl Edges<'_> {
                 }
                 found(self, Block::Local(path.clone(), name.clone()))
             }
-            Referenceable::Resource(resource) | Referenceable::ResourceInstance(addrs::ResourceInstance { resource, .. }) => {
+            Referenceable::Resource(resource)
+            | Referenceable::ResourceInstance(addrs::ResourceInstance { resource, .. }) => {
                 if !module.resources.contains_key(resource) {
                     self.undeclared_resource(config, reference, resource, &scope);
                     return Vec::new();
                 }
                 found(self, Block::Resource(resource.in_module(path)))
             }
-            Referenceable::Module(name) | Referenceable::ModuleInstance(name, _) | Referenceable::ModuleOutput(name, _, _) => {
+            Referenceable::Module(name)
+            | Referenceable::ModuleInstance(name, _)
+            | Referenceable::ModuleOutput(name, _, _) => {
                 let Some(call) = self.blocks.find(&Block::Call(path.clone(), name.clone())) else {
                     let hint = did_you_mean(suggest(name, module.module_calls.keys().map(|n| &**n)));
                     self.undeclared(
@@ -505,7 +568,9 @@ impl Edges<'_> {
                     return Vec::new();
                 };
                 let mut out = vec![call];
-                let Some(child) = config.children.get(name) else { return out };
+                let Some(child) = config.children.get(name) else {
+                    return out;
+                };
                 if let Referenceable::ModuleOutput(_, _, output) = &reference.subject {
                     match self.blocks.find(&Block::Output(child.path.clone(), output.clone())) {
                         Some(node) => out.push(node),
@@ -563,7 +628,11 @@ impl Edges<'_> {
             Some(near) => format!(" Did you mean {near}?"),
             None => {
                 let swapped = addrs::Resource {
-                    mode: if resource.mode == Mode::Managed { Mode::Data } else { Mode::Managed },
+                    mode: if resource.mode == Mode::Managed {
+                        Mode::Data
+                    } else {
+                        Mode::Managed
+                    },
                     ..resource.clone()
                 };
                 match config.module.resources.get(&swapped) {

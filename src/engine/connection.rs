@@ -46,7 +46,13 @@ pub fn connection_schema() -> &'static Schema {
             .chain(numbers.iter().map(|n| (*n, Type::Number)))
             .chain(bools.iter().map(|n| (*n, Type::Bool)))
             .map(|(name, ty)| (name.into(), attribute(ty, name == "host")));
-        Schema::new(0, BlockSchema { attributes: attributes.collect(), ..BlockSchema::default() })
+        Schema::new(
+            0,
+            BlockSchema {
+                attributes: attributes.collect(),
+                ..BlockSchema::default()
+            },
+        )
     });
     &SCHEMA
 }

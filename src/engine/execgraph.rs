@@ -110,7 +110,10 @@ impl<'p> Builder<'p> {
             return *group;
         }
         let number = u32::try_from(self.groups.len()).unwrap_or(u32::MAX);
-        let group = (self.node(Operation::GroupStart(number)), self.node(Operation::GroupEnd(number)));
+        let group = (
+            self.node(Operation::GroupStart(number)),
+            self.node(Operation::GroupEnd(number)),
+        );
         self.graph.edges.push(group);
         self.groups.insert((resource, phase), group);
         group
@@ -150,7 +153,11 @@ impl ExecGraph {
                     continue;
                 }
                 Action::Delete | Action::Forget => {
-                    let phase = if change.destroy_last { Phase::DestroyLast } else { Phase::DestroyFirst };
+                    let phase = if change.destroy_last {
+                        Phase::DestroyLast
+                    } else {
+                        Phase::DestroyFirst
+                    };
                     b.member(r, phase, Operation::Destroy(i));
                 }
                 Action::DeleteThenCreate => {
@@ -190,14 +197,22 @@ impl ExecGraph {
                 continue;
             }
             let own = providers.get(r);
-            let needed: BTreeSet<&ConfigResource> =
-                own.into_iter().flatten().filter_map(|p| dependencies.providers.get(*p)).flatten().collect();
+            let needed: BTreeSet<&ConfigResource> = own
+                .into_iter()
+                .flatten()
+                .filter_map(|p| dependencies.providers.get(*p))
+                .flatten()
+                .collect();
             let mut all = outlived.get(r).cloned().unwrap_or_default();
             all.extend(&needed);
             for d in all.into_iter().filter(|d| *d != r) {
                 let by_provider = needed.contains(d);
                 let changed = group(d, Phase::Change);
-                let strength = if own == providers.get(d) { Strength::Firm } else { Strength::BetweenProviders };
+                let strength = if own == providers.get(d) {
+                    Strength::Firm
+                } else {
+                    Strength::BetweenProviders
+                };
                 if let Some((start_d, _)) = group(d, Phase::DestroyLast) {
                     edges.push((end, start_d, strength));
                 }
@@ -219,7 +234,11 @@ impl ExecGraph {
         let mut graph = b.graph;
         let within = std::mem::take(&mut graph.edges);
         for weakest in [Strength::BeforeChange, Strength::BetweenProviders] {
-            graph.edges = within.iter().copied().chain(edges.iter().map(|(a, b, _)| (*a, *b))).collect();
+            graph.edges = within
+                .iter()
+                .copied()
+                .chain(edges.iter().map(|(a, b, _)| (*a, *b)))
+                .collect();
             let circle = graph.circles();
             if circle.is_empty() {
                 return graph;
@@ -229,7 +248,10 @@ impl ExecGraph {
                 !(inside && *strength == weakest)
             });
         }
-        graph.edges = within.into_iter().chain(edges.into_iter().map(|(a, b, _)| (a, b))).collect();
+        graph.edges = within
+            .into_iter()
+            .chain(edges.into_iter().map(|(a, b, _)| (a, b)))
+            .collect();
         graph
     }
 
@@ -288,7 +310,11 @@ mod tests {
     }
 
     fn provider(name: &str) -> AbsProviderConfig {
-        AbsProviderConfig { module: Module::root(), provider: addrs::Provider::default_for(name), alias: None }
+        AbsProviderConfig {
+            module: Module::root(),
+            provider: addrs::Provider::default_for(name),
+            alias: None,
+        }
     }
 
     /// Whether the first operation comes before the second in every order the graph allows.
@@ -299,17 +325,30 @@ mod tests {
     }
 
     fn depends(pairs: &[(&str, &[&str])]) -> Dependencies {
-        let resources = pairs.iter().map(|(r, ds)| (res(r), ds.iter().map(|d| res(d)).collect())).collect();
-        Dependencies { resources, ..Dependencies::default() }
+        let resources = pairs
+            .iter()
+            .map(|(r, ds)| (res(r), ds.iter().map(|d| res(d)).collect()))
+            .collect();
+        Dependencies {
+            resources,
+            ..Dependencies::default()
+        }
     }
 
     #[test]
     fn creation_follows_dependencies_and_destruction_goes_against_them() {
         let deps = depends(&[("b", &["a"])]);
-        let graph = ExecGraph::build(&[planned("b", Action::Create, &[]), planned("a", Action::Create, &[])], &deps, false);
+        let graph = ExecGraph::build(
+            &[planned("b", Action::Create, &[]), planned("a", Action::Create, &[])],
+            &deps,
+            false,
+        );
         assert!(before(&graph, Operation::Change(1), Operation::Change(0)));
-        let graph =
-            ExecGraph::build(&[planned("b", Action::Delete, &["a"]), planned("a", Action::Delete, &[])], &deps, false);
+        let graph = ExecGraph::build(
+            &[planned("b", Action::Delete, &["a"]), planned("a", Action::Delete, &[])],
+            &deps,
+            false,
+        );
         assert!(before(&graph, Operation::Destroy(0), Operation::Destroy(1)));
     }
 
@@ -317,7 +356,11 @@ mod tests {
     fn replacement_that_destroys_first_takes_dependents_down_before_and_up_after() {
         let deps = depends(&[("b", &["a"])]);
         let replace = Action::DeleteThenCreate;
-        let graph = ExecGraph::build(&[planned("a", replace, &[]), planned("b", replace, &["a"])], &deps, false);
+        let graph = ExecGraph::build(
+            &[planned("a", replace, &[]), planned("b", replace, &["a"])],
+            &deps,
+            false,
+        );
         assert!(before(&graph, Operation::Destroy(1), Operation::Destroy(0)));
         assert!(before(&graph, Operation::Destroy(0), Operation::Change(0)));
         assert!(before(&graph, Operation::Change(0), Operation::Change(1)));
@@ -328,7 +371,10 @@ mod tests {
     fn replacement_that_creates_first_destroys_after_dependents_have_changed() {
         let deps = depends(&[("b", &["a"])]);
         let graph = ExecGraph::build(
-            &[planned("a", Action::CreateThenDelete, &[]), planned("b", Action::Update, &["a"])],
+            &[
+                planned("a", Action::CreateThenDelete, &[]),
+                planned("b", Action::Update, &["a"]),
+            ],
             &deps,
             false,
         );
@@ -340,9 +386,16 @@ mod tests {
     #[test]
     fn what_goes_for_good_goes_before_what_it_depended_on_is_changed() {
         let update = planned("a", Action::Update, &[]);
-        let graph = ExecGraph::build(&[update.clone(), planned("b", Action::Delete, &["a"])], &depends(&[]), false);
+        let graph = ExecGraph::build(
+            &[update.clone(), planned("b", Action::Delete, &["a"])],
+            &depends(&[]),
+            false,
+        );
         assert!(before(&graph, Operation::Destroy(1), Operation::Change(0)));
-        let last = Planned { destroy_last: true, ..planned("b", Action::Delete, &["a"]) };
+        let last = Planned {
+            destroy_last: true,
+            ..planned("b", Action::Delete, &["a"])
+        };
         let graph = ExecGraph::build(&[update, last], &depends(&[]), false);
         assert!(before(&graph, Operation::Change(0), Operation::Destroy(1)));
     }
@@ -353,7 +406,10 @@ mod tests {
         for action in [Action::Update, Action::DeleteThenCreate, Action::CreateThenDelete] {
             let mut deps = depends(&[]);
             deps.providers.insert(provider("q"), [res("a")].into());
-            let b = Planned { provider: provider("q"), ..planned("b", Action::Delete, &["a"]) };
+            let b = Planned {
+                provider: provider("q"),
+                ..planned("b", Action::Delete, &["a"])
+            };
             let graph = ExecGraph::build(&[planned("a", action, &[]), b], &deps, false);
             assert_eq!(graph.cycle(), None);
             assert!(before(&graph, Operation::Change(0), Operation::Destroy(1)));
@@ -368,9 +424,19 @@ mod tests {
         // x was created after r, r after d; the provider of x is made of d, which is updated; x and r go.
         let mut deps = depends(&[]);
         deps.providers.insert(provider("q"), [res("d")].into());
-        let x = Planned { provider: provider("q"), ..planned("x", Action::Delete, &["r"]) };
-        let graph =
-            ExecGraph::build(&[planned("d", Action::Update, &[]), planned("r", Action::Delete, &["d"]), x], &deps, false);
+        let x = Planned {
+            provider: provider("q"),
+            ..planned("x", Action::Delete, &["r"])
+        };
+        let graph = ExecGraph::build(
+            &[
+                planned("d", Action::Update, &[]),
+                planned("r", Action::Delete, &["d"]),
+                x,
+            ],
+            &deps,
+            false,
+        );
         assert_eq!(graph.cycle(), None);
         assert!(before(&graph, Operation::Change(0), Operation::Destroy(2)));
         assert!(before(&graph, Operation::Destroy(2), Operation::Destroy(1)));
@@ -379,8 +445,9 @@ mod tests {
     #[test]
     fn edges_grow_with_instances_only_linearly() {
         let deps = depends(&[("b", &["a"])]);
-        let many: Vec<_> =
-            (0..2000).map(|i| planned(if i % 2 == 0 { "a" } else { "b" }, Action::Create, &[])).collect();
+        let many: Vec<_> = (0..2000)
+            .map(|i| planned(if i % 2 == 0 { "a" } else { "b" }, Action::Create, &[]))
+            .collect();
         let graph = ExecGraph::build(&many, &deps, false);
         assert_eq!(graph.edges.len(), 2 * 2000 + 2 + 1);
     }

@@ -50,6 +50,11 @@ pub struct PlanOptions {
 
 impl Default for PlanOptions {
     fn default() -> PlanOptions {
-        PlanOptions { mode: Mode::Normal, refresh: true, targets: Vec::new(), force_replace: Vec::new() }
+        PlanOptions {
+            mode: Mode::Normal,
+            refresh: true,
+            targets: Vec::new(),
+            force_replace: Vec::new(),
+        }
     }
 }

@@ -43,14 +43,22 @@ impl Stored {
 /// A value with marks at these paths and those of its schema.
 #[must_use]
 pub fn with_marks(value: Value, marks: &[(Path, Marks)], schema: &Schema) -> Value {
-    let value = if marks.is_empty() { value } else { value.mark_paths(marks) };
+    let value = if marks.is_empty() {
+        value
+    } else {
+        value.mark_paths(marks)
+    };
     mark_sensitive(&schema.block, value)
 }
 
 /// Sensitive paths of a stored object, as marks.
 #[must_use]
 pub fn stored_marks(object: &Object) -> Vec<(Path, Marks)> {
-    object.sensitive_paths.iter().map(|p| (p.clone(), Marks::SENSITIVE)).collect()
+    object
+        .sensitive_paths
+        .iter()
+        .map(|p| (p.clone(), Marks::SENSITIVE))
+        .collect()
 }
 
 /// Brings a stored object to the current version of its schema, by asking its provider.
@@ -111,7 +119,12 @@ pub fn decode(schema: &Schema, object: &Arc<Object>, address: &dyn Display) -> R
             .about(address),
         )
     })?;
-    Ok(Stored { value, marks: stored_marks(object), private: object.private.clone(), object: object.clone() })
+    Ok(Stored {
+        value,
+        marks: stored_marks(object),
+        private: object.private.clone(),
+        object: object.clone(),
+    })
 }
 
 /// The object to store for a value (marked, wholly known), with what else belongs to it taken from `like`.
@@ -126,10 +139,18 @@ pub fn encode(schema: &Schema, value: &Value, private: Vec<u8>, like: Object) ->
     let attributes = Attributes::encode(&plain, &schema.implied_type()).map_err(|e| {
         Diagnostics::from(Diagnostic::error(
             "Object cannot be stored",
-            format!("The object a provider returned cannot be written to the state: {e}. This is a bug in the provider."),
+            format!(
+                "The object a provider returned cannot be written to the state: {e}. This is a bug in the provider."
+            ),
         ))
     })?;
-    Ok(Object { schema_version: schema.version, attributes, sensitive_paths, private, ..like })
+    Ok(Object {
+        schema_version: schema.version,
+        attributes,
+        sensitive_paths,
+        private,
+        ..like
+    })
 }
 
 /// Problems a plugin reported, with the place in the configuration and the address of the object.
@@ -148,8 +169,9 @@ pub fn located(
                 }
                 None if !p.attribute.0.is_empty() => {
                     let at = p.attribute.to_string();
-                    diagnostic.detail =
-                        format!("{}\n\nAttribute: {}", diagnostic.detail, at.trim_start_matches('.')).trim().to_owned();
+                    diagnostic.detail = format!("{}\n\nAttribute: {}", diagnostic.detail, at.trim_start_matches('.'))
+                        .trim()
+                        .to_owned();
                 }
                 None => {}
             }
@@ -166,7 +188,10 @@ pub fn identity(value: &Value) -> Option<(String, String)> {
         if !attribute.marks().is_empty() {
             return None;
         }
-        Some(((*name).to_owned(), attribute.as_str().filter(|text| !text.is_empty())?.to_owned()))
+        Some((
+            (*name).to_owned(),
+            attribute.as_str().filter(|text| !text.is_empty())?.to_owned(),
+        ))
     })
 }
 

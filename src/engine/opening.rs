@@ -38,7 +38,9 @@ pub fn providers_needed(config: &Config, state: &State) -> BTreeSet<Provider> {
 #[must_use]
 pub fn provisioners_needed(config: &Config) -> BTreeSet<Arc<str>> {
     let resources = config.nodes().into_iter().flat_map(|n| n.module.resources.values());
-    resources.flat_map(|r| r.provisioners.iter().map(|p| p.ty.clone())).collect()
+    resources
+        .flat_map(|r| r.provisioners.iter().map(|p| p.ty.clone()))
+        .collect()
 }
 
 /// Does something in each instance of a module; a failure in one does not keep the others from being looked at.
@@ -47,7 +49,9 @@ pub fn for_each_instance(
     module: &Module,
     mut f: impl FnMut(&ModuleInstance, &ModuleNode) -> Result<(), Failed>,
 ) -> Result<(), Failed> {
-    let Some(node) = evaluator.config().node(module) else { return Ok(()) };
+    let Some(node) = evaluator.config().node(module) else {
+        return Ok(());
+    };
     let mut failed = false;
     for instance in evaluator.module_instances(module)? {
         failed |= f(&instance, node).is_err();
@@ -59,11 +63,16 @@ pub fn for_each_instance(
 pub fn visit_variable(evaluator: &Evaluator<'_>, module: &Module, name: &Arc<str>) -> Result<(), Failed> {
     for_each_instance(evaluator, module, |instance, node| {
         evaluator.variable(instance, node, name)?;
-        let Some(variable) = node.module.variables.get(name) else { return Ok(()) };
+        let Some(variable) = node.module.variables.get(name) else {
+            return Ok(());
+        };
         let scope = evaluator.scope(instance).ok_or(Failed)?;
         let mut failed = false;
         for rule in &variable.validations {
-            failed |= matches!(evaluator.check(rule, Kind::Variable, &scope, None), Status::Fail(_) | Status::Error);
+            failed |= matches!(
+                evaluator.check(rule, Kind::Variable, &scope, None),
+                Status::Fail(_) | Status::Error
+            );
         }
         if failed { Err(Failed) } else { Ok(()) }
     })
@@ -73,10 +82,18 @@ pub fn visit_variable(evaluator: &Evaluator<'_>, module: &Module, name: &Arc<str
 pub fn visit_output(evaluator: &Evaluator<'_>, module: &Module, name: &Arc<str>) -> Result<(), Failed> {
     for_each_instance(evaluator, module, |instance, node| {
         let scope = evaluator.scope(instance).ok_or(Failed)?;
-        let rules = node.module.outputs.get(name).map(|o| o.preconditions.as_slice()).unwrap_or_default();
+        let rules = node
+            .module
+            .outputs
+            .get(name)
+            .map(|o| o.preconditions.as_slice())
+            .unwrap_or_default();
         let mut failed = false;
         for rule in rules {
-            failed |= matches!(evaluator.check(rule, Kind::Output, &scope, None), Status::Fail(_) | Status::Error);
+            failed |= matches!(
+                evaluator.check(rule, Kind::Output, &scope, None),
+                Status::Fail(_) | Status::Error
+            );
         }
         if failed {
             return Err(Failed);
@@ -97,12 +114,9 @@ pub fn provider_config_value(
         return Ok(empty_object(&schema.block));
     };
     // Modules with provider configurations of their own cannot be repeated, so there is one instance, without keys.
-    let instance = source
-        .node
-        .path
-        .0
-        .iter()
-        .fold(ModuleInstance::root(), |m, name| m.child(name.clone(), InstanceKey::None));
+    let instance = source.node.path.0.iter().fold(ModuleInstance::root(), |m, name| {
+        m.child(name.clone(), InstanceKey::None)
+    });
     let scope = evaluator.scope(&instance).ok_or(Failed)?;
     let (value, diagnostics) = decode_body(&block.body, &schema.block, Context::new(&scope));
     let failed = diagnostics.has_errors();
@@ -129,7 +143,11 @@ pub async fn open(
     };
     let Some(schema) = providers.schemas().providers.get(&address.provider) else {
         return Err(fail(
-            Diagnostic::error("Provider not available", format!("The provider {} was not started.", address.provider)).into(),
+            Diagnostic::error(
+                "Provider not available",
+                format!("The provider {} was not started.", address.provider),
+            )
+            .into(),
         ));
     };
     let value = provider_config_value(evaluator, &schema.provider, address)?;
@@ -174,21 +192,33 @@ pub fn resource_schema<'s>(
         (None, _) => ("resource type", "Invalid resource type", Vec::new()),
         (Some(p), Mode::Managed) => ("resource type", "Invalid resource type", p.resources.keys().collect()),
         (Some(p), Mode::Data) => ("data source", "Invalid data source", p.data_sources.keys().collect()),
-        (Some(p), Mode::Ephemeral) => ("ephemeral resource", "Invalid ephemeral resource", p.ephemeral.keys().collect()),
+        (Some(p), Mode::Ephemeral) => (
+            "ephemeral resource",
+            "Invalid ephemeral resource",
+            p.ephemeral.keys().collect(),
+        ),
     };
     let other_mode = schemas.providers.get(provider).is_some_and(|p| match resource.mode {
         Mode::Managed => p.data_sources.contains_key(&resource.ty),
         _ => p.resources.contains_key(&resource.ty),
     });
     let hint = if other_mode {
-        let other = if resource.mode == Mode::Managed { "data source" } else { "managed resource type" };
+        let other = if resource.mode == Mode::Managed {
+            "data source"
+        } else {
+            "managed resource type"
+        };
         format!("\n\nDid you intend to use the {other} \"{}\"?", resource.ty)
     } else {
         did_you_mean(suggest(&resource.ty, known.into_iter().map(|n| &**n)))
     };
     let diagnostic = Diagnostic::error(
         kind,
-        format!("The provider {} does not support {what} \"{}\".{hint}", provider.for_display(), resource.ty),
+        format!(
+            "The provider {} does not support {what} \"{}\".{hint}",
+            provider.for_display(),
+            resource.ty
+        ),
     );
     Err(match range {
         Some(range) => diagnostic.at(range),
@@ -200,8 +230,14 @@ pub fn resource_schema<'s>(
 /// walk reports them when it comes to the resource.
 #[must_use]
 pub fn stored_objects(state: &State, schemas: &Schemas, resource: &AbsResource) -> BTreeMap<InstanceKey, Value> {
-    let Some(existing) = state.resources.get(resource) else { return BTreeMap::new() };
-    let schema = schemas.resource(&existing.provider.provider, resource.resource.mode, &resource.resource.ty);
+    let Some(existing) = state.resources.get(resource) else {
+        return BTreeMap::new();
+    };
+    let schema = schemas.resource(
+        &existing.provider.provider,
+        resource.resource.mode,
+        &resource.resource.ty,
+    );
     let Some(schema) = schema else { return BTreeMap::new() };
     let instances = existing.instances.iter().filter_map(|(key, instance)| {
         let object = instance.current.as_ref()?;
@@ -216,7 +252,9 @@ pub fn stored_objects(state: &State, schemas: &Schemas, resource: &AbsResource) 
 pub fn unsupported(what: &str, subject: &dyn std::fmt::Display, range: Option<&Range>) -> Diagnostic {
     let diagnostic = Diagnostic::error(
         format!("Blocks of type \"{what}\" are not supported yet"),
-        format!("{subject} cannot be carried out: this version of Monoform does not know how to plan \"{what}\" blocks."),
+        format!(
+            "{subject} cannot be carried out: this version of Monoform does not know how to plan \"{what}\" blocks."
+        ),
     );
     match range {
         Some(range) => diagnostic.at(range),
@@ -230,8 +268,18 @@ pub fn unsupported_blocks(config: &Config) -> syntax::Diagnostics {
     let mut out = syntax::Diagnostics::new();
     for node in config.nodes() {
         let module = &node.module;
-        out.extend(module.moved.iter().map(|m| unsupported("moved", &"This move", Some(&m.range))));
-        out.extend(module.removed.iter().map(|r| unsupported("removed", &"This removal", Some(&r.range))));
+        out.extend(
+            module
+                .moved
+                .iter()
+                .map(|m| unsupported("moved", &"This move", Some(&m.range))),
+        );
+        out.extend(
+            module
+                .removed
+                .iter()
+                .map(|r| unsupported("removed", &"This removal", Some(&r.range))),
+        );
         out.extend(
             module
                 .resources

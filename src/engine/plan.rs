@@ -182,7 +182,9 @@ impl Plan {
     /// Whether applying would do anything.
     #[must_use]
     pub fn has_changes(&self) -> bool {
-        self.changes.iter().any(|c| c.action != Action::NoOp || c.importing.is_some() || c.previous_address.is_some())
+        self.changes
+            .iter()
+            .any(|c| c.action != Action::NoOp || c.importing.is_some() || c.previous_address.is_some())
             || self.outputs.values().any(|o| o.action != Action::NoOp)
     }
 

@@ -118,7 +118,9 @@ impl<'s> Providers<'s> {
         if diagnostics.has_errors() {
             all.close().await;
             // The order in which plugins answered is of no interest.
-            diagnostics.0.sort_by(|a, b| (&a.summary, &a.detail).cmp(&(&b.summary, &b.detail)));
+            diagnostics
+                .0
+                .sort_by(|a, b| (&a.summary, &a.detail).cmp(&(&b.summary, &b.detail)));
             return Err(diagnostics);
         }
         Ok(all)
@@ -135,7 +137,13 @@ impl<'s> Providers<'s> {
         if let Some(running) = self.idle.lock().await.get(provider) {
             return Ok(running.clone());
         }
-        if let Some((_, running)) = self.open.lock().await.iter().find(|(config, _)| config.provider == *provider) {
+        if let Some((_, running)) = self
+            .open
+            .lock()
+            .await
+            .iter()
+            .find(|(config, _)| config.provider == *provider)
+        {
             return Ok(running.clone());
         }
         let running = self.source.start(provider).await?;
@@ -190,7 +198,12 @@ impl<'s> Providers<'s> {
         let providers: Vec<_> = self.open.lock().await.values().cloned().collect();
         let providers = futures::future::join_all(providers.iter().map(|p| p.stop()));
         let provisioners = futures::future::join_all(self.provisioners.values().map(|p| p.stop()));
-        for failed in providers.await.into_iter().chain(provisioners.await).filter_map(Result::err) {
+        for failed in providers
+            .await
+            .into_iter()
+            .chain(provisioners.await)
+            .filter_map(Result::err)
+        {
             for diagnostic in failed {
                 tracing::warn!("a plugin did not stop: {}: {}", diagnostic.summary, diagnostic.detail);
             }

@@ -38,13 +38,20 @@ async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>) -> Diagno
     surroundings.functions.pure = true;
     let stored = Box::new(|_: &addrs::AbsResource| std::collections::BTreeMap::new());
     let evaluator = Evaluator::new(inputs.config, Phase::Validate, surroundings, inputs.variables, stored);
-    let validator = Validator { config: inputs.config, providers, evaluator: &evaluator };
+    let validator = Validator {
+        config: inputs.config,
+        providers,
+        evaluator: &evaluator,
+    };
     // Nothing is waited for but answers about form, so every block is looked at, whatever became of others. What failed
     // once is reported once: references to it fail without words.
     let order = petgraph::algo::toposort(&blocks.graph, None).unwrap_or_default();
     for node in order {
         if inputs.stop.is_requested() {
-            evaluator.report([Diagnostic::error("Operation interrupted", "Validation was interrupted.")]);
+            evaluator.report([Diagnostic::error(
+                "Operation interrupted",
+                "Validation was interrupted.",
+            )]);
             break;
         }
         // A failure has been reported, and concerns nobody else.
@@ -61,7 +68,9 @@ struct Validator<'a> {
 
 /// The instance of a module that stands for all of them while nothing is known: that without keys.
 fn representative(module: &Module) -> ModuleInstance {
-    module.0.iter().fold(ModuleInstance::root(), |m, name| m.child(name.clone(), InstanceKey::None))
+    module.0.iter().fold(ModuleInstance::root(), |m, name| {
+        m.child(name.clone(), InstanceKey::None)
+    })
 }
 
 impl Validator<'_> {
@@ -75,10 +84,16 @@ impl Validator<'_> {
             Block::Variable(module, name) => {
                 let (instance, node) = self.place(module)?;
                 self.evaluator.variable(&instance, node, name)?;
-                let rules = node.module.variables.get(name).map(|v| v.validations.as_slice()).unwrap_or_default();
+                let rules = node
+                    .module
+                    .variables
+                    .get(name)
+                    .map(|v| v.validations.as_slice())
+                    .unwrap_or_default();
                 let scope = self.evaluator.scope(&instance).ok_or(Failed)?;
                 for rule in rules {
-                    self.evaluator.check(rule, crate::eval::checks::Kind::Variable, &scope, None);
+                    self.evaluator
+                        .check(rule, crate::eval::checks::Kind::Variable, &scope, None);
                 }
                 Ok(())
             }
@@ -88,10 +103,16 @@ impl Validator<'_> {
             }
             Block::Output(module, name) => {
                 let (instance, node) = self.place(module)?;
-                let rules = node.module.outputs.get(name).map(|o| o.preconditions.as_slice()).unwrap_or_default();
+                let rules = node
+                    .module
+                    .outputs
+                    .get(name)
+                    .map(|o| o.preconditions.as_slice())
+                    .unwrap_or_default();
                 let scope = self.evaluator.scope(&instance).ok_or(Failed)?;
                 for rule in rules {
-                    self.evaluator.check(rule, crate::eval::checks::Kind::Output, &scope, None);
+                    self.evaluator
+                        .check(rule, crate::eval::checks::Kind::Output, &scope, None);
                 }
                 self.evaluator.output(&instance, node, name).map(|_| ())
             }
@@ -103,7 +124,8 @@ impl Validator<'_> {
                 let (instance, node) = self.place(module)?;
                 let scope = self.evaluator.scope(&instance).ok_or(Failed)?;
                 for rule in node.module.checks.get(name).into_iter().flat_map(|c| &c.asserts) {
-                    self.evaluator.check(rule, crate::eval::checks::Kind::Assertion, &scope, None);
+                    self.evaluator
+                        .check(rule, crate::eval::checks::Kind::Assertion, &scope, None);
                 }
                 Ok(())
             }
@@ -117,41 +139,65 @@ impl Validator<'_> {
     }
 
     async fn provider(&self, address: &addrs::AbsProviderConfig) -> Result<(), Failed> {
-        let Some(schema) = self.providers.schemas().providers.get(&address.provider) else { return Ok(()) };
+        let Some(schema) = self.providers.schemas().providers.get(&address.provider) else {
+            return Ok(());
+        };
         let sources = self.config.provider_configs();
         let Some(block) = sources.iter().find(|s| s.address == *address).and_then(|s| s.block) else {
             // Nobody wrote it: what it lacks is told when it is used.
             return Ok(());
         };
         let value = opening::provider_config_value(self.evaluator, &schema.provider, address)?;
-        let running = self.providers.unconfigured(&address.provider).await.map_err(|d| self.fail(d))?;
+        let running = self
+            .providers
+            .unconfigured(&address.provider)
+            .await
+            .map_err(|d| self.fail(d))?;
         let answer = running.validate_provider(value).await.map_err(|d| self.fail(d))?;
-        self.evaluator.report(located(answer.diagnostics, Some((&block.body, &schema.provider)), address));
+        self.evaluator.report(located(
+            answer.diagnostics,
+            Some((&block.body, &schema.provider)),
+            address,
+        ));
         Ok(())
     }
 
     async fn resource(&self, address: &ConfigResource) -> Result<(), Failed> {
-        let Some(block) = self.config.resource(address) else { return Ok(()) };
+        let Some(block) = self.config.resource(address) else {
+            return Ok(());
+        };
         let provider = self.config.provider_for(address).provider;
-        let schema =
-            opening::resource_schema(self.providers.schemas(), &provider, &address.resource, Some(&block.type_range))
-                .map_err(|d| self.fail(d.into()))?;
+        let schema = opening::resource_schema(
+            self.providers.schemas(),
+            &provider,
+            &address.resource,
+            Some(&block.type_range),
+        )
+        .map_err(|d| self.fail(d.into()))?;
         let (instance, _) = self.place(&address.module)?;
         let expansion = match (&block.count, &block.for_each) {
             (None, None) => Expansion::Single,
             (count, _) => {
                 // The argument is checked as far as it is known; the body is, whatever it comes to.
                 self.evaluator.resource_expansion(&instance, &address.resource)?;
-                Expansion::Unknown { counted: count.is_some() }
+                Expansion::Unknown {
+                    counted: count.is_some(),
+                }
             }
         };
         let repetition = expansion.repetition(&InstanceKey::None);
-        let scope = self.evaluator.scope_with(&instance, repetition.clone(), None).ok_or(Failed)?;
+        let scope = self
+            .evaluator
+            .scope_with(&instance, repetition.clone(), None)
+            .ok_or(Failed)?;
         let (value, diagnostics) = decode_body(&block.body, &schema.block, Context::new(&scope));
         let failed = diagnostics.has_errors();
         self.evaluator.report(diagnostics.into_iter().map(|d| d.about(address)));
         let own = cty::Value::dynamic();
-        let with_self = self.evaluator.scope_with(&instance, repetition, Some(own)).ok_or(Failed)?;
+        let with_self = self
+            .evaluator
+            .scope_with(&instance, repetition, Some(own))
+            .ok_or(Failed)?;
         self.provisioners(address, block, &with_self).await;
         if failed {
             return Err(Failed);
@@ -173,7 +219,8 @@ impl Validator<'_> {
             Mode::Ephemeral => running.validate_ephemeral(ty, value).await,
         };
         let problems = answer.map_err(|d| self.fail(d))?.diagnostics;
-        self.evaluator.report(located(problems, Some((&block.body, schema)), address));
+        self.evaluator
+            .report(located(problems, Some((&block.body, schema)), address));
         Ok(())
     }
 
@@ -184,16 +231,27 @@ impl Validator<'_> {
             self.evaluator.report(diagnostics.into_iter().map(|d| d.about(address)));
             (!failed).then(|| value.unmark_deep().0)
         };
-        for connection in block.connection.iter().chain(block.provisioners.iter().filter_map(|p| p.connection.as_ref())) {
+        for connection in block
+            .connection
+            .iter()
+            .chain(block.provisioners.iter().filter_map(|p| p.connection.as_ref()))
+        {
             decode(&connection.body, connection_schema());
         }
         for provisioner in &block.provisioners {
-            let Some(schema) = self.providers.schemas().provisioners.get(&provisioner.ty) else { continue };
-            let Some(value) = decode(&provisioner.body, schema) else { continue };
-            let Some(running) = self.providers.provisioner(&provisioner.ty) else { continue };
+            let Some(schema) = self.providers.schemas().provisioners.get(&provisioner.ty) else {
+                continue;
+            };
+            let Some(value) = decode(&provisioner.body, schema) else {
+                continue;
+            };
+            let Some(running) = self.providers.provisioner(&provisioner.ty) else {
+                continue;
+            };
             match running.validate(value).await {
                 Ok(answer) => {
-                    self.evaluator.report(located(answer.diagnostics, Some((&provisioner.body, schema)), address));
+                    self.evaluator
+                        .report(located(answer.diagnostics, Some((&provisioner.body, schema)), address));
                 }
                 Err(diagnostics) => self.evaluator.report(diagnostics),
             }

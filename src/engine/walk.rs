@@ -28,8 +28,10 @@ where
     Fut: Future<Output = Outcome>,
 {
     let mut outcomes = vec![Outcome::Skipped; graph.node_count()];
-    let mut waiting: Vec<usize> =
-        graph.node_indices().map(|n| graph.neighbors_directed(n, Direction::Incoming).count()).collect();
+    let mut waiting: Vec<usize> = graph
+        .node_indices()
+        .map(|n| graph.neighbors_directed(n, Direction::Incoming).count())
+        .collect();
     let mut spoiled = vec![false; graph.node_count()];
     let mut ready: std::collections::VecDeque<NodeIndex> =
         graph.node_indices().filter(|n| waiting[n.index()] == 0).collect();
@@ -44,9 +46,18 @@ where
                 running.push(async move { (node, visited.await) });
             }
         }
-        let Some((node, outcome)) = running.next().await else { break };
+        let Some((node, outcome)) = running.next().await else {
+            break;
+        };
         outcomes[node.index()] = outcome;
-        release(graph, node, outcome != Outcome::Done, &mut waiting, &mut spoiled, &mut ready);
+        release(
+            graph,
+            node,
+            outcome != Outcome::Done,
+            &mut waiting,
+            &mut spoiled,
+            &mut ready,
+        );
     }
     outcomes
 }
@@ -97,11 +108,20 @@ mod tests {
         .await;
         assert_eq!(
             outcomes,
-            [Outcome::Done, Outcome::Failed, Outcome::Done, Outcome::Skipped, Outcome::Done]
+            [
+                Outcome::Done,
+                Outcome::Failed,
+                Outcome::Done,
+                Outcome::Skipped,
+                Outcome::Done
+            ]
         );
         let order = order.into_inner();
         assert!(!order.contains(&3), "{order:?}");
-        assert!(order.iter().position(|n| *n == 2) < order.iter().position(|n| *n == 4), "{order:?}");
+        assert!(
+            order.iter().position(|n| *n == 2) < order.iter().position(|n| *n == 4),
+            "{order:?}"
+        );
     }
 
     #[tokio::test]

@@ -103,7 +103,12 @@ impl Provisioner for GrpcProvisioner {
         }
     }
 
-    async fn provision(&self, config: Value, connection: Value, output: &Output<'_>) -> Result<Answer<()>, Diagnostics> {
+    async fn provision(
+        &self,
+        config: Value,
+        connection: Value,
+        output: &Output<'_>,
+    ) -> Result<Answer<()>, Diagnostics> {
         const METHOD: &str = "ProvisionResource";
         let ty = self.schema().await?.implied_type();
         // The connection block has a shape of the core's, the same for all: its values are sent in their own type.

@@ -243,7 +243,8 @@ pub trait Provisioner: Send + Sync {
     /// Checks its configuration.
     async fn validate(&self, config: Value) -> Result<Answer<()>, Diagnostics>;
     /// Runs it; every piece of output goes to `output` as it comes.
-    async fn provision(&self, config: Value, connection: Value, output: &Output<'_>) -> Result<Answer<()>, Diagnostics>;
+    async fn provision(&self, config: Value, connection: Value, output: &Output<'_>)
+    -> Result<Answer<()>, Diagnostics>;
     /// Asks it to end what it is doing soon.
     async fn stop(&self) -> Result<(), Diagnostics>;
     /// Ends the plugin. Does nothing the second time.

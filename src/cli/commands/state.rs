@@ -137,7 +137,10 @@ fn show(session: &Session, given: &Given) -> Result<Status, UsageError> {
         Ok(schemas) => schemas,
         Err(status) => return Ok(status),
     };
-    let style = views::diff::Style { colour: session.ui.style().on, width: session.ui.width() };
+    let style = views::diff::Style {
+        colour: session.ui.style().on,
+        width: session.ui.width(),
+    };
     let text = views::diff::state_text(&only, &schemas, style);
     session.ui.out(text.strip_suffix('\n').unwrap_or(&text));
     Ok(0)

@@ -20,11 +20,19 @@ use super::values::known_part;
 pub fn configuration(config: &Config, schemas: &Schemas) -> Json {
     let mut providers = Map::new();
     for node in config.nodes() {
-        let used = node.module.resources.values().map(|r| config.provider_for(&r.address.in_module(&node.path)));
+        let used = node
+            .module
+            .resources
+            .values()
+            .map(|r| config.provider_for(&r.address.in_module(&node.path)));
         for address in used.filter(|a| is_implied(config, a)) {
             let owner = owner_of_implied(config, node, &address);
             let name = owner.module.local_name_for(&address.provider);
-            let constraint = owner.module.required_providers.get(&name).and_then(|r| r.constraint.as_ref());
+            let constraint = owner
+                .module
+                .required_providers
+                .get(&name)
+                .and_then(|r| r.constraint.as_ref());
             let document = Object::default()
                 .with("name", &*name)
                 .with("full_name", address.provider.to_string())
@@ -70,18 +78,29 @@ pub fn configuration(config: &Config, schemas: &Schemas) -> Json {
 
 /// Whether nobody wrote a block for a provider configuration.
 fn is_implied(config: &Config, address: &AbsProviderConfig) -> bool {
-    !config.provider_configs().iter().any(|s| s.address == *address && s.block.is_some())
+    !config
+        .provider_configs()
+        .iter()
+        .any(|s| s.address == *address && s.block.is_some())
 }
 
 /// The module that an implied configuration is shown in: from the one that uses it up as long as the callers need the
 /// provider, too.
 fn owner_of_implied<'c>(config: &'c Config, node: &'c ModuleNode, address: &AbsProviderConfig) -> &'c ModuleNode {
     let needs = |node: &ModuleNode| {
-        node.module.required_providers.values().any(|r| r.provider == address.provider)
+        node.module
+            .required_providers
+            .values()
+            .any(|r| r.provider == address.provider)
             || node.module.resources.values().any(|r| r.provider == address.provider)
     };
     let mut owner = node;
-    while let Some(caller) = owner.path.parent().and_then(|(path, _)| config.node(&path)).filter(|n| needs(n)) {
+    while let Some(caller) = owner
+        .path
+        .parent()
+        .and_then(|(path, _)| config.node(&path))
+        .filter(|n| needs(n))
+    {
         owner = caller;
     }
     owner
@@ -174,7 +193,11 @@ fn resource(config: &Config, node: &ModuleNode, resource: &Resource, schemas: &S
     let schema = schemas.resource(&provider.provider, resource.address.mode, &resource.address.ty);
     // The configuration may belong to a module above this one, which may know the provider by another name.
     let owner = config.node(&provider.module).unwrap_or(node);
-    let owner = if is_implied(config, &provider) { owner_of_implied(config, node, &provider) } else { owner };
+    let owner = if is_implied(config, &provider) {
+        owner_of_implied(config, node, &provider)
+    } else {
+        owner
+    };
     let key = provider_key(owner, &provider);
     let provisioners: Vec<Json> = resource
         .provisioners

@@ -9,7 +9,14 @@ use crate::views::diff;
 
 /// Writes a plan to standard output.
 pub fn show(ui: &Ui, plan: &Plan, schemas: &Schemas) {
-    ui.out(diff::plan_text(plan, schemas, diff::Style { colour: ui.style().on, width: ui.width() }));
+    ui.out(diff::plan_text(
+        plan,
+        schemas,
+        diff::Style {
+            colour: ui.style().on,
+            width: ui.width(),
+        },
+    ));
 }
 
 /// A line across.

@@ -18,13 +18,19 @@ impl Applier<'_> {
     /// Reads a data source.
     pub(super) async fn read(&self, s: &Subject<'_>) -> Result<(), Failed> {
         let block = self.inputs.config.resource(&s.address.config()).ok_or(Failed)?;
-        let expansion = self.evaluator.resource_expansion(&s.address.module, &s.address.resource.resource)?;
+        let expansion = self
+            .evaluator
+            .resource_expansion(&s.address.module, &s.address.resource.resource)?;
         let repetition = expansion.repetition(&s.address.resource.key);
-        let scope = self.evaluator.scope_with(&s.address.module, repetition.clone(), None).ok_or(Failed)?;
+        let scope = self
+            .evaluator
+            .scope_with(&s.address.module, repetition.clone(), None)
+            .ok_or(Failed)?;
         self.conditions(&block.lifecycle.preconditions, Kind::Precondition, &scope, s)?;
         let (config, diagnostics) = decode_body(&block.body, &s.schema.block, Context::new(&scope));
         let failed = diagnostics.has_errors();
-        self.evaluator.report(diagnostics.into_iter().map(|d| d.about(s.address)));
+        self.evaluator
+            .report(diagnostics.into_iter().map(|d| d.about(s.address)));
         if failed {
             return Err(Failed);
         }
@@ -32,21 +38,41 @@ impl Applier<'_> {
         let (config, _) = config.unmark_deep();
         let event = |event: Event| self.inputs.events.event(event);
         let action = Action::Read;
-        event(Event::OperationStart { address: s.address.clone(), deposed: None, action, id: None });
+        event(Event::OperationStart {
+            address: s.address.clone(),
+            deposed: None,
+            action,
+            id: None,
+        });
         let began = Instant::now();
         let read = self.read_checked(s, config, &block.body).await;
         let (address, elapsed) = (s.address.clone(), began.elapsed());
         let Ok(value) = read else {
-            event(Event::OperationFailed { address, deposed: None, action, elapsed });
+            event(Event::OperationFailed {
+                address,
+                deposed: None,
+                action,
+                elapsed,
+            });
             return Err(Failed);
         };
         let value = with_marks(value, &marks, s.schema);
-        event(Event::OperationComplete { address, deposed: None, action, id: identity(&value), elapsed });
+        event(Event::OperationComplete {
+            address,
+            deposed: None,
+            action,
+            id: identity(&value),
+            elapsed,
+        });
         let record = state::Object::new(s.schema.version, state::Attributes::Flat(Arc::default()));
         let object = encode(s.schema, &value, Vec::new(), record).map_err(|d| self.fail(d))?;
-        self.state().set_current(s.address, &s.change.provider, Some(Arc::new(object)));
+        self.state()
+            .set_current(s.address, &s.change.provider, Some(Arc::new(object)));
         self.evaluator.set_object(s.address, value.clone());
-        let scope = self.evaluator.scope_with(&s.address.module, repetition, Some(value)).ok_or(Failed)?;
+        let scope = self
+            .evaluator
+            .scope_with(&s.address.module, repetition, Some(value))
+            .ok_or(Failed)?;
         self.conditions(&block.lifecycle.postconditions, Kind::Postcondition, &scope, s)
     }
 
@@ -56,7 +82,11 @@ impl Applier<'_> {
         config: cty::Value,
         body: &syntax::ast::Body,
     ) -> Result<cty::Value, Failed> {
-        let answer = s.provider.read_data(s.ty, config, None).await.map_err(|d| self.fail(d))?;
+        let answer = s
+            .provider
+            .read_data(s.ty, config, None)
+            .await
+            .map_err(|d| self.fail(d))?;
         let mut problems = located(answer.diagnostics, Some((body, s.schema)), s.address);
         if !problems.has_errors() && (answer.value.is_null() || !answer.value.is_wholly_known()) {
             problems.push(

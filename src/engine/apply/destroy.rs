@@ -50,10 +50,19 @@ impl Applier<'_> {
         let result = self.destroy_object(s, &stored, deposed.as_ref()).await;
         let (address, elapsed) = (s.address.clone(), began.elapsed());
         event(match result {
-            Ok(()) => {
-                Event::OperationComplete { address, deposed: shown, action: Action::Delete, id: None, elapsed }
-            }
-            Err(Failed) => Event::OperationFailed { address, deposed: shown, action: Action::Delete, elapsed },
+            Ok(()) => Event::OperationComplete {
+                address,
+                deposed: shown,
+                action: Action::Delete,
+                id: None,
+                elapsed,
+            },
+            Err(Failed) => Event::OperationFailed {
+                address,
+                deposed: shown,
+                action: Action::Delete,
+                elapsed,
+            },
         });
         result
     }
@@ -64,16 +73,23 @@ impl Applier<'_> {
         stored: &Stored,
         deposed: Option<&DeposedKey>,
     ) -> Result<(), Failed> {
-        if let (None, false, Some(block)) =
-            (deposed, stored.is_tainted(), self.inputs.config.resource(&s.address.config()))
-            && !block.provisioners.is_empty()
+        if let (None, false, Some(block)) = (
+            deposed,
+            stored.is_tainted(),
+            self.inputs.config.resource(&s.address.config()),
+        ) && !block.provisioners.is_empty()
         {
             let repetition = self.repetition_of_existing(s);
             let value = stored.marked(s.schema);
-            self.provision(block, config::ProvisionerWhen::Destroy, s, &repetition, &value).await?;
+            self.provision(block, config::ProvisionerWhen::Destroy, s, &repetition, &value)
+                .await?;
         }
         let null = Value::null(s.schema.implied_type());
-        let private = if s.change.action == Action::Delete { s.change.private.clone() } else { stored.private.clone() };
+        let private = if s.change.action == Action::Delete {
+            s.change.private.clone()
+        } else {
+            stored.private.clone()
+        };
         let answer = s
             .provider
             .apply(s.ty, stored.value.clone(), null.clone(), null, private, None)
@@ -86,7 +102,10 @@ impl Applier<'_> {
                 },
                 diagnostics: diagnostics
                     .into_iter()
-                    .map(|diagnostic| PluginDiagnostic { diagnostic, attribute: cty::Path::root() })
+                    .map(|diagnostic| PluginDiagnostic {
+                        diagnostic,
+                        attribute: cty::Path::root(),
+                    })
                     .collect(),
             });
         let mut problems = located(answer.diagnostics, None, s.address);
@@ -145,9 +164,10 @@ impl Applier<'_> {
                 index: Some(Value::number(i64::try_from(*i).unwrap_or(i64::MAX))),
                 each: None,
             },
-            addrs::InstanceKey::String(k) => {
-                Repetition { index: None, each: Some((Value::shared_string(k.clone()), Value::dynamic())) }
-            }
+            addrs::InstanceKey::String(k) => Repetition {
+                index: None,
+                each: Some((Value::shared_string(k.clone()), Value::dynamic())),
+            },
         }
     }
 }

@@ -26,19 +26,27 @@ impl Applier<'_> {
             return Err(self.fail(
                 Diagnostic::error(
                     "Resource not in configuration",
-                    format!("The plan wants to change {}, but it is not in the configuration any more.", s.address),
+                    format!(
+                        "The plan wants to change {}, but it is not in the configuration any more.",
+                        s.address
+                    ),
                 )
                 .into(),
             ));
         };
-        let expansion = self.evaluator.resource_expansion(&s.address.module, &s.address.resource.resource)?;
+        let expansion = self
+            .evaluator
+            .resource_expansion(&s.address.module, &s.address.resource.resource)?;
         let repetition = expansion.repetition(&s.address.resource.key);
-        let scope =
-            self.evaluator.scope_with(&s.address.module, repetition.clone(), None).ok_or(Failed)?;
+        let scope = self
+            .evaluator
+            .scope_with(&s.address.module, repetition.clone(), None)
+            .ok_or(Failed)?;
         self.conditions(&block.lifecycle.preconditions, Kind::Precondition, &scope, s)?;
         let (config, diagnostics) = decode_body(&block.body, &s.schema.block, Context::new(&scope));
         let failed = diagnostics.has_errors();
-        self.evaluator.report(diagnostics.into_iter().map(|d| d.about(s.address)));
+        self.evaluator
+            .report(diagnostics.into_iter().map(|d| d.about(s.address)));
         if failed {
             return Err(Failed);
         }
@@ -66,7 +74,8 @@ impl Applier<'_> {
         let (planned, private) = if s.change.config_known {
             (planned, s.change.private.clone())
         } else {
-            self.plan_again(s, &prior, &config, &planned, &block.lifecycle.ignore_changes).await?
+            self.plan_again(s, &prior, &config, &planned, &block.lifecycle.ignore_changes)
+                .await?
         };
         let action = if update { Action::Update } else { Action::Create };
         let id = if update { identity(&s.change.before) } else { None };
@@ -74,7 +83,10 @@ impl Applier<'_> {
             // Only what is sensitive changes, or what was unknown came to the same: the provider has nothing to do.
             let value = with_marks(planned, &marks, s.schema);
             self.store(s, value.clone(), private, false)?;
-            let scope = self.evaluator.scope_with(&s.address.module, repetition, Some(value)).ok_or(Failed)?;
+            let scope = self
+                .evaluator
+                .scope_with(&s.address.module, repetition, Some(value))
+                .ok_or(Failed)?;
             return self.conditions(&block.lifecycle.postconditions, Kind::Postcondition, &scope, s);
         }
         let deposed = match s.change.action {
@@ -82,10 +94,18 @@ impl Applier<'_> {
             _ => None,
         };
         if let Some(key) = &deposed {
-            self.deposed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(index, key.clone());
+            self.deposed
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .insert(index, key.clone());
         }
         let event = |event: Event| self.inputs.events.event(event);
-        event(Event::OperationStart { address: s.address.clone(), deposed: None, action, id });
+        event(Event::OperationStart {
+            address: s.address.clone(),
+            deposed: None,
+            action,
+            id,
+        });
         let began = Instant::now();
         let answer = s
             .provider
@@ -102,21 +122,37 @@ impl Applier<'_> {
             // Nothing new came to be: the old object is the current one again.
             let restored = self.state().restore_deposed(s.address, key);
             if restored {
-                self.deposed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).remove(&index);
+                self.deposed
+                    .lock()
+                    .unwrap_or_else(std::sync::PoisonError::into_inner)
+                    .remove(&index);
             }
         }
         let elapsed = began.elapsed();
         let address = s.address.clone();
         match result {
             Ok(value) => {
-                event(Event::OperationComplete { address, deposed: None, action, id: identity(&value), elapsed });
+                event(Event::OperationComplete {
+                    address,
+                    deposed: None,
+                    action,
+                    id: identity(&value),
+                    elapsed,
+                });
                 self.evaluator.set_object(s.address, value.clone());
-                let scope =
-                    self.evaluator.scope_with(&s.address.module, repetition, Some(value)).ok_or(Failed)?;
+                let scope = self
+                    .evaluator
+                    .scope_with(&s.address.module, repetition, Some(value))
+                    .ok_or(Failed)?;
                 self.conditions(&block.lifecycle.postconditions, Kind::Postcondition, &scope, s)
             }
             Err(Failed) => {
-                event(Event::OperationFailed { address, deposed: None, action, elapsed });
+                event(Event::OperationFailed {
+                    address,
+                    deposed: None,
+                    action,
+                    elapsed,
+                });
                 Err(Failed)
             }
         }
@@ -132,8 +168,10 @@ impl Applier<'_> {
         let owner = s.address.to_string();
         let mut failed = false;
         for rule in rules {
-            failed |=
-                matches!(self.evaluator.check(rule, kind, scope, Some(&owner)), Status::Fail(_) | Status::Error);
+            failed |= matches!(
+                self.evaluator.check(rule, kind, scope, Some(&owner)),
+                Status::Fail(_) | Status::Error
+            );
         }
         if failed { Err(Failed) } else { Ok(()) }
     }
@@ -166,7 +204,11 @@ impl Applier<'_> {
         };
         let proposed = proposed_new(&s.schema.block, prior, &kept);
         let stored_private = self.state().current(s.address).map(|o| o.private.clone());
-        let private = if prior.is_null() { Vec::new() } else { stored_private.unwrap_or_default() };
+        let private = if prior.is_null() {
+            Vec::new()
+        } else {
+            stored_private.unwrap_or_default()
+        };
         let answer = s
             .provider
             .plan(s.ty, prior.clone(), proposed, kept.clone(), private, None)
@@ -183,7 +225,12 @@ impl Applier<'_> {
         problems.extend(applied_problems(&s.schema.block, planned, &again.planned));
         if again.legacy_type_system {
             for problem in &problems {
-                tracing::warn!("{}: the final plan breaks a rule at {}: {}", s.address, problem.path, problem.message);
+                tracing::warn!(
+                    "{}: the final plan breaks a rule at {}: {}",
+                    s.address,
+                    problem.path,
+                    problem.message
+                );
             }
         } else if !problems.is_empty() {
             return Err(self.fail(inconsistent(
@@ -241,7 +288,12 @@ impl Applier<'_> {
             let broken = applied_problems(&s.schema.block, planned, &state);
             if applied.legacy_type_system {
                 for problem in &broken {
-                    tracing::warn!("{}: the result breaks a rule at {}: {}", s.address, problem.path, problem.message);
+                    tracing::warn!(
+                        "{}: the result breaks a rule at {}: {}",
+                        s.address,
+                        problem.path,
+                        problem.message
+                    );
                 }
             } else if !broken.is_empty() {
                 problems.extend(inconsistent(
@@ -264,19 +316,14 @@ impl Applier<'_> {
     }
 
     /// Writes an object into the state.
-    pub(super) fn store(
-        &self,
-        s: &Subject<'_>,
-        value: Value,
-        private: Vec<u8>,
-        tainted: bool,
-    ) -> Result<(), Failed> {
+    pub(super) fn store(&self, s: &Subject<'_>, value: Value, private: Vec<u8>, tainted: bool) -> Result<(), Failed> {
         let mut object =
             encode(s.schema, &value, private, self.record(s.address, s.schema)).map_err(|d| self.fail(d))?;
         if tainted {
             object.status = ObjectStatus::Tainted;
         }
-        self.state().set_current(s.address, &s.change.provider, Some(Arc::new(object)));
+        self.state()
+            .set_current(s.address, &s.change.provider, Some(Arc::new(object)));
         self.evaluator.set_object(s.address, value);
         Ok(())
     }
@@ -293,11 +340,17 @@ impl Applier<'_> {
         if update || block.provisioners.is_empty() {
             return Ok(value);
         }
-        let result = self.provision(block, config::ProvisionerWhen::Create, s, repetition, &value).await;
+        let result = self
+            .provision(block, config::ProvisionerWhen::Create, s, repetition, &value)
+            .await;
         if result.is_err() {
-            let object = self.state().current(s.address).map(|o| o.with_status(ObjectStatus::Tainted));
+            let object = self
+                .state()
+                .current(s.address)
+                .map(|o| o.with_status(ObjectStatus::Tainted));
             if let Some(object) = object {
-                self.state().set_current(s.address, &s.change.provider, Some(Arc::new(object)));
+                self.state()
+                    .set_current(s.address, &s.change.provider, Some(Arc::new(object)));
             }
         }
         result.map(|()| value)
@@ -307,10 +360,17 @@ impl Applier<'_> {
 /// What stands for the answer of a provider that could not be reached: nothing is known to have changed.
 fn lost(diagnostics: Diagnostics, private: &[u8], null: &Value) -> Answer<Applied> {
     Answer {
-        value: Applied { state: null.clone(), private: private.to_vec(), legacy_type_system: false },
+        value: Applied {
+            state: null.clone(),
+            private: private.to_vec(),
+            legacy_type_system: false,
+        },
         diagnostics: diagnostics
             .into_iter()
-            .map(|diagnostic| plugins::provider::PluginDiagnostic { diagnostic, attribute: cty::Path::root() })
+            .map(|diagnostic| plugins::provider::PluginDiagnostic {
+                diagnostic,
+                attribute: cty::Path::root(),
+            })
             .collect(),
     }
 }
@@ -329,7 +389,13 @@ fn bug(s: &Subject<'_>, summary: &str, what: &str) -> Diagnostic {
 fn inconsistent(s: &Subject<'_>, summary: &str, what: &str, problems: &[Problem]) -> Diagnostics {
     problems
         .iter()
-        .map(|p| bug(s, summary, &format!("{what} for {}{}: {}.", s.address, p.path, p.message)))
+        .map(|p| {
+            bug(
+                s,
+                summary,
+                &format!("{what} for {}{}: {}.", s.address, p.path, p.message),
+            )
+        })
         .collect()
 }
 

@@ -70,8 +70,12 @@ async fn with_providers(
     providers: &Providers<'_>,
     persist: &(dyn Fn(&State) + Send + Sync),
 ) -> (State, Diagnostics) {
-    let in_state: Vec<_> =
-        plan.prior_state.resources.iter().map(|(r, s)| (r.config(), s.provider.clone())).collect();
+    let in_state: Vec<_> = plan
+        .prior_state
+        .resources
+        .iter()
+        .map(|(r, s)| (r.config(), s.provider.clone()))
+        .collect();
     let blocks = match Blocks::build(inputs.config, providers.schemas(), &in_state) {
         Ok(blocks) => blocks,
         Err(diagnostics) => return (plan.prior_state.clone(), diagnostics),
@@ -83,7 +87,11 @@ async fn with_providers(
             opening::stored_objects(&state.lock().unwrap_or_else(PoisonError::into_inner), schemas, resource)
         })
     };
-    let phase = if plan.mode == Mode::Destroy { Phase::Destroy } else { Phase::Apply };
+    let phase = if plan.mode == Mode::Destroy {
+        Phase::Destroy
+    } else {
+        Phase::Apply
+    };
     let mut surroundings = inputs.surroundings.clone();
     surroundings.functions.pure = false;
     surroundings.functions.plan_timestamp = Some(plan.timestamp.clone());
@@ -183,7 +191,9 @@ impl Applier<'_> {
             Operation::GroupStart(_) | Operation::GroupEnd(_) => return Outcome::Done,
             Operation::Change(i) | Operation::Destroy(i) => i,
         };
-        let Some(change) = self.plan.changes.get(index as usize) else { return Outcome::Failed };
+        let Some(change) = self.plan.changes.get(index as usize) else {
+            return Outcome::Failed;
+        };
         if self.inputs.stop.is_requested() {
             self.note_failed(change);
             return Outcome::Failed;
@@ -203,7 +213,10 @@ impl Applier<'_> {
     }
 
     fn note_failed(&self, change: &ResourceChange) {
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner).insert(change.address.config());
+        self.failed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(change.address.config());
     }
 
     async fn carry_out(&self, operation: Operation, index: u32, change: &ResourceChange) -> Result<(), Failed> {
@@ -214,14 +227,21 @@ impl Applier<'_> {
         }
         self.open(&change.provider).await?;
         if matches!(operation, Operation::Change(_)) {
-            self.priming.prepare(self.evaluator, &Block::Resource(change.address.config()));
+            self.priming
+                .prepare(self.evaluator, &Block::Resource(change.address.config()));
         }
         let resource = &change.address.resource.resource;
         let schemas = self.providers.schemas();
         let schema = opening::resource_schema(schemas, &change.provider.provider, resource, None)
             .map_err(|d| self.fail(d.into()))?;
         let provider = self.providers.get(&change.provider).await.map_err(|d| self.fail(d))?;
-        let subject = Subject { change, address: &change.address, ty: &resource.ty, schema, provider };
+        let subject = Subject {
+            change,
+            address: &change.address,
+            ty: &resource.ty,
+            schema,
+            provider,
+        };
         match (operation, change.action) {
             (Operation::Destroy(_), _) => self.destroy(index, &subject).await,
             (_, Action::Read) => self.read(&subject).await,
@@ -263,7 +283,12 @@ impl Applier<'_> {
     }
 
     fn depends_on_any(&self, block: &Block, resources: &HashSet<ConfigResource>) -> bool {
-        !resources.is_empty() && self.blocks.resources_before(block).iter().any(|r| resources.contains(r))
+        !resources.is_empty()
+            && self
+                .blocks
+                .resources_before(block)
+                .iter()
+                .any(|r| resources.contains(r))
     }
 
     /// Evaluates the check blocks, now that everything is what it is. Only where all was planned: what was left out may be
@@ -316,7 +341,13 @@ impl Applier<'_> {
             if value.is_null() || !value.is_wholly_known() {
                 state.outputs.remove(name);
             } else {
-                state.outputs.insert(name.clone(), OutputValue { value, sensitive: planned.sensitive });
+                state.outputs.insert(
+                    name.clone(),
+                    OutputValue {
+                        value,
+                        sensitive: planned.sensitive,
+                    },
+                );
             }
         }
     }

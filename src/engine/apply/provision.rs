@@ -32,16 +32,25 @@ impl Applier<'_> {
             let (address, ty) = (s.address.clone(), provisioner.ty.clone());
             match result {
                 Ok(()) => {
-                    self.inputs.events.event(Event::ProvisionComplete { address, provisioner: ty });
+                    self.inputs.events.event(Event::ProvisionComplete {
+                        address,
+                        provisioner: ty,
+                    });
                 }
                 Err(diagnostics) if provisioner.on_failure == OnFailure::Continue => {
-                    self.inputs.events.event(Event::ProvisionFailed { address, provisioner: ty });
+                    self.inputs.events.event(Event::ProvisionFailed {
+                        address,
+                        provisioner: ty,
+                    });
                     for diagnostic in diagnostics {
                         tracing::warn!("{}: provisioner failed, going on: {}", s.address, diagnostic.detail);
                     }
                 }
                 Err(diagnostics) => {
-                    self.inputs.events.event(Event::ProvisionFailed { address, provisioner: ty });
+                    self.inputs.events.event(Event::ProvisionFailed {
+                        address,
+                        provisioner: ty,
+                    });
                     return Err(self.fail(diagnostics));
                 }
             }
@@ -58,9 +67,10 @@ impl Applier<'_> {
         value: &Value,
     ) -> Result<(), syntax::Diagnostics> {
         let schemas = self.providers.schemas();
-        let (Some(schema), Some(running)) =
-            (schemas.provisioners.get(&provisioner.ty), self.providers.provisioner(&provisioner.ty))
-        else {
+        let (Some(schema), Some(running)) = (
+            schemas.provisioners.get(&provisioner.ty),
+            self.providers.provisioner(&provisioner.ty),
+        ) else {
             return Err(syntax::Diagnostic::error(
                 "Provisioner not available",
                 format!("The provisioner \"{}\" was not started.", provisioner.ty),
@@ -68,8 +78,9 @@ impl Applier<'_> {
             .at(&provisioner.type_range)
             .into());
         };
-        let Some(scope) =
-            self.evaluator.scope_with(&s.address.module, repetition.clone(), Some(value.clone()))
+        let Some(scope) = self
+            .evaluator
+            .scope_with(&s.address.module, repetition.clone(), Some(value.clone()))
         else {
             return Ok(());
         };
@@ -123,7 +134,12 @@ impl Applier<'_> {
             .map(|d| {
                 let summary = format!("{} provisioner error", provisioner.ty);
                 if d.is_error() && d.detail.is_empty() {
-                    syntax::Diagnostic { detail: d.summary.clone(), summary, ..d }.at(&provisioner.range)
+                    syntax::Diagnostic {
+                        detail: d.summary.clone(),
+                        summary,
+                        ..d
+                    }
+                    .at(&provisioner.range)
                 } else {
                     d.at(&provisioner.range)
                 }

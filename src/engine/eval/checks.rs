@@ -64,7 +64,11 @@ impl Evaluator<'_> {
                             "The condition could not be evaluated at this time, a result will be known when this plan is \
                              applied.",
                         );
-                        problems.push(with_expression(diagnostic.at(rule.condition.range()), &rule.condition, context));
+                        problems.push(with_expression(
+                            diagnostic.at(rule.condition.range()),
+                            &rule.condition,
+                            context,
+                        ));
                     }
                     status = Status::Unknown;
                 }
@@ -84,9 +88,15 @@ impl Evaluator<'_> {
                         problems.push(with_expression(diagnostic, &rule.condition, context));
                         status = Status::Fail(message);
                     }
-                    None => problems.push(invalid(rule, "Condition expression must return either true or false, not null.")),
+                    None => problems.push(invalid(
+                        rule,
+                        "Condition expression must return either true or false, not null.",
+                    )),
                 },
-                Err(e) => problems.push(invalid(rule, &format!("Invalid condition result value: {}.", e.message))),
+                Err(e) => problems.push(invalid(
+                    rule,
+                    &format!("Invalid condition result value: {}.", e.message),
+                )),
             }
         }
         if kind == Kind::Assertion {
@@ -122,14 +132,14 @@ impl Evaluator<'_> {
                 ),
                 Extra::CausedBySensitive,
             );
-            return (format!("The error message included a {what} value, so it will not be displayed."), problems);
+            return (
+                format!("The error message included a {what} value, so it will not be displayed."),
+                problems,
+            );
         }
         match cty::convert(&value, &Type::String).as_ref().map(Value::as_str) {
             Ok(Some(text)) => (text.trim().to_owned(), problems),
-            Ok(None) => (
-                "The error message is not known yet, or null.".into(),
-                problems,
-            ),
+            Ok(None) => ("The error message is not known yet, or null.".into(), problems),
             Err(e) => {
                 let detail = format!("Unsuitable value for error message: {}.", e.message);
                 generic(&mut problems, "Invalid error message", &detail, Extra::None);

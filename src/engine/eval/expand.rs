@@ -72,18 +72,26 @@ impl Expansion {
         match (self, key) {
             (Expansion::Count(_), InstanceKey::Int(i)) => {
                 let index = Value::number(i64::try_from(*i).unwrap_or(i64::MAX));
-                Repetition { index: Some(index), each: None }
+                Repetition {
+                    index: Some(index),
+                    each: None,
+                }
             }
             (Expansion::ForEach(items), InstanceKey::String(k)) => {
                 let value = items.get(k).cloned().unwrap_or_else(Value::dynamic);
-                Repetition { index: None, each: Some((Value::shared_string(k.clone()), value)) }
+                Repetition {
+                    index: None,
+                    each: Some((Value::shared_string(k.clone()), value)),
+                }
             }
-            (Expansion::Unknown { counted: true }, _) => {
-                Repetition { index: Some(Value::unknown_not_null(Type::Number)), each: None }
-            }
-            (Expansion::Unknown { counted: false }, _) => {
-                Repetition { index: None, each: Some((Value::unknown_not_null(Type::String), Value::dynamic())) }
-            }
+            (Expansion::Unknown { counted: true }, _) => Repetition {
+                index: Some(Value::unknown_not_null(Type::Number)),
+                each: None,
+            },
+            (Expansion::Unknown { counted: false }, _) => Repetition {
+                index: None,
+                each: Some((Value::unknown_not_null(Type::String), Value::dynamic())),
+            },
             _ => Repetition::default(),
         }
     }
@@ -93,9 +101,11 @@ impl Expansion {
         Ok(match self {
             Expansion::Single => instance(InstanceKey::None)?,
             Expansion::Unknown { .. } => Value::dynamic(),
-            Expansion::Count(n) => {
-                Value::tuple((0..*n).map(|i| instance(InstanceKey::Int(i))).collect::<Result<_, _>>()?)
-            }
+            Expansion::Count(n) => Value::tuple(
+                (0..*n)
+                    .map(|i| instance(InstanceKey::Int(i)))
+                    .collect::<Result<_, _>>()?,
+            ),
             Expansion::ForEach(items) => Value::object(
                 items
                     .keys()
@@ -110,7 +120,11 @@ impl Expansion {
 pub(super) fn gather_existing(counted: bool, for_each: bool, objects: BTreeMap<InstanceKey, Value>) -> Value {
     if counted {
         Value::tuple(
-            objects.into_iter().filter(|(k, _)| matches!(k, InstanceKey::Int(_))).map(|(_, value)| value).collect(),
+            objects
+                .into_iter()
+                .filter(|(k, _)| matches!(k, InstanceKey::Int(_)))
+                .map(|(_, value)| value)
+                .collect(),
         )
     } else if for_each {
         Value::object(objects.into_iter().filter_map(|(k, v)| match k {
@@ -125,7 +139,11 @@ pub(super) fn gather_existing(counted: bool, for_each: bool, objects: BTreeMap<I
 impl Evaluator<'_> {
     /// How often a module call is there in an instance of the calling module.
     pub fn call_expansion(&self, module: &ModuleInstance, call: &Arc<str>) -> Result<Arc<Expansion>, Failed> {
-        let block = self.config.node(&module.module()).and_then(|n| n.module.module_calls.get(call)).ok_or(Failed)?;
+        let block = self
+            .config
+            .node(&module.module())
+            .and_then(|n| n.module.module_calls.get(call))
+            .ok_or(Failed)?;
         let key = Repeated::Call(module.clone(), call.clone());
         slot(&self.expansions, &key)
             .get_or_init(|| self.expand(module, block.count.as_ref(), block.for_each.as_ref()))
@@ -134,8 +152,11 @@ impl Evaluator<'_> {
 
     /// How often a resource of the configuration is there in an instance of its module.
     pub fn resource_expansion(&self, module: &ModuleInstance, resource: &Resource) -> Result<Arc<Expansion>, Failed> {
-        let block =
-            self.config.node(&module.module()).and_then(|n| n.module.resources.get(resource)).ok_or(Failed)?;
+        let block = self
+            .config
+            .node(&module.module())
+            .and_then(|n| n.module.resources.get(resource))
+            .ok_or(Failed)?;
         let key = Repeated::Resource(module.clone(), resource.clone());
         slot(&self.expansions, &key)
             .get_or_init(|| self.expand(module, block.count.as_ref(), block.for_each.as_ref()))
@@ -144,10 +165,15 @@ impl Evaluator<'_> {
 
     /// The instances of a module. None if a module on the way is not in the configuration.
     pub fn module_instances(&self, module: &Module) -> Result<Vec<ModuleInstance>, Failed> {
-        let Some((parent, name)) = module.parent() else { return Ok(vec![ModuleInstance::root()]) };
+        let Some((parent, name)) = module.parent() else {
+            return Ok(vec![ModuleInstance::root()]);
+        };
         let mut out = Vec::new();
         for parent in self.module_instances(&parent)? {
-            let known = self.config.node(&parent.module()).is_some_and(|n| n.module.module_calls.contains_key(name));
+            let known = self
+                .config
+                .node(&parent.module())
+                .is_some_and(|n| n.module.module_calls.contains_key(name));
             if known {
                 let expansion = self.call_expansion(&parent, name)?;
                 out.extend(expansion.keys().into_iter().map(|key| parent.child(name.clone(), key)));
@@ -280,8 +306,12 @@ impl Evaluator<'_> {
         };
         match value.ty() {
             Type::Map(_) | Type::Object(_) => {
-                let Some(entries) = value.entries() else { return unknown() };
-                Ok(Expansion::ForEach(entries.map(|(k, v)| (k.clone(), v.clone())).collect()))
+                let Some(entries) = value.entries() else {
+                    return unknown();
+                };
+                Ok(Expansion::ForEach(
+                    entries.map(|(k, v)| (k.clone(), v.clone())).collect(),
+                ))
             }
             Type::Set(element) => {
                 let Some(items) = value.as_seq() else { return unknown() };

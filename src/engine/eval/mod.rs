@@ -136,7 +136,10 @@ impl<'a> Evaluator<'a> {
 
     /// Reports problems.
     pub fn report(&self, diagnostics: impl IntoIterator<Item = Diagnostic>) {
-        self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner).extend(diagnostics);
+        self.diagnostics
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(diagnostics);
     }
 
     /// The problems reported so far; none are left.
@@ -159,7 +162,13 @@ impl<'a> Evaluator<'a> {
         self_value: Option<Value>,
     ) -> Option<ModuleScope<'_>> {
         let node = self.config.node(&module.module())?;
-        Some(ModuleScope { evaluator: self, module: module.clone(), node, repetition, self_value })
+        Some(ModuleScope {
+            evaluator: self,
+            module: module.clone(),
+            node,
+            repetition,
+            self_value,
+        })
     }
 
     /// Evaluates an expression; problems are reported.
@@ -180,7 +189,9 @@ impl<'a> Evaluator<'a> {
     /// The value of an input variable.
     pub fn variable(&self, module: &ModuleInstance, node: &ModuleNode, name: &Arc<str>) -> Result<Value, Failed> {
         self.memo(&Key::Variable(module.clone(), name.clone()), || {
-            let Some(variable) = node.module.variables.get(name) else { return Err(Failed) };
+            let Some(variable) = node.module.variables.get(name) else {
+                return Err(Failed);
+            };
             let value = match module.parent() {
                 _ if self.phase == Phase::Validate && module.is_root() => Value::unknown(variable.value_type()),
                 None => self
@@ -209,8 +220,12 @@ impl<'a> Evaluator<'a> {
         step: &addrs::ModuleStep,
         variable: &Variable,
     ) -> Result<Value, Failed> {
-        let Some(node) = self.config.node(&parent.module()) else { return Err(Failed) };
-        let Some(call) = node.module.module_calls.get(&step.name) else { return Err(Failed) };
+        let Some(node) = self.config.node(&parent.module()) else {
+            return Err(Failed);
+        };
+        let Some(call) = node.module.module_calls.get(&step.name) else {
+            return Err(Failed);
+        };
         let Some(attribute) = call.inputs.attribute(&variable.name) else {
             return variable.default.clone().ok_or(Failed);
         };
@@ -246,7 +261,9 @@ impl<'a> Evaluator<'a> {
     /// The value of a local value.
     pub fn local(&self, module: &ModuleInstance, node: &ModuleNode, name: &Arc<str>) -> Result<Value, Failed> {
         self.memo(&Key::Local(module.clone(), name.clone()), || {
-            let Some(local) = node.module.locals.get(name) else { return Err(Failed) };
+            let Some(local) = node.module.locals.get(name) else {
+                return Err(Failed);
+            };
             self.evaluate(&local.expr, &self.scope(module).ok_or(Failed)?)
         })
     }
@@ -299,11 +316,17 @@ impl<'a> Evaluator<'a> {
         only: Option<&Arc<str>>,
     ) -> Result<Value, Failed> {
         self.memo(&Key::Module(module.clone(), call.clone(), only.cloned()), || {
-            let Some(child) = node.children.get(call) else { return Err(Failed) };
+            let Some(child) = node.children.get(call) else {
+                return Err(Failed);
+            };
             let expansion = self.call_expansion(module, call)?;
             let instance = |key: InstanceKey| {
                 let instance = module.child(call.clone(), key);
-                let wanted = child.module.outputs.keys().filter(|name| only.is_none_or(|only| only == *name));
+                let wanted = child
+                    .module
+                    .outputs
+                    .keys()
+                    .filter(|name| only.is_none_or(|only| only == *name));
                 let outputs: Result<Vec<_>, Failed> = wanted
                     .map(|name| Ok((name.clone(), self.output(&instance, child, name)?)))
                     .collect();
@@ -324,7 +347,11 @@ impl<'a> Evaluator<'a> {
             let objects = self.with_objects(resource, |objects| objects.clone());
             let block = self.config.resource(&resource.config()).ok_or(Failed)?;
             if self.phase == Phase::Destroy {
-                return Ok(expand::gather_existing(block.count.is_some(), block.for_each.is_some(), objects));
+                return Ok(expand::gather_existing(
+                    block.count.is_some(),
+                    block.for_each.is_some(),
+                    objects,
+                ));
             }
             let expansion = self.resource_expansion(&resource.module, &resource.resource)?;
             expansion.gather(|key| Ok(objects.get(&key).cloned().unwrap_or_else(Value::dynamic)))
@@ -357,7 +384,9 @@ impl<'a> Evaluator<'a> {
     /// What an object is now.
     #[must_use]
     pub fn object(&self, address: &AbsResourceInstance) -> Option<Value> {
-        self.with_objects(&address.containing_resource(), |objects| objects.get(&address.resource.key).cloned())
+        self.with_objects(&address.containing_resource(), |objects| {
+            objects.get(&address.resource.key).cloned()
+        })
     }
 }
 
@@ -377,10 +406,16 @@ fn converted_input(variable: &Variable, value: Value) -> Result<Value, String> {
     let converted = cty::convert(&value, &variable.ty).map_err(|e| {
         let at = e.path.to_string();
         let at = at.strip_prefix('.').map_or(at.clone(), str::to_owned);
-        let at = if at.is_empty() { String::new() } else { format!("{at}: ") };
+        let at = if at.is_empty() {
+            String::new()
+        } else {
+            format!("{at}: ")
+        };
         format!(
             "The given value is not suitable for child module variable \"{}\" defined at {}: {at}{}.",
-            variable.name, place(&variable.range), e.message
+            variable.name,
+            place(&variable.range),
+            e.message
         )
     })?;
     Ok(converted.with_marks(marks))

@@ -40,25 +40,40 @@ fn compare(planned: &Value, actual: &Value, path: &Path, is_block: bool, sensiti
     if planned.is_null() {
         // Blocks that were not there may not appear; null and empty mean the same for collections of blocks.
         if !(is_block && actual.len() == Some(0)) {
-            out.push(Problem::new(path, changed("was null, but now has a value", "was null, but now", actual, sensitive)));
+            out.push(Problem::new(
+                path,
+                changed("was null, but now has a value", "was null, but now", actual, sensitive),
+            ));
         }
         return;
     }
     if actual.is_null() {
-        out.push(Problem::new(path, changed("had a value, but is null now", "was", planned, sensitive) + if sensitive { "" } else { ", but now null" }));
+        out.push(Problem::new(
+            path,
+            changed("had a value, but is null now", "was", planned, sensitive)
+                + if sensitive { "" } else { ", but now null" },
+        ));
         return;
     }
     if planned.ty() != actual.ty() && !planned.ty().has_dynamic() && planned.ty().is_primitive() {
         out.push(Problem::new(
             path,
-            format!("wrong final value type: {} was planned, {} came", planned.ty().friendly_name(), actual.ty().friendly_name()),
+            format!(
+                "wrong final value type: {} was planned, {} came",
+                planned.ty().friendly_name(),
+                actual.ty().friendly_name()
+            ),
         ));
         return;
     }
     if let (Some(p), Some(a)) = (planned.entries(), actual.entries()) {
         let p: Vec<_> = p.collect();
         for (key, p) in &p {
-            let path = if matches!(planned.ty(), Type::Object(_)) { path.attribute((*key).clone()) } else { at_key(path, key) };
+            let path = if matches!(planned.ty(), Type::Object(_)) {
+                path.attribute((*key).clone())
+            } else {
+                at_key(path, key)
+            };
             match actual.get(key) {
                 Some(a) => compare(p, a, &path, false, sensitive, out),
                 None => out.push(Problem::new(&path, "element has vanished")),
@@ -78,11 +93,18 @@ fn compare(planned: &Value, actual: &Value, path: &Path, is_block: bool, sensiti
                 if lost > 0 || p.len() != a.len() {
                     out.push(Problem::new(
                         path,
-                        format!("planned set element does not correlate with any element in actual ({} planned, {} there)", p.len(), a.len()),
+                        format!(
+                            "planned set element does not correlate with any element in actual ({} planned, {} there)",
+                            p.len(),
+                            a.len()
+                        ),
                     ));
                 }
             } else if a.len() > p.len() {
-                out.push(Problem::new(path, format!("length changed from {} to {}", p.len(), a.len())));
+                out.push(Problem::new(
+                    path,
+                    format!("length changed from {} to {}", p.len(), a.len()),
+                ));
             }
         }
         (Some(p), Some(a)) => {
@@ -101,5 +123,9 @@ fn compare(planned: &Value, actual: &Value, path: &Path, is_block: bool, sensiti
 }
 
 fn changed(hidden: &str, shown: &str, value: &Value, sensitive: bool) -> String {
-    if sensitive { hidden.into() } else { format!("{shown} {value:?}") }
+    if sensitive {
+        hidden.into()
+    } else {
+        format!("{shown} {value:?}")
+    }
 }

@@ -21,30 +21,48 @@ pub fn ignore_changes(schema: &BlockSchema, prior: &Value, config: &Value, ignor
     }
     match ignore {
         Ignore::All => ignore_all(schema, prior),
-        Ignore::Paths(paths) => paths.iter().fold(config.clone(), |config, path| replace(&config, prior, &path.0)),
+        Ignore::Paths(paths) => paths
+            .iter()
+            .fold(config.clone(), |config, path| replace(&config, prior, &path.0)),
     }
 }
 
 /// The whole prior object, without what only the provider can have set: that may not stand in a configuration.
 fn ignore_all(schema: &BlockSchema, prior: &Value) -> Value {
-    Value::object(schema.attributes.iter().map(|(name, a)| {
-        let value = attribute(prior, name);
-        let value = if a.computed && !a.optional { Value::null(a.implied_type()) } else { value };
-        (name.clone(), value)
-    }).chain(schema.blocks.keys().map(|name| (name.clone(), attribute(prior, name)))))
+    Value::object(
+        schema
+            .attributes
+            .iter()
+            .map(|(name, a)| {
+                let value = attribute(prior, name);
+                let value = if a.computed && !a.optional {
+                    Value::null(a.implied_type())
+                } else {
+                    value
+                };
+                (name.clone(), value)
+            })
+            .chain(schema.blocks.keys().map(|name| (name.clone(), attribute(prior, name)))),
+    )
 }
 
 /// `config` with the part at `path` taken from `prior`. A map key that only one side has is added or removed.
 fn replace(config: &Value, prior: &Value, path: &[Step]) -> Value {
-    let Some((step, rest)) = path.split_first() else { return prior.clone() };
+    let Some((step, rest)) = path.split_first() else {
+        return prior.clone();
+    };
     if let (Step::Index(key), Type::Map(element), true) = (step, config.ty(), rest.is_empty()) {
         // A single element of a map, which either side may lack; a null or absent map stands for an empty one.
         let Some(key) = key.as_str() else { return config.clone() };
         if !config.is_known() {
             return config.clone();
         }
-        let mut items: std::collections::BTreeMap<_, _> =
-            config.entries().into_iter().flatten().map(|(k, v)| (k.clone(), v.clone())).collect();
+        let mut items: std::collections::BTreeMap<_, _> = config
+            .entries()
+            .into_iter()
+            .flatten()
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect();
         match prior.get(key) {
             Some(value) => {
                 items.insert(key.into(), value.clone());
@@ -58,11 +76,19 @@ fn replace(config: &Value, prior: &Value, path: &[Step]) -> Value {
         }
         return Value::map((**element).clone(), items).with_marks(config.marks());
     }
-    let (Some(inner), Some(before)) = (step.get(config), step.get(prior)) else { return config.clone() };
+    let (Some(inner), Some(before)) = (step.get(config), step.get(prior)) else {
+        return config.clone();
+    };
     let changed = replace(inner, before, rest);
     if matches!(config.kind(), Kind::Unknown(_) | Kind::Null) {
         return config.clone();
     }
     let target = inner as *const Value;
-    config.map_parts(|_, part| if std::ptr::eq(part, target) { changed.clone() } else { part.clone() })
+    config.map_parts(|_, part| {
+        if std::ptr::eq(part, target) {
+            changed.clone()
+        } else {
+            part.clone()
+        }
+    })
 }

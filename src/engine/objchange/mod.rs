@@ -26,13 +26,19 @@ pub struct Problem {
 
 impl Problem {
     fn new(path: &Path, message: impl Into<String>) -> Problem {
-        Problem { path: path.clone(), message: message.into() }
+        Problem {
+            path: path.clone(),
+            message: message.into(),
+        }
     }
 }
 
 /// The object of a schema in which nothing is set: attributes null, collections of blocks empty, group blocks filled.
 pub fn empty_object(schema: &BlockSchema) -> Value {
-    let attributes = schema.attributes.iter().map(|(name, a)| (name.clone(), Value::null(a.implied_type())));
+    let attributes = schema
+        .attributes
+        .iter()
+        .map(|(name, a)| (name.clone(), Value::null(a.implied_type())));
     let blocks = schema.blocks.iter().map(|(name, b)| (name.clone(), empty_block(b)));
     Value::object(attributes.chain(blocks))
 }
@@ -56,8 +62,17 @@ fn empty_block(block: &NestedBlock) -> Value {
 /// The attribute of an object, or null where the object itself is null or unknown.
 fn attribute(object: &Value, name: &str) -> Value {
     object.get(name).cloned().unwrap_or_else(|| {
-        let ty = object.ty().as_object().and_then(|o| o.get(name)).cloned().unwrap_or(Type::Dynamic);
-        if object.is_known() { Value::null(ty) } else { Value::unknown(ty) }
+        let ty = object
+            .ty()
+            .as_object()
+            .and_then(|o| o.get(name))
+            .cloned()
+            .unwrap_or(Type::Dynamic);
+        if object.is_known() {
+            Value::null(ty)
+        } else {
+            Value::unknown(ty)
+        }
     })
 }
 

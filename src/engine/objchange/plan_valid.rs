@@ -37,7 +37,11 @@ fn block(schema: &BlockSchema, prior: &Value, config: &Value, planned: &Value, p
     }
     attributes(&schema.attributes, prior, config, planned, path, out);
     for (name, nested) in &schema.blocks {
-        let (p, c, n) = (attribute(prior, name), attribute(config, name), attribute(planned, name));
+        let (p, c, n) = (
+            attribute(prior, name),
+            attribute(config, name),
+            attribute(planned, name),
+        );
         nested_block(nested, &p, &c, &n, &path.attribute(name.clone()), out);
     }
 }
@@ -54,7 +58,10 @@ fn nested_block(
         Nesting::Single | Nesting::Group => return block(&schema.block, prior, config, planned, path, out),
         _ if !config.is_known() => return,
         _ if planned.is_null() => {
-            return out.push(Problem::new(path, "attribute representing a list of nested blocks must be empty to indicate no blocks, not null"));
+            return out.push(Problem::new(
+                path,
+                "attribute representing a list of nested blocks must be empty to indicate no blocks, not null",
+            ));
         }
         _ if !planned.is_known() => {
             return out.push(Problem::new(path, "attribute representing nested blocks must not be unknown itself; set nested attribute values to unknown instead"));
@@ -66,7 +73,10 @@ fn nested_block(
             let planned_keys: Vec<_> = planned.entries().into_iter().flatten().collect();
             for (key, element) in &planned_keys {
                 match config.get(key) {
-                    None => out.push(Problem::new(&at_key(path, key), "block key from plan is not present in config")),
+                    None => out.push(Problem::new(
+                        &at_key(path, key),
+                        "block key from plan is not present in config",
+                    )),
                     Some(c) => {
                         let p = prior.get(key).cloned().unwrap_or_else(|| Value::null(c.ty().clone()));
                         block(&schema.block, &p, c, element, &at_key(path, key), out);
@@ -75,16 +85,26 @@ fn nested_block(
             }
             for (key, _) in config.entries().into_iter().flatten() {
                 if planned.get(key).is_none() {
-                    out.push(Problem::new(&at_key(path, key), "block key from config is not present in plan"));
+                    out.push(Problem::new(
+                        &at_key(path, key),
+                        "block key from config is not present in plan",
+                    ));
                 }
             }
         }
         nesting => {
-            let (planned, config) = (planned.as_seq().unwrap_or_default(), config.as_seq().unwrap_or_default());
+            let (planned, config) = (
+                planned.as_seq().unwrap_or_default(),
+                config.as_seq().unwrap_or_default(),
+            );
             if planned.len() != config.len() {
                 out.push(Problem::new(
                     path,
-                    format!("block count in plan ({}) disagrees with count in config ({})", planned.len(), config.len()),
+                    format!(
+                        "block count in plan ({}) disagrees with count in config ({})",
+                        planned.len(),
+                        config.len()
+                    ),
                 ));
             } else if nesting == Nesting::List {
                 let before = prior.as_seq().unwrap_or_default();
@@ -107,12 +127,23 @@ fn attributes(
     out: &mut Vec<Problem>,
 ) {
     for (name, schema) in schemas {
-        let (p, c, n) = (attribute(prior, name), attribute(config, name), attribute(planned, name));
+        let (p, c, n) = (
+            attribute(prior, name),
+            attribute(config, name),
+            attribute(planned, name),
+        );
         value(schema, &p, &c, &n, &path.attribute(name.clone()), out);
     }
 }
 
-fn value(schema: &AttributeSchema, prior: &Value, config: &Value, planned: &Value, path: &Path, out: &mut Vec<Problem>) {
+fn value(
+    schema: &AttributeSchema,
+    prior: &Value,
+    config: &Value,
+    planned: &Value,
+    path: &Path,
+    out: &mut Vec<Problem>,
+) {
     if schema.write_only {
         if !planned.is_null() {
             out.push(Problem::new(path, "a write-only attribute must be null in a plan"));
@@ -133,7 +164,10 @@ fn value(schema: &AttributeSchema, prior: &Value, config: &Value, planned: &Valu
             return;
         }
         if schema.sensitive {
-            out.push(Problem::new(path, "sensitive planned value for a non-computed attribute"));
+            out.push(Problem::new(
+                path,
+                "sensitive planned value for a non-computed attribute",
+            ));
         } else {
             out.push(Problem::new(path, "planned value for a non-computed attribute"));
         }
@@ -145,11 +179,18 @@ fn value(schema: &AttributeSchema, prior: &Value, config: &Value, planned: &Valu
     if same_where_known(config, planned) {
         return;
     }
-    let what = if schema.sensitive { "sensitive planned value" } else { "planned value" };
+    let what = if schema.sensitive {
+        "sensitive planned value"
+    } else {
+        "planned value"
+    };
     if prior.is_null() {
         out.push(Problem::new(path, format!("{what} does not match config value")));
     } else {
-        out.push(Problem::new(path, format!("{what} does not match config value nor prior value")));
+        out.push(Problem::new(
+            path,
+            format!("{what} does not match config value nor prior value"),
+        ));
     }
 }
 
@@ -165,7 +206,10 @@ fn same_where_known(config: &Value, planned: &Value) -> bool {
     match (config.entries(), planned.entries()) {
         (Some(c), Some(p)) => {
             let (c, p): (Vec<_>, Vec<_>) = (c.collect(), p.collect());
-            return c.len() == p.len() && c.iter().zip(p).all(|((ck, c), (pk, p))| *ck == pk && same_where_known(c, p));
+            return c.len() == p.len()
+                && c.iter()
+                    .zip(p)
+                    .all(|((ck, c), (pk, p))| *ck == pk && same_where_known(c, p));
         }
         (None, None) => {}
         _ => return false,
@@ -199,7 +243,10 @@ fn nested_object(
         Nesting::Map => {
             for (key, n) in planned.entries().into_iter().flatten() {
                 match config.get(key) {
-                    None => out.push(Problem::new(&at_key(path, key), "map key from plan is not present in config")),
+                    None => out.push(Problem::new(
+                        &at_key(path, key),
+                        "map key from plan is not present in config",
+                    )),
                     Some(c) => {
                         let p = prior.get(key).cloned().unwrap_or_else(|| Value::null(c.ty().clone()));
                         element(schema, &p, c, n, &at_key(path, key), out);
@@ -208,16 +255,26 @@ fn nested_object(
             }
             for (key, _) in config.entries().into_iter().flatten() {
                 if planned.get(key).is_none() {
-                    out.push(Problem::new(&at_key(path, key), "map key from config is not present in plan"));
+                    out.push(Problem::new(
+                        &at_key(path, key),
+                        "map key from config is not present in plan",
+                    ));
                 }
             }
         }
         nesting => {
-            let (n, c) = (planned.as_seq().unwrap_or_default(), config.as_seq().unwrap_or_default());
+            let (n, c) = (
+                planned.as_seq().unwrap_or_default(),
+                config.as_seq().unwrap_or_default(),
+            );
             if n.len() != c.len() {
                 out.push(Problem::new(
                     path,
-                    format!("count in plan ({}) disagrees with count in config ({})", n.len(), c.len()),
+                    format!(
+                        "count in plan ({}) disagrees with count in config ({})",
+                        n.len(),
+                        c.len()
+                    ),
                 ));
             } else if nesting == Nesting::List {
                 let before = prior.as_seq().unwrap_or_default();

@@ -11,7 +11,11 @@ use super::{attribute, empty_object, rebuild_map, rebuild_seq};
 /// Merges prior object and configuration: what is set in the configuration is taken from there, what is computed and not
 /// set keeps its prior value. Nested objects are matched by index, by key, or (in sets) by content.
 pub fn proposed_new(schema: &BlockSchema, prior: &Value, config: &Value) -> Value {
-    if prior.is_null() { merge_block(schema, &empty_object(schema), config) } else { merge_block(schema, prior, config) }
+    if prior.is_null() {
+        merge_block(schema, &empty_object(schema), config)
+    } else {
+        merge_block(schema, prior, config)
+    }
 }
 
 fn merge_block(schema: &BlockSchema, prior: &Value, config: &Value) -> Value {
@@ -20,7 +24,10 @@ fn merge_block(schema: &BlockSchema, prior: &Value, config: &Value) -> Value {
     }
     let mut out = merge_attributes(&schema.attributes, prior, config);
     for (name, block) in &schema.blocks {
-        out.push((name.clone(), merge_nested_block(block, &attribute(prior, name), &attribute(config, name))));
+        out.push((
+            name.clone(),
+            merge_nested_block(block, &attribute(prior, name), &attribute(config, name)),
+        ));
     }
     Value::object(out)
 }
@@ -57,20 +64,29 @@ fn merge_attributes(
         }
         let before = attribute(prior, name);
         if schema.computed && configured.is_null() {
-            return if was_configured(schema, &before) { configured } else { before };
+            return if was_configured(schema, &before) {
+                configured
+            } else {
+                before
+            };
         }
         match &schema.ty {
             AttributeType::Nested(nested) => merge_nested_object(nested, &before, &configured),
             AttributeType::Plain(_) => configured,
         }
     };
-    attributes.iter().map(|(name, schema)| (name.clone(), merged(name, schema))).collect()
+    attributes
+        .iter()
+        .map(|(name, schema)| (name.clone(), merged(name, schema)))
+        .collect()
 }
 
 /// Whether a prior value of an optional and computed nested attribute holds something only the configuration can have
 /// set; then its absence from the configuration means that it was removed.
 fn was_configured(schema: &AttributeSchema, prior: &Value) -> bool {
-    let AttributeType::Nested(nested) = &schema.ty else { return false };
+    let AttributeType::Nested(nested) = &schema.ty else {
+        return false;
+    };
     schema.optional && any_object(nested.nesting, prior, &mut |object| holds_configured(nested, object))
 }
 
@@ -89,8 +105,12 @@ fn holds_configured(nested: &NestedObject, object: &Value) -> bool {
 fn any_object(nesting: Nesting, value: &Value, test: &mut dyn FnMut(&Value) -> bool) -> bool {
     match nesting {
         Nesting::Single | Nesting::Group => value.is_present() && test(value),
-        Nesting::List | Nesting::Set => value.as_seq().is_some_and(|items| items.iter().any(|i| i.is_present() && test(i))),
-        Nesting::Map => value.entries().is_some_and(|mut items| items.any(|(_, i)| i.is_present() && test(i))),
+        Nesting::List | Nesting::Set => value
+            .as_seq()
+            .is_some_and(|items| items.iter().any(|i| i.is_present() && test(i))),
+        Nesting::Map => value
+            .entries()
+            .is_some_and(|mut items| items.any(|(_, i)| i.is_present() && test(i))),
     }
 }
 
@@ -99,18 +119,26 @@ fn merge_nested_object(nested: &NestedObject, prior: &Value, config: &Value) -> 
         return config.clone();
     }
     let merge = |p: &Value, c: &Value| {
-        if c.is_present() { Value::object(merge_attributes(&nested.attributes, p, c)) } else { c.clone() }
+        if c.is_present() {
+            Value::object(merge_attributes(&nested.attributes, p, c))
+        } else {
+            c.clone()
+        }
     };
     match nested.nesting {
         Nesting::Single | Nesting::Group => merge(prior, config),
         Nesting::List => merge_list(prior, config, merge),
         Nesting::Map => merge_map(prior, config, merge),
-        Nesting::Set => merge_set(prior, config, merge, |p, c| attributes_could_come_from(&nested.attributes, p, c)),
+        Nesting::Set => merge_set(prior, config, merge, |p, c| {
+            attributes_could_come_from(&nested.attributes, p, c)
+        }),
     }
 }
 
 fn merge_list(prior: &Value, config: &Value, merge: impl Fn(&Value, &Value) -> Value) -> Value {
-    let Some(items) = config.as_seq() else { return config.clone() };
+    let Some(items) = config.as_seq() else {
+        return config.clone();
+    };
     let before = prior.as_seq().unwrap_or_default();
     let merged = items.iter().enumerate().map(|(i, c)| match before.get(i) {
         Some(p) if p.is_present() => merge(p, c),
@@ -120,7 +148,9 @@ fn merge_list(prior: &Value, config: &Value, merge: impl Fn(&Value, &Value) -> V
 }
 
 fn merge_map(prior: &Value, config: &Value, merge: impl Fn(&Value, &Value) -> Value) -> Value {
-    let Some(items) = config.entries() else { return config.clone() };
+    let Some(items) = config.entries() else {
+        return config.clone();
+    };
     let merged = items.map(|(key, c)| {
         let value = match prior.get(key) {
             Some(p) if p.is_present() => merge(p, c),
@@ -137,7 +167,9 @@ fn merge_set(
     merge: impl Fn(&Value, &Value) -> Value,
     could_come_from: impl Fn(&Value, &Value) -> bool,
 ) -> Value {
-    let Some(items) = config.as_seq() else { return config.clone() };
+    let Some(items) = config.as_seq() else {
+        return config.clone();
+    };
     let before = prior.as_seq().unwrap_or_default();
     // Equal elements first. Both sides are in canonical order, so that equal ones come in the same order and one walk
     // along both finds those of a large unchanged set; only the rest is matched by trial.
@@ -146,14 +178,21 @@ fn merge_set(
     let mut matched: Vec<Option<usize>> = items
         .iter()
         .map(|c| {
-            let at = if before.get(next) == Some(c) { next } else { before.iter().position(|p| p == c)? };
+            let at = if before.get(next) == Some(c) {
+                next
+            } else {
+                before.iter().position(|p| p == c)?
+            };
             next = at + 1;
             used[at] = true;
             Some(at)
         })
         .collect();
     for (slot, c) in matched.iter_mut().zip(items).filter(|(slot, _)| slot.is_none()) {
-        *slot = before.iter().enumerate().position(|(i, p)| !used[i] && could_come_from(p, c));
+        *slot = before
+            .iter()
+            .enumerate()
+            .position(|(i, p)| !used[i] && could_come_from(p, c));
         if let Some(at) = *slot {
             used[at] = true;
         }
@@ -178,11 +217,7 @@ fn block_could_come_from(schema: &BlockSchema, prior: &Value, config: &Value) ->
             })
 }
 
-fn attributes_could_come_from(
-    attributes: &BTreeMap<Arc<str>, AttributeSchema>,
-    prior: &Value,
-    config: &Value,
-) -> bool {
+fn attributes_could_come_from(attributes: &BTreeMap<Arc<str>, AttributeSchema>, prior: &Value, config: &Value) -> bool {
     attributes.iter().all(|(name, a)| {
         let (p, c) = (attribute(prior, name), attribute(config, name));
         if p == c || (a.computed && c.is_null()) {
@@ -190,9 +225,9 @@ fn attributes_could_come_from(
         }
         match &a.ty {
             AttributeType::Plain(_) => false,
-            AttributeType::Nested(n) => {
-                nested_could_come_from(n.nesting, &p, &c, &|p, c| attributes_could_come_from(&n.attributes, p, c))
-            }
+            AttributeType::Nested(n) => nested_could_come_from(n.nesting, &p, &c, &|p, c| {
+                attributes_could_come_from(&n.attributes, p, c)
+            }),
         }
     })
 }
@@ -217,7 +252,10 @@ fn nested_could_come_from(
         Nesting::Map => match (prior.entries(), config.entries()) {
             (Some(p), Some(c)) => {
                 let (p, c): (Vec<_>, Vec<_>) = (p.collect(), c.collect());
-                p.len() == c.len() && p.iter().zip(c).all(|((pk, p), (ck, c))| *pk == ck && (*p == c || test(p, c)))
+                p.len() == c.len()
+                    && p.iter()
+                        .zip(c)
+                        .all(|((pk, p), (ck, c))| *pk == ck && (*p == c || test(p, c)))
             }
             _ => false,
         },

@@ -27,7 +27,10 @@ impl Planner<'_> {
         repetition: Repetition,
     ) -> Result<(), Failed> {
         let Some(block) = p.block else { return Err(Failed) };
-        let scope = self.evaluator.scope_with(&address.module, repetition.clone(), None).ok_or(Failed)?;
+        let scope = self
+            .evaluator
+            .scope_with(&address.module, repetition.clone(), None)
+            .ok_or(Failed)?;
         self.conditions(&block.lifecycle.preconditions, Kind::Precondition, &scope, address)?;
         let (config, diagnostics) = decode_body(&block.body, &p.schema.block, Context::new(&scope));
         let failed = diagnostics.has_errors();
@@ -40,9 +43,17 @@ impl Planner<'_> {
         let (config, _) = config.unmark_deep();
         let ty = &address.resource.resource.ty;
         let written = Some((&*block.body, p.schema));
-        let answer = p.provider.validate_data(ty, config.clone()).await.map_err(|d| self.failed(d))?;
+        let answer = p
+            .provider
+            .validate_data(ty, config.clone())
+            .await
+            .map_err(|d| self.failed(d))?;
         self.report_all(located(answer.diagnostics, written, address))?;
-        let before = self.inputs.state.current(address).and_then(|o| decode(p.schema, o, address).ok());
+        let before = self
+            .inputs
+            .state
+            .current(address)
+            .and_then(|o| decode(p.schema, o, address).ok());
         let wait = if !config.is_wholly_known() {
             Some(Reason::ReadBecauseConfigUnknown)
         } else if self.options.mode == Mode::Normal && self.dependencies_pending(p) {
@@ -86,9 +97,18 @@ impl Planner<'_> {
             return Ok(());
         }
         let start = |event: fn(AbsResourceInstance) -> Event| self.inputs.events.event(event(address.clone()));
-        start(|address| Event::OperationStart { address, deposed: None, action: Action::Read, id: None });
+        start(|address| Event::OperationStart {
+            address,
+            deposed: None,
+            action: Action::Read,
+            id: None,
+        });
         let began = Instant::now();
-        let answer = p.provider.read_data(ty, config, None).await.map_err(|d| self.failed(d))?;
+        let answer = p
+            .provider
+            .read_data(ty, config, None)
+            .await
+            .map_err(|d| self.failed(d))?;
         let problems = located(answer.diagnostics, written, address);
         let failed = problems.has_errors();
         self.evaluator.report(problems);
@@ -110,15 +130,29 @@ impl Planner<'_> {
             id: identity(&value),
             elapsed: began.elapsed(),
         });
-        let object = encode(p.schema, &value, Vec::new(), Object::new(p.schema.version, empty_attributes()))
-            .map_err(|d| self.failed(d))?;
+        let object = encode(
+            p.schema,
+            &value,
+            Vec::new(),
+            Object::new(p.schema.version, empty_attributes()),
+        )
+        .map_err(|d| self.failed(d))?;
         let same = self.inputs.state.current(address).is_some_and(|old| **old == object);
         if !same {
-            self.prior().set_current(address, &p.provider_address, Some(Arc::new(object)));
+            self.prior()
+                .set_current(address, &p.provider_address, Some(Arc::new(object)));
         }
         self.evaluator.set_object(address, value.clone());
-        let with_self = self.evaluator.scope_with(&address.module, repetition, Some(value)).ok_or(Failed)?;
-        self.conditions(&block.lifecycle.postconditions, Kind::Postcondition, &with_self, address)
+        let with_self = self
+            .evaluator
+            .scope_with(&address.module, repetition, Some(value))
+            .ok_or(Failed)?;
+        self.conditions(
+            &block.lifecycle.postconditions,
+            Kind::Postcondition,
+            &with_self,
+            address,
+        )
     }
 
     /// Whether something that `depends_on` names, here or on the way to the module, will change, or a managed resource that
@@ -133,7 +167,12 @@ impl Planner<'_> {
         let own = &p.address.module;
         let has_conditions = !(block.lifecycle.preconditions.is_empty() && block.lifecycle.postconditions.is_empty());
         if has_conditions
-            && self.dependencies.get(p.address).into_iter().flatten().any(|d| done.pending.contains(d))
+            && self
+                .dependencies
+                .get(p.address)
+                .into_iter()
+                .flatten()
+                .any(|d| done.pending.contains(d))
         {
             return true;
         }
@@ -142,13 +181,18 @@ impl Planner<'_> {
             references.extend(references_in_expr(expression).0);
         }
         references.retain(|r| match &r.subject {
-            Referenceable::Resource(r) | Referenceable::ResourceInstance(addrs::ResourceInstance { resource: r, .. }) => {
+            Referenceable::Resource(r)
+            | Referenceable::ResourceInstance(addrs::ResourceInstance { resource: r, .. }) => {
                 r.mode == addrs::Mode::Managed
             }
             _ => false,
         });
-        let mut named: Vec<(addrs::Module, &Referenceable)> =
-            block.depends_on.iter().chain(&references).map(|r| (own.clone(), &r.subject)).collect();
+        let mut named: Vec<(addrs::Module, &Referenceable)> = block
+            .depends_on
+            .iter()
+            .chain(&references)
+            .map(|r| (own.clone(), &r.subject))
+            .collect();
         let mut path = own.clone();
         while let Some((parent, _)) = path.parent() {
             if let Some(call) = self.inputs.config.call(&path) {
@@ -157,7 +201,8 @@ impl Planner<'_> {
             path = parent;
         }
         named.iter().any(|(module, subject)| match subject {
-            Referenceable::Resource(r) | Referenceable::ResourceInstance(addrs::ResourceInstance { resource: r, .. }) => {
+            Referenceable::Resource(r)
+            | Referenceable::ResourceInstance(addrs::ResourceInstance { resource: r, .. }) => {
                 done.pending.contains(&r.in_module(module))
             }
             Referenceable::Module(n) | Referenceable::ModuleInstance(n, _) | Referenceable::ModuleOutput(n, _, _) => {
@@ -203,11 +248,15 @@ fn block_not_read(schema: &BlockSchema, config: &Value) -> Value {
         return config.clone();
     }
     config.map_parts(|part, value| {
-        let cty::value::Part::Attribute(name) = part else { return value.clone() };
+        let cty::value::Part::Attribute(name) = part else {
+            return value.clone();
+        };
         if let Some(attribute) = schema.attributes.get(name) {
             return attribute_not_read(attribute, value);
         }
-        let Some(nested) = schema.blocks.get(name) else { return value.clone() };
+        let Some(nested) = schema.blocks.get(name) else {
+            return value.clone();
+        };
         match nested.nesting {
             Nesting::Single | Nesting::Group => block_not_read(&nested.block, value),
             _ => value.map_parts(|_, element| block_not_read(&nested.block, element)),
@@ -219,12 +268,15 @@ fn attribute_not_read(schema: &AttributeSchema, value: &Value) -> Value {
     if value.is_null() && schema.computed {
         return Value::unknown(schema.implied_type());
     }
-    let AttributeType::Nested(nested) = &schema.ty else { return value.clone() };
+    let AttributeType::Nested(nested) = &schema.ty else {
+        return value.clone();
+    };
     let object = |object: &Value| {
         object.map_parts(|part, inner| match part {
-            cty::value::Part::Attribute(name) => {
-                nested.attributes.get(name).map_or_else(|| inner.clone(), |a| attribute_not_read(a, inner))
-            }
+            cty::value::Part::Attribute(name) => nested
+                .attributes
+                .get(name)
+                .map_or_else(|| inner.clone(), |a| attribute_not_read(a, inner)),
             _ => inner.clone(),
         })
     };

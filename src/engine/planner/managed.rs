@@ -58,7 +58,10 @@ impl Planner<'_> {
             return Ok(());
         }
         let Some(block) = p.block else { return Err(Failed) };
-        let scope = self.evaluator.scope_with(&address.module, repetition.clone(), None).ok_or(Failed)?;
+        let scope = self
+            .evaluator
+            .scope_with(&address.module, repetition.clone(), None)
+            .ok_or(Failed)?;
         self.conditions(&block.lifecycle.preconditions, Kind::Precondition, &scope, address)?;
         let (config, diagnostics) = decode_body(&block.body, &p.schema.block, Context::new(&scope));
         let failed = diagnostics.has_errors();
@@ -69,7 +72,10 @@ impl Planner<'_> {
         self.forbid_ephemeral(p, address, &config)?;
         let marks = lasting(config.paths_with_marks());
         let (config, _) = config.unmark_deep();
-        let answer = p.provider.validate_resource(&address.resource.resource.ty, config.clone()).await;
+        let answer = p
+            .provider
+            .validate_resource(&address.resource.resource.ty, config.clone())
+            .await;
         self.report_all(located(
             answer.map_err(|d| self.failed(d))?.diagnostics,
             Some((&block.body, p.schema)),
@@ -90,10 +96,20 @@ impl Planner<'_> {
             action = Action::Update;
         }
         self.evaluator.set_object(address, after.clone());
-        let with_self =
-            self.evaluator.scope_with(&address.module, repetition, Some(after.clone())).ok_or(Failed)?;
-        self.conditions(&block.lifecycle.postconditions, Kind::Postcondition, &with_self, address)?;
-        let state_dependencies = stored.as_ref().map(|s| s.object.dependencies.clone()).unwrap_or_default();
+        let with_self = self
+            .evaluator
+            .scope_with(&address.module, repetition, Some(after.clone()))
+            .ok_or(Failed)?;
+        self.conditions(
+            &block.lifecycle.postconditions,
+            Kind::Postcondition,
+            &with_self,
+            address,
+        )?;
+        let state_dependencies = stored
+            .as_ref()
+            .map(|s| s.object.dependencies.clone())
+            .unwrap_or_default();
         if action == Action::NoOp && importing.is_none() {
             self.record_order(p, address);
         }
@@ -144,8 +160,10 @@ impl Planner<'_> {
         let owner = address.to_string();
         let mut failed = false;
         for rule in rules {
-            failed |=
-                matches!(self.evaluator.check(rule, kind, scope, Some(&owner)), Status::Fail(_) | Status::Error);
+            failed |= matches!(
+                self.evaluator.check(rule, kind, scope, Some(&owner)),
+                Status::Fail(_) | Status::Error
+            );
         }
         if failed { Err(Failed) } else { Ok(()) }
     }
@@ -179,15 +197,22 @@ impl Planner<'_> {
 
     /// The stored object of an instance, as it is now. Refreshes it unless that is off, and notes what has drifted.
     async fn look(&self, p: &Subject<'_>, address: &AbsResourceInstance) -> Result<Option<Stored>, Failed> {
-        let Some(object) = self.inputs.state.current(address).cloned() else { return Ok(None) };
+        let Some(object) = self.inputs.state.current(address).cloned() else {
+            return Ok(None);
+        };
         let ty = &address.resource.resource.ty;
-        let stored = upgrade(&*p.provider, p.schema, ty, &object, address).await.map_err(|d| self.failed(d))?;
+        let stored = upgrade(&*p.provider, p.schema, ty, &object, address)
+            .await
+            .map_err(|d| self.failed(d))?;
         if !self.options.refresh {
             self.keep(p, address, &stored, None)?;
             return Ok(Some(stored));
         }
         let id = identity(&stored.marked(p.schema));
-        self.inputs.events.event(Event::RefreshStart { address: address.clone(), id: id.clone() });
+        self.inputs.events.event(Event::RefreshStart {
+            address: address.clone(),
+            id: id.clone(),
+        });
         let answer = p
             .provider
             .read(ty, stored.value.clone(), stored.private.clone(), None)
@@ -210,8 +235,15 @@ impl Planner<'_> {
             ));
         }
         let value = without_write_only(&p.schema.block, &value);
-        self.inputs.events.event(Event::RefreshComplete { address: address.clone(), id });
-        let now = Stored { value, private, ..stored.clone() };
+        self.inputs.events.event(Event::RefreshComplete {
+            address: address.clone(),
+            id,
+        });
+        let now = Stored {
+            value,
+            private,
+            ..stored.clone()
+        };
         self.keep(p, address, &now, Some(&stored))?;
         Ok((!now.value.is_null()).then_some(now))
     }
@@ -254,9 +286,19 @@ impl Planner<'_> {
         if same {
             return Ok(());
         }
-        let object = encode(p.schema, &now.marked(p.schema), now.private.clone(), (*now.object).clone())
-            .map_err(|d| self.failed(d))?;
-        let provider = self.inputs.state.resources.get(&address.containing_resource()).map(|r| r.provider.clone());
+        let object = encode(
+            p.schema,
+            &now.marked(p.schema),
+            now.private.clone(),
+            (*now.object).clone(),
+        )
+        .map_err(|d| self.failed(d))?;
+        let provider = self
+            .inputs
+            .state
+            .resources
+            .get(&address.containing_resource())
+            .map(|r| r.provider.clone());
         let provider = provider.unwrap_or_else(|| p.provider_address.clone());
         self.prior().set_current(address, &provider, Some(Arc::new(object)));
         Ok(())
@@ -287,10 +329,17 @@ impl Planner<'_> {
                 ignore_changes(&p.schema.block, &prior, config, &Ignore::Paths(&paths))
             }
         };
-        let private = stored.filter(|_| !tainted).map(|s| s.private.clone()).unwrap_or_default();
+        let private = stored
+            .filter(|_| !tainted)
+            .map(|s| s.private.clone())
+            .unwrap_or_default();
         let first = self.ask(p, address, &prior, &kept, private).await?;
         let replace = |action_if_first: bool| {
-            if action_if_first { Action::CreateThenDelete } else { Action::DeleteThenCreate }
+            if action_if_first {
+                Action::CreateThenDelete
+            } else {
+                Action::DeleteThenCreate
+            }
         };
         let creates_first = self.creates_first(p.address);
         if stored.is_none() {
@@ -352,14 +401,25 @@ impl Planner<'_> {
 
     /// Whether something that `replace_triggered_by` names will be updated or replaced; where it names an attribute,
     /// whether that will change.
-    fn triggered(&self, p: &Subject<'_>, address: &AbsResourceInstance, repetition: &Repetition) -> Result<bool, Failed> {
+    fn triggered(
+        &self,
+        p: &Subject<'_>,
+        address: &AbsResourceInstance,
+        repetition: &Repetition,
+    ) -> Result<bool, Failed> {
         let block = p.block.ok_or(Failed)?;
         for expr in &block.lifecycle.replace_triggered_by {
-            let Some((resource, key, path)) = self.trigger(expr, address, repetition)? else { continue };
+            let Some((resource, key, path)) = self.trigger(expr, address, repetition)? else {
+                continue;
+            };
             let done = self.done();
-            let Some(changed) = done.changed.get(&resource) else { continue };
+            let Some(changed) = done.changed.get(&resource) else {
+                continue;
+            };
             let Some(key) = key else { return Ok(true) };
-            let Some(change) = changed.get(&key).and_then(|i| done.changes.get(*i)) else { continue };
+            let Some(change) = changed.get(&key).and_then(|i| done.changes.get(*i)) else {
+                continue;
+            };
             if path.0.is_empty() || path.get(&change.before) != path.get(&change.after) {
                 return Ok(true);
             }
@@ -382,7 +442,9 @@ impl Planner<'_> {
             Expr::Index { collection, key, .. } => (&**collection, Some(&**key)),
             other => (other, None),
         };
-        let Expr::Traversal(traversal) = inner else { return Ok(None) };
+        let Expr::Traversal(traversal) = inner else {
+            return Ok(None);
+        };
         let reference = lang::refs::reference(traversal).map_err(|d| self.failed(d.into()))?;
         let mut path = steps_to_path(&reference.remaining);
         path.0.extend(steps_to_path(steps).0);
@@ -392,7 +454,10 @@ impl Planner<'_> {
             _ => return Ok(None),
         };
         if let Some(key) = key {
-            let scope = self.evaluator.scope_with(&address.module, repetition.clone(), None).ok_or(Failed)?;
+            let scope = self
+                .evaluator
+                .scope_with(&address.module, repetition.clone(), None)
+                .ok_or(Failed)?;
             found = Some(instance_key(&self.evaluator.evaluate(key, &scope)?).ok_or_else(|| {
                 self.failed(
                     Diagnostic::error(
@@ -433,7 +498,11 @@ impl Planner<'_> {
         let problems = plan_problems(&p.schema.block, prior, config, &change.planned);
         if change.legacy_type_system {
             for problem in &problems {
-                tracing::warn!("{address}: the provider's plan breaks a rule at {}: {}", problem.path, problem.message);
+                tracing::warn!(
+                    "{address}: the provider's plan breaks a rule at {}: {}",
+                    problem.path,
+                    problem.message
+                );
             }
         } else if !problems.is_empty() {
             return Err(self.failed(invalid_plan(p, address, &problems)));
@@ -466,7 +535,9 @@ impl Planner<'_> {
         address: &AbsResourceInstance,
         reason: Reason,
     ) -> Result<(), Failed> {
-        let Some(stored) = self.look(p, address).await? else { return Ok(()) };
+        let Some(stored) = self.look(p, address).await? else {
+            return Ok(());
+        };
         if self.options.mode == Mode::RefreshOnly {
             return Ok(());
         }
@@ -481,11 +552,17 @@ impl Planner<'_> {
         address: &AbsResourceInstance,
         key: DeposedKey,
     ) -> Result<(), Failed> {
-        let object: Option<Arc<Object>> =
-            self.inputs.state.instance(address).and_then(|i| i.deposed.get(&key)).cloned();
+        let object: Option<Arc<Object>> = self
+            .inputs
+            .state
+            .instance(address)
+            .and_then(|i| i.deposed.get(&key))
+            .cloned();
         let Some(object) = object else { return Ok(()) };
         let ty = &address.resource.resource.ty;
-        let stored = upgrade(&*p.provider, p.schema, ty, &object, address).await.map_err(|d| self.failed(d))?;
+        let stored = upgrade(&*p.provider, p.schema, ty, &object, address)
+            .await
+            .map_err(|d| self.failed(d))?;
         if self.options.refresh {
             let answer = p
                 .provider
@@ -520,7 +597,14 @@ impl Planner<'_> {
             let ty = &address.resource.resource.ty;
             let answer = p
                 .provider
-                .plan(ty, stored.value.clone(), null.clone(), null.clone(), private.clone(), None)
+                .plan(
+                    ty,
+                    stored.value.clone(),
+                    null.clone(),
+                    null.clone(),
+                    private.clone(),
+                    None,
+                )
                 .await
                 .map_err(|d| self.failed(d))?;
             self.report_all(located(answer.diagnostics, None, address))?;

@@ -54,14 +54,24 @@ pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
     let provisioners = opening::provisioners_needed(inputs.config);
     let providers = match Providers::start(inputs.providers, needed, provisioners).await {
         Ok(providers) => providers,
-        Err(diagnostics) => return Planning { plan: None, schemas: Schemas::default(), diagnostics },
+        Err(diagnostics) => {
+            return Planning {
+                plan: None,
+                schemas: Schemas::default(),
+                diagnostics,
+            };
+        }
     };
     let (plan, diagnostics) = tokio::select! {
         result = with_providers(inputs, options, &providers) => result,
         () = stopped(inputs, &providers) => (None, interrupted()),
     };
     providers.close().await;
-    Planning { plan, schemas: providers.schemas().clone(), diagnostics }
+    Planning {
+        plan,
+        schemas: providers.schemas().clone(),
+        diagnostics,
+    }
 }
 
 /// Ends some time after a stop was requested, when the plugins had their chance to end by themselves.
@@ -73,7 +83,11 @@ async fn stopped(inputs: Inputs<'_>, providers: &Providers<'_>) {
 }
 
 fn interrupted() -> Diagnostics {
-    Diagnostic::error("Operation interrupted", "Planning was interrupted before it was complete.").into()
+    Diagnostic::error(
+        "Operation interrupted",
+        "Planning was interrupted before it was complete.",
+    )
+    .into()
 }
 
 async fn with_providers(
@@ -81,13 +95,21 @@ async fn with_providers(
     options: &PlanOptions,
     providers: &Providers<'_>,
 ) -> (Option<Plan>, Diagnostics) {
-    let in_state: Vec<_> =
-        inputs.state.resources.iter().map(|(r, s)| (r.config(), s.provider.clone())).collect();
+    let in_state: Vec<_> = inputs
+        .state
+        .resources
+        .iter()
+        .map(|(r, s)| (r.config(), s.provider.clone()))
+        .collect();
     let blocks = match Blocks::build(inputs.config, providers.schemas(), &in_state) {
         Ok(blocks) => blocks,
         Err(diagnostics) => return (None, diagnostics),
     };
-    let phase = if options.mode == Mode::Destroy { Phase::Destroy } else { Phase::Plan };
+    let phase = if options.mode == Mode::Destroy {
+        Phase::Destroy
+    } else {
+        Phase::Plan
+    };
     let mut surroundings = inputs.surroundings.clone();
     surroundings.functions.pure = true;
     let timestamp = surroundings.functions.plan_timestamp.clone().unwrap_or_default();
@@ -338,7 +360,11 @@ impl<'a> Planner<'a> {
         if tasks.is_empty() {
             return Ok(());
         }
-        let provider = self.providers.get(&provider_address).await.map_err(|d| self.failed(d))?;
+        let provider = self
+            .providers
+            .get(&provider_address)
+            .await
+            .map_err(|d| self.failed(d))?;
         let schema = opening::resource_schema(
             self.providers.schemas(),
             &provider_address.provider,
@@ -351,11 +377,21 @@ impl<'a> Planner<'a> {
             (Mode::Normal, Some(_)) => self.imports(address)?,
             _ => import::Imports::new(),
         };
-        let planning = Subject { address, block, provider, provider_address, schema, dependencies, imports };
+        let planning = Subject {
+            address,
+            block,
+            provider,
+            provider_address,
+            schema,
+            dependencies,
+            imports,
+        };
         let planning = &planning;
         let mut results = futures::stream::iter(tasks)
             .map(|task| async move {
-                let Ok(_slot) = self.slots.acquire().await else { return Err(Failed) };
+                let Ok(_slot) = self.slots.acquire().await else {
+                    return Err(Failed);
+                };
                 if self.inputs.stop.is_requested() {
                     return Err(Failed);
                 }
@@ -432,7 +468,9 @@ impl<'a> Planner<'a> {
             self.evaluator.module_instances(&address.module)?.into_iter().collect()
         };
         for resource in in_state {
-            let Some(existing) = self.inputs.state.resources.get(resource) else { continue };
+            let Some(existing) = self.inputs.state.resources.get(resource) else {
+                continue;
+            };
             let expansion = desired.get(&resource.module);
             for (key, instance) in &existing.instances {
                 let at = resource.instance(key.clone());
@@ -459,14 +497,20 @@ impl<'a> Planner<'a> {
 
     fn warn_about_replace(&self) {
         for address in &self.options.force_replace {
-            let Some(block) = self.inputs.config.resource(&address.config()) else { continue };
+            let Some(block) = self.inputs.config.resource(&address.config()) else {
+                continue;
+            };
             if address.resource.key.is_none() && (block.count.is_some() || block.for_each.is_some()) {
                 self.evaluator.report([Diagnostic::warning(
                     "Incompletely-matched force-replace resource instance",
                     format!(
                         "Your force-replace request for {address} doesn't match any resource instances because this \
                          resource has \"count\" or \"for_each\" set. Name an instance, such as {}.",
-                        if block.count.is_some() { format!("{address}[0]") } else { format!("{address}[\"key\"]") }
+                        if block.count.is_some() {
+                            format!("{address}[0]")
+                        } else {
+                            format!("{address}[\"key\"]")
+                        }
                     ),
                 )]);
             }
@@ -507,20 +551,24 @@ impl<'a> Planner<'a> {
             return;
         }
         let mut prior = self.prior();
-        for (name, change) in outputs.iter().filter(|(_, c)| c.after.is_wholly_known() && c.action != Action::Delete) {
+        for (name, change) in outputs
+            .iter()
+            .filter(|(_, c)| c.after.is_wholly_known() && c.action != Action::Delete)
+        {
             let (value, _) = change.after.clone().unmark_deep();
             if !value.is_null() {
-                prior.outputs.insert(name.clone(), state::OutputValue { value, sensitive: change.sensitive });
+                prior.outputs.insert(
+                    name.clone(),
+                    state::OutputValue {
+                        value,
+                        sensitive: change.sensitive,
+                    },
+                );
             }
         }
     }
 
-    fn finish(
-        &self,
-        timestamp: String,
-        outputs: BTreeMap<Arc<str>, crate::plan::OutputChange>,
-        errored: bool,
-    ) -> Plan {
+    fn finish(&self, timestamp: String, outputs: BTreeMap<Arc<str>, crate::plan::OutputChange>, errored: bool) -> Plan {
         let done = std::mem::take(&mut *self.done());
         self.keep_known_outputs(&outputs);
         let mut both: Vec<_> = done.changes.into_iter().zip(done.planned).collect();
@@ -529,15 +577,22 @@ impl<'a> Planner<'a> {
         let mut drift = done.drift;
         drift.sort_by(|a, b| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));
         let graph = self.order(&planned);
-        let variables = self.inputs.config.root.module.variables.iter().filter_map(|(name, variable)| {
-            let value = self.inputs.variables.get(name)?;
-            let value = if variable.ephemeral {
-                cty::Value::null(value.ty().clone()).with_marks(cty::Marks::EPHEMERAL)
-            } else {
-                value.clone()
-            };
-            Some((name.clone(), value))
-        });
+        let variables = self
+            .inputs
+            .config
+            .root
+            .module
+            .variables
+            .iter()
+            .filter_map(|(name, variable)| {
+                let value = self.inputs.variables.get(name)?;
+                let value = if variable.ephemeral {
+                    cty::Value::null(value.ty().clone()).with_marks(cty::Marks::EPHEMERAL)
+                } else {
+                    value.clone()
+                };
+                Some((name.clone(), value))
+            });
         Plan {
             mode: self.options.mode,
             timestamp,

@@ -19,7 +19,10 @@ pub(super) fn changes(planner: &Planner<'_>, errored: bool) -> BTreeMap<Arc<str>
         return out;
     }
     let before = |name: &str| match stored.get(name) {
-        Some(o) => o.value.clone().with_marks(if o.sensitive { Marks::SENSITIVE } else { Marks::NONE }),
+        Some(o) => o
+            .value
+            .clone()
+            .with_marks(if o.sensitive { Marks::SENSITIVE } else { Marks::NONE }),
         None => Value::null(Type::Dynamic),
     };
     if planner.options.mode != Mode::Destroy {
@@ -27,7 +30,9 @@ pub(super) fn changes(planner: &Planner<'_>, errored: bool) -> BTreeMap<Arc<str>
             if !planner.selection.includes(&Block::Output(Module::root(), name.clone())) {
                 continue;
             }
-            let Ok(after) = planner.evaluator.output(&ModuleInstance::root(), root, name) else { continue };
+            let Ok(after) = planner.evaluator.output(&ModuleInstance::root(), root, name) else {
+                continue;
+            };
             let was = before(name);
             let was_sensitive = stored.get(name).map(|o| o.sensitive);
             let (plain_before, plain_after) = (was.clone().unmark_deep().0, after.clone().unmark_deep().0);
@@ -39,7 +44,15 @@ pub(super) fn changes(planner: &Planner<'_>, errored: bool) -> BTreeMap<Arc<str>
                 Some(sensitive) if sensitive == output.sensitive && plain_before == plain_after => Action::NoOp,
                 Some(_) => Action::Update,
             };
-            out.insert(name.clone(), OutputChange { action, before: was, after, sensitive: output.sensitive });
+            out.insert(
+                name.clone(),
+                OutputChange {
+                    action,
+                    before: was,
+                    after,
+                    sensitive: output.sensitive,
+                },
+            );
         }
     }
     if planner.selection.is_everything() {

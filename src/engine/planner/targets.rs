@@ -51,11 +51,17 @@ impl Selection {
     /// The provider configurations that are used may need data sources, which are read even when other things go.
     fn select_data_of_providers(&mut self, blocks: &Blocks) {
         let graph = &blocks.graph;
-        let mut queue: Vec<NodeIndex> =
-            self.providers.iter().filter_map(|p| blocks.find(&Block::Provider(p.clone()))).collect();
+        let mut queue: Vec<NodeIndex> = self
+            .providers
+            .iter()
+            .filter_map(|p| blocks.find(&Block::Provider(p.clone())))
+            .collect();
         let mut seen = HashSet::new();
         while let Some(n) = queue.pop() {
-            for before in graph.neighbors_directed(n, Direction::Incoming).filter(|b| seen.insert(*b)) {
+            for before in graph
+                .neighbors_directed(n, Direction::Incoming)
+                .filter(|b| seen.insert(*b))
+            {
                 match &graph[before] {
                     Block::Resource(r) if r.resource.mode != ResourceMode::Data => continue,
                     Block::Resource(r) => {
@@ -83,7 +89,11 @@ impl Selection {
             })
             .collect();
         let mut selected: HashSet<NodeIndex> = HashSet::new();
-        let direction = if mode == Mode::Destroy { Direction::Outgoing } else { Direction::Incoming };
+        let direction = if mode == Mode::Destroy {
+            Direction::Outgoing
+        } else {
+            Direction::Incoming
+        };
         let mut queue = named.clone();
         while let Some(n) = queue.pop() {
             for next in graph.neighbors_directed(n, direction) {
@@ -104,11 +114,16 @@ impl Selection {
         } else {
             // Outputs follow if everything they need is selected anyway; inner nodes first, so that chains follow.
             for n in petgraph::algo::toposort(graph, None).unwrap_or_default() {
-                let follows = matches!(graph[n], Block::Output(..) | Block::Local(..) | Block::Variable(..) | Block::Call(..));
+                let follows = matches!(
+                    graph[n],
+                    Block::Output(..) | Block::Local(..) | Block::Variable(..) | Block::Call(..)
+                );
                 let has_resource = graph.neighbors_directed(n, Direction::Incoming).count() > 0;
                 if follows
                     && has_resource
-                    && graph.neighbors_directed(n, Direction::Incoming).all(|d| selected.contains(&d))
+                    && graph
+                        .neighbors_directed(n, Direction::Incoming)
+                        .all(|d| selected.contains(&d))
                 {
                     selected.insert(n);
                 }
