@@ -1,6 +1,6 @@
 //! `import` blocks: objects that exist already and become part of the state.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use addrs::{AbsResourceInstance, ConfigResource, InstanceKey, ModuleInstance};
@@ -51,10 +51,16 @@ impl Planner<'_> {
     pub(super) fn imports(&self, resource: &ConfigResource) -> Result<Imports<'_>, Failed> {
         let mut out = Imports::new();
         let blocks = &self.inputs.config.root.module.imports;
-        for import in blocks.iter().filter(|i| i.to_resource == *resource) {
+        let mut blocks = blocks.iter().filter(|i| i.to_resource == *resource).peekable();
+        if blocks.peek().is_none() {
+            return Ok(out);
+        }
+        let modules: HashSet<ModuleInstance> =
+            self.evaluator.module_instances(&resource.module)?.into_iter().collect();
+        for import in blocks {
             for repetition in self.import_repetitions(import)? {
                 let target = self.import_target(import, &repetition)?;
-                let wanted = self.evaluator.module_instances(&resource.module)?.contains(&target.module)
+                let wanted = modules.contains(&target.module)
                     && self.evaluator.resource_expansion(&target.module, &resource.resource)?.has(&target.resource.key);
                 if !wanted {
                     return Err(self.failed(no_configuration(import, &target).into()));
