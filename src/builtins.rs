@@ -81,7 +81,9 @@ pub const PLUGINS: &[Plugin] = &[
 
 /// The plugin of this name, if there is one of this sort.
 pub fn find(name: &str, provisioner: bool) -> Option<&'static Plugin> {
-    PLUGINS.iter().find(|p| p.name == name && (p.kind == Kind::Provisioner) == provisioner)
+    PLUGINS
+        .iter()
+        .find(|p| p.name == name && (p.kind == Kind::Provisioner) == provisioner)
 }
 
 /// The plugin that an executable's name asks for: `terraform-provider-NAME[_vX.Y.Z][_xN]`, `terraform-provisioner-NAME`.
@@ -98,20 +100,27 @@ pub fn named_by_executable(executable: &str) -> Option<&'static Plugin> {
 
 /// The table as the host of plugins wants it.
 pub fn table() -> Builtins {
-    let providers = PLUGINS.iter().filter(|p| p.kind != Kind::Provisioner).map(|p| BuiltinProvider {
-        address: match p.kind {
-            Kind::LanguageProvider => addrs::Provider::builtin(p.name),
-            _ => addrs::Provider::default_for(p.name),
-        },
-        name: p.name.to_owned(),
-        version: p.version.and_then(|v| Version::parse(v).ok()),
-        earlier: p.earlier.iter().filter_map(|v| Version::parse(v).ok()).collect(),
-        protocols: p.protocols().to_vec(),
-    });
+    let providers = PLUGINS
+        .iter()
+        .filter(|p| p.kind != Kind::Provisioner)
+        .map(|p| BuiltinProvider {
+            address: match p.kind {
+                Kind::LanguageProvider => addrs::Provider::builtin(p.name),
+                _ => addrs::Provider::default_for(p.name),
+            },
+            name: p.name.to_owned(),
+            version: p.version.and_then(|v| Version::parse(v).ok()),
+            earlier: p.earlier.iter().filter_map(|v| Version::parse(v).ok()).collect(),
+            protocols: p.protocols().to_vec(),
+        });
     Builtins {
         executable: std::env::current_exe().unwrap_or_else(|_| "monoform".into()),
         providers: providers.collect(),
-        provisioners: PLUGINS.iter().filter(|p| p.kind == Kind::Provisioner).map(|p| p.name.to_owned()).collect(),
+        provisioners: PLUGINS
+            .iter()
+            .filter(|p| p.kind == Kind::Provisioner)
+            .map(|p| p.name.to_owned())
+            .collect(),
     }
 }
 
@@ -121,11 +130,23 @@ mod tests {
 
     #[test]
     fn executables_are_known_by_every_form_of_their_name() {
-        for name in ["terraform-provider-null", "terraform-provider-null_v3.2.1", "terraform-provider-null_v3.2.1_x5"] {
+        for name in [
+            "terraform-provider-null",
+            "terraform-provider-null_v3.2.1",
+            "terraform-provider-null_v3.2.1_x5",
+        ] {
             assert_eq!(named_by_executable(name).map(|p| p.name), Some("null"), "{name}");
         }
-        assert_eq!(named_by_executable("terraform-provisioner-local-exec").map(|p| p.name), Some("local-exec"));
-        for name in ["terraform", "terraform-provider-", "terraform-provider-local-exec", "terraform-provisioner-null"] {
+        assert_eq!(
+            named_by_executable("terraform-provisioner-local-exec").map(|p| p.name),
+            Some("local-exec")
+        );
+        for name in [
+            "terraform",
+            "terraform-provider-",
+            "terraform-provider-local-exec",
+            "terraform-provisioner-null",
+        ] {
             assert!(named_by_executable(name).is_none(), "{name}");
         }
     }

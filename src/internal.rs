@@ -50,9 +50,15 @@ fn named(name: &str, provisioner: bool) -> ExitCode {
         Some(plugin) => serve(plugin),
         None => {
             let sort = if provisioner { "provisioner" } else { "provider" };
-            let known: Vec<&str> =
-                PLUGINS.iter().filter(|p| (p.kind == Kind::Provisioner) == provisioner).map(|p| p.name).collect();
-            fail(&format!("There is no built-in {sort} \"{name}\". The built-in ones are: {}.\n", known.join(", ")))
+            let known: Vec<&str> = PLUGINS
+                .iter()
+                .filter(|p| (p.kind == Kind::Provisioner) == provisioner)
+                .map(|p| p.name)
+                .collect();
+            fail(&format!(
+                "There is no built-in {sort} \"{name}\". The built-in ones are: {}.\n",
+                known.join(", ")
+            ))
         }
     }
 }
@@ -73,7 +79,11 @@ fn fail(text: &str) -> ExitCode {
 fn list() -> String {
     let mut out = format!("{:<12} {:<12} {:<10} {}\n", "NAME", "KIND", "VERSION", "PROTOCOLS");
     for plugin in PLUGINS {
-        let kind = if plugin.kind == Kind::Provisioner { "provisioner" } else { "provider" };
+        let kind = if plugin.kind == Kind::Provisioner {
+            "provisioner"
+        } else {
+            "provider"
+        };
         let protocols: Vec<String> = plugin.protocols().iter().map(u32::to_string).collect();
         out.push_str(&format!(
             "{:<12} {:<12} {:<10} {}\n",
@@ -94,8 +104,7 @@ fn link(dir: &Path) -> Result<String, String> {
     for plugin in PLUGINS.iter().filter(|p| p.kind == Kind::Provider) {
         let Some(version) = plugin.version else { continue };
         for host in ["registry.terraform.io", "registry.opentofu.org"] {
-            let package: PathBuf =
-                [host, "hashicorp", plugin.name, version, &platform].iter().collect();
+            let package: PathBuf = [host, "hashicorp", plugin.name, version, &platform].iter().collect();
             let package = dir.join(package);
             std::fs::create_dir_all(&package)
                 .map_err(|e| format!("The directory {} cannot be created: {e}\n", package.display()))?;

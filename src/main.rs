@@ -20,9 +20,17 @@ fn main() -> ExitCode {
     let mut args = std::env::args_os();
     let called_as = args.next().unwrap_or_default();
     let args: Vec<OsString> = args.collect();
-    let name = Path::new(&called_as).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let name = Path::new(&called_as)
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     // A version contains dots, so that only an ending of Windows may be cut off.
-    let full = Path::new(&called_as).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let full = Path::new(&called_as)
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     let full = full.strip_suffix(".exe").unwrap_or(&full);
     if let Some(plugin) = builtins::named_by_executable(full) {
         return internal::serve(plugin);

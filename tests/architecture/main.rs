@@ -13,8 +13,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-config", &["lang", "syntax", "cty"]),
     ("monoform-state", &["cty"]),
     ("monoform-plugins", &["proto", "lang", "syntax", "cty"]),
-    ("monoform-engine", &["config", "state", "plugins", "lang", "syntax", "cty"]),
-    ("monoform-cli", &["engine", "config", "state", "plugins", "lang", "syntax", "cty"]),
+    (
+        "monoform-engine",
+        &["config", "state", "plugins", "lang", "syntax", "cty"],
+    ),
+    (
+        "monoform-cli",
+        &["engine", "config", "state", "plugins", "lang", "syntax", "cty"],
+    ),
     ("monoform-sdk", &["proto", "cty"]),
     ("monoform", &["cli", "plugins", "sdk"]),
 ];

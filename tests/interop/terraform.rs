@@ -127,33 +127,57 @@ fn each_goes_on_where_the_other_left_off() {
     }
     let theirs = workspace();
     theirs.terraform(&["init", "-no-color"]).ok();
-    theirs.terraform(&["apply", "-no-color", "-auto-approve"]).ok().shows(&["Resources: 15 added"]);
+    theirs
+        .terraform(&["apply", "-no-color", "-auto-approve"])
+        .ok()
+        .shows(&["Resources: 15 added"]);
     let state_of_theirs = comparable(theirs.state());
     nothing_to_do(&theirs);
 
     let ours = workspace();
-    ours.run(&["apply", "-no-color", "-auto-approve"]).ok().shows(&["Resources: 15 added"]);
+    ours.run(&["apply", "-no-color", "-auto-approve"])
+        .ok()
+        .shows(&["Resources: 15 added"]);
     let state_of_ours = comparable(ours.state());
     ours.terraform(&["init", "-no-color"]).ok();
     nothing_to_do_for_terraform(&ours);
     equal("the state", &state_of_ours, &state_of_theirs);
 
     // What either shows of the state is the same, too.
-    for args in [&["output", "-json"][..], &["output", "-no-color"], &["state", "list"], &["show", "-no-color"]] {
+    for args in [
+        &["output", "-json"][..],
+        &["output", "-no-color"],
+        &["state", "list"],
+        &["show", "-no-color"],
+    ] {
         let (a, b) = (theirs.run(args).ok().stdout, theirs.terraform(args).ok().stdout);
         assert_eq!(a, b, "{args:?}");
     }
-    let (a, b) = (theirs.run(&["show", "-json"]).ok().json(), theirs.terraform(&["show", "-json"]).ok().json());
+    let (a, b) = (
+        theirs.run(&["show", "-json"]).ok().json(),
+        theirs.terraform(&["show", "-json"]).ok().json(),
+    );
     equal("the state as shown", &a, &b);
 
     // Each changes what the other made.
     for w in [&ours, &theirs] {
-        w.write("main.tf", &ROOT.replace("count = 3", "count = 2").replace("443", "8443").replace("s3cret", "other"));
+        w.write(
+            "main.tf",
+            &ROOT
+                .replace("count = 3", "count = 2")
+                .replace("443", "8443")
+                .replace("s3cret", "other"),
+        );
     }
     // The number of members follows that of the counted ones.
     let summary = "Resources: 0 added, 2 changed, 3 destroyed.";
-    ours.terraform(&["apply", "-no-color", "-auto-approve"]).ok().shows(&[summary]);
-    theirs.run(&["apply", "-no-color", "-auto-approve"]).ok().shows(&[summary]);
+    ours.terraform(&["apply", "-no-color", "-auto-approve"])
+        .ok()
+        .shows(&[summary]);
+    theirs
+        .run(&["apply", "-no-color", "-auto-approve"])
+        .ok()
+        .shows(&[summary]);
     nothing_to_do(&ours);
     nothing_to_do_for_terraform(&theirs);
     equal("the state", &comparable(ours.state()), &comparable(theirs.state()));
@@ -174,8 +198,10 @@ fn plans_look_the_same() {
         let clean = |text: String| text.replace("monoform apply", "terraform apply");
         // The order in which things are refreshed is not the same from run to run.
         let sorted = |text: String| {
-            let (mut refreshed, rest): (Vec<String>, Vec<String>) =
-                text.lines().map(str::to_owned).partition(|l| l.contains(": Refreshing state..."));
+            let (mut refreshed, rest): (Vec<String>, Vec<String>) = text
+                .lines()
+                .map(str::to_owned)
+                .partition(|l| l.contains(": Refreshing state..."));
             refreshed.sort();
             (refreshed, rest)
         };
@@ -189,7 +215,11 @@ fn plans_look_the_same() {
     compare("with nothing to do");
     w.write(
         "main.tf",
-        &ROOT.replace("count = 3", "count = 2").replace("443", "8443").replace("\"three\"", "\"drei\"").replace("s3cret", "other"),
+        &ROOT
+            .replace("count = 3", "count = 2")
+            .replace("443", "8443")
+            .replace("\"three\"", "\"drei\"")
+            .replace("s3cret", "other"),
     );
     compare("with changes");
     w.write("main.tf", &ROOT.replace("\"blue\", ", "").replace("https =", "tls ="));

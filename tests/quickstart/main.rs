@@ -11,13 +11,32 @@ fn the_whole_story() {
 
     // Nothing has to be installed, so nothing has to be initialised.
     let plan = w.run(&["plan", "-no-color", "-out=first.plan"]).ok();
-    assert!(plan.stdout.contains("Plan: 10 to add, 0 to change, 0 to destroy."), "{}", plan.all());
-    assert!(plan.stdout.contains("# module.service[\"api\"].terraform_data.replica[2] will be created"), "{}", plan.all());
+    assert!(
+        plan.stdout.contains("Plan: 10 to add, 0 to change, 0 to destroy."),
+        "{}",
+        plan.all()
+    );
+    assert!(
+        plan.stdout
+            .contains("# module.service[\"api\"].terraform_data.replica[2] will be created"),
+        "{}",
+        plan.all()
+    );
     assert!(!w.exists("out"), "a plan changes nothing");
 
     let apply = w.run(&["apply", "-no-color", "first.plan"]).ok();
-    assert!(apply.stdout.contains("Apply complete! Resources: 10 added, 0 changed, 0 destroyed."), "{}", apply.all());
-    assert!(apply.stdout.contains("the fleet demo-"), "the provisioner's output is shown: {}", apply.all());
+    assert!(
+        apply
+            .stdout
+            .contains("Apply complete! Resources: 10 added, 0 changed, 0 destroyed."),
+        "{}",
+        apply.all()
+    );
+    assert!(
+        apply.stdout.contains("the fleet demo-"),
+        "the provisioner's output is shown: {}",
+        apply.all()
+    );
     let fleet = w.run(&["output", "-raw", "fleet"]).ok().stdout;
     assert!(fleet.starts_with("demo-"), "{fleet}");
     let settings = w.read("out/api.conf");
@@ -40,21 +59,48 @@ fn the_whole_story() {
 
     // A second time there is nothing to do.
     let again = w.run(&["plan", "-no-color", "-detailed-exitcode"]).ok();
-    assert!(again.stdout.contains("No changes. Your infrastructure matches the configuration."), "{}", again.all());
+    assert!(
+        again
+            .stdout
+            .contains("No changes. Your infrastructure matches the configuration."),
+        "{}",
+        again.all()
+    );
 
     // A change touches only what it concerns.
-    w.write("terraform.tfvars", "services = {\n  api = { port = 8000, replicas = 2 }\n  worker = { port = 9090 }\n}\n");
+    w.write(
+        "terraform.tfvars",
+        "services = {\n  api = { port = 8000, replicas = 2 }\n  worker = { port = 9090 }\n}\n",
+    );
     let change = w.run(&["plan", "-no-color", "-detailed-exitcode"]);
     assert_eq!(change.status, 2, "{}", change.all());
-    assert!(change.stdout.contains("# module.service[\"api\"].terraform_data.replica[2] will be destroyed"));
-    assert!(change.stdout.contains("# module.service[\"api\"].local_file.settings must be replaced"), "{}", change.all());
-    assert!(!change.stdout.contains("module.service[\"worker\"]"), "{}", change.all());
+    assert!(
+        change
+            .stdout
+            .contains("# module.service[\"api\"].terraform_data.replica[2] will be destroyed")
+    );
+    assert!(
+        change
+            .stdout
+            .contains("# module.service[\"api\"].local_file.settings must be replaced"),
+        "{}",
+        change.all()
+    );
+    assert!(
+        !change.stdout.contains("module.service[\"worker\"]"),
+        "{}",
+        change.all()
+    );
     w.run(&["apply", "-no-color", "-auto-approve"]).ok();
     assert_eq!(w.run(&["output", "-raw", "fleet"]).ok().stdout, fleet, "the name stays");
     assert!(w.read("out/api.conf").contains("-api-02 8001\n"));
 
     let destroy = w.run(&["destroy", "-no-color", "-auto-approve"]).ok();
-    assert!(destroy.stdout.contains("Destroy complete! Resources: 9 destroyed."), "{}", destroy.all());
+    assert!(
+        destroy.stdout.contains("Destroy complete! Resources: 9 destroyed."),
+        "{}",
+        destroy.all()
+    );
     assert!(!w.exists("out/api.conf"));
     assert_eq!(w.state()["resources"], serde_json::json!([]));
 }

@@ -1,6 +1,12 @@
 //! What all end-to-end tests share: a fresh working directory, the real executable run in it, and what came of it.
 
 #![allow(dead_code, reason = "each test program uses a part")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "helpers of tests fail as tests do"
+)]
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -28,7 +34,10 @@ pub struct Ran {
 impl Ran {
     /// Both streams, for messages.
     pub fn all(&self) -> String {
-        format!("status {}\n--- stdout\n{}\n--- stderr\n{}", self.status, self.stdout, self.stderr)
+        format!(
+            "status {}\n--- stdout\n{}\n--- stderr\n{}",
+            self.status, self.stdout, self.stderr
+        )
     }
 
     /// Fails the test unless the command succeeded.
@@ -70,7 +79,10 @@ impl Workspace {
         for dir in ["work", "home"] {
             std::fs::create_dir(root.path().join(dir)).expect("a directory");
         }
-        Workspace { root, environment: Vec::new() }
+        Workspace {
+            root,
+            environment: Vec::new(),
+        }
     }
 
     /// One with these files.
@@ -183,7 +195,9 @@ fn copy(from: &Path, to: &Path) {
 /// Where a program is, if it is installed at all.
 pub fn which(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|dir| dir.join(program)).find(|p| p.is_file())
+    std::env::split_paths(&path)
+        .map(|dir| dir.join(program))
+        .find(|p| p.is_file())
 }
 
 /// Whether a test that needs a program may run. Says by name that it was skipped where it may not; with
@@ -194,7 +208,10 @@ pub fn needs(program: &str, test: &str) -> Option<PathBuf> {
         return Some(path);
     }
     let required = std::env::var("MONOFORM_REQUIRE").unwrap_or_default();
-    assert!(!required.split(',').any(|r| r == program), "{test}: {program} is required here, but not installed");
+    assert!(
+        !required.split(',').any(|r| r == program),
+        "{test}: {program} is required here, but not installed"
+    );
     eprintln!("SKIPPED {test}: {program} is not installed");
     None
 }
