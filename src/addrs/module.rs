@@ -144,13 +144,21 @@ impl ModuleInstance {
     /// The instance with this key of the call of this name in this module instance.
     #[must_use]
     pub fn child(&self, name: impl Into<Arc<str>>, key: InstanceKey) -> ModuleInstance {
-        ModuleInstance(self.0.iter().cloned().chain([ModuleStep { name: name.into(), key }]).collect())
+        ModuleInstance(
+            self.0
+                .iter()
+                .cloned()
+                .chain([ModuleStep { name: name.into(), key }])
+                .collect(),
+        )
     }
 
     /// The calling module instance and the last step.
     #[must_use]
     pub fn parent(&self) -> Option<(ModuleInstance, &ModuleStep)> {
-        self.0.split_last().map(|(last, rest)| (ModuleInstance(rest.into()), last))
+        self.0
+            .split_last()
+            .map(|(last, rest)| (ModuleInstance(rest.into()), last))
     }
 
     /// The module this is an instance of.
@@ -195,14 +203,21 @@ mod tests {
 
     #[test]
     fn addresses_read_as_people_write_them() {
-        let m = ModuleInstance::root().child("a", InstanceKey::Int(0)).child("b", InstanceKey::String("k\"${x}".into()));
+        let m = ModuleInstance::root()
+            .child("a", InstanceKey::Int(0))
+            .child("b", InstanceKey::String("k\"${x}".into()));
         assert_eq!(m.to_string(), "module.a[0].module.b[\"k\\\"$${x}\"]");
         assert_eq!(m.module().to_string(), "module.a.module.b");
     }
 
     #[test]
     fn instance_keys_order_as_in_state() {
-        let mut keys = [InstanceKey::String("a".into()), InstanceKey::Int(10), InstanceKey::None, InstanceKey::Int(9)];
+        let mut keys = [
+            InstanceKey::String("a".into()),
+            InstanceKey::Int(10),
+            InstanceKey::None,
+            InstanceKey::Int(9),
+        ];
         keys.sort();
         assert_eq!(keys.map(|k| k.to_string()), ["", "[9]", "[10]", "[\"a\"]"]);
     }

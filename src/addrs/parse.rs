@@ -20,7 +20,10 @@ pub struct ParseError {
 impl ParseError {
     /// An error with this summary and detail.
     pub fn new(summary: impl Into<String>, detail: impl Into<String>) -> ParseError {
-        ParseError { summary: summary.into(), detail: detail.into() }
+        ParseError {
+            summary: summary.into(),
+            detail: detail.into(),
+        }
     }
 
     fn address(detail: impl Into<String>) -> ParseError {
@@ -77,11 +80,15 @@ fn steps(text: &str) -> Result<Vec<Step>, ParseError> {
 /// Reads an instance key after its opening bracket; gives it and what follows the closing bracket.
 fn key(text: &str) -> Result<(InstanceKey, &str), ParseError> {
     let Some(quoted) = text.strip_prefix('"') else {
-        let end = text.find(']').ok_or_else(|| ParseError::address("A closing bracket is missing."))?;
+        let end = text
+            .find(']')
+            .ok_or_else(|| ParseError::address("A closing bracket is missing."))?;
         let digits = &text[..end];
-        let index = digits
-            .parse::<u64>()
-            .map_err(|_| ParseError::address(format!("The key \"{digits}\" must be a whole number or a quoted string.")))?;
+        let index = digits.parse::<u64>().map_err(|_| {
+            ParseError::address(format!(
+                "The key \"{digits}\" must be a whole number or a quoted string."
+            ))
+        })?;
         return Ok((InstanceKey::Int(index), &text[end + 1..]));
     };
     let bad = || ParseError::address("A quoted key is not closed, or has an escape that is not valid.");
@@ -132,7 +139,9 @@ fn module_prefix(steps: &[Step]) -> Result<(ModuleInstance, &[Step]), ParseError
             break;
         }
         let [Step::Name(name), after @ ..] = after else {
-            return Err(ParseError::address("The word \"module\" must be followed by a module name."));
+            return Err(ParseError::address(
+                "The word \"module\" must be followed by a module name.",
+            ));
         };
         let (key, after) = match after {
             [Step::Key(key), after @ ..] => (key.clone(), after),
@@ -153,9 +162,18 @@ fn resource(steps: &[Step]) -> Result<(Resource, &[Step]), ParseError> {
         rest => (Mode::Managed, rest),
     };
     let [Step::Name(ty), Step::Name(name), rest @ ..] = rest else {
-        return Err(ParseError::address("A resource address must be a resource type, a dot, and a resource name."));
+        return Err(ParseError::address(
+            "A resource address must be a resource type, a dot, and a resource name.",
+        ));
     };
-    Ok((Resource { mode, ty: ty.clone(), name: name.clone() }, rest))
+    Ok((
+        Resource {
+            mode,
+            ty: ty.clone(),
+            name: name.clone(),
+        },
+        rest,
+    ))
 }
 
 /// Reads the address of a resource instance; a resource without key is its only instance.
@@ -168,7 +186,10 @@ pub fn resource_instance(text: &str) -> Result<AbsResourceInstance, ParseError> 
         [Step::Key(key)] => key.clone(),
         _ => return Err(ParseError::address("Nothing may follow a resource instance.")),
     };
-    Ok(AbsResourceInstance { module, resource: resource.instance(key) })
+    Ok(AbsResourceInstance {
+        module,
+        resource: resource.instance(key),
+    })
 }
 
 /// Reads the address of a module instance, as the state file writes it; empty for the root.
@@ -176,7 +197,9 @@ pub fn module_instance(text: &str) -> Result<ModuleInstance, ParseError> {
     let steps = steps(text)?;
     match module_prefix(&steps)? {
         (module, []) => Ok(module),
-        _ => Err(ParseError::address(format!("\"{text}\" is not the address of a module."))),
+        _ => Err(ParseError::address(format!(
+            "\"{text}\" is not the address of a module."
+        ))),
     }
 }
 
@@ -186,7 +209,9 @@ pub fn config_resource(text: &str) -> Result<crate::ConfigResource, ParseError> 
     let (module, rest) = module_prefix(&steps)?;
     match resource(rest)? {
         (resource, []) => Ok(resource.in_module(&module.module())),
-        _ => Err(ParseError::address(format!("\"{text}\" is not the address of a resource."))),
+        _ => Err(ParseError::address(format!(
+            "\"{text}\" is not the address of a resource."
+        ))),
     }
 }
 
@@ -199,23 +224,36 @@ pub fn target(text: &str) -> Result<Target, ParseError> {
         if module.is_root() {
             return Err(ParseError::address("An address is required."));
         }
-        return Ok(if keyed(&module) { Target::ModuleInstance(module) } else { Target::Module(module.module()) });
+        return Ok(if keyed(&module) {
+            Target::ModuleInstance(module)
+        } else {
+            Target::Module(module.module())
+        });
     }
     let (resource, rest) = resource(rest)?;
     match rest {
         [] if keyed(&module) => Ok(Target::Resource(AbsResource { module, resource })),
         [] => Ok(Target::ConfigResource(resource.in_module(&module.module()))),
-        [Step::Key(key)] => {
-            Ok(Target::ResourceInstance(AbsResourceInstance { module, resource: resource.instance(key.clone()) }))
-        }
+        [Step::Key(key)] => Ok(Target::ResourceInstance(AbsResourceInstance {
+            module,
+            resource: resource.instance(key.clone()),
+        })),
         _ => Err(ParseError::address("Nothing may follow a resource instance.")),
     }
 }
 
 /// Reads the address of a provider configuration as the state file writes it.
 pub fn provider_config(text: &str) -> Result<AbsProviderConfig, ParseError> {
-    let bad = || ParseError::new("Invalid provider configuration address", format!("\"{text}\" is not one."));
-    let at = text.find("provider[\"").or_else(|| text.find("provider.")).ok_or_else(bad)?;
+    let bad = || {
+        ParseError::new(
+            "Invalid provider configuration address",
+            format!("\"{text}\" is not one."),
+        )
+    };
+    let at = text
+        .find("provider[\"")
+        .or_else(|| text.find("provider."))
+        .ok_or_else(bad)?;
     let module = match text[..at].strip_suffix('.') {
         Some(module) => module_instance(module)?.module(),
         None if at == 0 => Module::root(),
@@ -236,7 +274,11 @@ pub fn provider_config(text: &str) -> Result<AbsProviderConfig, ParseError> {
         None if rest.is_empty() => None,
         _ => return Err(bad()),
     };
-    Ok(AbsProviderConfig { module, provider, alias })
+    Ok(AbsProviderConfig {
+        module,
+        provider,
+        alias,
+    })
 }
 
 /// A host name in its canonical form: lower case, a dot or a port in it.
@@ -254,7 +296,10 @@ pub(crate) fn host(text: &str) -> Result<String, ParseError> {
     if valid {
         Ok(lower)
     } else {
-        Err(ParseError::new("Invalid provider source hostname", format!("\"{text}\" is not a valid host name.")))
+        Err(ParseError::new(
+            "Invalid provider source hostname",
+            format!("\"{text}\" is not a valid host name."),
+        ))
     }
 }
 
@@ -298,7 +343,19 @@ mod tests {
 
     #[test]
     fn bad_addresses_are_refused() {
-        for text in ["", "a", "a.b.c", "a.b[", "a.b[x]", "a.b[\"x]", "module.m", "[0]", "a..b", "a.b[0][1]", "1a.b"] {
+        for text in [
+            "",
+            "a",
+            "a.b.c",
+            "a.b[",
+            "a.b[x]",
+            "a.b[\"x]",
+            "module.m",
+            "[0]",
+            "a..b",
+            "a.b[0][1]",
+            "1a.b",
+        ] {
             assert!(resource_instance(text).is_err(), "{text}");
         }
     }
@@ -330,7 +387,10 @@ mod tests {
 
     #[test]
     fn provider_sources() {
-        assert_eq!(Provider::parse("Foo/bar").unwrap().to_string(), "registry.terraform.io/foo/bar");
+        assert_eq!(
+            Provider::parse("Foo/bar").unwrap().to_string(),
+            "registry.terraform.io/foo/bar"
+        );
         assert_eq!(Provider::parse("bar").unwrap().for_display(), "hashicorp/bar");
         for bad in ["", "a/b/c/d", "a--b/c", "-a/b", "x/terraform-provider-y", "ho st/a/b"] {
             assert!(Provider::parse(bad).is_err(), "{bad}");

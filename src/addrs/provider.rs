@@ -25,18 +25,30 @@ pub struct Provider {
 impl Provider {
     /// A provider of the default registry's `hashicorp` namespace: what a bare name means.
     pub fn default_for(ty: impl Into<Arc<str>>) -> Provider {
-        Provider { host: DEFAULT_HOST.into(), namespace: "hashicorp".into(), ty: ty.into() }
+        Provider {
+            host: DEFAULT_HOST.into(),
+            namespace: "hashicorp".into(),
+            ty: ty.into(),
+        }
     }
 
     /// A provider that is part of the language: `terraform.io/builtin/NAME`.
     pub fn builtin(ty: impl Into<Arc<str>>) -> Provider {
-        Provider { host: BUILTIN_HOST.into(), namespace: "builtin".into(), ty: ty.into() }
+        Provider {
+            host: BUILTIN_HOST.into(),
+            namespace: "builtin".into(),
+            ty: ty.into(),
+        }
     }
 
     /// The provider that a local name without a `required_providers` entry means.
     #[must_use]
     pub fn implied(local_name: &str) -> Provider {
-        if local_name == "terraform" { Provider::builtin("terraform") } else { Provider::default_for(local_name) }
+        if local_name == "terraform" {
+            Provider::builtin("terraform")
+        } else {
+            Provider::default_for(local_name)
+        }
     }
 
     /// Whether this is part of the language.
@@ -71,10 +83,16 @@ impl Provider {
         };
         let host = parse::host(host)?;
         // The namespace "-" stands in states from before namespaces existed.
-        let namespace =
-            if namespace == "-" { "-".to_owned() } else { parse::provider_part(namespace, "namespace")? };
+        let namespace = if namespace == "-" {
+            "-".to_owned()
+        } else {
+            parse::provider_part(namespace, "namespace")?
+        };
         let ty = parse::provider_part(ty, "type")?;
-        if let Some(short) = ty.strip_prefix("terraform-provider-").or_else(|| ty.strip_prefix("terraform-")) {
+        if let Some(short) = ty
+            .strip_prefix("terraform-provider-")
+            .or_else(|| ty.strip_prefix("terraform-"))
+        {
             return Err(ParseError::new(
                 "Invalid provider type",
                 format!(
@@ -84,7 +102,11 @@ impl Provider {
                 ),
             ));
         }
-        Ok(Provider { host: host.into(), namespace: namespace.into(), ty: ty.into() })
+        Ok(Provider {
+            host: host.into(),
+            namespace: namespace.into(),
+            ty: ty.into(),
+        })
     }
 }
 
@@ -129,7 +151,11 @@ impl AbsProviderConfig {
     /// The root module's default configuration of a provider.
     #[must_use]
     pub fn root(provider: Provider) -> AbsProviderConfig {
-        AbsProviderConfig { module: Module::root(), provider, alias: None }
+        AbsProviderConfig {
+            module: Module::root(),
+            provider,
+            alias: None,
+        }
     }
 }
 

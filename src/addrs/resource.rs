@@ -42,30 +42,47 @@ pub struct Resource {
 impl Resource {
     /// A resource of a `resource` block.
     pub fn managed(ty: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Resource {
-        Resource { mode: Mode::Managed, ty: ty.into(), name: name.into() }
+        Resource {
+            mode: Mode::Managed,
+            ty: ty.into(),
+            name: name.into(),
+        }
     }
 
     /// A resource of a `data` block.
     pub fn data(ty: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Resource {
-        Resource { mode: Mode::Data, ty: ty.into(), name: name.into() }
+        Resource {
+            mode: Mode::Data,
+            ty: ty.into(),
+            name: name.into(),
+        }
     }
 
     /// The instance with this key.
     #[must_use]
     pub fn instance(&self, key: InstanceKey) -> ResourceInstance {
-        ResourceInstance { resource: self.clone(), key }
+        ResourceInstance {
+            resource: self.clone(),
+            key,
+        }
     }
 
     /// This resource in a module instance.
     #[must_use]
     pub fn absolute(&self, module: &ModuleInstance) -> AbsResource {
-        AbsResource { module: module.clone(), resource: self.clone() }
+        AbsResource {
+            module: module.clone(),
+            resource: self.clone(),
+        }
     }
 
     /// This resource in a module.
     #[must_use]
     pub fn in_module(&self, module: &Module) -> ConfigResource {
-        ConfigResource { module: module.clone(), resource: self.clone() }
+        ConfigResource {
+            module: module.clone(),
+            resource: self.clone(),
+        }
     }
 
     /// The local name of the provider that the type's name implies: what stands before the first underscore.
@@ -112,7 +129,11 @@ pub struct ConfigResource {
 
 impl fmt::Display for ConfigResource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.module.is_root() { self.resource.fmt(f) } else { write!(f, "{}.{}", self.module, self.resource) }
+        if self.module.is_root() {
+            self.resource.fmt(f)
+        } else {
+            write!(f, "{}.{}", self.module, self.resource)
+        }
     }
 }
 
@@ -129,7 +150,10 @@ impl AbsResource {
     /// The instance with this key.
     #[must_use]
     pub fn instance(&self, key: InstanceKey) -> AbsResourceInstance {
-        AbsResourceInstance { module: self.module.clone(), resource: self.resource.instance(key) }
+        AbsResourceInstance {
+            module: self.module.clone(),
+            resource: self.resource.instance(key),
+        }
     }
 
     /// The resource of the configuration this belongs to.
@@ -141,7 +165,11 @@ impl AbsResource {
 
 impl fmt::Display for AbsResource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.module.is_root() { self.resource.fmt(f) } else { write!(f, "{}.{}", self.module, self.resource) }
+        if self.module.is_root() {
+            self.resource.fmt(f)
+        } else {
+            write!(f, "{}.{}", self.module, self.resource)
+        }
     }
 }
 
@@ -158,7 +186,10 @@ impl AbsResourceInstance {
     /// The resource this is an instance of.
     #[must_use]
     pub fn containing_resource(&self) -> AbsResource {
-        AbsResource { module: self.module.clone(), resource: self.resource.resource.clone() }
+        AbsResource {
+            module: self.module.clone(),
+            resource: self.resource.resource.clone(),
+        }
     }
 
     /// The resource of the configuration this belongs to.
@@ -170,7 +201,11 @@ impl AbsResourceInstance {
 
 impl fmt::Display for AbsResourceInstance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.module.is_root() { self.resource.fmt(f) } else { write!(f, "{}.{}", self.module, self.resource) }
+        if self.module.is_root() {
+            self.resource.fmt(f)
+        } else {
+            write!(f, "{}.{}", self.module, self.resource)
+        }
     }
 }
 
@@ -196,9 +231,7 @@ impl Target {
         match self {
             Target::Module(m) => m.contains(&address.module.module()),
             Target::ModuleInstance(m) => m.contains(&address.module),
-            Target::ConfigResource(r) => {
-                r.resource == address.resource.resource && r.module == address.module.module()
-            }
+            Target::ConfigResource(r) => r.resource == address.resource.resource && r.module == address.module.module(),
             Target::Resource(r) => r.resource == address.resource.resource && r.module == address.module,
             Target::ResourceInstance(i) => i == address,
         }

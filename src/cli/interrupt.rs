@@ -30,7 +30,7 @@ pub fn listen(ui: Arc<Ui>, stop: Stop) {
             }
             first = false;
             ui.out(
-                "\nInterrupt received.\nPlease wait for Terraform to exit or data loss may occur.\nGracefully shutting \
+                "\nInterrupt received.\nPlease wait for Monoform to exit or data loss may occur.\nGracefully shutting \
                  down...\n\n",
             );
             ui.flush();

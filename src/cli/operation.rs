@@ -60,7 +60,7 @@ pub fn plan_options(given: &Given) -> Result<PlanOptions, UsageError> {
     if refresh_only && !refresh {
         return Err(UsageError::new(
             "Incompatible refresh options",
-            "It doesn't make sense to use -refresh-only at the same time as -refresh=false, because Terraform would have \
+            "It doesn't make sense to use -refresh-only at the same time as -refresh=false, because Monoform would have \
              nothing to do.",
         ));
     }
@@ -111,7 +111,7 @@ impl<'s> Operation<'s> {
     ) -> Result<Operation<'s>, Status> {
         if !workdir::has_configuration() && mode != Mode::Destroy {
             let advice = if verb.0 == "Plan" {
-                "If you would like to destroy everything, run plan with the -destroy option. Otherwise, create a Terraform \
+                "If you would like to destroy everything, run plan with the -destroy option. Otherwise, create a Monoform \
                  configuration file (.tf file) and try again."
             } else {
                 "If you would like to destroy everything, run 'terraform destroy' instead."

@@ -50,11 +50,6 @@ impl Style {
         self.paint("33", text)
     }
 
-    /// Cyan.
-    pub fn cyan(self, text: impl std::fmt::Display) -> String {
-        self.paint("36", text)
-    }
-
     /// Grey.
     pub fn dim(self, text: impl std::fmt::Display) -> String {
         self.paint("90", text)

@@ -76,10 +76,12 @@ impl Blocks {
         let mut blocks = Blocks::default();
         blocks.add_nodes(&config.root);
         for (resource, provider) in in_state {
-            blocks.node(Block::Resource(resource.clone()));
-            let provider = blocks.node(Block::Provider(provider.clone()));
-            let resource = blocks.node(Block::Resource(resource.clone()));
-            blocks.connect(provider, resource);
+            let node = blocks.node(Block::Resource(resource.clone()));
+            // What the configuration has is managed as the configuration says.
+            if config.resource(resource).is_none() {
+                let provider = blocks.node(Block::Provider(provider.clone()));
+                blocks.connect(provider, node);
+            }
         }
         let mut diagnostics = Diagnostics::new();
         let mut edges = Edges { blocks: &mut blocks, schemas, root: config, diagnostics: &mut diagnostics };
@@ -206,9 +208,19 @@ impl Blocks {
         out
     }
 
+    /// The resources that a provider configuration manages.
+    pub fn managed_by<'b>(&'b self, provider: &AbsProviderConfig) -> impl Iterator<Item = &'b ConfigResource> {
+        let node = self.find(&Block::Provider(provider.clone()));
+        let after = node.into_iter().flat_map(|n| self.graph.neighbors_directed(n, Direction::Outgoing));
+        after.filter_map(|n| match &self.graph[n] {
+            Block::Resource(r) => Some(r),
+            _ => None,
+        })
+    }
+
     fn cycles(&self, config: &Config) -> Diagnostics {
         let mut out = Diagnostics::new();
-        for component in petgraph::algo::tarjan_scc(&self.graph) {
+        for component in petgraph::algo::kosaraju_scc(&self.graph) {
             let looped = component.len() > 1 || self.graph.contains_edge(component[0], component[0]);
             if !looped {
                 continue;
@@ -476,7 +488,7 @@ impl Edges<'_> {
                 found(self, Block::Local(path.clone(), name.clone()))
             }
             Referenceable::Resource(resource) | Referenceable::ResourceInstance(addrs::ResourceInstance { resource, .. }) => {
-                if module.resources.get(resource).is_none() {
+                if !module.resources.contains_key(resource) {
                     self.undeclared_resource(config, reference, resource, &scope);
                     return Vec::new();
                 }

@@ -14,10 +14,17 @@
 //! 3. What `d` destroys first is destroyed before `r` is changed.
 //! 4. What `d` destroys last is destroyed after `r` is changed.
 //! 5. Within a replacement, the old object goes before the new one comes, or the other way round.
+//! 6. What `r` destroys first goes before `d` is changed, what it destroys last goes after that.
+//! 7. Where the provider configuration of `r` refers to `d`, that configuration is opened with what `d` becomes: `d` is
+//!    changed before any object of `r` is touched. Then rule 2 cannot hold for what `d` destroys first, nor rule 6.
+//!
+//! Configurations that were turned around, and providers that are made of other providers' objects, can bring rules into
+//! conflict. Two of them give way then: first rule 6, then rule 2 between objects of different provider configurations.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
-use addrs::ConfigResource;
+use addrs::{AbsProviderConfig, ConfigResource};
 use petgraph::graph::{DiGraph, NodeIndex};
 use serde::{Deserialize, Serialize};
 
@@ -54,8 +61,29 @@ pub struct Planned {
     pub action: Action,
     /// Whether a deletion belongs to the group that is destroyed last.
     pub destroy_last: bool,
+    /// The provider configuration that does it.
+    pub provider: AbsProviderConfig,
     /// What the object as it is depends on: resources whose objects must outlive it.
-    pub state_dependencies: Vec<ConfigResource>,
+    pub state_dependencies: Arc<[ConfigResource]>,
+}
+
+/// Who depends on whom, directly or not.
+#[derive(Clone, Debug, Default)]
+pub struct Dependencies {
+    /// Resources on resources, as the configuration has it.
+    pub resources: BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
+    /// Provider configurations on resources.
+    pub providers: BTreeMap<AbsProviderConfig, BTreeSet<ConfigResource>>,
+}
+
+/// Which rules give way to which, the last ones first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Strength {
+    Firm,
+    /// Rule 2 between objects of different provider configurations.
+    BetweenProviders,
+    /// Rule 6.
+    BeforeChange,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,16 +126,23 @@ impl<'p> Builder<'p> {
 }
 
 impl ExecGraph {
-    /// Lays down the graph for these changes, given for each resource of the configuration all others it depends on,
-    /// directly or not.
+    /// Lays down the graph for these changes. With `everything_goes`, objects also outlive each other as the configuration
+    /// has it, not only as the state recorded it.
     #[must_use]
-    pub fn build(changes: &[Planned], dependencies: &BTreeMap<ConfigResource, BTreeSet<ConfigResource>>) -> ExecGraph {
+    pub fn build(changes: &[Planned], dependencies: &Dependencies, everything_goes: bool) -> ExecGraph {
         let mut b = Builder::default();
-        // What the objects that will be destroyed depend on, by resource.
+        // What the objects that will be destroyed depend on, and through which provider that is done, by resource.
         let mut outlived: BTreeMap<&ConfigResource, BTreeSet<&ConfigResource>> = BTreeMap::new();
+        let mut providers: BTreeMap<&ConfigResource, BTreeSet<&AbsProviderConfig>> = BTreeMap::new();
         for (i, change) in changes.iter().enumerate() {
             let i = u32::try_from(i).unwrap_or(u32::MAX);
             let r = &change.resource;
+            if change.action == Action::NoOp {
+                continue;
+            }
+            if providers.get(r).is_none_or(|known| !known.contains(&change.provider)) {
+                providers.entry(r).or_default().insert(&change.provider);
+            }
             match change.action {
                 Action::NoOp => continue,
                 Action::Create | Action::Read | Action::Update => {
@@ -129,33 +164,82 @@ impl ExecGraph {
                     b.graph.edges.push((create, destroy));
                 }
             }
-            outlived.entry(r).or_default().extend(&change.state_dependencies);
+            outlived.entry(r).or_default().extend(&*change.state_dependencies);
+        }
+        if everything_goes {
+            for (r, out) in &mut outlived {
+                out.extend(dependencies.resources.get(*r).into_iter().flatten());
+            }
         }
         let groups: Vec<_> = b.groups.iter().map(|(key, group)| (*key, *group)).collect();
+        let group = |r, phase| b.groups.get(&(r, phase)).copied();
+        let mut edges: Vec<(u32, u32, Strength)> = Vec::new();
         for ((r, phase), (start, end)) in groups {
             if phase == Phase::Change {
-                for d in dependencies.get(r).into_iter().flatten().filter(|d| *d != r) {
-                    if let Some((_, end_d)) = b.groups.get(&(d, Phase::Change)) {
-                        b.graph.edges.push((*end_d, start));
+                for d in dependencies.resources.get(r).into_iter().flatten().filter(|d| *d != r) {
+                    if let Some((_, end_d)) = group(d, Phase::Change) {
+                        edges.push((end_d, start, Strength::Firm));
                     }
-                    if let Some((_, end_d)) = b.groups.get(&(d, Phase::DestroyFirst)) {
-                        b.graph.edges.push((*end_d, start));
+                    if let Some((_, end_d)) = group(d, Phase::DestroyFirst) {
+                        edges.push((end_d, start, Strength::Firm));
                     }
-                    if let Some((start_d, _)) = b.groups.get(&(d, Phase::DestroyLast)) {
-                        b.graph.edges.push((end, *start_d));
+                    if let Some((start_d, _)) = group(d, Phase::DestroyLast) {
+                        edges.push((end, start_d, Strength::Firm));
                     }
                 }
-            } else {
-                for d in outlived.get(r).into_iter().flatten().filter(|d| **d != r) {
-                    for phase_d in [Phase::DestroyFirst, Phase::DestroyLast] {
-                        if let Some((start_d, _)) = b.groups.get(&(*d, phase_d)) {
-                            b.graph.edges.push((end, *start_d));
-                        }
+                continue;
+            }
+            let own = providers.get(r);
+            let needed: BTreeSet<&ConfigResource> =
+                own.into_iter().flatten().filter_map(|p| dependencies.providers.get(*p)).flatten().collect();
+            let mut all = outlived.get(r).cloned().unwrap_or_default();
+            all.extend(&needed);
+            for d in all.into_iter().filter(|d| *d != r) {
+                let by_provider = needed.contains(d);
+                let changed = group(d, Phase::Change);
+                let strength = if own == providers.get(d) { Strength::Firm } else { Strength::BetweenProviders };
+                if let Some((start_d, _)) = group(d, Phase::DestroyLast) {
+                    edges.push((end, start_d, strength));
+                }
+                match (group(d, Phase::DestroyFirst), changed) {
+                    (Some(_), Some(_)) if by_provider => {}
+                    (Some((start_d, _)), _) => edges.push((end, start_d, strength)),
+                    (None, _) => {}
+                }
+                match changed {
+                    Some((_, end_d)) if by_provider => edges.push((end_d, start, Strength::Firm)),
+                    Some((start_d, _)) if phase == Phase::DestroyFirst => {
+                        edges.push((end, start_d, Strength::BeforeChange));
                     }
+                    Some((_, end_d)) => edges.push((end_d, start, Strength::BeforeChange)),
+                    None => {}
                 }
             }
         }
-        b.graph
+        let mut graph = b.graph;
+        let within = std::mem::take(&mut graph.edges);
+        for weakest in [Strength::BeforeChange, Strength::BetweenProviders] {
+            graph.edges = within.iter().copied().chain(edges.iter().map(|(a, b, _)| (*a, *b))).collect();
+            let circle = graph.circles();
+            if circle.is_empty() {
+                return graph;
+            }
+            edges.retain(|(a, b, strength)| {
+                let inside = circle.get(a).is_some_and(|c| circle.get(b) == Some(c));
+                !(inside && *strength == weakest)
+            });
+        }
+        graph.edges = within.into_iter().chain(edges.into_iter().map(|(a, b, _)| (a, b))).collect();
+        graph
+    }
+
+    /// The operations that wait for one another in circles: for each the number of its circle.
+    fn circles(&self) -> HashMap<u32, usize> {
+        let components = petgraph::algo::kosaraju_scc(&self.to_walk());
+        let circles = components.iter().enumerate().filter(|(_, c)| c.len() > 1);
+        circles
+            .flat_map(|(i, c)| c.iter().map(move |n| (u32::try_from(n.index()).unwrap_or(u32::MAX), i)))
+            .collect()
     }
 
     /// The same as a graph to walk.
@@ -175,7 +259,7 @@ impl ExecGraph {
     #[must_use]
     pub fn cycle(&self) -> Option<Vec<Operation>> {
         let graph = self.to_walk();
-        petgraph::algo::tarjan_scc(&graph)
+        petgraph::algo::kosaraju_scc(&graph)
             .into_iter()
             .find(|component| component.len() > 1)
             .map(|component| component.into_iter().map(|n| graph[n]).collect())
@@ -198,8 +282,13 @@ mod tests {
             resource: res(name),
             action,
             destroy_last: action == Action::CreateThenDelete,
+            provider: provider("p"),
             state_dependencies,
         }
+    }
+
+    fn provider(name: &str) -> AbsProviderConfig {
+        AbsProviderConfig { module: Module::root(), provider: addrs::Provider::default_for(name), alias: None }
     }
 
     /// Whether the first operation comes before the second in every order the graph allows.
@@ -209,17 +298,18 @@ mod tests {
         petgraph::algo::has_path_connecting(&walk, find(first), find(second), None)
     }
 
-    fn depends(pairs: &[(&str, &[&str])]) -> BTreeMap<ConfigResource, BTreeSet<ConfigResource>> {
-        pairs.iter().map(|(r, ds)| (res(r), ds.iter().map(|d| res(d)).collect())).collect()
+    fn depends(pairs: &[(&str, &[&str])]) -> Dependencies {
+        let resources = pairs.iter().map(|(r, ds)| (res(r), ds.iter().map(|d| res(d)).collect())).collect();
+        Dependencies { resources, ..Dependencies::default() }
     }
 
     #[test]
     fn creation_follows_dependencies_and_destruction_goes_against_them() {
         let deps = depends(&[("b", &["a"])]);
-        let graph = ExecGraph::build(&[planned("b", Action::Create, &[]), planned("a", Action::Create, &[])], &deps);
+        let graph = ExecGraph::build(&[planned("b", Action::Create, &[]), planned("a", Action::Create, &[])], &deps, false);
         assert!(before(&graph, Operation::Change(1), Operation::Change(0)));
         let graph =
-            ExecGraph::build(&[planned("b", Action::Delete, &["a"]), planned("a", Action::Delete, &[])], &deps);
+            ExecGraph::build(&[planned("b", Action::Delete, &["a"]), planned("a", Action::Delete, &[])], &deps, false);
         assert!(before(&graph, Operation::Destroy(0), Operation::Destroy(1)));
     }
 
@@ -227,7 +317,7 @@ mod tests {
     fn replacement_that_destroys_first_takes_dependents_down_before_and_up_after() {
         let deps = depends(&[("b", &["a"])]);
         let replace = Action::DeleteThenCreate;
-        let graph = ExecGraph::build(&[planned("a", replace, &[]), planned("b", replace, &["a"])], &deps);
+        let graph = ExecGraph::build(&[planned("a", replace, &[]), planned("b", replace, &["a"])], &deps, false);
         assert!(before(&graph, Operation::Destroy(1), Operation::Destroy(0)));
         assert!(before(&graph, Operation::Destroy(0), Operation::Change(0)));
         assert!(before(&graph, Operation::Change(0), Operation::Change(1)));
@@ -240,6 +330,7 @@ mod tests {
         let graph = ExecGraph::build(
             &[planned("a", Action::CreateThenDelete, &[]), planned("b", Action::Update, &["a"])],
             &deps,
+            false,
         );
         assert!(before(&graph, Operation::Change(0), Operation::Change(1)));
         assert!(before(&graph, Operation::Change(1), Operation::Destroy(0)));
@@ -247,11 +338,50 @@ mod tests {
     }
 
     #[test]
+    fn what_goes_for_good_goes_before_what_it_depended_on_is_changed() {
+        let update = planned("a", Action::Update, &[]);
+        let graph = ExecGraph::build(&[update.clone(), planned("b", Action::Delete, &["a"])], &depends(&[]), false);
+        assert!(before(&graph, Operation::Destroy(1), Operation::Change(0)));
+        let last = Planned { destroy_last: true, ..planned("b", Action::Delete, &["a"]) };
+        let graph = ExecGraph::build(&[update, last], &depends(&[]), false);
+        assert!(before(&graph, Operation::Change(0), Operation::Destroy(1)));
+    }
+
+    #[test]
+    fn objects_are_destroyed_through_what_their_provider_will_be() {
+        // `b` is managed by a provider that is made of `a`, and refers to `a`, too; `a` is replaced, `b` goes.
+        for action in [Action::Update, Action::DeleteThenCreate, Action::CreateThenDelete] {
+            let mut deps = depends(&[]);
+            deps.providers.insert(provider("q"), [res("a")].into());
+            let b = Planned { provider: provider("q"), ..planned("b", Action::Delete, &["a"]) };
+            let graph = ExecGraph::build(&[planned("a", action, &[]), b], &deps, false);
+            assert_eq!(graph.cycle(), None);
+            assert!(before(&graph, Operation::Change(0), Operation::Destroy(1)));
+            if action == Action::CreateThenDelete {
+                assert!(before(&graph, Operation::Destroy(1), Operation::Destroy(0)));
+            }
+        }
+    }
+
+    #[test]
+    fn conflicting_rules_give_way() {
+        // x was created after r, r after d; the provider of x is made of d, which is updated; x and r go.
+        let mut deps = depends(&[]);
+        deps.providers.insert(provider("q"), [res("d")].into());
+        let x = Planned { provider: provider("q"), ..planned("x", Action::Delete, &["r"]) };
+        let graph =
+            ExecGraph::build(&[planned("d", Action::Update, &[]), planned("r", Action::Delete, &["d"]), x], &deps, false);
+        assert_eq!(graph.cycle(), None);
+        assert!(before(&graph, Operation::Change(0), Operation::Destroy(2)));
+        assert!(before(&graph, Operation::Destroy(2), Operation::Destroy(1)));
+    }
+
+    #[test]
     fn edges_grow_with_instances_only_linearly() {
         let deps = depends(&[("b", &["a"])]);
         let many: Vec<_> =
             (0..2000).map(|i| planned(if i % 2 == 0 { "a" } else { "b" }, Action::Create, &[])).collect();
-        let graph = ExecGraph::build(&many, &deps);
+        let graph = ExecGraph::build(&many, &deps, false);
         assert_eq!(graph.edges.len(), 2 * 2000 + 2 + 1);
     }
 }

@@ -24,6 +24,7 @@ pub mod objchange;
 pub mod opening;
 pub mod plan;
 pub mod planner;
+pub mod priming;
 pub mod providers;
 pub mod stop;
 pub mod validate;

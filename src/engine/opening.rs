@@ -110,6 +110,13 @@ pub fn provider_config_value(
     if failed { Err(Failed) } else { Ok(value.unmark_deep().0) }
 }
 
+/// Whether a provider configuration is there: written, or the root module's default one, which need not be written.
+#[must_use]
+pub fn is_present(config: &Config, address: &AbsProviderConfig) -> bool {
+    (address.module.is_root() && address.alias.is_none())
+        || config.provider_configs().iter().any(|s| s.address == *address)
+}
+
 /// Evaluates, checks and opens a provider configuration.
 pub async fn open(
     evaluator: &Evaluator<'_>,

@@ -12,7 +12,7 @@ fn the_whole_story() {
     // Nothing has to be installed, so nothing has to be initialised.
     let plan = w.run(&["plan", "-no-color", "-out=first.plan"]).ok();
     assert!(
-        plan.stdout.contains("Plan: 10 to add, 0 to change, 0 to destroy."),
+        plan.stdout.contains("Plan: 11 to add, 0 to change, 0 to destroy."),
         "{}",
         plan.all()
     );
@@ -28,7 +28,7 @@ fn the_whole_story() {
     assert!(
         apply
             .stdout
-            .contains("Apply complete! Resources: 10 added, 0 changed, 0 destroyed."),
+            .contains("Apply complete! Resources: 11 added, 0 changed, 0 destroyed."),
         "{}",
         apply.all()
     );
@@ -52,7 +52,7 @@ fn the_whole_story() {
 
     // Secrets are hidden until asked for by name.
     let outputs = w.run(&["output", "-no-color"]).ok();
-    assert!(outputs.stdout.contains("tokens    = <sensitive>"), "{}", outputs.all());
+    assert!(outputs.stdout.contains("tokens = <sensitive>"), "{}", outputs.all());
     let tokens = w.run(&["output", "-json", "tokens"]).ok().json();
     assert_eq!(tokens["api"].as_str().map(str::len), Some(24));
     assert!(!plan.stdout.contains(tokens["api"].as_str().expect("a token")));
@@ -87,7 +87,7 @@ fn the_whole_story() {
         change.all()
     );
     assert!(
-        !change.stdout.contains("module.service[\"worker\"]"),
+        !change.stdout.contains("# module.service[\"worker\"]"),
         "{}",
         change.all()
     );
@@ -97,7 +97,7 @@ fn the_whole_story() {
 
     let destroy = w.run(&["destroy", "-no-color", "-auto-approve"]).ok();
     assert!(
-        destroy.stdout.contains("Destroy complete! Resources: 9 destroyed."),
+        destroy.stdout.contains("Destroy complete! Resources: 10 destroyed."),
         "{}",
         destroy.all()
     );

@@ -142,11 +142,11 @@ fn question(mode: Mode, workspace: &str) -> (String, &'static str) {
     match mode {
         Mode::Normal => (
             format!("Do you want to perform these actions{place}?"),
-            "  Terraform will perform the actions described above.\n  Only 'yes' will be accepted to approve.",
+            "  Monoform will perform the actions described above.\n  Only 'yes' will be accepted to approve.",
         ),
         Mode::Destroy => (
             format!("Do you really want to destroy all resources{place}?"),
-            "  Terraform will destroy all your managed infrastructure, as shown above.\n  There is no undo. Only 'yes' will be \
+            "  Monoform will destroy all your managed infrastructure, as shown above.\n  There is no undo. Only 'yes' will be \
              accepted to confirm.",
         ),
         Mode::RefreshOnly => (
@@ -157,7 +157,7 @@ fn question(mode: Mode, workspace: &str) -> (String, &'static str) {
                     "Would you like to update the Terraform state for \"{workspace}\" to reflect these detected changes?"
                 )
             },
-            "  Terraform will write these changes to the state without modifying any real infrastructure.\n  There is no undo. \
+            "  Monoform will write these changes to the state without modifying any real infrastructure.\n  There is no undo. \
              Only 'yes' will be accepted to confirm.",
         ),
     }

@@ -38,7 +38,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         }
     };
     if !given.on("force") {
-        let explanation = "  Terraform will remove the lock on the remote state.\n  This will allow local Terraform commands to modify \
+        let explanation = "  Monoform will remove the lock on the remote state.\n  This will allow local commands to modify \
                            this state, even though it\n  may still be in use. Only 'yes' will be accepted to confirm.";
         match confirmed(session, "Do you really want to force-unlock?", explanation) {
             Ok(true) => {}
@@ -52,7 +52,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     match state::lock::force_unlock(&place.path, id) {
         Ok(_) => {
             session.ui.line(format!(
-                "{}\n\nThe state has been unlocked, and Terraform commands should now be able to\nobtain a new lock on the remote \
+                "{}\n\nThe state has been unlocked, and Monoform commands should now be able to\nobtain a new lock on the remote \
                  state.",
                 session.ui.style().good("Terraform state has been successfully unlocked!")
             ));

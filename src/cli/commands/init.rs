@@ -104,9 +104,9 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     let style = ui.style();
     if !workdir::has_configuration() {
         ui.out(format!(
-            "{}\n\nThe directory has no Terraform configuration files. You may begin working\nwith Terraform immediately by creating \
+            "{}\n\nThe directory has no Terraform configuration files. You may begin working\nwith Monoform immediately by creating \
              Terraform configuration files.\n",
-            style.bold("Terraform initialized in an empty directory!")
+            style.bold("Monoform initialized in an empty directory!")
         ));
         return Ok(0);
     }
@@ -165,13 +165,13 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     session.show(&installation.warnings, &SourceMap::default());
     ui.out(format!(
         "\n{}\n",
-        style.good("Terraform has been successfully initialized!")
+        style.good("Monoform has been successfully initialized!")
     ));
     if !session.env.in_automation() {
         ui.out(style.green(
-            "\nYou may now begin working with Terraform. Try running \"terraform plan\" to see\nany changes that are required for \
-             your infrastructure. All Terraform commands\nshould now work.\n\nIf you ever set or change modules or backend \
-             configuration for Terraform,\nrerun this command to reinitialize your working directory. If you forget, other\n\
+            "\nYou may now begin working with Monoform. Try running \"monoform plan\" to see\nany changes that are required for \
+             your infrastructure. All Monoform commands\nshould now work.\n\nIf you ever set or change modules or backend \
+             configuration for Monoform,\nrerun this command to reinitialize your working directory. If you forget, other\n\
              commands will detect it and remind you to do so if necessary.",
         ));
         ui.line("");
@@ -223,7 +223,7 @@ fn told(session: &Session, installation: &Installation) {
     for (provider, outcome) in &installation.providers {
         let name = provider.for_display();
         match &outcome.selection {
-            Selection::Builtin { version: None, .. } => ui.line(format!("- {name} is built in to Terraform")),
+            Selection::Builtin { version: None, .. } => ui.line(format!("- {name} is built in to Monoform")),
             Selection::Builtin {
                 version: Some(version), ..
             } => {
@@ -262,7 +262,7 @@ fn told(session: &Session, installation: &Installation) {
     if installation.lock_created {
         ui.line(
             "\nTerraform has created a lock file .terraform.lock.hcl to record the provider\nselections it made above. Include \
-             this file in your version control repository\nso that Terraform can guarantee to make the same selections by \
+             this file in your version control repository\nso that Monoform can guarantee to make the same selections by \
              default when\nyou run \"terraform init\" in the future.",
         );
     } else if installation.lock_changed {

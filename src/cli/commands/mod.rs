@@ -140,7 +140,7 @@ fn start(
             ui.err(diagnostics::format(problem, &SourceMap::default(), layout));
         }
         if problems.has_errors() {
-            ui.err("\nAs a result of the above problems, Terraform may not behave as intended.\n\n");
+            ui.err("\nAs a result of the above problems, Monoform may not behave as intended.\n\n");
             return 1;
         }
     }
@@ -335,7 +335,7 @@ fn unknown(session: &Session, parsed: &Parsed) -> Status {
         .map(|name| format!(" Did you mean \"{name}\"?"))
         .unwrap_or_default();
     session.ui.err(format!(
-        "Terraform has no command named \"{path}\".{hint}\n\nTo see all of Terraform's top-level commands, run:\n  {program} \
+        "Monoform has no command named \"{path}\".{hint}\n\nTo see all of Monoform's top-level commands, run:\n  {program} \
          -help\n\n"
     ));
     1

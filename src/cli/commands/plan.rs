@@ -79,7 +79,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         ui.out(views::plan::rule(ui.style(), ui.width()));
         match out {
             None => ui.out(
-                "\nNote: You didn't use the -out option to save this plan, so Terraform can't\nguarantee to take exactly these \
+                "\nNote: You didn't use the -out option to save this plan, so Monoform can't\nguarantee to take exactly these \
                  actions if you run \"terraform apply\" now.\n",
             ),
             Some(out) => ui.out(format!(

@@ -87,7 +87,8 @@ fn show_state(session: &Session, state: Option<State>, as_json: bool) -> Status 
         let document = json::state::state_document(&state, Some(&schemas), TERRAFORM_VERSION);
         session.ui.line(cty::json::to_text(&document, None));
     } else {
-        session.ui.out(views::state::text(&state, &schemas, session.ui.style()));
+        let style = views::diff::Style { colour: session.ui.style().on, width: session.ui.width() };
+        session.ui.out(views::diff::state_text(&state, &schemas, style));
     }
     0
 }

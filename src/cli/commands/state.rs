@@ -54,7 +54,7 @@ pub const SHOW: Command = Command {
 
 fn no_state(session: &Session) -> Status {
     let text = "No state file was found!\n\nState management commands require a state file. Run this command\nin a directory where \
-                Terraform has been run or use the -state flag\nto point the command to a specific state location.";
+                Monoform has been run or use the -state flag\nto point the command to a specific state location.";
     session.ui.err(format!("{}\n", session.ui.err_style().red(text)));
     1
 }
@@ -137,17 +137,8 @@ fn show(session: &Session, given: &Given) -> Result<Status, UsageError> {
         Ok(schemas) => schemas,
         Err(status) => return Ok(status),
     };
-    let provider = &kept.provider.provider;
-    let style = session.ui.style();
-    let text = views::state::object(
-        &address.to_string(),
-        None,
-        &containing,
-        provider,
-        object,
-        &schemas,
-        style,
-    );
+    let style = views::diff::Style { colour: session.ui.style().on, width: session.ui.width() };
+    let text = views::diff::state_text(&only, &schemas, style);
     session.ui.out(text.strip_suffix('\n').unwrap_or(&text));
     Ok(0)
 }

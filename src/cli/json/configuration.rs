@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use addrs::{Mode, Referenceable};
+use addrs::{AbsProviderConfig, Mode, Referenceable};
 use config::{Config, ModuleNode, Resource};
 use engine::providers::Schemas;
 use lang::eval::{Context, evaluate};
@@ -19,7 +19,21 @@ use super::values::known_part;
 #[must_use]
 pub fn configuration(config: &Config, schemas: &Schemas) -> Json {
     let mut providers = Map::new();
-    for source in config.provider_configs() {
+    for node in config.nodes() {
+        let used = node.module.resources.values().map(|r| config.provider_for(&r.address.in_module(&node.path)));
+        for address in used.filter(|a| is_implied(config, a)) {
+            let owner = owner_of_implied(config, node, &address);
+            let name = owner.module.local_name_for(&address.provider);
+            let constraint = owner.module.required_providers.get(&name).and_then(|r| r.constraint.as_ref());
+            let document = Object::default()
+                .with("name", &*name)
+                .with("full_name", address.provider.to_string())
+                .with_content("module_address", owner.path.to_string())
+                .with_some("version_constraint", constraint.map(|c| c.text.clone()));
+            providers.insert(provider_key(owner, &address), document.into());
+        }
+    }
+    for source in config.provider_configs().into_iter().filter(|s| s.block.is_some()) {
         let node = source.node;
         let name = node.module.local_name_for(&source.address.provider);
         let mut key = if node.path.is_root() {
@@ -52,6 +66,37 @@ pub fn configuration(config: &Config, schemas: &Schemas) -> Json {
         .with_content("provider_config", providers)
         .with("root_module", module(config, &config.root, schemas))
         .into()
+}
+
+/// Whether nobody wrote a block for a provider configuration.
+fn is_implied(config: &Config, address: &AbsProviderConfig) -> bool {
+    !config.provider_configs().iter().any(|s| s.address == *address && s.block.is_some())
+}
+
+/// The module that an implied configuration is shown in: from the one that uses it up as long as the callers need the
+/// provider, too.
+fn owner_of_implied<'c>(config: &'c Config, node: &'c ModuleNode, address: &AbsProviderConfig) -> &'c ModuleNode {
+    let needs = |node: &ModuleNode| {
+        node.module.required_providers.values().any(|r| r.provider == address.provider)
+            || node.module.resources.values().any(|r| r.provider == address.provider)
+    };
+    let mut owner = node;
+    while let Some(caller) = owner.path.parent().and_then(|(path, _)| config.node(&path)).filter(|n| needs(n)) {
+        owner = caller;
+    }
+    owner
+}
+
+/// The key of a provider configuration: `aws`, `aws.west`, `module.m:aws`.
+fn provider_key(owner: &ModuleNode, address: &AbsProviderConfig) -> String {
+    let mut key = owner.module.local_name_for(&address.provider).to_string();
+    if !owner.path.is_root() {
+        key = format!("{}:{key}", owner.path);
+    }
+    match &address.alias {
+        Some(alias) => format!("{key}.{alias}"),
+        None => key,
+    }
 }
 
 fn module(config: &Config, node: &ModuleNode, schemas: &Schemas) -> Json {
@@ -129,13 +174,8 @@ fn resource(config: &Config, node: &ModuleNode, resource: &Resource, schemas: &S
     let schema = schemas.resource(&provider.provider, resource.address.mode, &resource.address.ty);
     // The configuration may belong to a module above this one, which may know the provider by another name.
     let owner = config.node(&provider.module).unwrap_or(node);
-    let mut key = owner.module.local_name_for(&provider.provider).to_string();
-    if !provider.module.is_root() {
-        key = format!("{}:{key}", provider.module);
-    }
-    if let Some(alias) = &provider.alias {
-        key = format!("{key}.{alias}");
-    }
+    let owner = if is_implied(config, &provider) { owner_of_implied(config, node, &provider) } else { owner };
+    let key = provider_key(owner, &provider);
     let provisioners: Vec<Json> = resource
         .provisioners
         .iter()

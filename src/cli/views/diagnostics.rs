@@ -210,7 +210,7 @@ fn compact_warnings(warnings: &[Diagnostic], style: Style) -> String {
             }
         }
     }
-    out.push_str("\nTo see the full warning notes, run Terraform without -compact-warnings.\n");
+    out.push_str("\nTo see the full warning notes, run Monoform without -compact-warnings.\n");
     out
 }
 
@@ -306,7 +306,7 @@ goes on for a bit.
         let text = compact_warnings(&[Diagnostic::warning("A", "b")], Style::PLAIN);
         assert_eq!(
             text,
-            "Warnings:\n\n- A\n\nTo see the full warning notes, run Terraform without -compact-warnings.\n"
+            "Warnings:\n\n- A\n\nTo see the full warning notes, run Monoform without -compact-warnings.\n"
         );
     }
 }

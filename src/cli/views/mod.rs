@@ -5,5 +5,4 @@ pub mod diff;
 pub mod plan;
 pub mod progress;
 pub mod snippet;
-pub mod state;
 pub mod wrap;

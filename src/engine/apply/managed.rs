@@ -71,8 +71,11 @@ impl Applier<'_> {
         let action = if update { Action::Update } else { Action::Create };
         let id = if update { identity(&s.change.before) } else { None };
         if update && planned == prior {
-            // Only what is sensitive changes: the provider has nothing to do.
-            return self.store(s, with_marks(planned, &marks, s.schema), private, false);
+            // Only what is sensitive changes, or what was unknown came to the same: the provider has nothing to do.
+            let value = with_marks(planned, &marks, s.schema);
+            self.store(s, value.clone(), private, false)?;
+            let scope = self.evaluator.scope_with(&s.address.module, repetition, Some(value)).ok_or(Failed)?;
+            return self.conditions(&block.lifecycle.postconditions, Kind::Postcondition, &scope, s);
         }
         let deposed = match s.change.action {
             Action::CreateThenDelete => self.state().depose(s.address),

@@ -23,6 +23,7 @@ use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::OnceCell;
 
 use crate::blocks::{Block, Blocks};
+use crate::eval::checks::Kind;
 use crate::eval::{Evaluator, Failed, Phase};
 use crate::events::Event;
 use crate::execgraph::Operation;
@@ -30,6 +31,7 @@ use crate::inputs::Inputs;
 use crate::opening;
 use crate::plan::{Action, Mode, Plan, ResourceChange};
 use crate::planner::create_before_destroy;
+use crate::priming::Priming;
 use crate::providers::Providers;
 use crate::walk::{Outcome, walk};
 
@@ -89,7 +91,8 @@ async fn with_providers(
     let dependencies = blocks.resource_dependencies(false);
     let applier = Applier {
         cbd: create_before_destroy(inputs, &dependencies),
-        recorded: dependencies
+        recorded: blocks
+            .resource_dependencies(true)
             .iter()
             .map(|(resource, needs)| {
                 let mut needs: Vec<ConfigResource> = needs.iter().cloned().collect();
@@ -101,6 +104,8 @@ async fn with_providers(
         plan,
         providers,
         evaluator: &evaluator,
+        blocks: &blocks,
+        priming: Priming::new(&blocks),
         state,
         opened: Mutex::default(),
         deposed: Mutex::default(),
@@ -119,9 +124,16 @@ async fn with_providers(
              apply again to go on.",
         ));
     }
-    applier.outputs(&blocks, &mut diagnostics);
+    applier.outputs(&mut diagnostics);
+    if plan.mode == Mode::Normal && !inputs.stop.is_requested() {
+        applier.checks();
+    }
     diagnostics.extend(evaluator.take_diagnostics());
-    let state = applier.state().clone();
+    let mut state = applier.state().clone();
+    if plan.mode == Mode::Destroy && state.resources.keys().all(|r| r.resource.mode == addrs::Mode::Data) {
+        // What was read for the sake of provider configurations is of no more use.
+        state.resources.clear();
+    }
     (state, diagnostics)
 }
 
@@ -131,6 +143,8 @@ struct Applier<'a> {
     plan: &'a Plan,
     providers: &'a Providers<'a>,
     evaluator: &'a Evaluator<'a>,
+    blocks: &'a Blocks,
+    priming: Priming<'a>,
     state: Arc<Mutex<State>>,
     /// For each resource what it depends on, as the state records it.
     recorded: BTreeMap<ConfigResource, Arc<[ConfigResource]>>,
@@ -199,6 +213,9 @@ impl Applier<'_> {
             return Ok(());
         }
         self.open(&change.provider).await?;
+        if matches!(operation, Operation::Change(_)) {
+            self.priming.prepare(self.evaluator, &Block::Resource(change.address.config()));
+        }
         let resource = &change.address.resource.resource;
         let schemas = self.providers.schemas();
         let schema = opening::resource_schema(schemas, &change.provider.provider, resource, None)
@@ -218,7 +235,11 @@ impl Applier<'_> {
             let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
             opened.entry(address.clone()).or_default().clone()
         };
-        *cell.get_or_init(|| opening::open(self.evaluator, self.providers, address)).await
+        let open = || {
+            self.priming.prepare(self.evaluator, &Block::Provider(address.clone()));
+            opening::open(self.evaluator, self.providers, address)
+        };
+        *cell.get_or_init(open).await
     }
 
     fn maybe_persist(&self) {
@@ -241,8 +262,38 @@ impl Applier<'_> {
         }
     }
 
+    fn depends_on_any(&self, block: &Block, resources: &HashSet<ConfigResource>) -> bool {
+        !resources.is_empty() && self.blocks.resources_before(block).iter().any(|r| resources.contains(r))
+    }
+
+    /// Evaluates the check blocks, now that everything is what it is. Only where all was planned: what was left out may be
+    /// missing.
+    fn checks(&self) {
+        if !self.plan.targets.is_empty() {
+            return;
+        }
+        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for node in self.inputs.config.nodes() {
+            for (name, check) in &node.module.checks {
+                let block = Block::Check(node.path.clone(), name.clone());
+                if self.depends_on_any(&block, &failed) {
+                    continue;
+                }
+                self.priming.prepare(self.evaluator, &block);
+                // Nothing that goes wrong here matters to anything else.
+                let _: Result<(), Failed> = opening::for_each_instance(self.evaluator, &node.path, |instance, _| {
+                    let scope = self.evaluator.scope(instance).ok_or(Failed)?;
+                    for rule in &check.asserts {
+                        self.evaluator.check(rule, Kind::Assertion, &scope, None);
+                    }
+                    Ok(())
+                });
+            }
+        }
+    }
+
     /// Brings the root outputs up to date. Those that depend on something that failed keep their old value.
-    fn outputs(&self, blocks: &Blocks, diagnostics: &mut Diagnostics) {
+    fn outputs(&self, diagnostics: &mut Diagnostics) {
         let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let root = &self.inputs.config.root;
         for (name, planned) in &self.plan.outputs {
@@ -252,10 +303,11 @@ impl Applier<'_> {
                 }
                 continue;
             }
-            let before = blocks.resources_before(&Block::Output(Module::root(), name.clone()));
-            if before.iter().any(|r| failed.contains(r)) {
+            let block = Block::Output(Module::root(), name.clone());
+            if self.depends_on_any(&block, &failed) {
                 continue;
             }
+            self.priming.prepare(self.evaluator, &block);
             let visited = opening::visit_output(self.evaluator, &Module::root(), name)
                 .and_then(|()| self.evaluator.output(&ModuleInstance::root(), root, name));
             let Ok(value) = visited else { continue };

@@ -57,7 +57,17 @@ impl Evaluator<'_> {
         if !problems.has_errors() {
             let (condition, _) = condition.unmark();
             match cty::convert(&condition, &Type::Bool) {
-                Ok(value) if !value.is_known() => status = Status::Unknown,
+                Ok(value) if !value.is_known() => {
+                    if kind == Kind::Assertion {
+                        let diagnostic = Diagnostic::warning(
+                            "Check block assertion known after apply",
+                            "The condition could not be evaluated at this time, a result will be known when this plan is \
+                             applied.",
+                        );
+                        problems.push(with_expression(diagnostic.at(rule.condition.range()), &rule.condition, context));
+                    }
+                    status = Status::Unknown;
+                }
                 Ok(value) => match value.as_bool() {
                     Some(true) => status = Status::Pass,
                     Some(false) => {

@@ -45,13 +45,13 @@ impl Planner<'_> {
         let before = self.inputs.state.current(address).and_then(|o| decode(p.schema, o, address).ok());
         let wait = if !config.is_wholly_known() {
             Some(Reason::ReadBecauseConfigUnknown)
-        } else if self.dependencies_pending(p) {
+        } else if self.options.mode == Mode::Normal && self.dependencies_pending(p) {
             Some(Reason::ReadBecauseDependencyPending)
         } else {
             None
         };
         if let Some(reason) = wait {
-            if self.options.mode == Mode::RefreshOnly {
+            if self.options.mode != Mode::Normal {
                 // Nothing will be applied that could make it known: what was read last time stands.
                 if let Some(before) = before {
                     self.evaluator.set_object(address, before.marked(p.schema));
@@ -79,7 +79,7 @@ impl Planner<'_> {
                     config_known: false,
                 },
                 false,
-                &[],
+                Arc::default(),
             );
             return Ok(());
         }

@@ -1,8 +1,9 @@
 //! `import` blocks: objects that exist already and become part of the state.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use addrs::{AbsResourceInstance, InstanceKey, ModuleInstance};
+use addrs::{AbsResourceInstance, ConfigResource, InstanceKey, ModuleInstance};
 use config::Import;
 use cty::Type;
 use state::Object;
@@ -11,6 +12,7 @@ use syntax::diag::Extra;
 use syntax::{Diagnostic, Diagnostics};
 
 use super::{Planner, Subject};
+use crate::blocks::Block;
 use crate::eval::{Failed, Repetition};
 use crate::events::Event;
 use crate::instance::{Stored, encode, located};
@@ -21,19 +23,61 @@ pub(super) struct Imported {
     pub(super) id: Arc<str>,
 }
 
+/// The instances of a resource that are to be imported.
+pub(super) type Imports<'c> = HashMap<AbsResourceInstance, (&'c Import, Repetition)>;
+
+fn no_configuration(import: &Import, target: &dyn std::fmt::Display) -> Diagnostic {
+    Diagnostic::error(
+        "Configuration for import target does not exist",
+        format!(
+            "There is no configuration for {target}, which an import block names. Every object that is imported needs a resource \
+             block, and an instance of it."
+        ),
+    )
+    .at(import.to.range())
+}
+
+/// The instance key that a value stands for.
+pub(super) fn instance_key(key: &cty::Value) -> Option<InstanceKey> {
+    match (key.as_arc_str(), key.as_number().and_then(cty::Number::to_i64)) {
+        (Some(text), _) => Some(InstanceKey::String(text.clone())),
+        (_, Some(n)) if n >= 0 => Some(InstanceKey::Int(n.unsigned_abs())),
+        _ => None,
+    }
+}
+
 impl Planner<'_> {
-    /// The identifier under which an instance is to be imported, if some block says so.
-    pub(super) fn import_id(&self, address: &AbsResourceInstance) -> Result<Option<Arc<str>>, Failed> {
-        let imports = &self.inputs.config.root.module.imports;
-        let resource = address.config();
-        for import in imports.iter().filter(|i| i.to_resource == resource) {
+    /// Which instances of a resource are to be imported, each with its block and what `each` is there.
+    pub(super) fn imports(&self, resource: &ConfigResource) -> Result<Imports<'_>, Failed> {
+        let mut out = Imports::new();
+        let blocks = &self.inputs.config.root.module.imports;
+        for import in blocks.iter().filter(|i| i.to_resource == *resource) {
             for repetition in self.import_repetitions(import)? {
-                if self.import_target(import, &repetition)? == *address {
-                    return self.evaluate_id(import, repetition).map(Some);
+                let target = self.import_target(import, &repetition)?;
+                let wanted = self.evaluator.module_instances(&resource.module)?.contains(&target.module)
+                    && self.evaluator.resource_expansion(&target.module, &resource.resource)?.has(&target.resource.key);
+                if !wanted {
+                    return Err(self.failed(no_configuration(import, &target).into()));
                 }
+                out.insert(target, (import, repetition));
             }
         }
-        Ok(None)
+        Ok(out)
+    }
+
+    /// Reports imports of resources that are not in the configuration.
+    pub(super) fn check_imports(&self) {
+        for import in &self.inputs.config.root.module.imports {
+            if self.inputs.config.resource(&import.to_resource).is_none() {
+                self.evaluator.report([no_configuration(import, &import.to_resource)]);
+            }
+        }
+    }
+
+    /// The identifier under which an instance is to be imported, if some block says so.
+    pub(super) fn import_id(&self, p: &Subject<'_>, address: &AbsResourceInstance) -> Result<Option<Arc<str>>, Failed> {
+        let Some((import, repetition)) = p.imports.get(address) else { return Ok(None) };
+        self.evaluate_id(import, repetition.clone()).map(Some)
     }
 
     fn import_repetitions(&self, import: &Import) -> Result<Vec<Repetition>, Failed> {
@@ -64,20 +108,16 @@ impl Planner<'_> {
                 ));
             }
         };
-        let key = match (key.as_arc_str(), key.as_number().and_then(cty::Number::to_i64)) {
-            (Some(text), _) => InstanceKey::String(text.clone()),
-            (_, Some(n)) if n >= 0 => InstanceKey::Int(n.unsigned_abs()),
-            _ => {
-                return Err(self.failed(
-                    Diagnostic::error(
-                        "Invalid import address",
-                        "The instance key must be a string or a whole number that is known during planning.",
-                    )
-                    .at(import.to.range())
-                    .into(),
-                ));
-            }
-        };
+        let key = instance_key(&key).ok_or_else(|| {
+            self.failed(
+                Diagnostic::error(
+                    "Invalid import address",
+                    "The instance key must be a string or a whole number that is known during planning.",
+                )
+                .at(import.to.range())
+                .into(),
+            )
+        })?;
         let module = import.to_resource.module.0.iter();
         let module = module.fold(ModuleInstance::root(), |m, name| m.child(name.clone(), InstanceKey::None));
         Ok(import.to_resource.resource.absolute(&module).instance(key))
@@ -147,7 +187,7 @@ impl Planner<'_> {
         self.inputs.events.event(Event::RefreshComplete { address: address.clone(), id: shown });
         let value = lang::marking::without_write_only(&p.schema.block, &value);
         let record = Object {
-            dependencies: self.dependencies_of(&address.config()),
+            dependencies: p.dependencies.clone(),
             ..Object::new(p.schema.version, state::Attributes::Flat(Arc::default()))
         };
         let marked = lang::marking::mark_sensitive(&p.schema.block, value.clone());
@@ -164,8 +204,8 @@ impl Planner<'_> {
     }
 
     /// What objects of a resource depend on, as the state records it.
-    fn dependencies_of(&self, resource: &addrs::ConfigResource) -> Arc<[addrs::ConfigResource]> {
-        let mut out: Vec<_> = self.dependencies.get(resource).into_iter().flatten().cloned().collect();
+    pub(super) fn dependencies_of(&self, resource: &ConfigResource) -> Arc<[ConfigResource]> {
+        let mut out: Vec<_> = self.blocks.resources_before(&Block::Resource(resource.clone())).into_iter().collect();
         out.sort_by_cached_key(ToString::to_string);
         out.into()
     }

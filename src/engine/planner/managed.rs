@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use addrs::{AbsResourceInstance, ConfigResource};
+use addrs::{AbsResource, AbsResourceInstance, InstanceKey};
 use config::IgnoreChanges;
 use cty::{Path, Value};
 use lang::body::decode_body;
@@ -10,8 +10,10 @@ use lang::eval::Context;
 use lang::marking::{misplaced_ephemeral, without_write_only};
 use plugins::provider::PlannedChange;
 use state::{DeposedKey, Object};
+use syntax::ast::Expr;
 use syntax::{Diagnostic, Diagnostics};
 
+use super::import::instance_key;
 use super::{Planner, Subject};
 use crate::eval::checks::{Kind, Status};
 use crate::eval::{Failed, ModuleScope, Repetition};
@@ -41,7 +43,7 @@ impl Planner<'_> {
         let mut importing = None;
         if stored.is_none()
             && self.options.mode == Mode::Normal
-            && let Some(id) = self.import_id(address)?
+            && let Some(id) = self.import_id(p, address)?
         {
             let imported = self.import(p, address, id).await?;
             stored = Some(imported.stored);
@@ -73,7 +75,7 @@ impl Planner<'_> {
             Some((&block.body, p.schema)),
             address,
         ))?;
-        let decision = self.decide(p, address, stored.as_ref(), &config).await?;
+        let decision = self.decide(p, address, &repetition, stored.as_ref(), &config).await?;
         if decision.action.is_replace() {
             self.allow_destroy(p, address)?;
         }
@@ -91,7 +93,10 @@ impl Planner<'_> {
         let with_self =
             self.evaluator.scope_with(&address.module, repetition, Some(after.clone())).ok_or(Failed)?;
         self.conditions(&block.lifecycle.postconditions, Kind::Postcondition, &with_self, address)?;
-        let state_dependencies = stored.as_ref().map(|s| s.object.dependencies.to_vec()).unwrap_or_default();
+        let state_dependencies = stored.as_ref().map(|s| s.object.dependencies.clone()).unwrap_or_default();
+        if action == Action::NoOp && importing.is_none() {
+            self.record_order(p, address);
+        }
         self.add(
             ResourceChange {
                 address: address.clone(),
@@ -108,9 +113,25 @@ impl Planner<'_> {
                 config_known: config.is_wholly_known(),
             },
             action == Action::CreateThenDelete,
-            &state_dependencies,
+            state_dependencies,
         );
         Ok(())
+    }
+
+    /// Nothing is done with an object, so apply will not record what it depends on by now: it is recorded here.
+    fn record_order(&self, p: &Subject<'_>, address: &AbsResourceInstance) {
+        let mut prior = self.prior();
+        let Some(object) = prior.current(address) else { return };
+        let creates_first = self.creates_first(p.address);
+        if object.dependencies == p.dependencies && object.create_before_destroy == creates_first {
+            return;
+        }
+        let object = Object {
+            dependencies: p.dependencies.clone(),
+            create_before_destroy: creates_first,
+            ..(**object).clone()
+        };
+        prior.set_current(address, &p.provider_address, Some(Arc::new(object)));
     }
 
     pub(super) fn conditions(
@@ -246,6 +267,7 @@ impl Planner<'_> {
         &self,
         p: &Subject<'_>,
         address: &AbsResourceInstance,
+        repetition: &Repetition,
         stored: Option<&Stored>,
         config: &Value,
     ) -> Result<Decision, Failed> {
@@ -299,7 +321,7 @@ impl Planner<'_> {
             .cloned()
             .collect();
         let requested = self.options.force_replace.contains(address);
-        let triggered = self.triggered(p, address)?;
+        let triggered = self.triggered(p, address, repetition)?;
         let equal = first.planned == prior;
         let reason = if !replace_paths.is_empty() && !equal {
             Reason::ReplaceBecauseCannotUpdate
@@ -328,47 +350,65 @@ impl Planner<'_> {
         })
     }
 
-    /// Whether something that `replace_triggered_by` names will change.
-    fn triggered(&self, p: &Subject<'_>, address: &AbsResourceInstance) -> Result<bool, Failed> {
+    /// Whether something that `replace_triggered_by` names will be updated or replaced; where it names an attribute,
+    /// whether that will change.
+    fn triggered(&self, p: &Subject<'_>, address: &AbsResourceInstance, repetition: &Repetition) -> Result<bool, Failed> {
         let block = p.block.ok_or(Failed)?;
-        if block.lifecycle.replace_triggered_by.is_empty() {
-            return Ok(false);
-        }
-        let done = self.done();
         for expr in &block.lifecycle.replace_triggered_by {
-            let (references, _) = lang::refs::references_in_expr(expr);
-            for reference in references {
-                let (resource, key) = match &reference.subject {
-                    addrs::Referenceable::Resource(r) => (r, None),
-                    addrs::Referenceable::ResourceInstance(i) => (&i.resource, Some(&i.key)),
-                    // `count.index` and `each.key` inside an index.
-                    _ => continue,
-                };
-                let named = resource.absolute(&address.module);
-                let own_key = matches!(expr, syntax::ast::Expr::Index { .. } | syntax::ast::Expr::Relative { .. });
-                let path = steps_to_path(&reference.remaining);
-                let hit = done.changes.iter().any(|c| {
-                    c.address.module == named.module
-                        && c.address.resource.resource == named.resource
-                        && match key {
-                            Some(key) => c.address.resource.key == *key,
-                            None if own_key => c.address.resource.key == address.resource.key,
-                            None => true,
-                        }
-                        && match c.action {
-                            Action::NoOp | Action::Read | Action::Create | Action::Forget => {
-                                c.action == Action::Create && path.0.is_empty()
-                            }
-                            Action::Update => path.get(&c.before) != path.get(&c.after),
-                            _ => path.0.is_empty() || path.get(&c.before) != path.get(&c.after),
-                        }
-                });
-                if hit {
-                    return Ok(true);
-                }
+            let Some((resource, key, path)) = self.trigger(expr, address, repetition)? else { continue };
+            let done = self.done();
+            let Some(changed) = done.changed.get(&resource) else { continue };
+            let Some(key) = key else { return Ok(true) };
+            let Some(change) = changed.get(&key).and_then(|i| done.changes.get(*i)) else { continue };
+            if path.0.is_empty() || path.get(&change.before) != path.get(&change.after) {
+                return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// What a trigger names: a resource, perhaps one instance of it, perhaps an attribute of that.
+    fn trigger(
+        &self,
+        expr: &Expr,
+        address: &AbsResourceInstance,
+        repetition: &Repetition,
+    ) -> Result<Option<(AbsResource, Option<InstanceKey>, Path)>, Failed> {
+        let (inner, steps) = match expr {
+            Expr::Relative { source, steps, .. } => (&**source, steps.as_slice()),
+            other => (other, &[][..]),
+        };
+        let (inner, key) = match inner {
+            Expr::Index { collection, key, .. } => (&**collection, Some(&**key)),
+            other => (other, None),
+        };
+        let Expr::Traversal(traversal) = inner else { return Ok(None) };
+        let reference = lang::refs::reference(traversal).map_err(|d| self.failed(d.into()))?;
+        let mut path = steps_to_path(&reference.remaining);
+        path.0.extend(steps_to_path(steps).0);
+        let (resource, mut found) = match reference.subject {
+            addrs::Referenceable::Resource(r) => (r, None),
+            addrs::Referenceable::ResourceInstance(i) => (i.resource, Some(i.key)),
+            _ => return Ok(None),
+        };
+        if let Some(key) = key {
+            let scope = self.evaluator.scope_with(&address.module, repetition.clone(), None).ok_or(Failed)?;
+            found = Some(instance_key(&self.evaluator.evaluate(key, &scope)?).ok_or_else(|| {
+                self.failed(
+                    Diagnostic::error(
+                        "Invalid instance key",
+                        "The key of a resource instance must be a string or a whole number that is known during planning.",
+                    )
+                    .at(key.range())
+                    .into(),
+                )
+            })?);
+        }
+        if found.is_none() && !path.0.is_empty() {
+            // An attribute of a resource that is there once.
+            found = Some(InstanceKey::None);
+        }
+        Ok(Some((resource.absolute(&address.module), found, path)))
     }
 
     /// One planning call, its answer checked.
@@ -501,7 +541,6 @@ impl Planner<'_> {
             private = answer.value.private;
         }
         let creates_first = stored.object.create_before_destroy || self.creates_first(&address.config());
-        let dependencies: Vec<ConfigResource> = stored.object.dependencies.to_vec();
         self.add(
             ResourceChange {
                 address: address.clone(),
@@ -518,7 +557,7 @@ impl Planner<'_> {
                 config_known: true,
             },
             creates_first,
-            &dependencies,
+            stored.object.dependencies.clone(),
         );
         Ok(())
     }

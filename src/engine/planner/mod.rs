@@ -1,7 +1,7 @@
 //! Plan: compare what should be with what is, and decide.
 //!
 //! The planner walks the graph of blocks. At each block it does what the block needs: evaluates, opens a provider, and
-//! at a resource plans every instance there is or was ([`managed`], [`data`]). Decisions go into one list of changes; the
+//! at a resource plans every instance there is or was (`managed`, `data`). Decisions go into one list of changes; the
 //! objects as planned go to the evaluator, where later blocks see them. When the walk is done, the changes are put in
 //! order and the execution graph is laid down.
 
@@ -27,10 +27,11 @@ use crate::blocks::{Block, Blocks};
 use crate::eval::checks::Kind;
 use crate::eval::{Evaluator, Failed, Phase};
 use crate::events::Event;
-use crate::execgraph::{ExecGraph, Planned};
+use crate::execgraph::{Dependencies, ExecGraph, Planned};
 use crate::inputs::{Inputs, PlanOptions};
 use crate::opening;
 use crate::plan::{Action, Mode, Plan, Reason, ResourceChange};
+use crate::priming::Priming;
 use crate::providers::{Providers, Schemas};
 use crate::walk::{Outcome, walk};
 
@@ -103,9 +104,17 @@ async fn with_providers(
     };
     let evaluator = Evaluator::new(inputs.config, phase, surroundings, inputs.variables, stored);
     let dependencies = blocks.resource_dependencies(false);
-    let selection = Selection::new(&blocks, options, inputs.config);
+    let selection = Selection::new(&blocks, options);
     let planner = Planner {
         cbd: create_before_destroy(inputs, &dependencies),
+        read_for_providers: match options.mode {
+            Mode::Destroy => {
+                let before = |p: &AbsProviderConfig| blocks.resources_before(&Block::Provider(p.clone()));
+                let all = selection.providers().flat_map(before);
+                all.filter(|r| r.resource.mode == ResourceMode::Data).collect()
+            }
+            _ => BTreeSet::new(),
+        },
         by_config: by_config(inputs.state),
         slots: Semaphore::new(inputs.parallelism.max(1)),
         inputs,
@@ -114,14 +123,23 @@ async fn with_providers(
         blocks: &blocks,
         selection: &selection,
         dependencies: &dependencies,
+        priming: Priming::new(&blocks),
         evaluator: &evaluator,
         prior,
         done: Mutex::default(),
     };
     planner.warn_about_replace();
+    if options.mode == Mode::Normal {
+        planner.check_imports();
+    }
     evaluator.report(opening::unsupported_blocks(inputs.config));
     let outcomes = walk(&blocks.graph, usize::MAX, |node| planner.visit(&blocks.graph[node])).await;
     let mut diagnostics = evaluator.take_diagnostics();
+    // The order in which providers answered is of no interest; that of the files is.
+    diagnostics.0.sort_by_cached_key(|d| {
+        let at = d.subject.as_ref().map(|r| (r.file.to_string(), r.start.byte));
+        (at, d.address.clone(), d.summary.clone())
+    });
     if inputs.stop.is_requested() {
         diagnostics.extend(interrupted());
     }
@@ -196,6 +214,8 @@ struct Done {
     changes: Vec<ResourceChange>,
     /// For each change, what its object depends on, and whether its deletion comes last.
     planned: Vec<Planned>,
+    /// Which of the changes are updates or replacements of objects in use.
+    changed: HashMap<AbsResource, HashMap<InstanceKey, usize>>,
     drift: Vec<ResourceChange>,
     /// Resources of which something will change.
     pending: HashSet<ConfigResource>,
@@ -210,7 +230,10 @@ pub(crate) struct Planner<'a> {
     selection: &'a Selection,
     dependencies: &'a BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
     evaluator: &'a Evaluator<'a>,
+    priming: Priming<'a>,
     cbd: BTreeSet<ConfigResource>,
+    /// When everything goes: the data sources that provider configurations need even then.
+    read_for_providers: BTreeSet<ConfigResource>,
     by_config: HashMap<ConfigResource, Vec<AbsResource>>,
     slots: Semaphore,
     /// The state, objects replaced by what they turn out to be.
@@ -225,6 +248,9 @@ struct Subject<'p> {
     provider: Arc<dyn Provider>,
     provider_address: AbsProviderConfig,
     schema: &'p Schema,
+    /// What its objects depend on, as the state records it.
+    dependencies: Arc<[ConfigResource]>,
+    imports: import::Imports<'p>,
 }
 
 /// One thing to be done for a resource.
@@ -279,6 +305,24 @@ impl<'a> Planner<'a> {
         if !self.selection.needs_provider(address) {
             return Ok(());
         }
+        if !opening::is_present(self.inputs.config, address) {
+            let resources: Vec<String> = self.blocks.managed_by(address).map(|r| format!("  - {r}")).collect();
+            return Err(self.failed(
+                Diagnostic::error(
+                    "Provider configuration not present",
+                    format!(
+                        "The provider configuration {address} has been removed while objects that it manages still exist in the \
+                         state:\n{}\n\nThey can only be destroyed through it. Put the configuration back, apply, and remove it \
+                         afterwards.",
+                        resources.join("\n")
+                    ),
+                )
+                .into(),
+            ));
+        }
+        if self.options.mode == Mode::Destroy {
+            self.priming.prepare(self.evaluator, &Block::Provider(address.clone()));
+        }
         opening::open(self.evaluator, self.providers, address).await
     }
 
@@ -302,7 +346,12 @@ impl<'a> Planner<'a> {
             block.map(|b| &b.type_range),
         )
         .map_err(|d| self.failed(d.into()))?;
-        let planning = Subject { address, block, provider, provider_address, schema };
+        let dependencies = self.dependencies_of(address);
+        let imports = match (self.options.mode, block) {
+            (Mode::Normal, Some(_)) => self.imports(address)?,
+            _ => import::Imports::new(),
+        };
+        let planning = Subject { address, block, provider, provider_address, schema, dependencies, imports };
         let planning = &planning;
         let mut results = futures::stream::iter(tasks)
             .map(|task| async move {
@@ -356,7 +405,15 @@ impl<'a> Planner<'a> {
         let destroy = self.options.mode == Mode::Destroy;
         let mut desired: HashMap<addrs::ModuleInstance, Arc<crate::eval::Expansion>> = HashMap::new();
         let module_known = self.inputs.config.node(&address.module).is_some();
-        if !destroy && block.is_some() {
+        let for_provider = self.read_for_providers.contains(address);
+        if for_provider {
+            self.priming.prepare(self.evaluator, &Block::Resource(address.clone()));
+        }
+        if for_provider && !self.options.refresh {
+            // What was read last time must do.
+            return Ok(tasks);
+        }
+        if (!destroy || for_provider) && block.is_some() {
             for module in self.evaluator.module_instances(&address.module)? {
                 let expansion = self.evaluator.resource_expansion(&module, &address.resource)?;
                 for key in expansion.keys() {
@@ -422,21 +479,40 @@ impl<'a> Planner<'a> {
     }
 
     /// Adds a change, and what ordering must know of it.
-    fn add(&self, change: ResourceChange, destroy_last: bool, state_dependencies: &[ConfigResource]) {
+    fn add(&self, change: ResourceChange, destroy_last: bool, state_dependencies: Arc<[ConfigResource]>) {
         let resource = change.address.config();
-        let mut outlived = state_dependencies.to_vec();
-        // An object is destroyed through its provider configuration, so what that depends on must outlive the object.
-        if matches!(change.action, Action::Delete | Action::DeleteThenCreate | Action::CreateThenDelete) {
-            outlived.extend(self.blocks.resources_before(&Block::Provider(change.provider.clone())));
-        }
-        let planned =
-            Planned { resource: resource.clone(), action: change.action, destroy_last, state_dependencies: outlived };
+        let planned = Planned {
+            resource: resource.clone(),
+            action: change.action,
+            destroy_last,
+            provider: change.provider.clone(),
+            state_dependencies,
+        };
         let mut done = self.done();
         if change.action != Action::NoOp {
             done.pending.insert(resource);
         }
+        if change.deposed.is_none() && (change.action == Action::Update || change.action.is_replace()) {
+            let at = done.changes.len();
+            let changed = done.changed.entry(change.address.containing_resource()).or_default();
+            changed.insert(change.address.resource.key.clone(), at);
+        }
         done.changes.push(change);
         done.planned.push(planned);
+    }
+
+    /// Root outputs that are known already belong to the state that apply begins with.
+    fn keep_known_outputs(&self, outputs: &BTreeMap<Arc<str>, crate::plan::OutputChange>) {
+        if self.options.mode == Mode::Destroy {
+            return;
+        }
+        let mut prior = self.prior();
+        for (name, change) in outputs.iter().filter(|(_, c)| c.after.is_wholly_known() && c.action != Action::Delete) {
+            let (value, _) = change.after.clone().unmark_deep();
+            if !value.is_null() {
+                prior.outputs.insert(name.clone(), state::OutputValue { value, sensitive: change.sensitive });
+            }
+        }
     }
 
     fn finish(
@@ -446,13 +522,13 @@ impl<'a> Planner<'a> {
         errored: bool,
     ) -> Plan {
         let done = std::mem::take(&mut *self.done());
+        self.keep_known_outputs(&outputs);
         let mut both: Vec<_> = done.changes.into_iter().zip(done.planned).collect();
         both.sort_by(|(a, _), (b, _)| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));
         let (changes, planned): (Vec<_>, Vec<_>) = both.into_iter().unzip();
         let mut drift = done.drift;
         drift.sort_by(|a, b| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));
-        let all = self.blocks.resource_dependencies(true);
-        let graph = ExecGraph::build(&planned, &all);
+        let graph = self.order(&planned);
         let variables = self.inputs.config.root.module.variables.iter().filter_map(|(name, variable)| {
             let value = self.inputs.variables.get(name)?;
             let value = if variable.ephemeral {
@@ -477,6 +553,24 @@ impl<'a> Planner<'a> {
             relevant_attributes: Vec::new(),
             errored,
         }
+    }
+
+    /// Lays down the order of the changes.
+    fn order(&self, planned: &[Planned]) -> ExecGraph {
+        let used: BTreeSet<&AbsProviderConfig> = planned.iter().map(|p| &p.provider).collect();
+        let before = |p: &AbsProviderConfig| self.blocks.resources_before(&Block::Provider(p.clone()));
+        let dependencies = Dependencies {
+            resources: self.blocks.resource_dependencies(true),
+            providers: used.into_iter().map(|p| (p.clone(), before(p))).collect(),
+        };
+        if self.options.mode == Mode::Destroy {
+            let graph = ExecGraph::build(planned, &dependencies, true);
+            if graph.cycle().is_none() {
+                return graph;
+            }
+            // The configuration contradicts what the objects were created with, which counts.
+        }
+        ExecGraph::build(planned, &dependencies, false)
     }
 }
 

@@ -2,8 +2,7 @@
 
 use std::collections::HashSet;
 
-use addrs::{AbsProviderConfig, AbsResourceInstance, ConfigResource, Target};
-use config::Config;
+use addrs::{AbsProviderConfig, AbsResourceInstance, ConfigResource, Mode as ResourceMode, Target};
 use petgraph::Direction;
 use petgraph::graph::NodeIndex;
 use syntax::{Diagnostic, Diagnostics};
@@ -24,7 +23,7 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    pub(super) fn new(blocks: &Blocks, options: &PlanOptions, config: &Config) -> Selection {
+    pub(super) fn new(blocks: &Blocks, options: &PlanOptions) -> Selection {
         let mut selection = Selection {
             targets: options.targets.clone(),
             blocks: None,
@@ -35,10 +34,7 @@ impl Selection {
             selection.select(blocks, options.mode);
         }
         for node in blocks.graph.node_indices() {
-            if let Block::Resource(resource) = &blocks.graph[node]
-                && selection.includes(&blocks.graph[node])
-            {
-                selection.providers.insert(config.provider_for(resource));
+            if matches!(blocks.graph[node], Block::Resource(_)) && selection.includes(&blocks.graph[node]) {
                 for before in blocks.graph.neighbors_directed(node, Direction::Incoming) {
                     if let Block::Provider(provider) = &blocks.graph[before] {
                         selection.providers.insert(provider.clone());
@@ -46,7 +42,34 @@ impl Selection {
                 }
             }
         }
+        if options.mode == Mode::Destroy && selection.blocks.is_some() {
+            selection.select_data_of_providers(blocks);
+        }
         selection
+    }
+
+    /// The provider configurations that are used may need data sources, which are read even when other things go.
+    fn select_data_of_providers(&mut self, blocks: &Blocks) {
+        let graph = &blocks.graph;
+        let mut queue: Vec<NodeIndex> =
+            self.providers.iter().filter_map(|p| blocks.find(&Block::Provider(p.clone()))).collect();
+        let mut seen = HashSet::new();
+        while let Some(n) = queue.pop() {
+            for before in graph.neighbors_directed(n, Direction::Incoming).filter(|b| seen.insert(*b)) {
+                match &graph[before] {
+                    Block::Resource(r) if r.resource.mode != ResourceMode::Data => continue,
+                    Block::Resource(r) => {
+                        self.whole.insert(r.clone());
+                        self.blocks.get_or_insert_default().insert(graph[before].clone());
+                    }
+                    Block::Provider(p) => {
+                        self.providers.insert(p.clone());
+                    }
+                    _ => {}
+                }
+                queue.push(before);
+            }
+        }
     }
 
     /// Selects what is named, and everything it depends on; when destroying, everything that depends on it.
@@ -109,6 +132,11 @@ impl Selection {
     /// Whether some selected resource uses a provider configuration.
     pub(super) fn needs_provider(&self, address: &AbsProviderConfig) -> bool {
         self.providers.contains(address)
+    }
+
+    /// The provider configurations that are used.
+    pub(super) fn providers(&self) -> impl Iterator<Item = &AbsProviderConfig> {
+        self.providers.iter()
     }
 
     /// Whether everything is selected.

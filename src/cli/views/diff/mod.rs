@@ -1,87 +1,59 @@
-//! The difference between two values, as people read it.
+//! Plans and states as people read them.
 //!
-//! [`build`] compares: it makes a tree of [`Diff`]s, each with an action and what it is about. [`render`] writes the tree
-//! down. Where a schema says what a value is, it is followed: attributes, nested blocks, maps, lists, sets. Where it says
-//! only "anything", values are compared by the shape they have, as JSON would be.
+//! A plan is shown line for line as Terraform shows it: above each object what will be done and why, then the object
+//! itself, with a sign before everything that changes and a word on how much is left out. A state is shown with the same
+//! means, as something in which nothing changes.
+//!
+//! Two steps: `compare` goes through the parts of two values, each a `pair`, and decides what happens to them, as a `tree`;
+//! `render` writes the tree. `sequence` knows how elements of lists and sets pair up, `strings` how strings are shown,
+//! `heading` what stands above an object. `plan` and `state` put everything together. Objects are compared and written one
+//! after the other into one text, so what is held at any time is that text and one object's tree.
 
-pub mod build;
-pub mod render;
+mod compare;
+mod heading;
+mod paint;
+mod pair;
+mod plan;
+mod render;
 mod sequence;
+mod state;
+mod strings;
 #[cfg(test)]
 mod tests;
-mod text;
+mod tree;
 
-use std::collections::BTreeMap;
+use engine::plan::Plan;
+use engine::providers::Schemas;
 
-use cty::Value;
-
-/// What happens to a part of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// Nothing.
-    None,
-    /// It comes.
-    Create,
-    /// It changes.
-    Update,
-    /// It goes.
-    Delete,
+/// How text is to look.
+#[derive(Clone, Copy, Debug)]
+pub struct Style {
+    /// Whether there may be colours.
+    pub colour: bool,
+    /// How wide lines of prose may be; 0 for no limit.
+    pub width: usize,
 }
 
-impl Change {
-    /// What happens to a whole one of whose parts this happens, when that happens to the others.
-    #[must_use]
-    pub fn and(self, other: Change) -> Change {
-        if self == other { self } else { Change::Update }
-    }
+/// What the tool calls itself.
+#[derive(Clone, Copy)]
+struct Names {
+    tool: &'static str,
+    command: &'static str,
 }
 
-/// The difference in one part of a value.
-#[derive(Clone, Debug)]
-pub struct Diff {
-    /// What happens to it.
-    pub change: Change,
-    /// Whether this asks for a new object.
-    pub replace: bool,
-    /// What it is about.
-    pub kind: Kind,
+const NAMES: Names = Names {
+    tool: "Monoform",
+    command: "monoform",
+};
+
+/// A plan, from what changed outside to what becomes of the outputs.
+#[must_use]
+pub fn plan_text(plan: &Plan, schemas: &Schemas, style: Style) -> String {
+    plan::write(plan, schemas, style, NAMES)
 }
 
-/// What a difference is about.
-#[derive(Clone, Debug)]
-pub enum Kind {
-    /// Text, a number, a truth value, or null; `None` where there is nothing.
-    Primitive(Option<Value>, Option<Value>),
-    /// The value will be known after apply; what it is now, if it is anything.
-    Unknown(Option<Box<Diff>>),
-    /// The content must not be shown.
-    Sensitive {
-        /// Whether it must not be shown as it is.
-        before: bool,
-        /// Whether it must not be shown as it will be.
-        after: bool,
-        /// Whether the content stays the same.
-        same: bool,
-        /// Whether this is a block.
-        block: bool,
-    },
-    /// One kind of value becomes another.
-    TypeChange(Box<Diff>, Box<Diff>),
-    /// Attributes by name.
-    Object(BTreeMap<String, Diff>),
-    /// Elements by key.
-    Map(BTreeMap<String, Diff>),
-    /// Elements in order; the flag says whether neighbours of changes are shown.
-    List(Vec<Diff>, bool),
-    /// Elements without order.
-    Set(Vec<Diff>),
-    /// A block: attributes, and nested blocks by type.
-    Block(BTreeMap<String, Diff>, BTreeMap<String, Blocks>),
-}
-
-/// The nested blocks of one type.
-#[derive(Clone, Debug)]
-pub struct Blocks {
-    /// The blocks, with their label where they form a map.
-    pub items: Vec<(Option<String>, Diff)>,
+/// A state: its objects and its outputs.
+#[must_use]
+pub fn state_text(state: &::state::State, schemas: &Schemas, style: Style) -> String {
+    state::write(state, schemas, style)
 }

@@ -1,427 +1,443 @@
-//! Writing differences down.
-//!
-//! Every line is indented by four columns a level; the last two of them hold the symbol of what happens there. The
-//! functions here give the text behind the symbol, and whatever lines follow, without a final line break.
+//! Writing a comparison: one line a part, with its sign, its value before and after, and a word on what is left out.
 
-use std::collections::BTreeMap;
-
-use cty::{Kind as ValueKind, Value};
+use cty::{Kind, Value};
+use lang::render::quote;
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::ui::Style;
-use crate::views::diff::{Blocks, Change, Diff, Kind};
+use super::paint::{Ink, Text};
+use super::strings;
+use super::tree::{Act, Block, Blocks, Body, Node, Secret};
 
-/// Attributes that identify an object: shown even if they do not change.
-const IDENTIFYING: &[&str] = &["id", "name", "tags"];
-
-/// How a difference is written.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
-    /// Without `-> null` behind what goes.
-    pub no_null: bool,
-    /// With what does not change.
-    pub show_unchanged: bool,
+/// How to write what is inside of something.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Options {
+    /// No signs, and no room for them: for values that are no changes.
+    pub(super) no_signs: bool,
+    /// No `-> null` after what goes away: something around it says so.
+    pub(super) no_null: bool,
+    /// Everything that changes asks for a new object.
+    pub(super) all_replace: bool,
+    /// Nothing inside says that it asks for a new object: something around it does.
+    pub(super) none_replace: bool,
+    /// Show what does not change.
+    pub(super) show_all: bool,
 }
 
-/// Writes differences.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Writer {
-    /// Colours.
-    pub style: Style,
-    /// Without symbols: nothing is about to happen.
-    pub no_symbols: bool,
+/// The attributes by which people recognise an object: shown even if nothing happens to them.
+const TELLING: [&str; 3] = ["id", "name", "tags"];
+
+impl Text {
+    /// The sign of an action, with a blank after it.
+    pub(super) fn sign(&mut self, act: Act, options: Options) -> &mut Text {
+        if options.no_signs {
+            return self;
+        }
+        match act {
+            Act::Keep => self.push("    "),
+            Act::Create => self.push("  ").inner(Ink::Green, "+").push(" "),
+            Act::Delete => self.push("  ").inner(Ink::Red, "-").push(" "),
+            Act::Update => self.push("  ").inner(Ink::Yellow, "~").push(" "),
+        }
+    }
+
+    /// ` -> null`, where that is to be said.
+    pub(super) fn null_suffix(&mut self, act: Act, options: Options) -> &mut Text {
+        if act == Act::Delete && !options.no_null {
+            self.push(" ").inner(Ink::Grey, "-> null");
+        }
+        self
+    }
+
+    /// ` # forces replacement`, where that is to be said.
+    pub(super) fn forces(&mut self, replace: bool, options: Options) -> &mut Text {
+        if !options.none_replace && (replace || options.all_replace) {
+            self.push(" ").inner(Ink::Red, "# forces replacement");
+        }
+        self
+    }
+
+    /// The arrow between a value and the one that takes its place.
+    pub(super) fn arrow(&mut self) -> &mut Text {
+        self.push(" ").inner(Ink::Yellow, "->").push(" ")
+    }
+
+    fn hidden(&mut self, count: usize, what: &str, indent: usize, options: Options) {
+        if count == 0 {
+            return;
+        }
+        self.indent(indent).sign(Act::Keep, options);
+        let plural = if count == 1 { "" } else { "s" };
+        self.inner(Ink::Grey, &format!("# ({count} unchanged {what}{plural} hidden)"))
+            .push("\n");
+    }
+
+    fn close(&mut self, bracket: &str, indent: usize, options: Options) -> &mut Text {
+        self.indent(indent).sign(Act::Keep, options).push(bracket)
+    }
 }
 
-/// Text in quotes, as the language writes it.
-pub(super) fn quoted(text: &str) -> String {
-    addrs::module::quoted(text)
-}
-
-impl Writer {
-    pub(super) fn indent(&self, level: usize) -> String {
-        " ".repeat(4 * level)
-    }
-
-    /// The columns before a symbol at this level.
-    pub(super) fn indent_for_symbol(&self, level: usize) -> String {
-        " ".repeat(if self.no_symbols {
-            4 * level
-        } else {
-            (4 * level).saturating_sub(2)
-        })
-    }
-
-    /// The symbol of a change, with a blank behind it.
-    pub(crate) fn symbol(&self, change: Change) -> String {
-        if self.no_symbols {
-            return String::new();
+/// Writes a value. The current line is already begun, at this level.
+pub(super) fn node(text: &mut Text, node: &Node<'_>, indent: usize, options: Options) {
+    match &node.body {
+        Body::Primitive(before, after) => primitive(text, node, *before, *after, indent, options),
+        Body::List { items, context } => list(text, node, items, *context, indent, options),
+        Body::Set { items, nested } => set(text, node, items, *nested, indent, options),
+        Body::Map { items, nested } => map(text, node, items, *nested, indent, options),
+        Body::Object { items, nested } => object(text, node, items, *nested, indent, options),
+        Body::Block(content) => block(text, node, content, indent, options),
+        Body::Unknown(None) => {
+            text.push("(known after apply)").forces(node.replace, options);
         }
-        match change {
-            Change::None => "  ".into(),
-            Change::Create => format!("{} ", self.style.green("+")),
-            Change::Update => format!("{} ", self.style.yellow("~")),
-            Change::Delete => format!("{} ", self.style.red("-")),
-        }
-    }
-
-    pub(super) fn forces_replacement(&self) -> String {
-        format!(" {}", self.style.red("# forces replacement"))
-    }
-
-    pub(super) fn note(&self, note: &str) -> String {
-        if note.is_empty() {
-            String::new()
-        } else {
-            format!(" {}", self.style.dim(note.trim_start()))
-        }
-    }
-
-    /// Text inside a heredoc: what would begin a template is written so that it does not.
-    pub(super) fn escaped(&self, line: &str) -> String {
-        line.replace("${", "$${").replace("%{", "%%{")
-    }
-
-    fn arrow(&self) -> String {
-        self.style.yellow("->")
-    }
-
-    fn null_suffix(&self, change: Change, options: Options) -> String {
-        if change == Change::Delete && !options.no_null {
-            format!(" {}", self.style.dim("-> null"))
-        } else {
-            String::new()
-        }
-    }
-
-    fn replacement(&self, diff: &Diff) -> String {
-        if diff.replace && diff.change != Change::None {
-            self.forces_replacement()
-        } else {
-            String::new()
-        }
-    }
-
-    /// The text of a difference that stands at this level.
-    #[must_use]
-    pub fn render(&self, diff: &Diff, indent: usize, options: Options) -> String {
-        match &diff.kind {
-            Kind::Primitive(before, after) => self.primitive(diff, before.as_ref(), after.as_ref(), indent, options),
-            Kind::Unknown(before) => {
-                let known_later = "(known after apply)";
-                match before {
-                    Some(before) => {
-                        let before = self.render(
-                            before,
-                            indent,
-                            Options {
-                                no_null: true,
-                                ..options
-                            },
-                        );
-                        format!("{before} {} {known_later}{}", self.arrow(), self.replacement(diff))
-                    }
-                    None => format!("{known_later}{}", self.replacement(diff)),
-                }
-            }
-            Kind::Sensitive { block: true, .. } => self.sensitive_block(diff, indent),
-            Kind::Sensitive { .. } => {
-                format!(
-                    "(sensitive value){}{}",
-                    self.null_suffix(diff.change, options),
-                    self.replacement(diff)
-                )
-            }
-            Kind::TypeChange(before, after) => {
-                let inner = Options {
+        Body::Unknown(Some(before)) => {
+            self::node(
+                text,
+                before,
+                indent,
+                Options {
                     no_null: true,
                     ..options
-                };
-                let before = self.render(before, indent, inner);
-                let after = self.render(after, indent, inner);
-                format!("{before} {} {after}{}", self.arrow(), self.replacement(diff))
+                },
+            );
+            text.push(" -> (known after apply)").forces(node.replace, options);
+        }
+        Body::Sensitive(_) => {
+            text.push("(sensitive value)")
+                .null_suffix(node.act, options)
+                .forces(node.replace, options);
+        }
+        Body::SensitiveBlock(_) => {
+            text.push("{").forces(node.replace, options).push("\n");
+            text.indent(indent + 1)
+                .push("  # At least one attribute in this block is (or was) sensitive,\n");
+            text.indent(indent + 1)
+                .push("  # so its contents will not be displayed.\n");
+            text.close("}", indent, options);
+        }
+        Body::TypeChange(before, after) => {
+            let inner = Options {
+                no_null: true,
+                ..options
+            };
+            self::node(text, before, indent, inner);
+            text.arrow();
+            self::node(text, after, indent, inner);
+            text.forces(node.replace, options);
+        }
+        Body::WriteOnly => {
+            text.push("(write-only attribute)")
+                .null_suffix(node.act, options)
+                .forces(node.replace, options);
+        }
+    }
+}
+
+/// Remarks that stand on lines of their own before a value.
+fn warnings(text: &mut Text, node: &Node<'_>, indent: usize) {
+    let (secret, what) = match &node.body {
+        Body::Sensitive(secret) => (secret, "attribute value"),
+        Body::SensitiveBlock(secret) => (secret, "block"),
+        Body::Unknown(Some(before)) => return warnings(text, before, indent),
+        _ => return,
+    };
+    let Secret { inner, before, after } = *secret;
+    if matches!(node.act, Act::Create | Act::Delete) || before == after {
+        return;
+    }
+    let begin = |text: &mut Text| {
+        text.indent(indent).push("  ");
+    };
+    begin(text);
+    text.push("# ")
+        .inked(Ink::Yellow, "Warning")
+        .push(&format!(": this {what} will "));
+    if before {
+        text.push("no longer be marked as sensitive\n");
+        begin(text);
+        text.push("# after applying this change.").ink(Ink::Reset);
+    } else {
+        text.push("be marked as sensitive and will not\n");
+        begin(text);
+        text.push("# display in UI output after applying this change.")
+            .ink(Ink::Reset);
+    }
+    if inner == Act::Keep {
+        text.push(" The value is unchanged.");
+    }
+    text.push("\n");
+}
+
+fn primitive(
+    text: &mut Text,
+    node: &Node<'_>,
+    before: Option<&Value>,
+    after: Option<&Value>,
+    indent: usize,
+    options: Options,
+) {
+    let is_text = |v: Option<&Value>| v.is_some_and(|v| v.as_str().is_some());
+    if is_text(before) || is_text(after) {
+        return strings::write(text, node, before, after, indent, options);
+    }
+    match node.act {
+        Act::Create | Act::Keep => scalar(text, after),
+        Act::Delete => scalar(text, before),
+        Act::Update => {
+            scalar(text, before);
+            text.arrow();
+            scalar(text, after);
+        }
+    }
+    text.null_suffix(node.act, options).forces(node.replace, options);
+}
+
+/// A value in one piece.
+pub(super) fn scalar(text: &mut Text, value: Option<&Value>) {
+    match value.map(Value::kind) {
+        Some(Kind::Bool(b)) => text.push(if *b { "true" } else { "false" }),
+        Some(Kind::Number(n)) => text.push(&n.to_string()),
+        Some(Kind::String(s)) => text.push(&quote(s)),
+        _ => text.inner(Ink::Grey, "null"),
+    };
+}
+
+fn list(text: &mut Text, node: &Node<'_>, items: &[Node<'_>], context: bool, indent: usize, options: Options) {
+    if items.is_empty() {
+        text.push("[]")
+            .null_suffix(node.act, options)
+            .forces(node.replace, options);
+        return;
+    }
+    text.push("[").forces(node.replace, options).push("\n");
+    let inner = Options {
+        no_null: true,
+        ..options
+    };
+    let whole = Options {
+        show_all: true,
+        ..inner
+    };
+    let element = |text: &mut Text, item: &Node<'_>| {
+        let options = if item.act == Act::Keep { whole } else { inner };
+        warnings(text, item, indent + 1);
+        text.indent(indent + 1).sign(item.act, options);
+        self::node(text, item, indent + 1, options);
+        text.push(",\n");
+    };
+    let mut skipped: Option<&Node<'_>> = None;
+    let mut count = 0;
+    let mut show_next = false;
+    for item in items {
+        if item.act == Act::Keep && !show_next && !options.show_all {
+            skipped = Some(item);
+            count += 1;
+            continue;
+        }
+        if context {
+            // The element right before a change is shown with it, and the one right after, to tell where it is.
+            if let Some(last) = skipped.take() {
+                text.hidden(count - 1, "element", indent + 1, options);
+                element(text, last);
+                count = 0;
             }
-            Kind::Object(attributes) => {
-                let name = |n: &str| {
-                    if addrs::parse::is_identifier(n) {
-                        n.to_owned()
-                    } else {
-                        quoted(n)
-                    }
-                };
-                self.named(diff, attributes, name, "attribute", indent, options)
-            }
-            Kind::Map(entries) => self.named(diff, entries, quoted, "element", indent, options),
-            Kind::List(items, context) => self.list(diff, items, *context, indent, options),
-            Kind::Set(items) => self.list(diff, items, false, indent, options),
-            Kind::Block(attributes, blocks) => self.block(diff, attributes, blocks, indent, options),
+            show_next = item.act != Act::Keep;
         }
+        element(text, item);
     }
+    text.hidden(count, "element", indent + 1, options);
+    text.close("]", indent, options).null_suffix(node.act, options);
+}
 
-    fn primitive(
-        &self,
-        diff: &Diff,
-        before: Option<&Value>,
-        after: Option<&Value>,
-        indent: usize,
-        options: Options,
-    ) -> String {
-        let side = |value: Option<&Value>, change: Change| match value.map(Value::kind) {
-            Some(ValueKind::String(text)) => self.one_text(text, change, indent, options),
-            Some(ValueKind::Number(n)) => n.to_string(),
-            Some(ValueKind::Bool(b)) => b.to_string(),
-            Some(ValueKind::Unknown(_)) => "(known after apply)".into(),
-            _ => self.style.dim("null"),
-        };
-        let end = self.replacement(diff);
-        match diff.change {
-            Change::None | Change::Create => format!("{}{end}", side(after.or(before), diff.change)),
-            Change::Delete => format!(
-                "{}{}{end}",
-                side(before, diff.change),
-                self.null_suffix(diff.change, options)
-            ),
-            Change::Update => {
-                if let (Some(old), Some(new)) = (before.and_then(Value::as_str), after.and_then(Value::as_str))
-                    && let Some(text) = self.changed_text(old, new, diff.replace, indent, options)
-                {
-                    return text;
-                }
-                format!(
-                    "{} {} {}{end}",
-                    side(before, Change::Delete),
-                    self.arrow(),
-                    side(after, Change::Create)
-                )
-            }
-        }
-    }
-
-    /// What must be said before a line: that its sensitivity changes.
-    fn warnings(&self, diff: &Diff, indent: usize) -> String {
-        let Kind::Sensitive {
-            before,
-            after,
-            same,
-            block,
-        } = diff.kind
-        else {
-            return String::new();
-        };
-        if before == after || matches!(diff.change, Change::Create | Change::Delete) {
-            return String::new();
-        }
-        let what = if block { "this block" } else { "this attribute value" };
-        let pad = self.indent_for_symbol(indent);
-        let mut text = format!("{pad}# {} {what} will ", self.style.yellow("Warning:"));
-        if before {
-            text.push_str("no longer be marked as sensitive\n");
-            text.push_str(&format!("{pad}# after applying this change."));
-        } else {
-            text.push_str(&format!(
-                "be marked as sensitive and will not\n{pad}# display in UI output after applying this change."
-            ));
-        }
-        if same {
-            text.push_str(" The value is unchanged.");
-        }
-        text + "\n"
-    }
-
-    fn hidden(&self, what: &str, number: usize) -> String {
-        let plural = if number == 1 { "" } else { "s" };
-        self.style.dim(format!("# ({number} unchanged {what}{plural} hidden)"))
-    }
-
-    fn sensitive_block(&self, diff: &Diff, indent: usize) -> String {
-        format!(
-            "{{{}\n{pad}# At least one attribute in this block is (or was) sensitive,\n{pad}# so its contents will not be \
-             displayed.\n{}}}",
-            self.replacement(diff),
-            self.indent(indent),
-            pad = self.indent(indent + 1),
+/// Where the word on replacement goes: collections of nested objects say it at each element, others once.
+fn replacement(node: &Node<'_>, nested: bool, options: Options) -> (bool, Options) {
+    let inner = Options {
+        no_null: true,
+        ..options
+    };
+    if nested {
+        (
+            false,
+            Options {
+                all_replace: node.replace,
+                ..inner
+            },
         )
+    } else {
+        (node.replace, inner)
     }
+}
 
-    fn named(
-        &self,
-        diff: &Diff,
-        parts: &BTreeMap<String, Diff>,
-        name: impl Fn(&str) -> String,
-        what: &str,
-        indent: usize,
-        options: Options,
-    ) -> String {
-        let end = self.null_suffix(diff.change, options);
-        if parts.is_empty() {
-            return format!("{{}}{end}{}", self.replacement(diff));
-        }
-        let shown = |d: &&Diff| d.change != Change::None || options.show_unchanged || diff.change != Change::Update;
-        // What is hidden counts, too: then a line looks the same whether its neighbours change or not.
-        let width = parts.keys().map(|n| name(n).width()).max().unwrap_or(0);
-        let mut out = format!("{{{}\n", self.replacement(diff));
-        let mut unchanged = 0;
-        let inner = self.inside(diff, options);
-        for (key, part) in parts {
-            if !shown(&part) {
-                unchanged += 1;
-                continue;
-            }
-            let key = name(key);
-            let pad = " ".repeat(width - key.width());
-            out.push_str(&self.warnings(part, indent + 1));
-            out.push_str(&format!(
-                "{}{}{key}{pad} = {}\n",
-                self.indent_for_symbol(indent + 1),
-                self.symbol(part.change),
-                self.render(part, indent + 1, inner)
-            ));
-        }
-        if unchanged > 0 {
-            out.push_str(&format!(
-                "{}{}\n",
-                self.indent(indent + 1),
-                self.hidden(what, unchanged)
-            ));
-        }
-        format!("{out}{}}}{end}", self.indent(indent))
+fn set(text: &mut Text, node: &Node<'_>, items: &[Node<'_>], nested: bool, indent: usize, options: Options) {
+    let (here, inner) = replacement(node, nested, options);
+    if items.is_empty() {
+        text.push("[]")
+            .null_suffix(node.act, options)
+            .forces(node.replace, options);
+        return;
     }
-
-    /// The options for the parts of something. Only the elements of a map say that they become null, and only if the map
-    /// stays.
-    fn inside(&self, diff: &Diff, options: Options) -> Options {
-        let says_null = matches!(diff.kind, Kind::Map(_)) && diff.change != Change::Delete;
-        Options {
-            no_null: options.no_null || !says_null,
-            show_unchanged: options.show_unchanged || diff.change == Change::None,
+    text.push("[").forces(here, options).push("\n");
+    let mut hidden = 0;
+    for item in items {
+        if item.act == Act::Keep && !options.show_all {
+            hidden += 1;
+            continue;
         }
+        warnings(text, item, indent + 1);
+        text.indent(indent + 1).sign(item.act, options);
+        self::node(text, item, indent + 1, inner);
+        text.push(",\n");
     }
+    text.hidden(hidden, "element", indent + 1, options);
+    text.close("]", indent, options).null_suffix(node.act, options);
+}
 
-    fn list(&self, diff: &Diff, items: &[Diff], context: bool, indent: usize, options: Options) -> String {
-        let end = self.null_suffix(diff.change, options);
-        if items.is_empty() {
-            return format!("[]{end}{}", self.replacement(diff));
+fn map(text: &mut Text, node: &Node<'_>, items: &[(&str, Node<'_>)], nested: bool, indent: usize, options: Options) {
+    let (here, inner) = replacement(node, nested, options);
+    // In a map that stays, it is to be said of each element that goes.
+    let inner = Options {
+        no_null: options.no_null || node.act == Act::Delete,
+        ..inner
+    };
+    if items.is_empty() {
+        text.push("{}")
+            .null_suffix(node.act, options)
+            .forces(node.replace, options);
+        return;
+    }
+    let keys: Vec<String> = items.iter().map(|(key, _)| quote(key)).collect();
+    let longest = if nested {
+        0
+    } else {
+        keys.iter().map(|k| k.width()).max().unwrap_or(0)
+    };
+    text.push("{").forces(here, options).push("\n");
+    let mut hidden = 0;
+    for (key, (_, item)) in keys.iter().zip(items) {
+        if item.act == Act::Keep && !options.show_all {
+            hidden += 1;
+            continue;
         }
-        let inner = self.inside(diff, options);
-        let whole = Options {
-            show_unchanged: true,
+        warnings(text, item, indent + 1);
+        text.indent(indent + 1).sign(item.act, options).push(key);
+        text.blanks(longest.saturating_sub(key.width())).push(" = ");
+        self::node(text, item, indent + 1, inner);
+        let plain = matches!(item.body, Body::Primitive(..) | Body::Unknown(_) | Body::Sensitive(_));
+        text.push(if nested || !plain { ",\n" } else { "\n" });
+    }
+    text.hidden(hidden, "element", indent + 1, options);
+    text.close("}", indent, options).null_suffix(node.act, options);
+}
+
+/// A name as it can stand to the left of an equals sign.
+pub(super) fn attribute_name(name: &str) -> std::borrow::Cow<'_, str> {
+    if addrs::parse::is_identifier(name) {
+        name.into()
+    } else {
+        quote(name).into()
+    }
+}
+
+fn object(text: &mut Text, node: &Node<'_>, items: &[(&str, Node<'_>)], nested: bool, indent: usize, options: Options) {
+    // Whatever goes away inside a nested object is said to.
+    let inner = Options {
+        no_null: !nested,
+        all_replace: false,
+        ..options
+    };
+    if items.is_empty() {
+        text.push("{}")
+            .null_suffix(node.act, options)
+            .forces(node.replace, options);
+        return;
+    }
+    let names: Vec<_> = items.iter().map(|(name, _)| attribute_name(name)).collect();
+    let longest = names.iter().map(|n| n.width()).max().unwrap_or(0);
+    text.push("{").forces(node.replace, options).push("\n");
+    let mut hidden = 0;
+    for (name, (key, item)) in names.iter().zip(items) {
+        let telling = TELLING.contains(key);
+        if item.act == Act::Keep && !telling && !options.show_all {
+            hidden += 1;
+            continue;
+        }
+        let inner = Options {
+            show_all: inner.show_all || telling,
             ..inner
         };
-        let line = |item: &Diff| {
-            let options = if item.change == Change::None { whole } else { inner };
-            format!(
-                "{}{}{}{},\n",
-                self.warnings(item, indent + 1),
-                self.indent_for_symbol(indent + 1),
-                self.symbol(item.change),
-                self.render(item, indent + 1, options)
-            )
-        };
-        let hidden = |number: usize| format!("{}{}\n", self.indent(indent + 1), self.hidden("element", number));
-        let mut out = format!("[{}\n", self.replacement(diff));
-        let mut waiting: Vec<&Diff> = Vec::new();
-        let mut show_next = false;
-        for item in items {
-            if item.change == Change::None && !show_next && !inner.show_unchanged {
-                waiting.push(item);
-                continue;
-            }
-            if context {
-                if waiting.len() > 1 {
-                    out.push_str(&hidden(waiting.len() - 1));
-                }
-                if let Some(last) = waiting.last() {
-                    out.push_str(&line(last));
-                }
-                waiting.clear();
-                show_next = item.change != Change::None;
-            }
-            out.push_str(&line(item));
-        }
-        if !waiting.is_empty() {
-            out.push_str(&hidden(waiting.len()));
-        }
-        format!("{out}{}]{end}", self.indent(indent))
+        warnings(text, item, indent + 1);
+        text.indent(indent + 1).sign(item.act, options).push(name);
+        text.blanks(longest - name.width()).push(" = ");
+        self::node(text, item, indent + 1, inner);
+        text.push("\n");
     }
+    text.hidden(hidden, "attribute", indent + 1, options);
+    text.close("}", indent, options).null_suffix(node.act, options);
+}
 
-    fn block(
-        &self,
-        diff: &Diff,
-        attributes: &BTreeMap<String, Diff>,
-        blocks: &BTreeMap<String, Blocks>,
-        indent: usize,
-        options: Options,
-    ) -> String {
-        let name = |n: &str| {
-            if addrs::parse::is_identifier(n) {
-                n.to_owned()
-            } else {
-                quoted(n)
-            }
+fn block(text: &mut Text, node: &Node<'_>, content: &Block<'_>, indent: usize, options: Options) {
+    if content.attributes.is_empty() && content.blocks.is_empty() {
+        text.push("{").forces(node.replace, options).push("}");
+        return;
+    }
+    text.push("{").forces(node.replace, options).push("\n");
+    let options = Options {
+        all_replace: false,
+        ..options
+    };
+    let names: Vec<_> = content
+        .attributes
+        .iter()
+        .map(|(name, _)| attribute_name(name))
+        .collect();
+    let longest = names.iter().map(|n| n.width()).max().unwrap_or(0);
+    let mut hidden = 0;
+    for (name, (key, item)) in names.iter().zip(&content.attributes) {
+        let telling = TELLING.contains(key);
+        if item.act == Act::Keep && !telling && !options.show_all {
+            hidden += 1;
+            continue;
+        }
+        let inner = Options {
+            show_all: options.show_all || telling,
+            ..options
         };
-        let all = options.show_unchanged;
-        let shown = |n: &str, d: &Diff| d.change != Change::None || all || IDENTIFYING.contains(&n);
-        let width = attributes.keys().map(|n| name(n).width()).max().unwrap_or(0);
-        let mut out = format!("{{{}\n", self.replacement(diff));
-        let mut unchanged = 0;
-        for (key, part) in attributes {
-            if !shown(key, part) {
-                unchanged += 1;
+        warnings(text, item, indent + 1);
+        text.indent(indent + 1).sign(item.act, options).push(name);
+        text.blanks(longest - name.width()).push(" = ");
+        self::node(text, item, indent + 1, inner);
+        text.push("\n");
+    }
+    text.hidden(hidden, "attribute", indent + 1, options);
+    let mut hidden = 0;
+    for (name, Blocks { items, replace }) in &content.blocks {
+        let mut apart = false;
+        for (label, item) in items {
+            if item.act == Act::Keep && !options.show_all {
+                hidden += 1;
                 continue;
             }
-            let show_unchanged = all || part.change == Change::None;
-            let key = name(key);
-            let pad = " ".repeat(width - key.width());
-            out.push_str(&self.warnings(part, indent + 1));
-            out.push_str(&format!(
-                "{}{}{key}{pad} = {}\n",
-                self.indent_for_symbol(indent + 1),
-                self.symbol(part.change),
-                self.render(
-                    part,
-                    indent + 1,
-                    Options {
-                        show_unchanged,
-                        ..options
-                    }
-                )
-            ));
-        }
-        if unchanged > 0 {
-            out.push_str(&format!(
-                "{}{}\n",
-                self.indent(indent + 1),
-                self.hidden("attribute", unchanged)
-            ));
-        }
-        let mut unchanged = 0;
-        let mut first = true;
-        for (name, nested) in blocks {
-            for (label, item) in &nested.items {
-                if item.change == Change::None && !all {
-                    unchanged += 1;
-                    continue;
-                }
-                if first && !attributes.is_empty() {
-                    out.push('\n');
-                }
-                first = false;
-                let label = label.as_deref().map(|l| format!(" {}", quoted(l))).unwrap_or_default();
-                out.push_str(&self.warnings(item, indent + 1));
-                out.push_str(&format!(
-                    "{}{}{name}{label} {}\n",
-                    self.indent_for_symbol(indent + 1),
-                    self.symbol(item.change),
-                    self.render(item, indent + 1, options)
-                ));
+            if !apart {
+                text.push("\n");
+                apart = true;
             }
+            let inner = Options {
+                all_replace: *replace,
+                ..options
+            };
+            warnings(text, item, indent + 1);
+            text.indent(indent + 1)
+                .sign(item.act, options)
+                .push(&attribute_name(name))
+                .push(" ");
+            if let Some(label) = label {
+                text.push(&quote(label)).push(" ");
+            }
+            self::node(text, item, indent + 1, inner);
+            text.push("\n");
         }
-        if unchanged > 0 {
-            out.push_str(&format!(
-                "\n{}{}\n",
-                self.indent(indent + 1),
-                self.hidden("block", unchanged)
-            ));
-        }
-        format!("{out}{}}}", self.indent(indent))
     }
+    if hidden > 0 {
+        text.push("\n");
+        text.hidden(hidden, "block", indent + 1, options);
+    }
+    text.close("}", indent, options);
 }

@@ -1,114 +1,252 @@
-//! What two sequences have in common.
+//! How the elements of two sequences, or two sets, pair up.
 
-/// A step from one sequence to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// The elements at these places of both.
-    Both(usize, usize),
-    /// An element of the first that goes.
-    Before(usize),
-    /// An element of the second that comes.
-    After(usize),
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{HashMap, HashSet};
+use std::hash::{Hash, Hasher};
+
+use cty::{Kind, Value};
+
+/// A step through two sequences: the position in the first and in the second, where there is one.
+pub(super) type Step = (Option<usize>, Option<usize>);
+
+/// Something that can be told apart from others.
+pub(super) trait Item {
+    /// Equal for equal items.
+    fn digest(&self, hasher: &mut DefaultHasher);
+    /// Whether the items show the same.
+    fn same(&self, other: &Self) -> bool;
 }
 
-/// Beyond this many pairs, what lies between the common beginning and the common end is told as gone and come, since
-/// finding what else is common takes time and space for each pair.
-const LIMIT: usize = 4_000_000;
+impl Item for Value {
+    fn digest(&self, hasher: &mut DefaultHasher) {
+        match self.kind() {
+            Kind::Unknown(_) | Kind::Null => 0u8.hash(hasher),
+            Kind::Bool(b) => b.hash(hasher),
+            Kind::Number(n) => n.to_string().hash(hasher),
+            Kind::String(s) => s.hash(hasher),
+            Kind::Seq(items) => items.iter().for_each(|i| i.digest(hasher)),
+            Kind::Map(items) => items.iter().for_each(|(k, v)| {
+                k.hash(hasher);
+                v.digest(hasher);
+            }),
+        }
+    }
 
-/// The steps from one sequence to another through the longest common subsequence. Between two common elements, `pairs`
-/// says which others belong together nevertheless.
-pub fn steps<T>(before: &[T], after: &[T], same: impl Fn(&T, &T) -> bool, pairs: impl Fn(&T, &T) -> bool) -> Vec<Step> {
-    let start = before.iter().zip(after).take_while(|(a, b)| same(a, b)).count();
-    let (b, a) = (&before[start..], &after[start..]);
-    let end = b
+    fn same(&self, other: &Value) -> bool {
+        if self.deep_marks().is_empty() && other.deep_marks().is_empty() {
+            return self == other;
+        }
+        self.clone().unmark_deep().0 == other.clone().unmark_deep().0
+    }
+}
+
+impl Item for &str {
+    fn digest(&self, hasher: &mut DefaultHasher) {
+        self.hash(hasher);
+    }
+
+    fn same(&self, other: &&str) -> bool {
+        self == other
+    }
+}
+
+/// Gives equal items equal numbers, so that comparing them later costs nothing.
+struct Numbering<'i, I> {
+    by_digest: HashMap<u64, Vec<(&'i I, u32)>>,
+    next: u32,
+}
+
+impl<'i, I: Item> Numbering<'i, I> {
+    fn new() -> Self {
+        Numbering {
+            by_digest: HashMap::new(),
+            next: 0,
+        }
+    }
+
+    fn number(&mut self, item: &'i I) -> u32 {
+        let mut hasher = DefaultHasher::new();
+        item.digest(&mut hasher);
+        let known = self.by_digest.entry(hasher.finish()).or_default();
+        if let Some((_, number)) = known.iter().find(|(other, _)| other.same(item)) {
+            return *number;
+        }
+        let number = self.next;
+        self.next += 1;
+        known.push((item, number));
+        number
+    }
+
+    fn all(&mut self, items: &'i [I]) -> Vec<u32> {
+        items.iter().map(|i| self.number(i)).collect()
+    }
+}
+
+/// The steps that lead from one sequence to the other: elements in common stay; between them the old ones go and then the
+/// new ones come, save that an old and a new object at the same place count as one that changed.
+pub(super) fn pair_up<I: Item>(before: &[I], after: &[I], is_object: impl Fn(&I) -> bool) -> Vec<Step> {
+    let mut numbering = Numbering::new();
+    let (old, new) = (numbering.all(before), numbering.all(after));
+    let common = longest_common_subsequence(&old, &new);
+    let mut steps = Vec::with_capacity(old.len().max(new.len()));
+    let (mut b, mut a) = (0, 0);
+    let mut common = common.into_iter();
+    loop {
+        let next = common.next();
+        while b < old.len() && Some(old[b]) != next {
+            let changed = is_object(&before[b]) && a < new.len() && is_object(&after[a]) && Some(new[a]) != next;
+            steps.push((Some(b), changed.then_some(a)));
+            b += 1;
+            a += usize::from(changed);
+        }
+        while a < new.len() && Some(new[a]) != next {
+            steps.push((None, Some(a)));
+            a += 1;
+        }
+        if next.is_none() {
+            return steps;
+        }
+        steps.push((Some(b), Some(a)));
+        b += 1;
+        a += 1;
+    }
+}
+
+/// The same for the elements of a list. Where both sides are equally long, elements at the same place belong together,
+/// unless every old element is still there somewhere: then they were put into another order.
+pub(super) fn elements<I: Item>(before: &[I], after: &[I], is_object: impl Fn(&I) -> bool) -> Vec<Step> {
+    if before.len() != after.len() {
+        return pair_up(before, after, is_object);
+    }
+    let mut numbering = Numbering::new();
+    let (old, new) = (numbering.all(before), numbering.all(after));
+    let kept: HashSet<u32> = new.into_iter().collect();
+    if old.iter().all(|o| kept.contains(o)) {
+        pair_up(before, after, is_object)
+    } else {
+        by_position(before.len(), after.len())
+    }
+}
+
+/// Elements at the same place belong together.
+pub(super) fn by_position(before: usize, after: usize) -> Vec<Step> {
+    (0..before.max(after))
+        .map(|i| ((i < before).then_some(i), (i < after).then_some(i)))
+        .collect()
+}
+
+/// Beyond so many cells the table of the exact method costs too much.
+const TABLE_LIMIT: usize = 1 << 22;
+
+fn longest_common_subsequence(old: &[u32], new: &[u32]) -> Vec<u32> {
+    // What both end with belongs to the result in any case.
+    let tail = old
         .iter()
         .rev()
-        .zip(a.iter().rev())
-        .take_while(|(x, y)| same(x, y))
+        .zip(new.iter().rev())
+        .take_while(|(x, y)| x == y)
         .count();
-    let (b, a) = (&b[..b.len() - end], &a[..a.len() - end]);
-    let mut out: Vec<Step> = (0..start).map(|i| Step::Both(i, i)).collect();
-    let gap = |from: (usize, usize), to: (usize, usize), out: &mut Vec<Step>| {
-        let (mut i, mut j) = from;
-        while i < to.0 {
-            if j < to.1 && pairs(&b[i], &a[j]) {
-                out.push(Step::Both(start + i, start + j));
-                j += 1;
-            } else {
-                out.push(Step::Before(start + i));
-            }
-            i += 1;
-        }
-        out.extend((j..to.1).map(|j| Step::After(start + j)));
+    let (old, end) = old.split_at(old.len() - tail);
+    let new = &new[..new.len() - tail];
+    let mut common = if old.len().saturating_mul(new.len()) <= TABLE_LIMIT {
+        by_table(old, new)
+    } else {
+        let head = old.iter().zip(new).take_while(|(x, y)| x == y).count();
+        let (rest_old, rest_new) = (&old[head..], &new[head..]);
+        let rest = if rest_old.len().saturating_mul(rest_new.len()) <= TABLE_LIMIT {
+            by_table(rest_old, rest_new)
+        } else {
+            by_unique(rest_old, rest_new)
+        };
+        old[..head].iter().copied().chain(rest).collect()
     };
-    let mut at = (0, 0);
-    for (i, j) in common(b, a, same) {
-        gap(at, (i, j), &mut out);
-        out.push(Step::Both(start + i, start + j));
-        at = (i + 1, j + 1);
-    }
-    gap(at, (b.len(), a.len()), &mut out);
-    out.extend((0..end).map(|k| Step::Both(start + b.len() + k, start + a.len() + k)));
-    out
+    common.extend_from_slice(end);
+    common
 }
 
-/// The places of a longest common subsequence.
-fn common<T>(b: &[T], a: &[T], same: impl Fn(&T, &T) -> bool) -> Vec<(usize, usize)> {
-    let width = a.len() + 1;
-    if b.len().saturating_mul(a.len()) > LIMIT {
+/// The exact answer. Of several equally long ones, the one found by walking back from the end and preferring the second.
+fn by_table(old: &[u32], new: &[u32]) -> Vec<u32> {
+    if old.is_empty() || new.is_empty() {
         return Vec::new();
     }
-    let mut length = vec![0u32; (b.len() + 1) * width];
-    for i in (0..b.len()).rev() {
-        for j in (0..a.len()).rev() {
-            length[i * width + j] = if same(&b[i], &a[j]) {
-                length[(i + 1) * width + j + 1] + 1
+    let width = old.len() + 1;
+    let mut table = vec![0u32; width * (new.len() + 1)];
+    for (y, n) in new.iter().enumerate() {
+        for (x, o) in old.iter().enumerate() {
+            table[(y + 1) * width + x + 1] = if o == n {
+                table[y * width + x] + 1
             } else {
-                length[(i + 1) * width + j].max(length[i * width + j + 1])
+                table[(y + 1) * width + x].max(table[y * width + x + 1])
             };
         }
     }
-    let mut out = Vec::new();
-    let (mut i, mut j) = (0, 0);
-    while i < b.len() && j < a.len() {
-        if same(&b[i], &a[j]) {
-            out.push((i, j));
-            i += 1;
-            j += 1;
-        } else if length[(i + 1) * width + j] >= length[i * width + j + 1] {
-            i += 1;
+    let (mut x, mut y) = (old.len(), new.len());
+    let mut found = Vec::new();
+    while x > 0 && y > 0 {
+        if old[x - 1] == new[y - 1] {
+            found.push(old[x - 1]);
+            x -= 1;
+            y -= 1;
+        } else if table[y * width + x - 1] > table[(y - 1) * width + x] {
+            x -= 1;
         } else {
-            j += 1;
+            y -= 1;
         }
     }
-    out
+    found.reverse();
+    found
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn run(before: &str, after: &str) -> Vec<Step> {
-        let (b, a): (Vec<char>, Vec<char>) = (before.chars().collect(), after.chars().collect());
-        steps(&b, &a, |x, y| x == y, |_, _| false)
+/// A good answer for long sequences: the longest common run of those that occur once on either side.
+fn by_unique(old: &[u32], new: &[u32]) -> Vec<u32> {
+    fn once(items: &[u32]) -> HashMap<u32, Option<usize>> {
+        let mut places = HashMap::with_capacity(items.len());
+        for (i, item) in items.iter().enumerate() {
+            places.entry(*item).and_modify(|p| *p = None).or_insert(Some(i));
+        }
+        places
     }
-
-    #[test]
-    fn what_stays_is_found() {
-        use Step::{After, Before, Both};
-        assert_eq!(
-            run("abcde", "abXdef"),
-            [
-                Both(0, 0),
-                Both(1, 1),
-                Before(2),
-                After(2),
-                Both(3, 3),
-                Both(4, 4),
-                After(5)
-            ]
-        );
-        assert_eq!(run("", "a"), [After(0)]);
-        assert_eq!(run("abc", "ca"), [Before(0), Before(1), Both(2, 0), After(1)]);
+    let (in_old, in_new) = (once(old), once(new));
+    // The places in `new` of the unique items of `old`, in the order of `old`: their longest increasing subsequence.
+    let places: Vec<usize> = old
+        .iter()
+        .filter(|o| matches!(in_old.get(o), Some(Some(_))))
+        .filter_map(|o| in_new.get(o).copied().flatten())
+        .collect();
+    let mut ends: Vec<usize> = Vec::new();
+    let mut previous = vec![usize::MAX; places.len()];
+    for (i, place) in places.iter().enumerate() {
+        let at = ends.partition_point(|e| places[*e] < *place);
+        if at > 0 {
+            previous[i] = ends[at - 1];
+        }
+        if at == ends.len() {
+            ends.push(i);
+        } else {
+            ends[at] = i;
+        }
     }
+    let mut found = Vec::new();
+    let mut at = ends.last().copied();
+    while let Some(i) = at {
+        found.push(new[places[i]]);
+        at = Some(previous[i]).filter(|p| *p != usize::MAX);
+    }
+    found.reverse();
+    found
+}
+
+/// How the elements of two sets pair up: the old ones in order, each with its equal, then those that are new.
+pub(super) fn match_sets(before: &[Value], after: &[Value]) -> Vec<Step> {
+    let mut numbering = Numbering::new();
+    let (old, new) = (numbering.all(before), numbering.all(after));
+    let mut places: HashMap<u32, usize> = new.iter().enumerate().rev().map(|(i, n)| (*n, i)).collect();
+    let mut steps: Vec<Step> = old
+        .iter()
+        .enumerate()
+        .map(|(b, n)| (Some(b), places.remove(n)))
+        .collect();
+    let taken: HashSet<usize> = steps.iter().filter_map(|s| s.1).collect();
+    steps.extend((0..new.len()).filter(|a| !taken.contains(a)).map(|a| (None, Some(a))));
+    steps
 }

@@ -23,7 +23,8 @@ resource "local_file" "inventory" {
 
 # Reads back what was written, once it is there.
 data "local_file" "inventory" {
-  filename = local_file.inventory.filename
+  filename   = local_file.inventory.filename
+  depends_on = [local_file.inventory]
 }
 
 output "checksum" {

@@ -42,15 +42,12 @@ resource "terraform_data" "replica" {
 resource "local_file" "settings" {
   filename        = "${var.directory}/${var.name}.conf"
   file_permission = "0644"
-  content         = <<-EOT
-    # ${var.name} of ${var.fleet}
-    %{for replica in terraform_data.replica~}
-    listen ${replica.output.name} ${replica.output.port}
-    %{endfor~}
-    %{if length(var.settings.tags) > 0~}
-    tags ${join(",", var.settings.tags)}
-    %{endif~}
-  EOT
+  content = templatefile("${path.module}/settings.tftpl", {
+    fleet    = var.fleet
+    name     = var.name
+    replicas = terraform_data.replica[*].output
+    tags     = var.settings.tags
+  })
 }
 
 output "address" {

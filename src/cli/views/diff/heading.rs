@@ -1,0 +1,182 @@
+//! What stands above a resource change: its address, what will be done to it, and why.
+
+use addrs::{InstanceKey, Mode};
+use engine::plan::{Action, Reason, ResourceChange};
+use lang::render::quote;
+
+use super::Names;
+use super::paint::{Ink, Text};
+
+/// Whether a change is one that will be made, or one that was seen.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Cause {
+    Proposed,
+    Drift,
+}
+
+impl Text {
+    /// The sign of an action, as wide as the widest.
+    pub(super) fn action(&mut self, action: Action) -> &mut Text {
+        match action {
+            Action::NoOp => self.push("   "),
+            Action::Create => self.push("  ").inked(Ink::Green, "+"),
+            Action::Read => self.push(" ").inked(Ink::Cyan, "<="),
+            Action::Update => self.push("  ").inked(Ink::Yellow, "~"),
+            Action::Delete => self.push("  ").inked(Ink::Red, "-"),
+            Action::DeleteThenCreate => self.inked(Ink::Red, "-").push("/").inked(Ink::Green, "+"),
+            Action::CreateThenDelete => self.inked(Ink::Green, "+").push("/").inked(Ink::Red, "-"),
+            Action::Forget => self.push(" ").inked(Ink::Red, "."),
+        }
+    }
+}
+
+/// Writes the comment above a change.
+pub(super) fn write(text: &mut Text, change: &ResourceChange, cause: Cause, names: Names) {
+    let address = match &change.deposed {
+        Some(key) => format!("{} (deposed object {key})", change.address),
+        None => change.address.to_string(),
+    };
+    let subject = |text: &mut Text| {
+        text.ink(Ink::Bold).push("  # ").push(&address).ink(Ink::Reset);
+    };
+    let moved = change.previous_address.as_ref().filter(|p| **p != change.address);
+    let (mut told_move, mut told_import) = (false, false);
+    match change.action {
+        Action::Create => {
+            subject(text);
+            text.push(" will be created");
+        }
+        Action::Read => {
+            subject(text);
+            text.push(" will be read during apply");
+            text.push(match change.reason {
+                Reason::ReadBecauseConfigUnknown => "\n  # (config refers to values not yet known)",
+                Reason::ReadBecauseDependencyPending => {
+                    "\n  # (depends on a resource or a module with changes pending)"
+                }
+                Reason::ReadBecauseCheckNested => "\n  # (config will be reloaded to verify a check block)",
+                _ => "",
+            });
+        }
+        Action::Update => {
+            subject(text);
+            text.push(if cause == Cause::Proposed {
+                " will be updated in-place"
+            } else {
+                " has changed"
+            });
+        }
+        Action::DeleteThenCreate | Action::CreateThenDelete => {
+            subject(text);
+            let (before, after) = match change.reason {
+                Reason::ReplaceBecauseTainted => (" is tainted, so must be ", ""),
+                Reason::ReplaceByRequest => (" will be ", ", as requested"),
+                Reason::ReplaceByTriggers => (" will be ", " due to changes in replace_triggered_by"),
+                _ => (" must be ", ""),
+            };
+            text.push(before).ink(Ink::Bold).ink(Ink::Red).push("replaced");
+            text.ink(Ink::Reset).push(after);
+        }
+        Action::Delete => {
+            subject(text);
+            if cause == Cause::Proposed {
+                text.push(" will be ")
+                    .ink(Ink::Bold)
+                    .ink(Ink::Red)
+                    .push("destroyed")
+                    .ink(Ink::Reset);
+            } else {
+                text.push(" has been deleted");
+            }
+            why_destroyed(text, change);
+            if change.deposed.is_some() {
+                text.push("\n  # (left over from a partially-failed replacement of this instance)");
+            }
+        }
+        Action::Forget => {
+            text.ink(Ink::Bold).push(" # ").push(&address).ink(Ink::Reset);
+            text.push(&format!(" will no longer be managed by {}, but ", names.tool));
+            text.ink(Ink::Bold)
+                .ink(Ink::Red)
+                .push("will not be destroyed")
+                .ink(Ink::Reset);
+            text.push("\n # (destroy = false is set in the configuration)");
+        }
+        Action::NoOp => {
+            if let Some(previous) = moved {
+                text.ink(Ink::Bold)
+                    .push(&format!("  # {previous}"))
+                    .ink(Ink::Reset)
+                    .push(" has moved to ");
+                text.ink(Ink::Bold).push(&address).ink(Ink::Reset);
+                told_move = true;
+            } else if change.importing.is_some() {
+                subject(text);
+                text.push(" will be imported");
+                told_import = true;
+            }
+        }
+    }
+    text.push("\n");
+    if let Some(previous) = moved.filter(|_| !told_move) {
+        text.push("  # ")
+            .ink(Ink::Reset)
+            .push(&format!("(moved from {previous})\n"));
+    }
+    if let Some(id) = change.importing.as_ref().filter(|_| !told_import) {
+        text.push("  # ")
+            .ink(Ink::Reset)
+            .push(&format!("(imported from \"{id}\")\n"));
+        if change.action.is_replace() {
+            text.push("  # ")
+                .ink(Ink::Reset)
+                .ink(Ink::Yellow)
+                .push("Warning: this will destroy the imported resource");
+            text.ink(Ink::Reset).push("\n");
+        }
+    }
+    text.ink(Ink::Reset);
+}
+
+fn why_destroyed(text: &mut Text, change: &ResourceChange) {
+    let key = &change.address.resource.key;
+    let resource = &change.address.resource.resource;
+    let reason = match change.reason {
+        Reason::DeleteBecauseNoResourceConfig => format!("{}.{} is not in configuration", resource.ty, resource.name),
+        Reason::DeleteBecauseNoMoveTarget => {
+            let previous = change.previous_address.as_ref().unwrap_or(&change.address);
+            format!(
+                "{previous} was moved to {}, which is not in configuration",
+                change.address
+            )
+        }
+        Reason::DeleteBecauseNoModule => format!("{} is not in configuration", change.address.module),
+        Reason::DeleteBecauseWrongRepetition => match key {
+            InstanceKey::None => "resource uses count or for_each".to_owned(),
+            InstanceKey::Int(_) => "resource does not use count".to_owned(),
+            InstanceKey::String(_) => "resource does not use for_each".to_owned(),
+        },
+        Reason::DeleteBecauseCountIndex => format!("index {key} is out of range for count"),
+        Reason::DeleteBecauseEachKey => match key {
+            InstanceKey::String(key) => format!("key [{}] is not in for_each map", quote(key)),
+            key => format!("key {key} is not in for_each map"),
+        },
+        _ => return,
+    };
+    text.push("\n  # (because ").push(&reason).push(")");
+}
+
+/// Writes the first words of the block of a resource.
+pub(super) fn block_header(text: &mut Text, resource: &addrs::Resource) {
+    let keyword = match resource.mode {
+        Mode::Managed => "resource",
+        Mode::Data => "data",
+        Mode::Ephemeral => "ephemeral",
+    };
+    text.push(keyword)
+        .push(" ")
+        .push(&quote(&resource.ty))
+        .push(" ")
+        .push(&quote(&resource.name))
+        .push(" ");
+}

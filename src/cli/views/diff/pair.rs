@@ -1,0 +1,230 @@
+//! The two sides of a part of a value, and the paths that have something to say about it.
+
+use cty::{Path, Step, Value};
+
+use super::tree::{Act, Body, Node};
+
+/// Paths that have something to say about a part of a value and what is inside.
+#[derive(Clone, Debug)]
+pub(super) enum Paths<'v> {
+    /// Every path.
+    All,
+    /// The rest of each path, from here.
+    Some(Vec<&'v [Step]>),
+}
+
+impl<'v> Paths<'v> {
+    /// No path.
+    pub(super) fn none() -> Paths<'v> {
+        Paths::Some(Vec::new())
+    }
+
+    /// These paths.
+    pub(super) fn of(paths: impl IntoIterator<Item = &'v Path>) -> Paths<'v> {
+        Paths::Some(paths.into_iter().map(|p| p.0.as_slice()).collect())
+    }
+
+    pub(super) fn ends_here(&self) -> bool {
+        match self {
+            Paths::All => true,
+            Paths::Some(paths) => paths.iter().any(|p| p.is_empty()),
+        }
+    }
+
+    pub(super) fn says_nothing(&self) -> bool {
+        matches!(self, Paths::Some(paths) if paths.is_empty())
+    }
+
+    /// The paths that go on with such a step. With `inherit`, a path that ends here speaks for everything inside.
+    pub(super) fn child(&self, inherit: bool, matches: impl Fn(&Step) -> bool) -> Paths<'v> {
+        let Paths::Some(paths) = self else { return Paths::All };
+        if paths.is_empty() {
+            return Paths::none();
+        }
+        if inherit && self.ends_here() {
+            return Paths::All;
+        }
+        Paths::Some(
+            paths
+                .iter()
+                .filter_map(|p| p.split_first())
+                .filter(|(step, _)| matches(step))
+                .map(|(_, rest)| rest)
+                .collect(),
+        )
+    }
+}
+
+/// The two sides of one part.
+#[derive(Clone, Debug)]
+pub(super) struct Pair<'v> {
+    /// As it is. `None` where there is no such part; a null that stands in its own right is a value.
+    pub(super) before: Option<&'v Value>,
+    /// As it will be, likewise.
+    pub(super) after: Option<&'v Value>,
+    pub(super) was_sensitive: bool,
+    pub(super) is_sensitive: bool,
+    /// Whose change asks for a new object.
+    pub(super) replace: Paths<'v>,
+    /// Which parts are of interest.
+    pub(super) relevant: Paths<'v>,
+    /// Whether the values come from a plugin that cannot tell an empty string from none, and may answer with either.
+    pub(super) legacy: bool,
+}
+
+impl<'v> Pair<'v> {
+    /// Two sides of a whole object: null stands for none.
+    pub(super) fn of_object(before: &'v Value, after: &'v Value, replace: Paths<'v>, relevant: Paths<'v>) -> Pair<'v> {
+        Pair::new(Some(before), Some(after), replace, relevant).implicit()
+    }
+
+    /// Two sides that are given or not; nulls count as given.
+    pub(super) fn of_value(before: Option<&'v Value>, after: Option<&'v Value>) -> Pair<'v> {
+        Pair::new(before, after, Paths::none(), Paths::All)
+    }
+
+    pub(super) fn new(
+        before: Option<&'v Value>,
+        after: Option<&'v Value>,
+        replace: Paths<'v>,
+        relevant: Paths<'v>,
+    ) -> Pair<'v> {
+        let sensitive = |side: Option<&Value>| side.is_some_and(|v| v.marks().is_sensitive());
+        Pair {
+            before,
+            after,
+            was_sensitive: sensitive(before),
+            is_sensitive: sensitive(after),
+            replace,
+            relevant,
+            legacy: false,
+        }
+    }
+
+    /// The same, where null is no more than absence.
+    pub(super) fn implicit(mut self) -> Pair<'v> {
+        self.before = self.before.filter(|v| !v.is_null());
+        self.after = self.after.filter(|v| !v.is_null());
+        self
+    }
+
+    /// The same with sensitivity told by the caller too.
+    pub(super) fn sensitive(mut self, before: bool, after: bool) -> Pair<'v> {
+        self.was_sensitive |= before;
+        self.is_sensitive |= after;
+        self
+    }
+
+    pub(super) fn like(self, whole: &Pair<'_>) -> Pair<'v> {
+        Pair {
+            legacy: whole.legacy,
+            ..self
+        }
+    }
+
+    pub(super) fn plain(mut self) -> Pair<'v> {
+        self.was_sensitive = false;
+        self.is_sensitive = false;
+        self
+    }
+
+    pub(super) fn only_before(&self) -> Pair<'v> {
+        Pair {
+            after: None,
+            is_sensitive: false,
+            ..self.clone()
+        }
+    }
+
+    pub(super) fn only_after(&self) -> Pair<'v> {
+        Pair {
+            before: None,
+            was_sensitive: false,
+            ..self.clone()
+        }
+    }
+
+    /// What is of no interest is taken as if it had not changed.
+    pub(super) fn if_relevant(mut self) -> Pair<'v> {
+        if self.relevant.says_nothing() {
+            self.after = self.before;
+            self.is_sensitive = self.was_sensitive;
+        }
+        self
+    }
+
+    pub(super) fn has_before(&self) -> bool {
+        self.before.is_some_and(|v| !v.is_null())
+    }
+
+    pub(super) fn has_after(&self) -> bool {
+        self.after.is_some_and(|v| !v.is_null())
+    }
+
+    pub(super) fn is_nothing(&self) -> bool {
+        !self.has_before() && !self.has_after()
+    }
+
+    /// What to begin with when the action follows from the parts.
+    pub(super) fn initial(&self) -> Act {
+        match (self.has_before(), self.has_after()) {
+            (false, true) => Act::Create,
+            (true, false) => Act::Delete,
+            _ => Act::Keep,
+        }
+    }
+
+    pub(super) fn node(&self, act: Act, body: Body<'v>) -> Node<'v> {
+        Node {
+            act,
+            replace: self.replace.ends_here(),
+            body,
+        }
+    }
+
+    /// An attribute of both sides, or an element under this key.
+    pub(super) fn part(&self, name: &str) -> Pair<'v> {
+        fn side<'v>(value: Option<&'v Value>, name: &str) -> Option<&'v Value> {
+            value.and_then(|v| v.get(name))
+        }
+        let matches = |step: &Step| match step {
+            Step::Attribute(a) => **a == *name,
+            Step::Index(key) => key.as_str() == Some(name),
+        };
+        Pair::new(
+            side(self.before, name),
+            side(self.after, name),
+            self.replace.child(false, matches),
+            self.relevant.child(true, matches),
+        )
+        .like(self)
+    }
+
+    /// Elements of both sides by position. Parts of a sequence are all as relevant as the sequence.
+    pub(super) fn element(
+        &self,
+        before: &'v [Value],
+        after: &'v [Value],
+        (b, a): (Option<usize>, Option<usize>),
+    ) -> Pair<'v> {
+        let position = b.or(a);
+        let matches = |step: &Step| match step {
+            Step::Index(key) => key.as_number().and_then(cty::Number::to_usize) == position,
+            Step::Attribute(_) => false,
+        };
+        Pair::new(
+            b.and_then(|i| before.get(i)),
+            a.and_then(|i| after.get(i)),
+            self.replace.child(false, matches),
+            Paths::All,
+        )
+        .like(self)
+    }
+
+    pub(super) fn sequences(&self) -> (&'v [Value], &'v [Value]) {
+        fn side(value: Option<&Value>) -> &[Value] {
+            value.and_then(Value::as_seq).unwrap_or_default()
+        }
+        (side(self.before), side(self.after))
+    }
+}

@@ -1,0 +1,371 @@
+//! A whole plan: what changed outside, what will be done, what becomes of the outputs, and what all that means.
+
+use std::collections::{BTreeMap, HashMap};
+
+use cty::{Path, Value};
+use engine::plan::{Action, Mode, OutputChange, Plan, ResourceChange};
+use engine::providers::Schemas;
+use unicode_width::UnicodeWidthStr as _;
+
+use super::compare;
+use super::heading::{self, Cause};
+use super::paint::{Ink, Text};
+use super::pair::{Pair, Paths};
+use super::render::{self, Options, attribute_name};
+use super::tree::{Act, Node};
+use super::{Names, Style};
+use crate::views::wrap::wrap;
+
+struct Writer<'p> {
+    text: Text,
+    plan: &'p Plan,
+    schemas: &'p Schemas,
+    width: usize,
+    names: Names,
+}
+
+pub(super) fn write(plan: &Plan, schemas: &Schemas, style: Style, names: Names) -> String {
+    let mut writer = Writer {
+        text: Text::new(style.colour),
+        plan,
+        schemas,
+        // One column stays free, as in all of the tool's prose.
+        width: style.width.saturating_sub(1),
+        names,
+    };
+    writer.all();
+    writer.text.out
+}
+
+fn is_moved(change: &ResourceChange) -> bool {
+    change.previous_address.as_ref().is_some_and(|p| *p != change.address)
+}
+
+/// Whether there is anything to say of a change.
+fn is_shown(change: &ResourceChange) -> bool {
+    change.action != Action::NoOp || is_moved(change) || change.importing.is_some()
+}
+
+impl Writer<'_> {
+    fn all(&mut self) {
+        let changes: Vec<&ResourceChange> = self
+            .plan
+            .changes
+            .iter()
+            .filter(|c| {
+                // That a data source is gone from the state is nothing that happens to a real object.
+                let dropped = c.action == Action::Delete && c.address.resource.resource.mode == addrs::Mode::Data;
+                is_shown(c) && !dropped
+            })
+            .collect();
+        let longest = self
+            .plan
+            .outputs
+            .keys()
+            .map(|name| attribute_name(name).width())
+            .max()
+            .unwrap_or(0);
+        let outputs: Vec<(&str, Node<'_>)> = self
+            .plan
+            .outputs
+            .iter()
+            .filter(|(_, change)| change.action != Action::NoOp)
+            .map(|(name, change)| (&**name, output(change)))
+            .filter(|(_, node)| node.act != Act::Keep)
+            .collect();
+        let nothing = !self.plan.changes.iter().any(is_shown) && outputs.is_empty();
+        let drift = self.drift(nothing);
+        if changes.is_empty() && outputs.is_empty() {
+            return self.no_changes(drift);
+        }
+        if drift {
+            self.rule();
+        }
+        let mut counts: BTreeMap<Action, usize> = BTreeMap::new();
+        for change in changes.iter().filter(|c| c.action != Action::NoOp) {
+            *counts.entry(change.action).or_default() += 1;
+        }
+        if !counts.is_empty() {
+            self.legend(&counts);
+        }
+        if !changes.is_empty() {
+            self.changes(&changes, &counts);
+        }
+        if !outputs.is_empty() {
+            self.outputs(&outputs, longest);
+            if counts.is_empty() {
+                self.text.push("\n");
+                self.paragraph(&format!(
+                    "You can apply this plan to save these new output values to the {} state, without changing any real \
+                     infrastructure.",
+                    self.names.tool
+                ));
+            }
+        }
+    }
+
+    fn paragraph(&mut self, text: &str) {
+        for line in wrap(text, self.width) {
+            self.text.push(&line).push("\n");
+        }
+    }
+
+    fn rule(&mut self) {
+        let width = self.width;
+        self.text.ink(Ink::Grey).push("\n");
+        for _ in 0..width {
+            self.text.push("─");
+        }
+        self.text.ink(Ink::Reset).push("\n");
+    }
+
+    /// What changed outside, if that is of interest; says whether it is.
+    fn drift(&mut self, nothing_planned: bool) -> bool {
+        let refresh_only = self.plan.mode == Mode::RefreshOnly;
+        if nothing_planned && !refresh_only {
+            return false;
+        }
+        let mut relevant: HashMap<&addrs::AbsResourceInstance, Vec<&Path>> = HashMap::new();
+        for (address, path) in &self.plan.relevant_attributes {
+            relevant.entry(address).or_default().push(path);
+        }
+        let plan = self.plan;
+        let mut any = false;
+        for change in &plan.drift {
+            let paths = if refresh_only {
+                Paths::All
+            } else {
+                let whole = change.address.containing_resource().instance(addrs::InstanceKey::None);
+                let of = |address| relevant.get(address).into_iter().flatten().copied();
+                let mut paths: Vec<&Path> = of(&change.address).collect();
+                if whole != change.address {
+                    paths.extend(of(&whole));
+                }
+                if paths.is_empty() {
+                    continue;
+                }
+                Paths::of(paths)
+            };
+            let compared = self.compare(change, paths);
+            if (!refresh_only && compared.act == Act::Keep) || !is_shown(change) {
+                continue;
+            }
+            if !any {
+                any = true;
+                self.text
+                    .push("\n")
+                    .ink(Ink::Bold)
+                    .ink(Ink::Cyan)
+                    .push("Note:")
+                    .ink(Ink::Reset)
+                    .ink(Ink::Bold);
+                self.text
+                    .push(&format!(" Objects have changed outside of {}\n", self.names.tool))
+                    .ink(Ink::Reset);
+                self.text.push("\n");
+                self.paragraph(&format!(
+                    "{} detected the following changes made outside of {} since the last \"{} apply\" which may have \
+                     affected this plan:",
+                    self.names.tool, self.names.tool, self.names.command
+                ));
+            }
+            self.text.push("\n");
+            self.change(change, &compared, Cause::Drift);
+        }
+        if any {
+            self.text.push("\n\n");
+            self.paragraph(&if refresh_only {
+                format!(
+                    "This is a refresh-only plan, so {} will not take any actions to undo these. If you were expecting \
+                     these changes then you can apply this plan to record the updated values in the {} state without \
+                     changing any remote objects.",
+                    self.names.tool, self.names.tool
+                )
+            } else {
+                "Unless you have made equivalent changes to your configuration, or ignored the relevant attributes using \
+                 ignore_changes, the following plan may include actions to undo or respond to these changes."
+                    .to_owned()
+            });
+        }
+        any
+    }
+
+    fn compare<'c>(&self, change: &'c ResourceChange, relevant: Paths<'c>) -> Node<'c>
+    where
+        Self: 'c,
+    {
+        let resource = &change.address.resource.resource;
+        let pair = Pair::of_object(
+            &change.before,
+            // A forgotten object stays as it is.
+            if change.action == Action::Forget {
+                &change.before
+            } else {
+                &change.after
+            },
+            Paths::of(&change.replace_paths),
+            relevant,
+        );
+        match self
+            .schemas
+            .resource(&change.provider.provider, resource.mode, &resource.ty)
+        {
+            Some(schema) => compare::block(&pair, &schema.block),
+            // The shape is unknown: show the content.
+            None => compare::dynamic(pair),
+        }
+    }
+
+    fn change(&mut self, change: &ResourceChange, compared: &Node<'_>, cause: Cause) {
+        heading::write(&mut self.text, change, cause, self.names);
+        self.text.action(change.action);
+        if change.action != Action::NoOp {
+            self.text.ink(Ink::Reset);
+        }
+        self.text.push(" ");
+        heading::block_header(&mut self.text, &change.address.resource.resource);
+        render::node(&mut self.text, compared, 0, Options::default());
+        self.text.push("\n");
+    }
+
+    fn legend(&mut self, counts: &BTreeMap<Action, usize>) {
+        self.text.push("\n");
+        self.paragraph(&format!(
+            "{} used the selected providers to generate the following execution plan. Resource actions are indicated with \
+             the following symbols:",
+            self.names.tool
+        ));
+        let words = [
+            (Action::Create, "create"),
+            (Action::Update, "update in-place"),
+            (Action::Delete, "destroy"),
+            (Action::DeleteThenCreate, "destroy and then create replacement"),
+            (Action::CreateThenDelete, "create replacement and then destroy"),
+            (Action::Read, "read (data resources)"),
+        ];
+        for (action, words) in words {
+            if counts.contains_key(&action) {
+                self.text
+                    .action(action)
+                    .push(" ")
+                    .push(words)
+                    .ink(Ink::Reset)
+                    .push("\n");
+            }
+        }
+    }
+
+    fn changes(&mut self, changes: &[&ResourceChange], counts: &BTreeMap<Action, usize>) {
+        let tool = self.names.tool;
+        self.text.push("\n");
+        self.text.push(&if self.plan.errored {
+            format!("{tool} planned the following actions, but then encountered a problem:\n")
+        } else {
+            format!("{tool} will perform the following actions:\n")
+        });
+        for change in changes {
+            let compared = self.compare(change, Paths::All);
+            self.text.push("\n");
+            self.change(change, &compared, Cause::Proposed);
+        }
+        let count = |actions: &[Action]| -> usize { actions.iter().filter_map(|a| counts.get(a)).sum() };
+        let replaced = count(&[Action::DeleteThenCreate, Action::CreateThenDelete]);
+        let imported = changes.iter().filter(|c| c.importing.is_some()).count();
+        self.text.push("\n").inked(Ink::Bold, "Plan:").push(" ");
+        if imported > 0 {
+            self.text.push(&format!("{imported} to import, "));
+        }
+        self.text.push(&format!(
+            "{} to add, {} to change, {} to destroy",
+            count(&[Action::Create]) + replaced,
+            count(&[Action::Update]),
+            count(&[Action::Delete]) + replaced
+        ));
+        self.text.push(".\n").ink(Ink::Reset);
+    }
+
+    fn outputs(&mut self, outputs: &[(&str, Node<'_>)], longest: usize) {
+        self.text.push("\nChanges to Outputs:\n");
+        for (name, compared) in outputs {
+            let name = attribute_name(name);
+            self.text.sign(compared.act, Options::default()).push(&name);
+            self.text.blanks(longest - name.width()).push(" = ");
+            render::node(&mut self.text, compared, 0, Options::default());
+            self.text.push("\n");
+        }
+    }
+
+    fn no_changes(&mut self, drift: bool) {
+        let Names { tool, command } = self.names;
+        if self.plan.errored {
+            if drift {
+                self.rule();
+            }
+            self.text
+                .push("\n")
+                .ink(Ink::Bold)
+                .ink(Ink::Red)
+                .push("Planning failed.")
+                .ink(Ink::Reset)
+                .ink(Ink::Bold);
+            self.text
+                .push(&format!(" {tool} encountered an error while generating this plan."))
+                .ink(Ink::Reset);
+            self.text.push("\n\n");
+            return;
+        }
+        let mode = self.plan.mode;
+        if mode == Mode::RefreshOnly && drift {
+            // What was said of the changes outside says enough.
+            return;
+        }
+        if drift {
+            self.rule();
+        }
+        self.text
+            .push("\n")
+            .ink(Ink::Reset)
+            .ink(Ink::Bold)
+            .ink(Ink::Green)
+            .push("No changes.")
+            .ink(Ink::Reset)
+            .ink(Ink::Bold);
+        self.text.push(match mode {
+            Mode::RefreshOnly => " Your infrastructure still matches the configuration.",
+            Mode::Destroy => " No objects need to be destroyed.",
+            Mode::Normal => " Your infrastructure matches the configuration.",
+        });
+        self.text.ink(Ink::Reset).push("\n\n").ink(Ink::Reset);
+        let words = match mode {
+            Mode::RefreshOnly => format!(
+                "{tool} has checked that the real remote objects still match the result of your most recent changes, and \
+                 found no differences."
+            ),
+            Mode::Destroy => format!(
+                "Either you have not created any objects yet or the existing objects were already deleted outside of {tool}."
+            ),
+            Mode::Normal if drift && self.plan.is_applyable() => "Your configuration already applies the changes detected \
+                 above, so applying this plan will only update the state to include the changes detected above and won't \
+                 change any real infrastructure."
+                .to_owned(),
+            Mode::Normal if drift => format!(
+                "Your configuration already applies the changes detected above. If you'd like to update the {tool} state \
+                 to match, create and apply a refresh-only plan:\n  {command} apply -refresh-only"
+            ),
+            Mode::Normal => format!(
+                "{tool} has compared your real infrastructure against your configuration and found no differences, so no \
+                 changes are needed."
+            ),
+        };
+        self.paragraph(&words);
+    }
+}
+
+fn output(change: &OutputChange) -> Node<'_> {
+    fn side(value: &Value, present: bool) -> Option<&Value> {
+        present.then_some(value)
+    }
+    let before = side(&change.before, change.action != Action::Create);
+    let after = side(&change.after, change.action != Action::Delete);
+    compare::dynamic(Pair::of_value(before, after).sensitive(change.sensitive, change.sensitive))
+}

@@ -1,0 +1,93 @@
+//! A state: every object as a block, and the outputs.
+
+use std::sync::Arc;
+
+use ::state::{Attributes, Object, ObjectStatus, State};
+use cty::Value;
+use engine::instance::{decode, stored_marks};
+use engine::providers::Schemas;
+
+use super::Style;
+use super::compare;
+use super::heading;
+use super::paint::Text;
+use super::pair::{Pair, Paths};
+use super::render::{self, Options, attribute_name};
+
+const OPTIONS: Options = Options {
+    no_signs: true,
+    no_null: true,
+    all_replace: false,
+    none_replace: true,
+    show_all: true,
+};
+
+pub(super) fn write(state: &State, schemas: &Schemas, style: Style) -> String {
+    let mut text = Text::new(style.colour);
+    if state.is_empty() {
+        text.push("The state file is empty. No resources are represented.\n");
+        return text.out;
+    }
+    let mut first = true;
+    // A module comes right before the modules inside it.
+    let mut instances: Vec<_> = state.instances().collect();
+    instances.sort_by(|a, b| a.0.module.0.cmp(&b.0.module.0));
+    for (resource, existing, key, instance) in instances {
+        let address = resource.instance(key.clone());
+        let mode = resource.resource.mode;
+        let schema = schemas.resource(&existing.provider.provider, mode, &resource.resource.ty);
+        let deposed = instance.deposed.iter().map(|(key, object)| (Some(key), object));
+        for (deposed, object) in instance.current.iter().map(|o| (None, o)).chain(deposed) {
+            if !first {
+                text.push("\n");
+            }
+            first = false;
+            text.push(&format!("# {address}:"));
+            match deposed {
+                Some(key) => text.push(&format!(" (deposed object {key})")),
+                None if object.status == ObjectStatus::Tainted => text.push(" (tainted)"),
+                None => &mut text,
+            };
+            text.push("\n");
+            heading::block_header(&mut text, &resource.resource);
+            let decoded = schema.and_then(|s| Some((s, decode(s, object, &address).ok()?)));
+            match decoded {
+                Some((schema, stored)) => {
+                    let value = stored.marked(schema);
+                    let pair = Pair::of_object(&value, &value, Paths::none(), Paths::All);
+                    render::node(&mut text, &compare::block(&pair, &schema.block), 0, OPTIONS);
+                }
+                None => {
+                    let value = as_stored(object);
+                    render::node(
+                        &mut text,
+                        &compare::dynamic(Pair::of_value(Some(&value), Some(&value))),
+                        0,
+                        OPTIONS,
+                    );
+                }
+            }
+            text.push("\n");
+        }
+    }
+    if !state.outputs.is_empty() {
+        text.push("\n\nOutputs:\n\n");
+        for (name, output) in &state.outputs {
+            text.push(&attribute_name(name)).push(" = ");
+            let pair =
+                Pair::of_value(Some(&output.value), Some(&output.value)).sensitive(output.sensitive, output.sensitive);
+            render::node(&mut text, &compare::dynamic(pair), 0, OPTIONS);
+            text.push("\n");
+        }
+    }
+    text.out
+}
+
+/// The attributes of an object whose schema is not known.
+fn as_stored(object: &Arc<Object>) -> Value {
+    match &object.attributes {
+        Attributes::Json(raw) => cty::json::from_simple_json(&raw.to_value().unwrap_or_default()),
+        Attributes::Flat(flat) => Value::object(flat.iter().map(|(k, v)| (k.as_str(), Value::string(v)))),
+    }
+    .mark_paths(&stored_marks(object))
+}

@@ -1,0 +1,268 @@
+//! What is shown of plans and states: against what Terraform 1.11.4 showed of the same plans (`plans/`: the plan as JSON
+//! and its text, without and for some with colours), and by hand for what no record holds.
+
+mod recorded;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use ::state::{Attributes, Object, OutputValue, State};
+use addrs::AbsProviderConfig;
+use cty::{Marks, Type, Value};
+use engine::plan::{Action, OutputChange, Plan, Reason, ResourceChange};
+use lang::schema::{AttributeSchema, AttributeType, BlockSchema, Schema};
+use plugins::provider::ProviderSchema;
+
+use super::*;
+
+const TERRAFORM: Names = Names {
+    tool: "Terraform",
+    command: "terraform",
+};
+const PLAIN: Style = Style {
+    colour: false,
+    width: 78,
+};
+
+#[test]
+fn plans_look_as_terraform_shows_them() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("views/diff/tests/plans");
+    let read = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
+    let schemas = recorded::schemas(&serde_json::from_str(&read("schemas.json")).unwrap());
+    let mut compared = 0;
+    for entry in std::fs::read_dir(&root).unwrap() {
+        let file = entry.unwrap().file_name().into_string().unwrap();
+        let (name, extension) = file.split_once('.').unwrap();
+        if extension == "json" {
+            continue;
+        }
+        let json = serde_json::from_str(&read(&format!("{name}.json"))).unwrap();
+        let style = Style {
+            colour: extension == "ansi",
+            width: 78,
+        };
+        let text = plan::write(&recorded::plan(&json, &schemas), &schemas, style, TERRAFORM);
+        assert_eq!(text, read(&file), "{file}");
+        compared += 1;
+    }
+    assert!(compared > 60, "only {compared} records found");
+}
+
+/// One resource type, `test_thing`, with these attributes.
+fn schemas(attributes: &[(&str, Type)]) -> Schemas {
+    let attribute = |ty: &Type| AttributeSchema {
+        ty: AttributeType::Plain(ty.clone()),
+        optional: true,
+        ..AttributeSchema::default()
+    };
+    let block = BlockSchema {
+        attributes: attributes
+            .iter()
+            .map(|(name, ty)| ((*name).into(), attribute(ty)))
+            .collect(),
+        ..BlockSchema::default()
+    };
+    let provider = ProviderSchema {
+        resources: [("test_thing".into(), Schema::new(0, block))].into_iter().collect(),
+        ..ProviderSchema::default()
+    };
+    Schemas {
+        providers: BTreeMap::from([(addrs::Provider::default_for("test"), Arc::new(provider))]),
+        ..Schemas::default()
+    }
+}
+
+fn thing(name: &str, action: Action, before: Value, after: Value) -> ResourceChange {
+    ResourceChange {
+        address: addrs::parse::resource_instance(&format!("test_thing.{name}")).unwrap(),
+        previous_address: None,
+        deposed: None,
+        provider: AbsProviderConfig::root(addrs::Provider::default_for("test")),
+        action,
+        reason: Reason::None,
+        before,
+        after,
+        replace_paths: Vec::new(),
+        private: Vec::new(),
+        config_known: true,
+        importing: None,
+    }
+}
+
+#[test]
+fn what_is_left_of_a_failed_replacement_is_told() {
+    let schemas = schemas(&[("id", Type::String)]);
+    let object = Value::object([("id", Value::string("i"))]);
+    let mut change = thing("a", Action::Delete, object, Value::null(Type::Dynamic));
+    change.deposed = Some("0123abcd".into());
+    let plan = Plan {
+        changes: vec![change],
+        ..recorded::empty_plan()
+    };
+    let text = plan_text(&plan, &schemas, PLAIN);
+    assert!(
+        text.contains(
+            "
+  # test_thing.a (deposed object 0123abcd) will be destroyed
+  # (left over from a partially-failed replacement of this instance)
+  - resource \"test_thing\" \"a\" {
+      - id = \"i\" -> null
+    }
+
+Plan: 0 to add, 0 to change, 1 to destroy.
+"
+        ),
+        "{text}"
+    );
+    assert!(text.contains("Monoform will perform the following actions:"), "{text}");
+}
+
+#[test]
+fn a_plan_that_failed_says_so() {
+    let plan = Plan {
+        errored: true,
+        ..recorded::empty_plan()
+    };
+    let text = plan_text(&plan, &Schemas::default(), PLAIN);
+    assert_eq!(
+        text,
+        "\nPlanning failed. Monoform encountered an error while generating this plan.\n\n"
+    );
+}
+
+#[test]
+fn outputs_declared_sensitive_are_not_shown() {
+    let change = OutputChange {
+        action: Action::Update,
+        before: Value::string("old"),
+        after: Value::string("new"),
+        sensitive: true,
+    };
+    let plan = Plan {
+        outputs: BTreeMap::from([("o".into(), change)]),
+        ..recorded::empty_plan()
+    };
+    let text = plan_text(&plan, &Schemas::default(), PLAIN);
+    assert!(
+        text.starts_with("\nChanges to Outputs:\n  ~ o = (sensitive value)\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_state_is_shown_object_by_object() {
+    let schemas = schemas(&[
+        ("id", Type::String),
+        ("text", Type::String),
+        ("list", Type::list(Type::Number)),
+    ]);
+    let mut state = State::new();
+    assert_eq!(
+        state_text(&state, &schemas, PLAIN),
+        "The state file is empty. No resources are represented.\n"
+    );
+    let address = addrs::parse::resource_instance("module.m.test_thing.a[0]").unwrap();
+    let value = Value::object([
+        ("id", Value::string("i")),
+        ("text", Value::string("one\ntwo\n")),
+        (
+            "list",
+            Value::list(Type::Number, vec![Value::number(1), Value::number(2)]),
+        ),
+    ]);
+    let attributes = Attributes::encode(&value, value.ty()).unwrap();
+    let object = Arc::new(Object::new(0, attributes).with_status(::state::ObjectStatus::Tainted));
+    let provider = AbsProviderConfig::root(addrs::Provider::default_for("test"));
+    state.set_current(&address, &provider, Some(object));
+    state.outputs.insert(
+        "longer".into(),
+        OutputValue {
+            value: Value::string("x"),
+            sensitive: true,
+        },
+    );
+    state.outputs.insert(
+        "o".into(),
+        OutputValue {
+            value: Value::tuple(vec![Value::bool(true)]),
+            sensitive: false,
+        },
+    );
+    assert_eq!(
+        state_text(&state, &schemas, PLAIN),
+        "\
+# module.m.test_thing.a[0]: (tainted)
+resource \"test_thing\" \"a\" {
+    id   = \"i\"
+    list = [
+        1,
+        2,
+    ]
+    text = <<-EOT
+        one
+        two
+    EOT
+}
+
+
+Outputs:
+
+longer = (sensitive value)
+o = [
+    true,
+]
+"
+    );
+}
+
+#[test]
+fn a_sensitive_part_never_reaches_the_text() {
+    let schemas = schemas(&[("text", Type::String), ("map", Type::map(Type::String))]);
+    let secret = || Value::string("hidden!").with_marks(Marks::SENSITIVE);
+    let of = |text: Value| {
+        Value::object([
+            ("text", text),
+            (
+                "map",
+                Value::map(Type::String, BTreeMap::from([("k".into(), secret())])),
+            ),
+        ])
+    };
+    let plain = of(Value::string("seen")).unmark_deep().0;
+    for (before, after) in [(plain, of(secret())), (of(secret()), of(Value::unknown(Type::String)))] {
+        let plan = Plan {
+            changes: vec![thing("a", Action::Update, before, after)],
+            ..recorded::empty_plan()
+        };
+        let text = plan_text(&plan, &schemas, PLAIN);
+        assert!(
+            !text.contains("hidden!") && text.contains("(sensitive value)"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn long_lists_and_many_changes_take_no_long_time() {
+    let schemas = schemas(&[("list", Type::list(Type::Number))]);
+    let of = |numbers: Vec<i64>| {
+        Value::object([(
+            "list",
+            Value::list(Type::Number, numbers.into_iter().map(Value::number).collect()),
+        )])
+    };
+    let mut changes = vec![thing(
+        "long",
+        Action::Update,
+        of((0..30_000).collect()),
+        of((5..29_000).rev().collect()),
+    )];
+    changes.extend((0..5_000).map(|i| thing(&format!("a{i}"), Action::Update, of(vec![i]), of(vec![i + 1]))));
+    let plan = Plan {
+        changes,
+        ..recorded::empty_plan()
+    };
+    let text = plan_text(&plan, &schemas, PLAIN);
+    assert!(text.ends_with("Plan: 0 to add, 5001 to change, 0 to destroy.\n"));
+}

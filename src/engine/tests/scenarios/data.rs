@@ -1,0 +1,137 @@
+//! Data sources: read in planning where that is possible, else during apply.
+
+use cty::{Type, Value};
+use engine::plan::{Mode, Reason};
+
+use crate::support::world::{assert_before, with};
+use crate::support::{Case, actions, change};
+
+#[test]
+fn read_in_planning_and_used_at_once() {
+    let mut case = Case::new(
+        r#"
+        data "fake_lookup" "d" { query = "q" }
+        resource "fake_thing" "a" {
+          name  = "a"
+          value = data.fake_lookup.d.result
+        }
+        "#,
+    );
+    let plan = case.plan();
+    assert_eq!(actions(&plan), ["+ fake_thing.a"]);
+    assert_eq!(change(&plan, "fake_thing.a").after.get("value").unwrap().as_str(), Some("result of q"));
+    case.world.changes();
+    let diagnostics = case.try_apply(&plan);
+    assert!(!diagnostics.has_errors());
+    assert_eq!(case.world.changes(), ["create a"], "apply reads nothing again");
+    assert_eq!(case.addresses(), ["data.fake_lookup.d", "fake_thing.a"]);
+    case.assert_settled();
+}
+
+#[test]
+fn put_off_while_the_configuration_is_unknown() {
+    let mut case = Case::new(
+        r#"
+        resource "fake_thing" "a" { name = "a" }
+        data "fake_lookup" "d" { query = fake_thing.a.name == "a" ? fake_thing.a.id : "" }
+        resource "fake_thing" "b" {
+          name  = "b"
+          value = data.fake_lookup.d.result
+        }
+        output "o" { value = data.fake_lookup.d.result }
+        "#,
+    );
+    let plan = case.plan();
+    assert_eq!(actions(&plan), ["<= data.fake_lookup.d", "+ fake_thing.a", "+ fake_thing.b"]);
+    assert_eq!(change(&plan, "data.fake_lookup.d").reason, Reason::ReadBecauseConfigUnknown);
+    case.world.take_log();
+    case.apply();
+    let log = case.world.take_log();
+    assert_before(&log, "create a", "data id-a-1");
+    assert_before(&log, "data id-a-1", "create b");
+    assert_eq!(case.output("o").unwrap().as_str(), Some("result of id-a-1"));
+    case.assert_settled();
+}
+
+#[test]
+fn put_off_while_something_named_by_depends_on_will_change() {
+    let text = |value: &str| {
+        format!(
+            "resource \"fake_thing\" \"a\" {{\n name = \"a\"\n value = \"{value}\"\n}}\n\
+             data \"fake_lookup\" \"d\" {{\n query = \"q\"\n depends_on = [fake_thing.a]\n}}"
+        )
+    };
+    let mut case = Case::new(&text("1"));
+    let plan = case.plan();
+    assert_eq!(actions(&plan), ["<= data.fake_lookup.d", "+ fake_thing.a"]);
+    assert_eq!(change(&plan, "data.fake_lookup.d").reason, Reason::ReadBecauseDependencyPending);
+    case.apply().assert_settled();
+    case.main(&text("2"));
+    assert_eq!(actions(&case.plan()), ["<= data.fake_lookup.d", "~ fake_thing.a"]);
+}
+
+#[test]
+fn put_off_where_a_module_depends_on_what_will_change() {
+    let main = |value: &str| {
+        format!(
+            "resource \"fake_thing\" \"a\" {{\n name = \"a\"\n value = \"{value}\"\n}}\n\
+             module \"m\" {{\n source = \"./m\"\n depends_on = [fake_thing.a]\n}}"
+        )
+    };
+    let child = "data \"fake_lookup\" \"d\" { query = \"q\" }";
+    let mut case = Case::of(&[("main.tf", &main("1")), ("m/main.tf", child)]);
+    case.apply().assert_settled();
+    case.files(&[("main.tf", &main("2")), ("m/main.tf", child)]);
+    assert_eq!(actions(&case.plan()), ["~ fake_thing.a", "<= module.m.data.fake_lookup.d"]);
+}
+
+#[test]
+fn failures_in_planning_and_in_apply() {
+    let case = Case::new("data \"fake_lookup\" \"d\" { query = \"q\" }");
+    case.world.fail("data q");
+    assert!(case.plan_errors().contains("Cannot look up [data.fake_lookup.d]"));
+    let mut case = Case::new(
+        r#"
+        resource "fake_thing" "a" { name = "a" }
+        data "fake_lookup" "d" { query = fake_thing.a.id }
+        resource "fake_thing" "b" { name = data.fake_lookup.d.result }
+        "#,
+    );
+    case.world.fail("data id-a-1");
+    case.apply_errors();
+    assert_eq!(case.addresses(), ["fake_thing.a"]);
+}
+
+#[test]
+fn an_answer_that_is_not_whole_is_refused() {
+    let case = Case::new("data \"fake_lookup\" \"d\" { query = \"q\" }");
+    case.world.twist("data q", |v| with(&v, "result", Value::unknown(Type::String)));
+    assert!(case.plan_errors().contains("Provider produced invalid object"));
+}
+
+#[test]
+fn a_data_source_that_left_the_configuration_leaves_the_state() {
+    let mut case = Case::new("data \"fake_lookup\" \"d\" { query = \"q\" }\nresource \"fake_thing\" \"a\" { name = \"a\" }");
+    case.apply();
+    case.main("resource \"fake_thing\" \"a\" { name = \"a\" }").apply();
+    assert_eq!(case.addresses(), ["fake_thing.a"]);
+}
+
+#[test]
+fn destroying_everything_ends_with_nothing() {
+    let mut case = Case::new("data \"fake_lookup\" \"d\" { query = \"q\" }\nresource \"fake_thing\" \"a\" { name = \"a\" }");
+    case.apply();
+    case.options.mode = Mode::Destroy;
+    assert_eq!(actions(&case.plan()), ["- fake_thing.a"]);
+    case.apply();
+    assert!(case.state.is_empty(), "{:?}", case.addresses());
+}
+
+#[test]
+fn instances_of_data_sources_are_dropped_with_their_keys() {
+    let text = |n: usize| format!("data \"fake_lookup\" \"d\" {{\n count = {n}\n query = \"q${{count.index}}\"\n}}\nresource \"fake_thing\" \"a\" {{ name = \"a{n}\" }}");
+    let mut case = Case::new(&text(2));
+    case.apply();
+    case.main(&text(1)).apply();
+    assert_eq!(case.addresses(), ["data.fake_lookup.d[0]", "fake_thing.a"]);
+}

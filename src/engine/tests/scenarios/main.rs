@@ -1,0 +1,19 @@
+//! Scenarios: configurations that are planned and applied against a provider in memory, and what users may rely on then.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod conditions;
+mod data;
+mod failing;
+mod mistakes;
+mod options;
+mod order;
+mod outputs;
+mod providers;
+mod provisioners;
+mod refresh;
+mod repetition;
+mod replace;
+mod stopping;

@@ -1,0 +1,166 @@
+//! `-target`, `-replace`, `-destroy` with targets, imports.
+
+use engine::plan::Mode;
+
+use crate::support::{Case, actions, change, texts};
+
+const CHAIN: &str = r#"
+    resource "fake_thing" "a" { name = "a" }
+    resource "fake_thing" "b" {
+      count = 2
+      name  = "b${count.index}"
+      value = fake_thing.a.id
+    }
+    resource "fake_thing" "c" {
+      name  = "c"
+      value = fake_thing.b[0].id
+    }
+    resource "fake_thing" "other" { name = "other" }
+    output "a" { value = fake_thing.a.id }
+    output "c" { value = fake_thing.c.id }
+"#;
+
+#[test]
+fn a_target_brings_its_dependencies() {
+    let mut case = Case::new(CHAIN);
+    case.target(&["fake_thing.b[1]"]);
+    let (plan, diagnostics) = case.try_plan();
+    let plan = plan.unwrap();
+    assert_eq!(actions(&plan), ["+ fake_thing.a", "+ fake_thing.b[1]"]);
+    assert!(texts(diagnostics.iter()).contains("Resource targeting is in effect"));
+    assert_eq!(plan.outputs.keys().map(|k| &**k).collect::<Vec<_>>(), ["a"], "outputs that need nothing else");
+    case.apply();
+    assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.b[1]"]);
+    case.target(&["fake_thing.b"]);
+    assert_eq!(actions(&case.plan()), ["+ fake_thing.b[0]"]);
+    case.target(&["fake_thing.c"]);
+    assert_eq!(actions(&case.plan()), ["+ fake_thing.b[0]", "+ fake_thing.c"]);
+}
+
+#[test]
+fn destroying_a_target_takes_its_dependents() {
+    let mut case = Case::new(CHAIN);
+    case.apply();
+    case.options.mode = Mode::Destroy;
+    case.target(&["fake_thing.b"]);
+    assert_eq!(actions(&case.plan()), ["- fake_thing.b[0]", "- fake_thing.b[1]", "- fake_thing.c"]);
+    case.apply();
+    assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.other"]);
+}
+
+#[test]
+fn modules_are_targets() {
+    let files = [
+        (
+            "main.tf",
+            "module \"m\" {\n source = \"./m\"\n count = 2\n name = \"m${count.index}\"\n}\n\
+             resource \"fake_thing\" \"other\" { name = \"other\" }",
+        ),
+        ("m/main.tf", "variable \"name\" {}\nresource \"fake_thing\" \"t\" { name = var.name }"),
+    ];
+    let mut case = Case::of(&files);
+    case.target(&["module.m"]);
+    assert_eq!(actions(&case.plan()), ["+ module.m[0].fake_thing.t", "+ module.m[1].fake_thing.t"]);
+    case.target(&["module.m[1]"]);
+    assert_eq!(actions(&case.plan()), ["+ module.m[1].fake_thing.t"]);
+    case.target(&["module.m[0].fake_thing.t"]);
+    assert_eq!(actions(&case.plan()), ["+ module.m[0].fake_thing.t"]);
+}
+
+#[test]
+fn what_is_not_targeted_is_neither_read_nor_destroyed() {
+    let mut case = Case::new(CHAIN);
+    case.apply();
+    case.main("resource \"fake_thing\" \"a\" { name = \"a\" }");
+    case.target(&["fake_thing.other"]);
+    case.world.take_log();
+    assert_eq!(actions(&case.plan()), ["- fake_thing.other"]);
+    let log = case.world.take_log();
+    assert!(!log.iter().any(|l| l.contains("read a") || l.contains("read b0")), "{log:?}");
+}
+
+#[test]
+fn a_target_in_planning_sees_what_the_state_has_of_the_rest() {
+    // fake_thing.c is not targeted, so its reference into it need not be known.
+    let mut case = Case::new(CHAIN);
+    case.apply();
+    case.target(&["fake_thing.c"]).assert_settled();
+    case.target(&["fake_thing.a"]);
+    assert!(actions(&case.plan()).is_empty());
+}
+
+const IMPORT: &str = r#"
+    import {
+      to = fake_thing.a
+      id = "existing"
+    }
+    resource "fake_thing" "a" {
+      name  = "a"
+      value = "configured"
+    }
+"#;
+
+/// A world where an object exists that nobody manages.
+fn with_object(case: &Case, id: &str, name: &str) {
+    let mut other = Case::new(&format!("resource \"fake_thing\" \"a\" {{\n name = \"{name}\"\n value = \"configured\"\n}}"));
+    other.apply();
+    let object = other.world.named(name).unwrap();
+    let object = crate::support::world::with(&object, "id", cty::Value::string(id));
+    case.world.lock().objects.insert(id.into(), object);
+}
+
+#[test]
+fn import_blocks_take_over_what_exists() {
+    let mut case = Case::new(IMPORT);
+    with_object(&case, "existing", "a");
+    let plan = case.plan();
+    assert_eq!(change(&plan, "fake_thing.a").importing.as_deref(), Some("existing"));
+    assert!(actions(&plan).is_empty() && plan.has_changes());
+    case.world.changes();
+    case.apply();
+    assert!(!case.world.changes().iter().any(|c| c.starts_with("create")));
+    assert_eq!(case.attribute("fake_thing.a", "id"), "existing");
+    case.assert_settled();
+    case.main(&IMPORT.replace("configured", "changed"));
+    assert_eq!(actions(&case.plan()), ["~ fake_thing.a"]);
+}
+
+#[test]
+fn importing_what_does_not_exist_is_an_error() {
+    let case = Case::new(IMPORT);
+    assert!(case.plan_errors().contains("Cannot import non-existent remote object"));
+}
+
+#[test]
+fn imports_by_key() {
+    let mut case = Case::new(
+        r#"
+        import {
+          for_each = { x = "id-x", y = "id-y" }
+          to       = fake_thing.a[each.key]
+          id       = each.value
+        }
+        resource "fake_thing" "a" {
+          for_each = toset(["x", "y", "z"])
+          name     = each.key
+          value    = "configured"
+        }
+        "#,
+    );
+    with_object(&case, "id-x", "x");
+    with_object(&case, "id-y", "y");
+    let plan = case.plan();
+    assert_eq!(actions(&plan), [r#"+ fake_thing.a["z"]"#]);
+    assert_eq!(change(&plan, r#"fake_thing.a["y"]"#).importing.as_deref(), Some("id-y"));
+    case.apply().assert_settled();
+}
+
+#[test]
+fn imports_need_a_configuration() {
+    let case = Case::new("import {\n to = fake_thing.nope\n id = \"x\"\n}");
+    let errors = case.plan_errors();
+    assert!(errors.contains("Configuration for import target does not exist") && errors.contains("fake_thing.nope"), "{errors}");
+    let case = Case::new("import {\n to = fake_thing.a[5]\n id = \"x\"\n}\nresource \"fake_thing\" \"a\" { count = 1 }");
+    let errors = case.plan_errors();
+    assert!(errors.contains("Configuration for import target does not exist") && errors.contains("fake_thing.a[5]"), "{errors}");
+}

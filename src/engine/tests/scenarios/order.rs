@@ -1,0 +1,255 @@
+//! The order in which things are created and destroyed.
+
+use crate::support::world::assert_before;
+use crate::support::{Case, actions};
+
+#[test]
+fn references_order_creation_and_destruction() {
+    let mut case = Case::new(
+        r#"
+        resource "fake_thing" "a" { name = "a" }
+        resource "fake_thing" "b" {
+          name  = "b"
+          value = fake_thing.a.id
+        }
+        locals { from_b = "x-${fake_thing.b.id}" }
+        resource "fake_thing" "c" {
+          name  = "c"
+          value = local.from_b
+        }
+        "#,
+    );
+    case.apply();
+    let log = case.world.take_log();
+    assert_before(&log, "create a", "create b");
+    assert_before(&log, "create b", "create c");
+    assert_eq!(case.attribute("fake_thing.b", "value"), case.attribute("fake_thing.a", "id"));
+    assert_eq!(case.attribute("fake_thing.c", "value"), format!("x-{}", case.attribute("fake_thing.b", "id").as_str().unwrap()));
+    case.assert_settled();
+    case.destroy();
+    let log = case.world.take_log();
+    assert_before(&log, "delete c", "delete b");
+    assert_before(&log, "delete b", "delete a");
+    assert!(case.state.is_empty());
+    assert!(case.world.names().is_empty());
+}
+
+#[test]
+fn modules_hand_values_in_and_out() {
+    let mut case = Case::of(&[
+        (
+            "main.tf",
+            r#"
+            resource "fake_thing" "first" { name = "first" }
+            module "mid" {
+              source = "./mid"
+              in     = fake_thing.first.id
+            }
+            resource "fake_thing" "last" {
+              name  = "last"
+              value = module.mid.out
+            }
+            "#,
+        ),
+        (
+            "mid/main.tf",
+            r#"
+            variable "in" {}
+            resource "fake_thing" "inner" {
+              name  = "inner"
+              value = var.in
+            }
+            output "out" { value = fake_thing.inner.id }
+            "#,
+        ),
+    ]);
+    case.apply();
+    let log = case.world.take_log();
+    assert_before(&log, "create first", "create inner");
+    assert_before(&log, "create inner", "create last");
+    assert_eq!(case.attribute("fake_thing.last", "value"), case.attribute("module.mid.fake_thing.inner", "id"));
+    case.assert_settled();
+    case.destroy();
+    let log = case.world.take_log();
+    assert_before(&log, "delete last", "delete inner");
+    assert_before(&log, "delete inner", "delete first");
+}
+
+#[test]
+fn depends_on_orders_without_references() {
+    let mut case = Case::of(&[
+        (
+            "main.tf",
+            r#"
+            resource "fake_thing" "a" { name = "a" }
+            resource "fake_thing" "b" {
+              name       = "b"
+              depends_on = [fake_thing.a]
+            }
+            module "m" {
+              source     = "./m"
+              depends_on = [fake_thing.b]
+            }
+            resource "fake_thing" "z" {
+              name       = "z"
+              depends_on = [module.m]
+            }
+            "#,
+        ),
+        ("m/main.tf", r#"resource "fake_thing" "in" { name = "in" }"#),
+    ]);
+    case.apply();
+    let log = case.world.take_log();
+    assert_before(&log, "create a", "create b");
+    assert_before(&log, "create b", "create in");
+    assert_before(&log, "create in", "create z");
+    case.destroy();
+    let log = case.world.take_log();
+    assert_before(&log, "delete z", "delete in");
+    assert_before(&log, "delete in", "delete b");
+    assert_before(&log, "delete b", "delete a");
+}
+
+#[test]
+fn what_left_the_configuration_is_destroyed_in_the_recorded_order() {
+    let mut case = Case::new(
+        r#"
+        resource "fake_thing" "a" { name = "a" }
+        resource "fake_thing" "b" {
+          name  = "b"
+          value = fake_thing.a.id
+        }
+        resource "fake_thing" "c" {
+          name       = "c"
+          depends_on = [fake_thing.b]
+        }
+        "#,
+    );
+    case.apply();
+    case.world.take_log();
+    case.main("");
+    assert_eq!(actions(&case.plan()), ["- fake_thing.a", "- fake_thing.b", "- fake_thing.c"]);
+    case.apply();
+    let log = case.world.take_log();
+    assert_before(&log, "delete c", "delete b");
+    assert_before(&log, "delete b", "delete a");
+    assert!(case.state.is_empty());
+}
+
+#[test]
+fn a_dependency_added_without_any_change_orders_destruction_later() {
+    let mut case = Case::new(
+        r#"
+        resource "fake_thing" "a" { name = "a" }
+        resource "fake_thing" "b" { name = "b" }
+        "#,
+    );
+    case.apply();
+    case.main(
+        r#"
+        resource "fake_thing" "a" { name = "a" }
+        resource "fake_thing" "b" {
+          name       = "b"
+          depends_on = [fake_thing.a]
+        }
+        "#,
+    );
+    case.apply();
+    for world_turns in ["delete a", "delete b"] {
+        case.world.lock().turns.insert(world_turns.into(), 20);
+    }
+    case.main("");
+    case.world.take_log();
+    case.apply();
+    assert_before(&case.world.take_log(), "delete b", "delete a");
+}
+
+#[test]
+fn an_object_that_goes_is_destroyed_before_what_it_depended_on_is_changed() {
+    let mut case = Case::new(
+        r#"
+        resource "fake_thing" "a" {
+          name  = "a"
+          value = "1"
+        }
+        resource "fake_thing" "b" {
+          name  = "b"
+          value = fake_thing.a.id
+        }
+        "#,
+    );
+    case.apply();
+    case.main(
+        r#"
+        resource "fake_thing" "a" {
+          name  = "a"
+          value = "2"
+        }
+        "#,
+    );
+    case.world.take_log();
+    case.world.lock().turns.insert("delete b".into(), 50);
+    case.apply();
+    assert_before(&case.world.take_log(), "delete b", "update a");
+}
+
+#[test]
+fn the_same_plan_whatever_the_order_of_answers() {
+    let text = r#"
+        resource "fake_thing" "n" {
+          count = 12
+          name  = "n${count.index}"
+        }
+        resource "fake_thing" "m" {
+          for_each = toset(["x", "y", "z"])
+          name     = each.key
+          value    = join(",", fake_thing.n[*].id)
+        }
+        output "all" { value = [for m in fake_thing.m : m.id] }
+    "#;
+    let mut plans = Vec::new();
+    let mut orders = Vec::new();
+    for seed in 0..4 {
+        let mut case = Case::new(text);
+        case.world.lock().seed = seed * 7919;
+        let plan = case.plan();
+        plans.push(format!("{:?} {:?} {:?}", plan.changes, plan.outputs, plan.graph));
+        let diagnostics = case.try_apply(&plan);
+        assert!(!diagnostics.has_errors());
+        orders.push(case.world.take_log());
+    }
+    assert!(plans.iter().all(|p| *p == plans[0]));
+    assert!(orders.iter().any(|o| *o != orders[0]), "the answers should really have come in different orders");
+}
+
+#[test]
+fn no_more_operations_at_once_than_allowed() {
+    let mut case = Case::new(
+        r#"
+        resource "fake_thing" "n" {
+          count = 30
+          name  = "n${count.index}"
+        }
+        "#,
+    );
+    case.parallelism = 3;
+    case.apply();
+    let (mut now, mut most) = (0, 0);
+    for line in case.world.take_log() {
+        now += if line.starts_with('>') { 1 } else { -1 };
+        most = most.max(now);
+    }
+    assert_eq!(most, 3);
+}
+
+#[test]
+fn long_chains_of_locals() {
+    let mut text = String::from("resource \"fake_thing\" \"a\" { name = \"a\" }\nlocals {\n l0 = fake_thing.a.id\n");
+    for i in 1..20_000 {
+        text.push_str(&format!(" l{i} = \"${{local.l{}}}\"\n", i - 1));
+    }
+    text.push_str("}\nresource \"fake_thing\" \"b\" {\n name = \"b\"\n value = local.l19999\n}\nprovider \"other\" { token = local.l19999 }\nresource \"other_thing\" \"c\" { name = \"c\" }");
+    let mut case = Case::new(&text);
+    case.apply();
+    case.destroy();
+}

@@ -1,0 +1,217 @@
+//! Provider configurations.
+
+use cty::Value;
+use engine::plan::Mode;
+
+use crate::support::world::assert_before;
+use crate::support::{Case, actions};
+
+#[test]
+fn configured_from_variables() {
+    let mut case = Case::new(
+        r#"
+        variable "token" {}
+        provider "fake" { token = "t-${var.token}" }
+        resource "fake_thing" "a" { name = "a" }
+        "#,
+    );
+    case.variable("token", Value::string("1")).apply();
+    assert_eq!(case.attribute("fake_thing.a", "token"), "t-1");
+}
+
+const FROM_RESOURCE: &str = r#"
+    resource "other_thing" "cluster" {
+      name  = "cluster"
+      value = "1"
+    }
+    provider "fake" { token = other_thing.cluster.note }
+    resource "fake_thing" "a" { name = "a" }
+"#;
+
+#[test]
+fn configured_from_what_is_created_in_the_same_apply() {
+    let mut case = Case::new(FROM_RESOURCE);
+    case.apply();
+    let log = case.world.take_log();
+    assert!(log.contains(&"> configure (unknown)".to_owned()), "in planning it is not known: {log:?}");
+    assert_before(&log, "create cluster", "create a");
+    assert_eq!(case.attribute("fake_thing.a", "token"), case.attribute("other_thing.cluster", "note"));
+    case.assert_settled();
+    // Everything goes in the other order, through the configuration that was.
+    case.world.take_log();
+    case.destroy();
+    let log = case.world.take_log();
+    assert_before(&log, "delete a", "delete cluster");
+    assert!(!log.contains(&"> configure (unknown)".to_owned()), "{log:?}");
+}
+
+#[test]
+fn an_object_goes_through_what_its_provider_has_become() {
+    let mut case = Case::new(FROM_RESOURCE);
+    case.apply();
+    let text = FROM_RESOURCE.replace("\"1\"", "\"2\"").replace("resource \"fake_thing\" \"a\" { name = \"a\" }", "");
+    case.main(&format!("{text}\nresource \"fake_thing\" \"b\" {{ name = \"b\" }}"));
+    assert_eq!(actions(&case.plan()), ["- fake_thing.a", "+ fake_thing.b", "~ other_thing.cluster"]);
+    case.world.take_log();
+    case.apply();
+    let log = case.world.take_log();
+    assert_before(&log, "update cluster", "delete a");
+    assert_eq!(case.attribute("fake_thing.b", "token"), case.attribute("other_thing.cluster", "note"));
+}
+
+#[test]
+fn configured_from_a_data_source_that_is_read_for_destruction_too() {
+    let mut case = Case::new(
+        r#"
+        data "other_lookup" "token" { query = "q" }
+        provider "fake" { token = data.other_lookup.token.result }
+        resource "fake_thing" "a" { name = "a" }
+        "#,
+    );
+    case.apply();
+    assert_eq!(case.attribute("fake_thing.a", "token"), "result of q");
+    case.world.take_log();
+    case.options.mode = Mode::Destroy;
+    let plan = case.plan();
+    let log = case.world.take_log();
+    assert!(log.contains(&"> data q".to_owned()), "tokens do not last: it is read again: {log:?}");
+    let diagnostics = case.try_apply(&plan);
+    assert!(!diagnostics.has_errors());
+    let log = case.world.take_log();
+    assert!(log.contains(&"> configure result of q".to_owned()), "{log:?}");
+    assert!(case.state.is_empty(), "{:?}", case.addresses());
+}
+
+#[test]
+fn aliases() {
+    let mut case = Case::new(
+        r#"
+        provider "fake" { token = "default" }
+        provider "fake" {
+          alias = "second"
+          token = "second"
+        }
+        resource "fake_thing" "a" { name = "a" }
+        resource "fake_thing" "b" {
+          provider = fake.second
+          name     = "b"
+        }
+        "#,
+    );
+    case.apply();
+    assert_eq!(case.attribute("fake_thing.a", "token"), "default");
+    assert_eq!(case.attribute("fake_thing.b", "token"), "second");
+    case.assert_settled();
+}
+
+const CHILD: &str = r#"
+    terraform {
+      required_providers {
+        fake = {
+          source                = "hashicorp/fake"
+          configuration_aliases = [fake.extra]
+        }
+      }
+    }
+    resource "fake_thing" "a" { name = "a" }
+    resource "fake_thing" "b" {
+      provider = fake.extra
+      name     = "b"
+    }
+"#;
+
+const PARENT: &str = r#"
+    provider "fake" { token = "default" }
+    provider "fake" {
+      alias = "one"
+      token = "one"
+    }
+    provider "fake" {
+      alias = "two"
+      token = "two"
+    }
+    module "m" {
+      source    = "./m"
+      providers = {
+        fake       = fake.one
+        fake.extra = fake.two
+      }
+    }
+"#;
+
+#[test]
+fn handed_to_modules() {
+    let mut case = Case::of(&[("main.tf", PARENT), ("m/main.tf", CHILD)]);
+    case.apply();
+    assert_eq!(case.attribute("module.m.fake_thing.a", "token"), "one");
+    assert_eq!(case.attribute("module.m.fake_thing.b", "token"), "two");
+}
+
+#[test]
+fn a_module_that_left_is_destroyed_through_what_managed_it() {
+    let mut case = Case::of(&[("main.tf", PARENT), ("m/main.tf", CHILD)]);
+    case.apply();
+    let end = PARENT.find("module \"m\"").unwrap();
+    case.files(&[("main.tf", &PARENT[..end])]);
+    assert_eq!(actions(&case.plan()), ["- module.m.fake_thing.a", "- module.m.fake_thing.b"]);
+    case.world.take_log();
+    case.apply();
+    let log = case.world.take_log();
+    assert!(log.contains(&"> configure one".to_owned()) && log.contains(&"> configure two".to_owned()), "{log:?}");
+    assert!(!log.contains(&"> configure default".to_owned()), "nobody needs it: {log:?}");
+    assert!(case.state.is_empty());
+}
+
+#[test]
+fn a_provider_configuration_that_is_still_needed_may_not_go() {
+    let mut case = Case::of(&[("main.tf", PARENT), ("m/main.tf", CHILD)]);
+    case.apply();
+    case.files(&[("main.tf", "")]);
+    let errors = case.plan_errors();
+    assert!(errors.contains("Provider configuration not present"), "{errors}");
+    assert!(errors.contains("module.m.fake_thing.a") && errors.contains("provider[\"registry.terraform.io/hashicorp/fake\"].one"), "{errors}");
+}
+
+#[test]
+fn a_default_configuration_is_there_without_a_block() {
+    let mut case = Case::new("provider \"fake\" { token = \"x\" }\nresource \"fake_thing\" \"a\" { name = \"a\" }");
+    case.apply();
+    case.main("").apply();
+    assert!(case.state.is_empty());
+}
+
+#[test]
+fn a_configuration_that_is_refused() {
+    let case = Case::new("provider \"fake\" { token = \"bad\" }\nresource \"fake_thing\" \"a\" { name = \"a\" }");
+    case.world.fail("configure bad");
+    let errors = case.plan_errors();
+    assert!(errors.contains("Bad token"), "{errors}");
+    assert_eq!(errors.matches("Error: ").count(), 1, "{errors}");
+}
+
+#[test]
+fn destroying_a_target_reads_what_its_provider_needs_and_nothing_else() {
+    let mut case = Case::new(
+        r#"
+        provider "third" { token = "third" }
+        data "third_lookup" "token" { query = "q" }
+        data "other_lookup" "unrelated" { query = "u" }
+        locals { token = data.third_lookup.token.result }
+        provider "fake" { token = local.token }
+        resource "fake_thing" "a" { name = "a" }
+        resource "fake_thing" "b" { name = "b" }
+        "#,
+    );
+    case.apply();
+    case.target(&["fake_thing.a"]);
+    case.options.mode = Mode::Destroy;
+    case.world.take_log();
+    let plan = case.plan();
+    assert_eq!(actions(&plan), ["- fake_thing.a"]);
+    let log = case.world.take_log();
+    assert!(log.contains(&"> data q".to_owned()) && log.contains(&"> configure result of q".to_owned()), "{log:?}");
+    assert!(!log.contains(&"> data u".to_owned()), "{log:?}");
+    let diagnostics = case.try_apply(&plan);
+    assert!(!diagnostics.has_errors());
+    assert_eq!(case.addresses(), ["data.other_lookup.unrelated", "data.third_lookup.token", "fake_thing.b"]);
+}

@@ -1,0 +1,165 @@
+//! Provisioners, when objects come and when they go.
+
+use engine::plan::Reason;
+
+use crate::support::{Case, actions, change};
+
+const TWO: &str = r#"
+    resource "fake_thing" "a" {
+      name = "a"
+      provisioner "note" {
+        text = "first of ${self.id}"
+      }
+      provisioner "note" {
+        text = "second"
+      }
+      provisioner "note" {
+        when = destroy
+        text = "bye ${self.name}"
+      }
+      provisioner "note" {
+        when = destroy
+        text = "bye bye"
+      }
+    }
+    resource "fake_thing" "b" {
+      name  = "b"
+      value = fake_thing.a.id
+    }
+"#;
+
+#[test]
+fn they_run_in_order_after_creation_and_before_destruction() {
+    let mut case = Case::new(TWO);
+    case.apply();
+    assert_eq!(case.world.changes(), ["create a", "provision first of id-a-1", "provision second", "create b"]);
+    case.destroy();
+    assert_eq!(case.world.changes(), ["delete b", "provision bye a", "provision bye bye", "delete a"]);
+}
+
+#[test]
+fn they_do_not_run_on_updates() {
+    let mut case = Case::new(TWO);
+    case.apply();
+    case.world.changes();
+    case.main(&TWO.replace("name = \"a\"", "name = \"a\"\n value = \"new\"")).apply();
+    assert_eq!(case.world.changes(), ["update a"]);
+}
+
+#[test]
+fn a_failure_taints_the_object_which_is_replaced_next_time() {
+    let mut case = Case::new(TWO);
+    case.world.fail("provision second");
+    let errors = case.apply_errors();
+    assert!(errors.contains("Provisioner failed"), "{errors}");
+    assert!(case.is_tainted("fake_thing.a"));
+    assert_eq!(case.addresses(), ["fake_thing.a"], "the dependent is left alone");
+    case.world.heal();
+    let plan = case.plan();
+    assert_eq!(actions(&plan), ["-/+ fake_thing.a", "+ fake_thing.b"]);
+    assert_eq!(change(&plan, "fake_thing.a").reason, Reason::ReplaceBecauseTainted);
+    case.world.changes();
+    case.apply();
+    // A tainted object goes without its destroy-time provisioners.
+    assert_eq!(
+        case.world.changes(),
+        ["delete a", "create a", "provision first of id-a-2", "provision second", "create b"]
+    );
+    assert!(!case.is_tainted("fake_thing.a"));
+    case.assert_settled();
+}
+
+#[test]
+fn a_failure_at_destruction_keeps_the_object() {
+    let mut case = Case::new(TWO);
+    case.apply();
+    case.world.fail("provision bye a");
+    case.options.mode = engine::plan::Mode::Destroy;
+    case.world.changes();
+    case.apply_errors();
+    assert_eq!(case.world.changes(), ["delete b", "provision bye a"]);
+    assert_eq!(case.addresses(), ["fake_thing.a"]);
+    assert!(!case.is_tainted("fake_thing.a"));
+}
+
+#[test]
+fn failures_may_be_declared_harmless() {
+    let text = r#"
+        resource "fake_thing" "a" {
+          name = "a"
+          provisioner "note" {
+            text       = "try"
+            on_failure = continue
+          }
+          provisioner "note" {
+            when       = destroy
+            text       = "try again"
+            on_failure = continue
+          }
+        }
+    "#;
+    let mut case = Case::new(text);
+    case.world.fail("provision try");
+    case.world.fail("provision try again");
+    case.apply();
+    assert!(!case.is_tainted("fake_thing.a"));
+    case.destroy();
+    assert!(case.state.is_empty());
+}
+
+#[test]
+fn sensitive_configuration_hides_the_output() {
+    let mut case = Case::new(
+        r#"
+        variable "secret" {
+          default   = "hush"
+          sensitive = true
+        }
+        resource "fake_thing" "a" {
+          name = "a"
+          provisioner "note" {
+            text = var.secret
+          }
+        }
+        "#,
+    );
+    case.apply();
+    let events = format!("{:?}", case.events.0.lock().unwrap());
+    assert!(events.contains("output suppressed due to sensitive value in config"), "{events}");
+    assert!(!events.contains("hush"), "{events}");
+}
+
+#[test]
+fn replacement_runs_both_kinds() {
+    let text = |forced: &str, cbd: bool| {
+        format!(
+            "resource \"fake_thing\" \"a\" {{\n name = \"a\"\n forced = \"{forced}\"\n\
+             provisioner \"note\" {{\n text = \"hello\"\n }}\n\
+             provisioner \"note\" {{\n when = destroy\n text = \"bye\"\n }}\n\
+             lifecycle {{ create_before_destroy = {cbd} }}\n}}"
+        )
+    };
+    let mut case = Case::new(&text("1", false));
+    case.apply();
+    case.world.changes();
+    case.main(&text("2", false)).apply();
+    assert_eq!(case.world.changes(), ["provision bye", "delete a", "create a", "provision hello"]);
+    // Deposed objects have no destroy-time provisioners.
+    case.main(&text("3", true)).apply();
+    assert_eq!(case.world.changes(), ["create a", "provision hello", "delete a"]);
+}
+
+#[test]
+fn instances_know_their_keys_when_they_go() {
+    let text = |keys: &str| {
+        format!(
+            "resource \"fake_thing\" \"n\" {{\n for_each = toset([{keys}])\n name = each.key\n\
+             provisioner \"note\" {{\n when = destroy\n text = \"bye ${{each.key}}\"\n }}\n}}"
+        )
+    };
+    let mut case = Case::new(&text("\"x\", \"y\""));
+    case.apply();
+    case.world.changes();
+    case.main(&text("\"x\"")).apply();
+    assert_eq!(case.world.changes(), ["provision bye y", "delete y"]);
+}

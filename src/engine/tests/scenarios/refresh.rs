@@ -1,0 +1,116 @@
+//! Looking at what is there: drift, vanished objects, and doing without.
+
+use cty::Value;
+use engine::plan::{Action, Mode};
+
+use crate::support::{Case, actions, change};
+
+const ONE: &str = r#"
+    resource "fake_thing" "a" {
+      name  = "a"
+      value = "1"
+    }
+    output "v" { value = fake_thing.a.value }
+"#;
+
+#[test]
+fn what_drifted_is_noted_and_put_right() {
+    let mut case = Case::new(ONE);
+    case.apply();
+    case.world.drift("a", "value", Value::string("drifted"));
+    let plan = case.plan();
+    assert_eq!(actions(&plan), ["~ fake_thing.a"]);
+    assert_eq!(plan.drift.len(), 1);
+    assert_eq!(plan.drift[0].action, Action::Update);
+    assert_eq!(plan.drift[0].after.get("value").unwrap().as_str(), Some("drifted"));
+    assert_eq!(change(&plan, "fake_thing.a").before.get("value").unwrap().as_str(), Some("drifted"));
+    case.apply().assert_settled();
+    assert_eq!(case.world.named("a").unwrap().get("value").unwrap().as_str(), Some("1"));
+}
+
+#[test]
+fn what_vanished_is_created_again() {
+    let mut case = Case::new(ONE);
+    case.apply();
+    case.world.vanish("a");
+    let plan = case.plan();
+    assert_eq!(actions(&plan), ["+ fake_thing.a"]);
+    assert_eq!(plan.drift[0].action, Action::Delete);
+    case.apply().assert_settled();
+}
+
+#[test]
+fn without_refresh_nobody_looks() {
+    let mut case = Case::new(ONE);
+    case.apply();
+    case.world.drift("a", "value", Value::string("drifted"));
+    case.options.refresh = false;
+    case.world.take_log();
+    let plan = case.plan();
+    assert!(actions(&plan).is_empty());
+    assert!(plan.drift.is_empty());
+    assert!(!case.world.take_log().iter().any(|l| l.contains("read")));
+}
+
+#[test]
+fn refresh_only_changes_the_state_and_nothing_else() {
+    let mut case = Case::new(ONE);
+    case.apply();
+    case.world.drift("a", "value", Value::string("drifted"));
+    case.options.mode = Mode::RefreshOnly;
+    let plan = case.plan();
+    assert!(actions(&plan).is_empty());
+    assert!(plan.is_applyable());
+    assert_eq!(plan.outputs["v"].action, Action::Update);
+    case.world.changes();
+    case.apply();
+    assert!(case.world.changes().is_empty());
+    assert_eq!(case.attribute("fake_thing.a", "value"), "drifted");
+    assert_eq!(case.output("v").unwrap().as_str(), Some("drifted"));
+    case.world.vanish("a");
+    case.apply();
+    assert!(case.addresses().is_empty());
+}
+
+#[test]
+fn refresh_only_leaves_what_is_not_there_yet_and_what_should_go() {
+    let mut case = Case::new(ONE);
+    case.apply();
+    case.main("resource \"fake_thing\" \"b\" { name = \"b\" }");
+    case.options.mode = Mode::RefreshOnly;
+    let plan = case.plan();
+    assert!(actions(&plan).is_empty());
+    case.apply();
+    assert_eq!(case.addresses(), ["fake_thing.a"]);
+}
+
+#[test]
+fn an_object_that_vanished_need_not_be_destroyed() {
+    let mut case = Case::new(ONE);
+    case.apply();
+    case.world.vanish("a");
+    case.destroy();
+    assert!(case.world.changes().iter().all(|c| !c.starts_with("delete")));
+    assert!(case.state.is_empty());
+}
+
+#[test]
+fn a_failing_read_is_an_error() {
+    let mut case = Case::new(ONE);
+    case.apply();
+    case.world.fail("read a");
+    assert!(case.plan_errors().contains("Cannot read [fake_thing.a]"));
+}
+
+#[test]
+fn an_empty_plan_changes_nothing() {
+    let mut case = Case::new(ONE);
+    case.apply();
+    let before = case.state.clone();
+    let plan = case.plan();
+    assert!(!plan.has_changes() && !plan.is_applyable());
+    case.world.take_log();
+    assert!(case.try_apply(&plan).is_empty());
+    assert!(case.world.take_log().is_empty(), "no provider is even configured");
+    assert!(case.state.same_content(&before));
+}

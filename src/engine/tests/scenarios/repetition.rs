@@ -1,0 +1,166 @@
+//! `count` and `for_each`, on resources and modules.
+
+use cty::Value;
+use engine::plan::Reason;
+
+use crate::support::{Case, actions, change};
+
+fn counted(n: usize) -> String {
+    format!("resource \"fake_thing\" \"n\" {{\n count = {n}\n name = \"n${{count.index}}\"\n}}\n")
+}
+
+#[test]
+fn count_grows_and_shrinks() {
+    let mut case = Case::new(&counted(2));
+    case.apply();
+    assert_eq!(case.addresses(), ["fake_thing.n[0]", "fake_thing.n[1]"]);
+    case.main(&counted(4));
+    assert_eq!(actions(&case.plan()), ["+ fake_thing.n[2]", "+ fake_thing.n[3]"]);
+    case.apply();
+    case.main(&counted(1));
+    let plan = case.plan();
+    assert_eq!(actions(&plan), ["- fake_thing.n[1]", "- fake_thing.n[2]", "- fake_thing.n[3]"]);
+    assert_eq!(change(&plan, "fake_thing.n[3]").reason, Reason::DeleteBecauseCountIndex);
+    case.apply();
+    assert_eq!(case.world.names(), ["n0"]);
+    case.main(&counted(0)).apply();
+    assert!(case.state.is_empty());
+}
+
+#[test]
+fn for_each_follows_its_keys() {
+    let text = |keys: &str| {
+        format!("resource \"fake_thing\" \"n\" {{\n for_each = {{ {keys} }}\n name = each.key\n value = each.value\n}}\n")
+    };
+    let mut case = Case::new(&text(r#"a = "1", b = "2""#));
+    case.apply();
+    case.main(&text(r#"b = "3", c = "4""#));
+    let plan = case.plan();
+    assert_eq!(actions(&plan), [r#"- fake_thing.n["a"]"#, r#"~ fake_thing.n["b"]"#, r#"+ fake_thing.n["c"]"#]);
+    assert_eq!(change(&plan, r#"fake_thing.n["a"]"#).reason, Reason::DeleteBecauseEachKey);
+    case.apply();
+    assert_eq!(case.world.names(), ["b", "c"]);
+}
+
+#[test]
+fn another_kind_of_repetition_makes_other_objects() {
+    let mut case = Case::new(&counted(1));
+    case.apply();
+    case.main("resource \"fake_thing\" \"n\" {\n for_each = toset([\"k\"])\n name = each.key\n}");
+    let plan = case.plan();
+    assert_eq!(actions(&plan), ["- fake_thing.n[0]", r#"+ fake_thing.n["k"]"#]);
+    assert_eq!(change(&plan, "fake_thing.n[0]").reason, Reason::DeleteBecauseWrongRepetition);
+    case.apply();
+    case.main("resource \"fake_thing\" \"n\" { name = \"single\" }");
+    assert_eq!(actions(&case.plan()), ["+ fake_thing.n", r#"- fake_thing.n["k"]"#]);
+    case.apply();
+    assert_eq!(case.world.names(), ["single"]);
+}
+
+const CHILD: &str = r#"
+    variable "name" {}
+    resource "fake_thing" "t" {
+      count = 2
+      name  = "${var.name}-${count.index}"
+    }
+    output "ids" { value = fake_thing.t[*].id }
+"#;
+
+#[test]
+fn modules_are_repeated() {
+    let main = |keys: &str| {
+        format!(
+            "module \"m\" {{\n source = \"./m\"\n for_each = toset([{keys}])\n name = each.key\n}}\n\
+             output \"ids\" {{ value = {{ for k, m in module.m : k => m.ids }} }}"
+        )
+    };
+    let mut case = Case::of(&[("main.tf", &main(r#""a", "b""#)), ("m/main.tf", CHILD)]);
+    case.apply();
+    assert_eq!(case.world.names(), ["a-0", "a-1", "b-0", "b-1"]);
+    assert_eq!(case.output("ids").unwrap().get("b").unwrap().len(), Some(2));
+    case.files(&[("main.tf", &main(r#""b", "c""#)), ("m/main.tf", CHILD)]);
+    let plan = case.plan();
+    assert_eq!(
+        actions(&plan),
+        [
+            r#"- module.m["a"].fake_thing.t[0]"#,
+            r#"- module.m["a"].fake_thing.t[1]"#,
+            r#"+ module.m["c"].fake_thing.t[0]"#,
+            r#"+ module.m["c"].fake_thing.t[1]"#,
+        ]
+    );
+    assert_eq!(change(&plan, r#"module.m["a"].fake_thing.t[0]"#).reason, Reason::DeleteBecauseNoModule);
+    case.apply();
+    case.assert_settled();
+    case.files(&[("main.tf", "")]).apply();
+    assert!(case.world.names().is_empty());
+}
+
+#[test]
+fn counted_modules_are_reached_by_index() {
+    let main = r#"
+        module "m" {
+          source = "./m"
+          count  = 2
+          name   = "m${count.index}"
+        }
+        resource "fake_thing" "last" {
+          name  = "last"
+          value = module.m[1].ids[0]
+        }
+    "#;
+    let mut case = Case::of(&[("main.tf", main), ("m/main.tf", CHILD)]);
+    case.apply();
+    assert_eq!(case.attribute("fake_thing.last", "value"), case.attribute("module.m[1].fake_thing.t[0]", "id"));
+    case.assert_settled();
+}
+
+#[test]
+fn a_number_that_is_not_known_yet_is_an_error_that_says_what_to_do() {
+    let case = Case::new(
+        r#"
+        resource "fake_thing" "a" { name = "a" }
+        resource "fake_thing" "b" { count = length(fake_thing.a.id) }
+        resource "fake_thing" "c" { for_each = toset([fake_thing.a.id]) }
+        "#,
+    );
+    let errors = case.plan_errors();
+    assert!(errors.contains("Invalid count argument"), "{errors}");
+    assert!(errors.contains("Invalid for_each argument"), "{errors}");
+    assert!(errors.contains("-target"), "{errors}");
+}
+
+#[test]
+fn a_number_that_becomes_known_by_targeting() {
+    let mut case = Case::new(
+        r#"
+        resource "fake_thing" "a" { name = "a" }
+        resource "fake_thing" "b" {
+          count = fake_thing.a.id == "" ? 0 : 1
+          name  = "b"
+        }
+        "#,
+    );
+    case.plan_errors();
+    case.target(&["fake_thing.a"]).apply();
+    case.target(&[]).apply();
+    assert_eq!(case.world.names(), ["a", "b"]);
+}
+
+#[test]
+fn a_variable_decides_how_many() {
+    let mut case = Case::new("variable \"n\" { type = number }\nresource \"fake_thing\" \"n\" {\n count = var.n\n name = \"n\"\n}");
+    case.variable("n", Value::number(3)).apply();
+    assert_eq!(case.addresses().len(), 3);
+    case.variable("n", Value::number(-1));
+    assert!(case.plan_errors().contains("Invalid count argument"));
+}
+
+#[test]
+fn instances_are_found_in_the_order_of_their_numbers() {
+    let mut case = Case::new(&counted(12));
+    case.apply();
+    let addresses = case.addresses();
+    assert_eq!(addresses[2], "fake_thing.n[2]");
+    assert_eq!(addresses[11], "fake_thing.n[11]");
+}

@@ -1,0 +1,353 @@
+//! Replacement, in both orders.
+
+use cty::Value;
+use engine::plan::{Action, Reason};
+
+use crate::support::world::assert_before;
+use crate::support::{Case, actions, change};
+
+fn chain(forced: &str, lifecycle_a: &str, lifecycle_b: &str) -> String {
+    format!(
+        r#"
+        resource "fake_thing" "a" {{
+          name   = "a"
+          forced = "{forced}"
+          lifecycle {{ {lifecycle_a} }}
+        }}
+        resource "fake_thing" "b" {{
+          name   = "b"
+          forced = fake_thing.a.id
+          lifecycle {{ {lifecycle_b} }}
+        }}
+        "#
+    )
+}
+
+#[test]
+fn dependents_go_first_and_come_last() {
+    let mut case = Case::new(&chain("1", "", ""));
+    case.apply();
+    case.main(&chain("2", "", ""));
+    let plan = case.plan();
+    assert_eq!(actions(&plan), ["-/+ fake_thing.a", "-/+ fake_thing.b"]);
+    let a = change(&plan, "fake_thing.a");
+    assert_eq!(a.reason, Reason::ReplaceBecauseCannotUpdate);
+    assert_eq!(a.replace_paths.iter().map(ToString::to_string).collect::<Vec<_>>(), [".forced"]);
+    assert!(!a.after.get("id").unwrap().is_known(), "a new object has a new identifier");
+    case.world.take_log();
+    case.apply();
+    let log = case.world.take_log();
+    assert_before(&log, "delete b", "delete a");
+    assert_before(&log, "delete a", "create a");
+    assert_before(&log, "create a", "create b");
+    case.assert_settled();
+}
+
+#[test]
+fn a_dependent_that_is_updated_comes_after_the_new_object() {
+    let text = |forced: &str| {
+        format!(
+            "resource \"fake_thing\" \"a\" {{\n name = \"a\"\n forced = \"{forced}\"\n}}\n\
+             resource \"fake_thing\" \"b\" {{\n name = \"b\"\n value = fake_thing.a.id\n}}"
+        )
+    };
+    let mut case = Case::new(&text("1"));
+    case.apply();
+    case.main(&text("2"));
+    assert_eq!(actions(&case.plan()), ["-/+ fake_thing.a", "~ fake_thing.b"]);
+    case.world.take_log();
+    case.apply();
+    let log = case.world.take_log();
+    assert_before(&log, "delete a", "create a");
+    assert_before(&log, "create a", "update b");
+    case.assert_settled();
+}
+
+#[test]
+fn create_before_destroy_keeps_the_old_object_until_dependents_have_moved_on() {
+    let cbd = "create_before_destroy = true";
+    let mut case = Case::new(&chain("1", cbd, cbd));
+    case.apply();
+    case.main(&chain("2", cbd, cbd));
+    assert_eq!(actions(&case.plan()), ["+/- fake_thing.a", "+/- fake_thing.b"]);
+    case.world.take_log();
+    case.apply();
+    let log = case.world.take_log();
+    assert_before(&log, "create a", "create b");
+    assert_before(&log, "create b", "delete b");
+    assert_before(&log, "delete b", "delete a");
+    assert_eq!(case.world.names(), ["a", "b"]);
+    assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.b"]);
+    case.assert_settled();
+}
+
+#[test]
+fn create_before_destroy_spreads_to_dependencies() {
+    let mut case = Case::new(&chain("1", "", "create_before_destroy = true"));
+    case.apply();
+    assert!(case.object("fake_thing.a").unwrap().create_before_destroy);
+    case.main(&chain("2", "", "create_before_destroy = true"));
+    assert_eq!(actions(&case.plan()), ["+/- fake_thing.a", "+/- fake_thing.b"]);
+    case.world.take_log();
+    case.apply();
+    let log = case.world.take_log();
+    assert_before(&log, "create b", "delete b");
+    assert_before(&log, "delete b", "delete a");
+}
+
+#[test]
+fn a_dependent_without_create_before_destroy_only() {
+    // The other way round: only what is depended on creates first; its dependent destroys first.
+    let mut case = Case::new(&chain("1", "create_before_destroy = true", ""));
+    case.apply();
+    case.main(&chain("2", "create_before_destroy = true", ""));
+    assert_eq!(actions(&case.plan()), ["+/- fake_thing.a", "-/+ fake_thing.b"]);
+    case.world.take_log();
+    case.apply();
+    let log = case.world.take_log();
+    assert_before(&log, "create a", "create b");
+    assert_before(&log, "delete b", "create b");
+    assert_before(&log, "delete b", "delete a");
+    assert_before(&log, "create b", "delete a");
+}
+
+#[test]
+fn an_old_object_that_cannot_be_destroyed_is_kept_and_destroyed_next_time() {
+    let text = |forced: &str| {
+        format!(
+            "resource \"fake_thing\" \"a\" {{\n name = \"a{forced}\"\n forced = \"{forced}\"\n\
+             lifecycle {{ create_before_destroy = true }}\n}}"
+        )
+    };
+    let mut case = Case::new(&text("1"));
+    case.apply();
+    case.main(&text("2"));
+    case.world.fail("delete a1");
+    let errors = case.apply_errors();
+    assert!(errors.contains("Could not delete a1"), "{errors}");
+    assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.a (deposed)"]);
+    assert_eq!(case.attribute("fake_thing.a", "name"), "a2");
+    let plan = case.plan();
+    assert_eq!(actions(&plan), ["- fake_thing.a (deposed)"]);
+    case.world.heal();
+    case.apply();
+    assert_eq!(case.world.names(), ["a2"]);
+    case.assert_settled();
+}
+
+#[test]
+fn a_deposed_object_that_vanished_is_forgotten() {
+    let text = |forced: &str| {
+        format!(
+            "resource \"fake_thing\" \"a\" {{\n name = \"a{forced}\"\n forced = \"{forced}\"\n\
+             lifecycle {{ create_before_destroy = true }}\n}}"
+        )
+    };
+    let mut case = Case::new(&text("1"));
+    case.apply();
+    case.main(&text("2"));
+    case.world.fail("delete a1");
+    case.apply_errors();
+    case.world.vanish("a1");
+    assert!(actions(&case.plan()).is_empty());
+}
+
+#[test]
+fn the_old_object_stays_in_use_when_its_successor_cannot_be_created() {
+    let cbd = "create_before_destroy = true";
+    let mut case = Case::new(&chain("1", cbd, cbd));
+    case.apply();
+    let old = case.attribute("fake_thing.a", "id");
+    case.main(&chain("2", cbd, cbd));
+    case.world.fail("create a");
+    case.world.take_log();
+    case.apply_errors();
+    assert_eq!(case.world.changes(), ["create a"], "nothing else may be touched");
+    assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.b"]);
+    assert_eq!(case.attribute("fake_thing.a", "id"), old);
+    case.world.heal();
+    case.apply();
+    case.assert_settled();
+}
+
+#[test]
+fn a_half_created_successor_is_tainted_and_the_old_object_deposed() {
+    let cbd = "create_before_destroy = true";
+    let mut case = Case::new(&chain("1", cbd, cbd));
+    case.apply();
+    case.main(&chain("2", cbd, cbd));
+    case.world.lock().half.insert("create a".into());
+    case.apply_errors();
+    assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.a (deposed)", "fake_thing.b"]);
+    assert!(case.is_tainted("fake_thing.a"));
+    case.world.heal();
+    let plan = case.plan();
+    assert_eq!(actions(&plan), ["+/- fake_thing.a", "- fake_thing.a (deposed)", "+/- fake_thing.b"]);
+    assert_eq!(change(&plan, "fake_thing.a").reason, Reason::ReplaceBecauseTainted);
+    case.apply();
+    assert_eq!(case.world.names(), ["a", "b"]);
+    case.assert_settled();
+}
+
+#[test]
+fn destroying_first_and_failing_to_create_leaves_nothing() {
+    let mut case = Case::new(&chain("1", "", ""));
+    case.apply();
+    case.main(&chain("2", "", ""));
+    case.world.fail("create a");
+    case.apply_errors();
+    assert!(case.addresses().is_empty());
+    case.world.heal();
+    assert_eq!(actions(&case.plan()), ["+ fake_thing.a", "+ fake_thing.b"]);
+}
+
+#[test]
+fn destroying_first_and_failing_to_destroy_keeps_the_object() {
+    let mut case = Case::new(&chain("1", "", ""));
+    case.apply();
+    case.main(&chain("2", "", ""));
+    case.world.fail("delete a");
+    case.world.take_log();
+    case.apply_errors();
+    assert_eq!(case.world.changes(), ["delete b", "delete a"]);
+    assert_eq!(case.addresses(), ["fake_thing.a"]);
+}
+
+#[test]
+fn replacement_by_request() {
+    let mut case = Case::new(&chain("1", "", ""));
+    case.apply();
+    case.replace(&["fake_thing.a"]);
+    let plan = case.plan();
+    assert_eq!(actions(&plan), ["-/+ fake_thing.a", "-/+ fake_thing.b"]);
+    assert_eq!(change(&plan, "fake_thing.a").reason, Reason::ReplaceByRequest);
+    case.apply();
+    case.replace(&[]).assert_settled();
+}
+
+#[test]
+fn a_request_for_a_whole_counted_resource_is_warned_about() {
+    let mut case = Case::new("resource \"fake_thing\" \"n\" {\n count = 2\n name = \"n\"\n}");
+    case.apply();
+    case.replace(&["fake_thing.n"]);
+    let (plan, diagnostics) = case.try_plan();
+    assert!(actions(&plan.unwrap()).is_empty());
+    assert!(diagnostics.iter().any(|d| d.summary.contains("Incompletely-matched force-replace")));
+}
+
+#[test]
+fn prevent_destroy_refuses_replacement_and_destruction() {
+    let mut case = Case::new(&chain("1", "prevent_destroy = true", ""));
+    case.apply();
+    case.main(&chain("2", "prevent_destroy = true", ""));
+    let errors = case.plan_errors();
+    assert!(errors.contains("Instance cannot be destroyed"), "{errors}");
+    case.main(&chain("1", "prevent_destroy = true", ""));
+    case.options.mode = engine::plan::Mode::Destroy;
+    assert!(case.plan_errors().contains("Instance cannot be destroyed"));
+    case.options.mode = engine::plan::Mode::Normal;
+    // Once it is out of the configuration, nothing protects it any more.
+    case.main("");
+    assert_eq!(actions(&case.plan()), ["- fake_thing.a", "- fake_thing.b"]);
+}
+
+#[test]
+fn ignored_changes_are_ignored_until_the_object_is_replaced() {
+    let text = |value: &str, forced: &str, ignore: &str| {
+        format!(
+            "resource \"fake_thing\" \"a\" {{\n name = \"a\"\n value = \"{value}\"\n forced = \"{forced}\"\n\
+             tags = {{ k = \"{value}\" }}\n lifecycle {{ ignore_changes = {ignore} }}\n}}"
+        )
+    };
+    let mut case = Case::new(&text("1", "1", "[value, tags[\"k\"]]"));
+    case.apply();
+    case.main(&text("2", "1", "[value, tags[\"k\"]]")).assert_settled();
+    case.main(&text("2", "1", "[value]"));
+    assert_eq!(actions(&case.plan()), ["~ fake_thing.a"]);
+    case.main(&text("2", "2", "all")).assert_settled();
+    case.main(&text("2", "2", "[value, tags[\"k\"]]"));
+    let plan = case.plan();
+    assert_eq!(actions(&plan), ["-/+ fake_thing.a"]);
+    case.apply();
+    assert_eq!(case.attribute("fake_thing.a", "value"), "2", "a new object takes everything as it is written");
+}
+
+#[test]
+fn replace_triggered_by() {
+    let text = |value: &str, trigger: &str| {
+        format!(
+            "resource \"fake_thing\" \"a\" {{\n count = 2\n name = \"a${{count.index}}\"\n\
+             value = count.index == 0 ? \"{value}\" : \"\"\n}}\n\
+             resource \"fake_thing\" \"b\" {{\n count = 2\n name = \"b${{count.index}}\"\n\
+             lifecycle {{ replace_triggered_by = [{trigger}] }}\n}}"
+        )
+    };
+    let mut case = Case::new(&text("1", "fake_thing.a[count.index].value"));
+    case.apply();
+    case.main(&text("2", "fake_thing.a[count.index].value"));
+    let plan = case.plan();
+    assert_eq!(actions(&plan), ["~ fake_thing.a[0]", "-/+ fake_thing.b[0]"]);
+    assert_eq!(change(&plan, "fake_thing.b[0]").reason, Reason::ReplaceByTriggers);
+    case.main(&text("2", "fake_thing.a[count.index].forced"));
+    assert_eq!(actions(&case.plan()), ["~ fake_thing.a[0]"], "another attribute than the one that changed");
+    case.main(&text("2", "fake_thing.a[1]"));
+    assert_eq!(actions(&case.plan()), ["~ fake_thing.a[0]"]);
+    case.main(&text("2", "fake_thing.a"));
+    assert_eq!(actions(&case.plan()), ["~ fake_thing.a[0]", "-/+ fake_thing.b[0]", "-/+ fake_thing.b[1]"]);
+    case.main(&text("2", "fake_thing.a[count.index]"));
+    assert_eq!(actions(&case.plan()), ["~ fake_thing.a[0]", "-/+ fake_thing.b[0]"]);
+    case.apply();
+    case.assert_settled();
+}
+
+#[test]
+fn a_replacement_whose_reason_is_not_known_until_apply() {
+    // `forced` depends on something that will be known only then.
+    let mut case = Case::new(
+        r#"
+        resource "fake_thing" "b" {
+          name   = "b"
+          forced = "fixed"
+        }
+        "#,
+    );
+    case.apply();
+    case.main(
+        r#"
+        resource "fake_thing" "a" { name = "a" }
+        resource "fake_thing" "b" {
+          name   = "b"
+          forced = fake_thing.a.id
+        }
+        "#,
+    );
+    let plan = case.plan();
+    assert_eq!(actions(&plan), ["+ fake_thing.a", "-/+ fake_thing.b"]);
+    assert_eq!(change(&plan, "fake_thing.b").action, Action::DeleteThenCreate);
+    case.apply();
+    case.assert_settled();
+}
+
+#[test]
+fn sensitivity_alone_is_a_change_that_the_provider_does_not_see() {
+    let text = |sensitive: bool| {
+        format!(
+            "variable \"v\" {{\n default = \"x\"\n sensitive = {sensitive}\n}}\n\
+             resource \"fake_thing\" \"a\" {{\n name = \"a\"\n value = var.v\n}}"
+        )
+    };
+    let mut case = Case::new(&text(false));
+    case.apply();
+    assert_eq!(case.object("fake_thing.a").unwrap().sensitive_paths.iter().map(ToString::to_string).collect::<Vec<_>>(), [".secret"]);
+    case.main(&text(true));
+    let plan = case.plan();
+    assert_eq!(actions(&plan), ["~ fake_thing.a"]);
+    assert!(change(&plan, "fake_thing.a").after.get("value").unwrap().marks().is_sensitive());
+    case.world.take_log();
+    case.apply();
+    assert!(case.world.changes().is_empty());
+    let paths: Vec<String> = case.object("fake_thing.a").unwrap().sensitive_paths.iter().map(ToString::to_string).collect();
+    assert!(paths.contains(&".value".to_owned()), "{paths:?}");
+    case.assert_settled();
+    assert_eq!(case.world.named("a").unwrap().get("value"), Some(&Value::string("x")));
+}

@@ -1,0 +1,63 @@
+//! The wish to end early.
+
+use crate::support::{Case, texts};
+
+const MANY: &str = r#"
+    resource "fake_thing" "a" { name = "a" }
+    resource "fake_thing" "b" {
+      name  = "b"
+      value = fake_thing.a.id
+    }
+    resource "fake_thing" "n" {
+      count = 20
+      name  = "n${count.index}"
+    }
+"#;
+
+#[test]
+fn what_runs_is_finished_and_nothing_new_begins() {
+    let mut case = Case::new(MANY);
+    case.parallelism = 2;
+    let plan = case.plan();
+    let stop = case.stop.clone();
+    case.world.hook("create n3", move || stop.request());
+    case.world.lock().turns.insert("create n3".into(), 100);
+    case.world.take_log();
+    let diagnostics = case.try_apply(&plan);
+    assert!(texts(diagnostics.iter()).contains("interrupted"), "{}", texts(diagnostics.iter()));
+    let log = case.world.take_log();
+    assert!(log.contains(&"stop".to_owned()), "plugins are told: {log:?}");
+    let begun = log.iter().filter(|l| l.starts_with("> create")).count();
+    let ended = log.iter().filter(|l| l.starts_with("< create")).count();
+    assert_eq!(begun, ended, "what was begun is waited for");
+    let at = log.iter().position(|l| l == "> create n3").unwrap();
+    assert!(!log[at + 1..].iter().any(|l| l.starts_with("> ")), "nothing begins afterwards: {log:?}");
+    assert_eq!(case.addresses().len(), ended, "and is in the state");
+    assert!(ended < 22);
+    // The next run goes on where this one ended.
+    case.stop = engine::stop::Stop::new();
+    case.world.heal();
+    case.apply().assert_settled();
+    assert_eq!(case.addresses().len(), 22);
+}
+
+#[test]
+fn a_stopped_plan_is_no_plan() {
+    let case = Case::new(MANY);
+    let stop = case.stop.clone();
+    case.world.hook("plan a", move || stop.request());
+    let (_, diagnostics) = case.try_plan();
+    assert!(texts(diagnostics.iter()).contains("interrupted"));
+}
+
+#[test]
+fn stopped_before_it_began() {
+    let mut case = Case::new(MANY);
+    let plan = case.plan();
+    case.stop.request();
+    case.world.take_log();
+    let diagnostics = case.try_apply(&plan);
+    assert!(diagnostics.has_errors());
+    assert!(!case.world.take_log().iter().any(|l| l.starts_with("> ")));
+    assert!(case.state.is_empty());
+}

@@ -1,0 +1,276 @@
+//! What the scenarios share: a world of objects, a provider for it, and [`Case`]: a configuration, a state and options on
+//! which plans are made and applied.
+#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+pub mod provider;
+pub mod world;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use config::Config;
+use config::files::MemoryFiles;
+use config::manifest::Manifest;
+use cty::Value;
+use engine::eval::Surroundings;
+use engine::events::{Event, EventSink};
+use engine::inputs::{Inputs, PlanOptions};
+use engine::plan::{Action, Mode, Plan, ResourceChange};
+use engine::stop::Stop;
+use state::{Object, ObjectStatus, State};
+use syntax::{Diagnostic, Diagnostics};
+
+use provider::FakeSource;
+use world::World;
+
+/// Keeps the events that happened.
+#[derive(Default)]
+pub struct Recorder(pub Mutex<Vec<Event>>);
+
+impl EventSink for Recorder {
+    fn event(&self, event: Event) {
+        if !matches!(event, Event::Progress { .. }) {
+            self.0.lock().unwrap().push(event);
+        }
+    }
+}
+
+/// A configuration in a world, with the state that our applies left.
+pub struct Case {
+    pub world: World,
+    pub config: Config,
+    pub state: State,
+    pub variables: BTreeMap<Arc<str>, Value>,
+    pub options: PlanOptions,
+    pub parallelism: usize,
+    pub stop: Stop,
+    pub events: Recorder,
+}
+
+pub fn load(files: &[(&str, &str)]) -> (Config, Diagnostics) {
+    let files: MemoryFiles = files.iter().copied().collect();
+    let manifest = Manifest::default();
+    let options = config::LoadOptions { tool_version: "1.11.4", manifest: &manifest };
+    let loaded = config::load(&files, ".", &options);
+    (loaded.config, loaded.diagnostics)
+}
+
+/// Problems as text: one paragraph each.
+pub fn texts<'d>(problems: impl IntoIterator<Item = &'d Diagnostic>) -> String {
+    let each = problems.into_iter().map(|d| {
+        let about = d.address.as_ref().map(|a| format!(" [{a}]")).unwrap_or_default();
+        format!("{:?}: {}{about}: {}", d.severity, d.summary, d.detail)
+    });
+    each.collect::<Vec<_>>().join("\n")
+}
+
+pub fn errors(problems: &Diagnostics) -> String {
+    texts(problems.iter().filter(|d| d.is_error()))
+}
+
+impl Case {
+    /// A case with one file.
+    pub fn new(main: &str) -> Case {
+        Case::of(&[("main.tf", main)])
+    }
+
+    /// A case with these files.
+    pub fn of(files: &[(&str, &str)]) -> Case {
+        let mut case = Case {
+            world: World::default(),
+            config: load(&[]).0,
+            state: State::new(),
+            variables: BTreeMap::new(),
+            options: PlanOptions::default(),
+            parallelism: 10,
+            stop: Stop::new(),
+            events: Recorder::default(),
+        };
+        case.files(files);
+        case
+    }
+
+    /// Changes the configuration.
+    pub fn main(&mut self, main: &str) -> &mut Case {
+        self.files(&[("main.tf", main)])
+    }
+
+    /// Changes the configuration.
+    pub fn files(&mut self, files: &[(&str, &str)]) -> &mut Case {
+        let (config, problems) = load(files);
+        assert!(!problems.has_errors(), "{}", texts(problems.iter()));
+        self.config = config;
+        self
+    }
+
+    pub fn variable(&mut self, name: &str, value: Value) -> &mut Case {
+        self.variables.insert(name.into(), value);
+        self
+    }
+
+    pub fn surroundings() -> Surroundings {
+        let mut surroundings = Surroundings { workspace: "default".into(), cwd: "/work".into(), ..Surroundings::default() };
+        surroundings.functions.plan_timestamp = Some("2024-01-02T03:04:05Z".into());
+        surroundings
+    }
+
+    fn inputs<'a>(&'a self, source: &'a FakeSource, surroundings: &'a Surroundings) -> Inputs<'a> {
+        Inputs {
+            config: &self.config,
+            state: &self.state,
+            variables: &self.variables,
+            surroundings,
+            providers: source,
+            events: &self.events,
+            stop: &self.stop,
+            parallelism: self.parallelism,
+        }
+    }
+
+    /// Makes a plan, with whatever problems.
+    pub fn try_plan(&self) -> (Option<Plan>, Diagnostics) {
+        let (source, surroundings) = (FakeSource(self.world.clone()), Case::surroundings());
+        let planning = block_on(engine::planner::plan(self.inputs(&source, &surroundings), &self.options));
+        let (plan, diagnostics) = (planning.plan, planning.diagnostics);
+        assert!(
+            diagnostics.has_errors() == plan.as_ref().is_none_or(|p| p.errored),
+            "errors and the plan disagree:\n{}",
+            texts(diagnostics.iter())
+        );
+        (plan, diagnostics)
+    }
+
+    /// Makes a plan that must succeed.
+    pub fn plan(&self) -> Plan {
+        let (plan, diagnostics) = self.try_plan();
+        assert!(!diagnostics.has_errors(), "{}", texts(diagnostics.iter()));
+        plan.unwrap()
+    }
+
+    /// Makes a plan that must fail; gives the errors.
+    pub fn plan_errors(&self) -> String {
+        let (_, diagnostics) = self.try_plan();
+        assert!(diagnostics.has_errors(), "planning should fail");
+        errors(&diagnostics)
+    }
+
+    /// Applies a plan, with whatever problems.
+    pub fn try_apply(&mut self, plan: &Plan) -> Diagnostics {
+        let (source, surroundings) = (FakeSource(self.world.clone()), Case::surroundings());
+        let apply = engine::apply::apply(self.inputs(&source, &surroundings), plan, &|_| ());
+        let (state, diagnostics) = block_on(apply);
+        self.state = state;
+        diagnostics
+    }
+
+    /// Plans and applies, which must succeed.
+    pub fn apply(&mut self) -> &mut Case {
+        let plan = self.plan();
+        let diagnostics = self.try_apply(&plan);
+        assert!(!diagnostics.has_errors(), "{}", texts(diagnostics.iter()));
+        self
+    }
+
+    /// Plans (which must succeed) and applies (which must not); gives the errors.
+    pub fn apply_errors(&mut self) -> String {
+        let plan = self.plan();
+        let diagnostics = self.try_apply(&plan);
+        assert!(diagnostics.has_errors(), "applying should fail");
+        errors(&diagnostics)
+    }
+
+    /// Plans and applies the destruction of everything.
+    pub fn destroy(&mut self) -> &mut Case {
+        self.options.mode = Mode::Destroy;
+        self.apply();
+        self.options.mode = Mode::Normal;
+        self
+    }
+
+    /// Plans again, and finds nothing to do.
+    pub fn assert_settled(&self) {
+        let plan = self.plan();
+        assert!(!plan.has_changes(), "there should be nothing to do: {:?} {:?}", actions(&plan), plan.outputs);
+    }
+
+    /// The object in use at an address.
+    pub fn object(&self, address: &str) -> Option<Arc<Object>> {
+        self.state
+            .instances()
+            .find(|(r, _, key, _)| r.instance((*key).clone()).to_string() == address)
+            .and_then(|(_, _, _, i)| i.current.clone())
+    }
+
+    /// One attribute of the object in use at an address, as JSON.
+    pub fn attribute(&self, address: &str, name: &str) -> serde_json::Value {
+        let object = self.object(address).unwrap_or_else(|| panic!("no {address} in {:?}", self.addresses()));
+        attributes(&object)[name].clone()
+    }
+
+    pub fn is_tainted(&self, address: &str) -> bool {
+        self.object(address).is_some_and(|o| o.status == ObjectStatus::Tainted)
+    }
+
+    /// The addresses of everything in the state; deposed objects with a mark.
+    pub fn addresses(&self) -> Vec<String> {
+        let mut out = Vec::new();
+        for (resource, _, key, instance) in self.state.instances() {
+            let address = resource.instance(key.clone()).to_string();
+            out.extend(instance.current.iter().map(|_| address.clone()));
+            out.extend(instance.deposed.keys().map(|_| format!("{address} (deposed)")));
+        }
+        out
+    }
+
+    pub fn output(&self, name: &str) -> Option<Value> {
+        self.state.outputs.get(name).map(|o| o.value.clone())
+    }
+
+    pub fn target(&mut self, targets: &[&str]) -> &mut Case {
+        self.options.targets = targets.iter().map(|t| addrs::parse::target(t).unwrap()).collect();
+        self
+    }
+
+    pub fn replace(&mut self, addresses: &[&str]) -> &mut Case {
+        self.options.force_replace = addresses.iter().map(|t| instance(t)).collect();
+        self
+    }
+}
+
+pub fn instance(address: &str) -> addrs::AbsResourceInstance {
+    addrs::parse::resource_instance(address).unwrap()
+}
+
+pub fn attributes(object: &Object) -> serde_json::Value {
+    match &object.attributes {
+        state::Attributes::Json(json) => json.to_value().unwrap(),
+        state::Attributes::Flat(_) => panic!("flat attributes"),
+    }
+}
+
+/// What a plan does: `+ a`, `~ a`, `- a`, `-/+ a`, `+/- a`, `<= a`, no-ops left out.
+pub fn actions(plan: &Plan) -> Vec<String> {
+    let sign = |c: &ResourceChange| {
+        Some(match c.action {
+            Action::NoOp => return None,
+            Action::Create => "+",
+            Action::Read => "<=",
+            Action::Update => "~",
+            Action::Delete => "-",
+            Action::DeleteThenCreate => "-/+",
+            Action::CreateThenDelete => "+/-",
+            Action::Forget => ".",
+        })
+    };
+    let deposed = |c: &ResourceChange| if c.deposed.is_some() { " (deposed)" } else { "" };
+    plan.changes.iter().filter_map(|c| Some(format!("{} {}{}", sign(c)?, c.address, deposed(c)))).collect()
+}
+
+/// The change of one object.
+pub fn change<'p>(plan: &'p Plan, address: &str) -> &'p ResourceChange {
+    plan.changes.iter().find(|c| c.address.to_string() == address).unwrap_or_else(|| panic!("no change of {address}"))
+}
+
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}

@@ -1,0 +1,378 @@
+//! A provider and a provisioner that live in memory.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use cty::{Path, Type, Value};
+use engine::providers::ProviderSource;
+use lang::schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, Nesting, Schema};
+use plugins::provider::{
+    Answer, Applied, Capabilities, FunctionError, Imported, Opened, Output, PlannedChange, PluginDiagnostic,
+    ProviderSchema, RawState,
+};
+use plugins::{Provider, Provisioner};
+use syntax::{Diagnostic, Diagnostics};
+
+use super::world::{World, with};
+
+/// The attributes that the provider sets.
+const COMPUTED: [&str; 3] = ["id", "note", "token"];
+
+fn attribute(ty: Type, flags: &str) -> AttributeSchema {
+    AttributeSchema {
+        ty: AttributeType::Plain(ty),
+        required: flags.contains('r'),
+        optional: flags.contains('o'),
+        computed: flags.contains('c'),
+        sensitive: flags.contains('s'),
+        ..AttributeSchema::default()
+    }
+}
+
+fn block(attributes: &[(&str, Type, &str)]) -> BlockSchema {
+    BlockSchema {
+        attributes: attributes.iter().map(|(n, ty, f)| ((*n).into(), attribute(ty.clone(), f))).collect(),
+        ..BlockSchema::default()
+    }
+}
+
+fn schema(name: &str) -> ProviderSchema {
+    let mut thing = block(&[
+        ("id", Type::String, "c"),
+        ("name", Type::String, "o"),
+        ("value", Type::String, "o"),
+        ("forced", Type::String, "o"),
+        ("secret", Type::String, "os"),
+        ("tags", Type::map(Type::String), "o"),
+        // Known only after each change.
+        ("note", Type::String, "c"),
+        // What the provider was configured with when the object was created or last updated.
+        ("token", Type::String, "c"),
+    ]);
+    let rule = NestedBlock {
+        block: block(&[("port", Type::Number, "r"), ("label", Type::String, "o")]),
+        nesting: Nesting::List,
+        min_items: 0,
+        max_items: 0,
+    };
+    thing.blocks.insert("rule".into(), rule);
+    let lookup = block(&[("query", Type::String, "r"), ("result", Type::String, "c")]);
+    ProviderSchema {
+        provider: Schema::new(0, block(&[("token", Type::String, "o")])),
+        resources: BTreeMap::from([(format!("{name}_thing").into(), Schema::new(1, thing))]),
+        data_sources: BTreeMap::from([(format!("{name}_lookup").into(), Schema::new(0, lookup))]),
+        capabilities: Capabilities { plan_destroy: true, ..Capabilities::default() },
+        ..ProviderSchema::default()
+    }
+}
+
+/// Starts fake providers, whatever their name, and provisioners.
+#[derive(Clone)]
+pub struct FakeSource(pub World);
+
+#[async_trait]
+impl ProviderSource for FakeSource {
+    async fn start(&self, provider: &addrs::Provider) -> Result<Arc<dyn Provider>, Diagnostics> {
+        if self.0.lock().missing.contains(&*provider.ty) {
+            return Err(Diagnostic::error("Failed to start provider", format!("No {} here.", provider.ty)).into());
+        }
+        Ok(Arc::new(Fake {
+            world: self.0.clone(),
+            schema: Arc::new(schema(&provider.ty)),
+            token: Mutex::new(None),
+        }))
+    }
+
+    async fn start_provisioner(&self, _name: &str) -> Result<Arc<dyn Provisioner>, Diagnostics> {
+        Ok(Arc::new(FakeProvisioner(self.0.clone())))
+    }
+}
+
+struct Fake {
+    world: World,
+    schema: Arc<ProviderSchema>,
+    /// The token it was configured with; `None` before.
+    token: Mutex<Option<Value>>,
+}
+
+fn text<'v>(object: &'v Value, attribute: &str) -> &'v str {
+    object.get(attribute).and_then(Value::as_str).unwrap_or("?")
+}
+
+fn error(summary: &str, detail: &str) -> Vec<PluginDiagnostic> {
+    vec![PluginDiagnostic { diagnostic: Diagnostic::error(summary, detail), attribute: Path::root() }]
+}
+
+fn fine<T>(value: T) -> Result<Answer<T>, Diagnostics> {
+    Ok(Answer { value, diagnostics: Vec::new() })
+}
+
+/// One recorded call: takes its turns, and says whether it shall fail.
+async fn call(world: &World, name: &str) -> Result<bool, Diagnostics> {
+    let (turns, hook, failing, unreachable) = {
+        let mut w = world.lock();
+        if !w.quiet {
+            w.log.push(format!("> {name}"));
+        }
+        let mixed = name.bytes().fold(w.seed, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+        let turns = w.turns.get(name).copied().unwrap_or(if w.quiet { 1 } else { 2 + (mixed >> 7) % 13 });
+        (turns, w.hooks.get(name).cloned(), w.failing.contains(name), w.unreachable.contains(name))
+    };
+    if let Some(hook) = hook {
+        hook();
+    }
+    for _ in 0..turns {
+        tokio::task::yield_now().await;
+    }
+    if !world.lock().quiet {
+        world.lock().log.push(format!("< {name}"));
+    }
+    if unreachable {
+        return Err(Diagnostic::error("Plugin did not respond", format!("The plugin died during {name}.")).into());
+    }
+    Ok(failing)
+}
+
+fn twisted(world: &World, name: &str, value: Value) -> Value {
+    let twist = world.lock().twists.get(name).cloned();
+    twist.map_or(value.clone(), |t| t(value))
+}
+
+impl Fake {
+    fn token(&self) -> Result<Value, Diagnostics> {
+        self.token.lock().unwrap().clone().ok_or_else(|| {
+            Diagnostic::error("Provider not configured", "An operation came before the configuration.").into()
+        })
+    }
+
+    fn resource(&self, ty: &str) -> &Schema {
+        &self.schema.resources[ty]
+    }
+}
+
+#[async_trait]
+impl Provider for Fake {
+    async fn schema(&self) -> Result<Arc<ProviderSchema>, Diagnostics> {
+        Ok(self.schema.clone())
+    }
+
+    async fn validate_provider(&self, _config: Value) -> Result<Answer<()>, Diagnostics> {
+        fine(())
+    }
+
+    async fn configure(&self, config: Value) -> Result<Answer<()>, Diagnostics> {
+        let token = config.get("token").cloned().unwrap_or_else(Value::dynamic);
+        let shown = if token.is_known() { text(&config, "token") } else { "(unknown)" };
+        let failing = call(&self.world, &format!("configure {shown}")).await?;
+        *self.token.lock().unwrap() = Some(token);
+        Ok(Answer { value: (), diagnostics: if failing { error("Bad token", "Not this one.") } else { Vec::new() } })
+    }
+
+    async fn validate_resource(&self, _ty: &str, config: Value) -> Result<Answer<()>, Diagnostics> {
+        if text(&config, "value") == "invalid" {
+            return Ok(Answer {
+                value: (),
+                diagnostics: vec![PluginDiagnostic {
+                    diagnostic: Diagnostic::error("Invalid value", "The value is invalid."),
+                    attribute: Path::root().attribute("value"),
+                }],
+            });
+        }
+        fine(())
+    }
+
+    async fn validate_data(&self, _ty: &str, _config: Value) -> Result<Answer<()>, Diagnostics> {
+        fine(())
+    }
+
+    async fn validate_ephemeral(&self, _ty: &str, _config: Value) -> Result<Answer<()>, Diagnostics> {
+        fine(())
+    }
+
+    async fn upgrade(&self, ty: &str, _version: u64, state: RawState) -> Result<Answer<Value>, Diagnostics> {
+        let RawState::Json(json) = state else {
+            return Err(Diagnostic::error("Flat state", "Too old.").into());
+        };
+        let json = serde_json::from_slice(&json).map_err(|e| Diagnostic::error("Bad state", e.to_string()))?;
+        let value = cty::json::from_json(&json, &self.resource(ty).implied_type());
+        fine(value.map_err(|e| Diagnostic::error("Bad state", e.to_string()))?)
+    }
+
+    async fn read(
+        &self,
+        _ty: &str,
+        current: Value,
+        private: Vec<u8>,
+        _meta: Option<Value>,
+    ) -> Result<Answer<(Value, Vec<u8>)>, Diagnostics> {
+        self.token()?;
+        if call(&self.world, &format!("read {}", text(&current, "name"))).await? {
+            return Ok(Answer { value: (current, private), diagnostics: error("Cannot read", "Out of order.") });
+        }
+        let id = text(&current, "id").to_owned();
+        let found = self.world.lock().objects.get(&id).cloned();
+        fine((found.unwrap_or_else(|| Value::null(current.ty().clone())), private))
+    }
+
+    async fn plan(
+        &self,
+        _ty: &str,
+        prior: Value,
+        proposed: Value,
+        _config: Value,
+        prior_private: Vec<u8>,
+        _meta: Option<Value>,
+    ) -> Result<Answer<PlannedChange>, Diagnostics> {
+        self.token()?;
+        let name = if proposed.is_null() { text(&prior, "name") } else { text(&proposed, "name") }.to_owned();
+        let failing = call(&self.world, &format!("plan {name}")).await?;
+        let mut requires_replace = Vec::new();
+        let mut planned = proposed;
+        if planned.is_null() {
+        } else if prior.is_null() {
+            for name in COMPUTED {
+                planned = with(&planned, name, Value::unknown(Type::String));
+            }
+        } else if planned != prior {
+            planned = with(&planned, "note", Value::unknown(Type::String));
+            planned = with(&planned, "token", Value::unknown(Type::String));
+            if planned.get("forced") != prior.get("forced") {
+                requires_replace.push(Path::root().attribute("forced"));
+            }
+        }
+        let planned = twisted(&self.world, &format!("plan {name}"), planned);
+        let change = PlannedChange { planned, requires_replace, private: prior_private, legacy_type_system: false };
+        Ok(Answer { value: change, diagnostics: if failing { error("Cannot plan", "Not today.") } else { Vec::new() } })
+    }
+
+    async fn apply(
+        &self,
+        _ty: &str,
+        prior: Value,
+        planned: Value,
+        _config: Value,
+        planned_private: Vec<u8>,
+        _meta: Option<Value>,
+    ) -> Result<Answer<Applied>, Diagnostics> {
+        let token = self.token()?;
+        let (verb, object) = match (prior.is_null(), planned.is_null()) {
+            (true, _) => ("create", &planned),
+            (_, true) => ("delete", &prior),
+            _ => ("update", &planned),
+        };
+        let name = format!("{verb} {}", text(object, "name"));
+        let answer = |state: Value, diagnostics| {
+            let private = planned_private.clone();
+            Ok(Answer { value: Applied { state, private, legacy_type_system: false }, diagnostics })
+        };
+        if call(&self.world, &name).await? {
+            return answer(prior, error("Operation failed", &format!("Could not {name}.")));
+        }
+        let half = self.world.lock().half.contains(&name);
+        let new = match verb {
+            "delete" => {
+                self.world.lock().objects.remove(text(&prior, "id"));
+                planned
+            }
+            _ => {
+                let mut w = self.world.lock();
+                w.count += 1;
+                let mut new = planned.clone();
+                if verb == "create" {
+                    new = with(&new, "id", Value::string(format!("id-{}-{}", text(&planned, "name"), w.count)));
+                }
+                new = with(&new, "note", Value::string(format!("note-{}", w.count)));
+                if new.get("token").is_some_and(|t| !t.is_known()) {
+                    new = with(&new, "token", token);
+                }
+                w.objects.insert(text(&new, "id").to_owned(), new.clone());
+                new
+            }
+        };
+        let new = twisted(&self.world, &name, new);
+        answer(new, if half { error("Half done", &format!("Could not finish {name}.")) } else { Vec::new() })
+    }
+
+    async fn import(&self, ty: &str, id: &str) -> Result<Answer<Vec<Imported>>, Diagnostics> {
+        call(&self.world, &format!("import {id}")).await?;
+        let state = self.world.lock().objects.get(id).cloned();
+        let state = state.unwrap_or_else(|| Value::null(self.resource(ty).implied_type()));
+        fine(vec![Imported { ty: ty.into(), state, private: Vec::new() }])
+    }
+
+    async fn move_state(
+        &self,
+        _source_provider: &str,
+        _source_type: &str,
+        _source_version: u64,
+        _source_state: RawState,
+        _source_private: Vec<u8>,
+        _target_type: &str,
+    ) -> Result<Answer<(Value, Vec<u8>)>, Diagnostics> {
+        Err(Diagnostic::error("Unsupported", "").into())
+    }
+
+    async fn read_data(&self, _ty: &str, config: Value, _meta: Option<Value>) -> Result<Answer<Value>, Diagnostics> {
+        self.token()?;
+        let query = text(&config, "query").to_owned();
+        let name = format!("data {query}");
+        if call(&self.world, &name).await? {
+            return Ok(Answer { value: config, diagnostics: error("Cannot look up", "Nothing found.") });
+        }
+        fine(twisted(&self.world, &name, with(&config, "result", Value::string(format!("result of {query}")))))
+    }
+
+    async fn open_ephemeral(&self, _ty: &str, _config: Value) -> Result<Answer<Opened>, Diagnostics> {
+        Err(Diagnostic::error("Unsupported", "").into())
+    }
+
+    async fn renew_ephemeral(&self, _ty: &str, _private: Option<Vec<u8>>) -> Result<Answer<Opened>, Diagnostics> {
+        Err(Diagnostic::error("Unsupported", "").into())
+    }
+
+    async fn close_ephemeral(&self, _ty: &str, _private: Option<Vec<u8>>) -> Result<Answer<()>, Diagnostics> {
+        fine(())
+    }
+
+    async fn call_function(
+        &self,
+        name: &str,
+        _arguments: Vec<Value>,
+    ) -> Result<Result<Value, FunctionError>, Diagnostics> {
+        Ok(Err(FunctionError { text: format!("no function {name}"), argument: None }))
+    }
+
+    async fn stop(&self) -> Result<(), Diagnostics> {
+        self.world.lock().log.push("stop".into());
+        Ok(())
+    }
+
+    async fn close(&self) {}
+}
+
+struct FakeProvisioner(World);
+
+#[async_trait]
+impl Provisioner for FakeProvisioner {
+    async fn schema(&self) -> Result<Arc<Schema>, Diagnostics> {
+        Ok(Arc::new(Schema::new(0, block(&[("text", Type::String, "r")]))))
+    }
+
+    async fn validate(&self, _config: Value) -> Result<Answer<()>, Diagnostics> {
+        fine(())
+    }
+
+    async fn provision(&self, config: Value, _connection: Value, output: &Output<'_>) -> Result<Answer<()>, Diagnostics> {
+        let name = format!("provision {}", text(&config, "text"));
+        let failing = call(&self.0, &name).await?;
+        output(text(&config, "text"));
+        Ok(Answer { value: (), diagnostics: if failing { error("Provisioner failed", &name) } else { Vec::new() } })
+    }
+
+    async fn stop(&self) -> Result<(), Diagnostics> {
+        Ok(())
+    }
+
+    async fn close(&self) {}
+}
