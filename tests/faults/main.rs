@@ -4,8 +4,13 @@
 //! [`configuration`]: what people write. [`arguments`]: what they type. [`states`], [`plans`]: files that are damaged, held
 //! or not ours. [`plugins`]: plugins that misbehave. [`interrupts`]: being stopped, gently or not.
 
-// Helpers of tests fail by panicking, as tests do.
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stderr)]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test fails by panicking"
+)]
 
 #[path = "../support/mod.rs"]
 mod support;

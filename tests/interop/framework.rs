@@ -147,7 +147,7 @@ fn the_life_of_a_book() {
     );
     w.run(&["plan", "-no-color", "-refresh-only"])
         .ok()
-        .shows(&["Objects have changed outside of Terraform", "~ born = 1920 -> 1900"]);
+        .shows(&["Objects have changed outside of", "~ born = 1920 -> 1900"]);
     apply(&w, "Resources: 0 added, 1 changed, 0 destroyed.");
     std::fs::remove_file(&file).expect("a file");
     plans(

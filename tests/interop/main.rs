@@ -4,8 +4,13 @@
 //! the same configurations and providers under Terraform, with the same results. [`terraform`]: going on where the other
 //! left off. [`our_plugins`]: our plugins, called by Terraform and by hand.
 
-// Helpers of tests fail by panicking, as tests do.
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stderr)]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test fails by panicking"
+)]
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -263,7 +263,7 @@ fn told(session: &Session, installation: &Installation) {
         ui.line(
             "\nTerraform has created a lock file .terraform.lock.hcl to record the provider\nselections it made above. Include \
              this file in your version control repository\nso that Monoform can guarantee to make the same selections by \
-             default when\nyou run \"terraform init\" in the future.",
+             default when\nyou run \"monoform init\" in the future.",
         );
     } else if installation.lock_changed {
         ui.line(

@@ -80,7 +80,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         match out {
             None => ui.out(
                 "\nNote: You didn't use the -out option to save this plan, so Monoform can't\nguarantee to take exactly these \
-                 actions if you run \"terraform apply\" now.\n",
+                 actions if you run \"monoform apply\" now.\n",
             ),
             Some(out) => ui.out(format!(
                 "\nSaved the plan to: {out}\n\nTo perform exactly these actions, run the following command to apply:\n    {} \
