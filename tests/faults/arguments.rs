@@ -7,21 +7,39 @@ use crate::{no_orphans, refused};
 fn wrong_arguments() {
     let w = Workspace::with(&[("main.tf", "resource \"terraform_data\" \"a\" {\n  input = 1\n}\n")]);
     for (args, texts) in [
-        (&["aply"][..], &["has no command named \"aply\". Did you mean \"apply\"?", "-help"][..]),
+        (
+            &["aply"][..],
+            &["has no command named \"aply\". Did you mean \"apply\"?", "-help"][..],
+        ),
         (&["sate", "list"], &["\"sate\"", "Did you mean \"state\"?"]),
-        (&["plan", "-nope"], &["flag provided but not defined: -nope", "monoform plan -help"]),
+        (
+            &["plan", "-nope"],
+            &["flag provided but not defined: -nope", "monoform plan -help"],
+        ),
         (&["plan", "-refresh=maybe"], &["invalid boolean value \"maybe\""]),
         (&["plan", "-parallelism=many"], &["many", "parallelism"]),
         (&["plan", "-out"], &["-out"]),
         (&["plan", "extra"], &["Too many command line arguments", "-chdir"]),
-        (&["plan", "-destroy", "-refresh-only"], &["-destroy and -refresh-only options are mutually-exclusive"]),
+        (
+            &["plan", "-destroy", "-refresh-only"],
+            &["-destroy and -refresh-only options are mutually-exclusive"],
+        ),
         (&["plan", "-target=1"], &["Invalid target \"1\""]),
-        (&["plan", "-replace=data.x.y"], &["Invalid force-replace address", "Only managed resources"]),
+        (
+            &["plan", "-replace=data.x.y"],
+            &["Invalid force-replace address", "Only managed resources"],
+        ),
         (&["plan", "-lock-timeout=soon"], &["soon"]),
         (&["destroy", "some.plan"], &["destroy"]),
         (&["apply", "one.plan", "two.plan"], &["Too many command line arguments"]),
-        (&["-chdir", "plan"], &["Invalid -chdir option: must include an equals sign"]),
-        (&["-chdir=nowhere", "plan"], &["Error handling -chdir option", "nowhere"]),
+        (
+            &["-chdir", "plan"],
+            &["Invalid -chdir option: must include an equals sign"],
+        ),
+        (
+            &["-chdir=nowhere", "plan"],
+            &["Error handling -chdir option", "nowhere"],
+        ),
         (&["show", "nowhere"], &["nowhere"]),
         (&["output", "x"], &["Output \"x\" not found"]),
         (&["state", "list"], &["No state file was found!"]),
@@ -36,11 +54,25 @@ fn exit_statuses() {
     let status = |args: &[&str]| w.run(args).status;
     let help = w.run(&[]);
     assert_eq!(help.status, 127);
-    assert!(help.stdout.contains("Main commands:") && help.stderr.is_empty(), "{}", help.all());
-    for args in [&["-help"][..], &["plan", "-help"], &["-help", "plan"], &["-version"], &["plan", "-version"], &["version", "-json"]]
-    {
+    assert!(
+        help.stdout.contains("Main commands:") && help.stderr.is_empty(),
+        "{}",
+        help.all()
+    );
+    for args in [
+        &["-help"][..],
+        &["plan", "-help"],
+        &["-help", "plan"],
+        &["-version"],
+        &["plan", "-version"],
+        &["version", "-json"],
+    ] {
         let ran = w.run(args).ok();
-        assert!(!ran.stdout.is_empty() && ran.stderr.is_empty(), "{args:?} {}", ran.all());
+        assert!(
+            !ran.stdout.is_empty() && ran.stderr.is_empty(),
+            "{args:?} {}",
+            ran.all()
+        );
     }
     let state = w.run(&["state"]);
     assert_eq!(state.status, 1);
@@ -51,9 +83,17 @@ fn exit_statuses() {
     assert_eq!(status(&["init"]), 0);
     assert_eq!(status(&["validate"]), 0);
     refused(&w, &["plan", "-no-color"], &["No configuration files"]);
-    refused(&w, &["apply", "-no-color", "-auto-approve"], &["No configuration files"]);
+    refused(
+        &w,
+        &["apply", "-no-color", "-auto-approve"],
+        &["No configuration files"],
+    );
     let outputs = w.run(&["output", "-no-color"]).ok();
-    assert!(outputs.stdout.contains("Warning: No outputs found"), "{}", outputs.all());
+    assert!(
+        outputs.stdout.contains("Warning: No outputs found"),
+        "{}",
+        outputs.all()
+    );
     assert_eq!(status(&["output", "-json"]), 0);
 
     w.write("main.tf", "output \"o\" {\n  value = 1\n}\n");
@@ -64,15 +104,26 @@ fn exit_statuses() {
     assert_eq!(status(&["destroy", "-auto-approve"]), 0);
     w.write("main.tf", "output \"o\" {\n  value = 1 +\n}\n");
     assert_eq!(status(&["plan", "-detailed-exitcode"]), 1);
-    assert!(!w.exists(".terraform") && !w.exists(".terraform.lock.hcl"), "nothing was installed");
+    assert!(
+        !w.exists(".terraform") && !w.exists(".terraform.lock.hcl"),
+        "nothing was installed"
+    );
     no_orphans(&w);
 }
 
 #[test]
 fn nobody_there_to_approve() {
     let w = Workspace::with(&[("main.tf", "resource \"terraform_data\" \"a\" {\n  input = 1\n}\n")]);
-    refused(&w, &["apply", "-no-color", "-input=false"], &["Approval required", "-auto-approve"]);
-    refused(&w, &["apply", "-no-color"], &["Error asking for approval", "input has ended"]);
+    refused(
+        &w,
+        &["apply", "-no-color", "-input=false"],
+        &["Approval required", "-auto-approve"],
+    );
+    refused(
+        &w,
+        &["apply", "-no-color"],
+        &["Error asking for approval", "input has ended"],
+    );
     assert!(!w.exists("terraform.tfstate"));
     w.run(&["apply", "-no-color", "-auto-approve"]).ok();
     refused(&w, &["destroy", "-no-color", "-input=false"], &["-auto-approve"]);

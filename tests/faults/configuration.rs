@@ -14,11 +14,25 @@ fn mistaken(config: &str, texts: &[&str]) {
 #[test]
 fn syntax_errors_in_three_places_are_told_at_once() {
     let w = Workspace::with(&[
-        ("main.tf", "resource \"terraform_data\" \"a\" {\n  input = \n}\n\nlocals {\n  list = [1,\n}\n"),
-        ("outputs.tf", "output \"good\" {\n  value = 1\n}\n\noutput \"bad\" {\n  value = \"${1 +}\"\n}\n"),
+        (
+            "main.tf",
+            "resource \"terraform_data\" \"a\" {\n  input = \n}\n\nlocals {\n  list = [1,\n}\n",
+        ),
+        (
+            "outputs.tf",
+            "output \"good\" {\n  value = 1\n}\n\noutput \"bad\" {\n  value = \"${1 +}\"\n}\n",
+        ),
     ]);
-    for command in [&["validate", "-no-color"][..], &["plan", "-no-color"], &["apply", "-no-color", "-auto-approve"]] {
-        let ran = refused(&w, command, &["on main.tf line 2", "on main.tf line 7", "on outputs.tf line 6"]);
+    for command in [
+        &["validate", "-no-color"][..],
+        &["plan", "-no-color"],
+        &["apply", "-no-color", "-auto-approve"],
+    ] {
+        let ran = refused(
+            &w,
+            command,
+            &["on main.tf line 2", "on main.tf line 7", "on outputs.tf line 6"],
+        );
         assert_eq!(ran.stderr.matches("Error: ").count(), 3, "{}", ran.all());
     }
     let report = w.run(&["validate", "-json"]);
@@ -47,14 +61,20 @@ output "d" { value = module.child.x }
             "No module call named \"child\" is declared in the root module.",
         ],
     );
-    mistaken("output \"d\" {\n  value = uper(\"x\")\n}\n", &["Call to unknown function", "\"uper\"", "Did you mean \"upper\"?"]);
+    mistaken(
+        "output \"d\" {\n  value = uper(\"x\")\n}\n",
+        &["Call to unknown function", "\"uper\"", "Did you mean \"upper\"?"],
+    );
     mistaken(
         "resource \"terraform_data\" \"a\" {}\noutput \"o\" {\n  value = terraform_data.a.outptu\n}\n",
         &["Unsupported attribute", "on main.tf line 3, in output \"o\"", "outptu"],
     );
     mistaken(
         "resource \"terraform_data\" \"a\" {\n  inptu = 1\n}\n",
-        &["Unsupported argument", "An argument named \"inptu\" is not expected here. Did you mean \"input\"?"],
+        &[
+            "Unsupported argument",
+            "An argument named \"inptu\" is not expected here. Did you mean \"input\"?",
+        ],
     );
     mistaken("resource \"terraform_dat\" \"a\" {}\n", &["terraform_dat"]);
 }
@@ -67,39 +87,79 @@ resource "terraform_data" "a" { input = terraform_data.b.output }
 resource "terraform_data" "b" { input = local.x }
 locals { x = terraform_data.a.output }
 "#,
-        &["Cycle: ", "local.x is needed by terraform_data.b is needed by terraform_data.a is needed by local.x"],
+        &[
+            "Cycle: ",
+            "local.x is needed by terraform_data.b is needed by terraform_data.a is needed by local.x",
+        ],
     );
     // Through a module.
     let w = Workspace::with(&[
         ("main.tf", "module \"m\" {\n  source = \"./m\"\n  x = module.m.y\n}\n"),
         ("m/main.tf", "variable \"x\" {}\noutput \"y\" {\n  value = var.x\n}\n"),
     ]);
-    refused(&w, &["plan", "-no-color"], &["Cycle: ", "module.m.var.x", "module.m.output.y"]);
+    refused(
+        &w,
+        &["plan", "-no-color"],
+        &["Cycle: ", "module.m.var.x", "module.m.output.y"],
+    );
 }
 
 #[test]
 fn wrong_types() {
-    mistaken("variable \"v\" {\n  type = number\n  default = \"many\"\n}\n", &["Invalid default value", "on main.tf line 3"]);
+    mistaken(
+        "variable \"v\" {\n  type = number\n  default = \"many\"\n}\n",
+        &["Invalid default value", "on main.tf line 3"],
+    );
     mistaken(
         "resource \"random_id\" \"r\" {\n  byte_length = \"many\"\n}\n",
-        &["Inappropriate value for attribute \"byte_length\": a number is required.", "with random_id.r", "line 2"],
+        &[
+            "Inappropriate value for attribute \"byte_length\": a number is required.",
+            "with random_id.r",
+            "line 2",
+        ],
     );
     mistaken(
         "resource \"terraform_data\" \"a\" {\n  for_each = [\"x\"]\n}\n",
-        &["Invalid for_each argument", "must be a map, or set of strings, and you have provided a value of type tuple"],
+        &[
+            "Invalid for_each argument",
+            "must be a map, or set of strings, and you have provided a value of type tuple",
+        ],
     );
-    mistaken("resource \"terraform_data\" \"a\" {\n  count = \"many\"\n}\n", &["Invalid count argument", "number is required"]);
-    mistaken("output \"o\" {\n  value = 1 + \"one\"\n}\n", &["Invalid operand", "number"]);
+    mistaken(
+        "resource \"terraform_data\" \"a\" {\n  count = \"many\"\n}\n",
+        &["Invalid count argument", "number is required"],
+    );
+    mistaken(
+        "output \"o\" {\n  value = 1 + \"one\"\n}\n",
+        &["Invalid operand", "number"],
+    );
 }
 
 #[test]
 fn a_missing_variable_without_a_terminal() {
     let w = Workspace::with(&[("main.tf", "variable \"size\" {\n  type = number\n}\n")]);
-    for command in [&["plan", "-no-color"][..], &["apply", "-no-color", "-auto-approve"], &["plan", "-no-color", "-input=false"]]
-    {
-        refused(&w, command, &["No value for required variable", "\"size\"", "-var", "TF_VAR_size", "on main.tf line 1"]);
+    for command in [
+        &["plan", "-no-color"][..],
+        &["apply", "-no-color", "-auto-approve"],
+        &["plan", "-no-color", "-input=false"],
+    ] {
+        refused(
+            &w,
+            command,
+            &[
+                "No value for required variable",
+                "\"size\"",
+                "-var",
+                "TF_VAR_size",
+                "on main.tf line 1",
+            ],
+        );
     }
-    refused(&w, &["plan", "-no-color", "-var=size=large"], &["Invalid value for input variable", "a number is required"]);
+    refused(
+        &w,
+        &["plan", "-no-color", "-var=size=large"],
+        &["Invalid value for input variable", "a number is required"],
+    );
     refused(&w, &["plan", "-no-color", "-var=size"], &["size"]);
     refused(&w, &["plan", "-no-color", "-var-file=none.tfvars"], &["none.tfvars"]);
     w.run(&["plan", "-no-color", "-var=size=3"]).ok();
@@ -146,7 +206,11 @@ fn what_a_plan_refuses_stays_as_it_is() {
     )]);
     w.run(&["apply", "-no-color", "-auto-approve"]).ok();
     let before = files(&w);
-    refused(&w, &["destroy", "-no-color", "-auto-approve"], &["Instance cannot be destroyed", "terraform_data.a"]);
+    refused(
+        &w,
+        &["destroy", "-no-color", "-auto-approve"],
+        &["Instance cannot be destroyed", "terraform_data.a"],
+    );
     refused(
         &w,
         &["apply", "-no-color", "-auto-approve", "-replace=terraform_data.a"],
@@ -157,7 +221,11 @@ fn what_a_plan_refuses_stays_as_it_is() {
 
 #[test]
 fn hostile_depth_is_an_error() {
-    let deep = format!("output \"o\" {{\n  value = {}1{}\n}}\n", "(".repeat(50_000), ")".repeat(50_000));
+    let deep = format!(
+        "output \"o\" {{\n  value = {}1{}\n}}\n",
+        "(".repeat(50_000),
+        ")".repeat(50_000)
+    );
     let w = Workspace::with(&[("main.tf", &deep)]);
     refused(&w, &["plan", "-no-color"], &["Error: "]);
 }

@@ -11,7 +11,11 @@ fn inputs(w: &Workspace) -> Vec<(String, serde_json::Value, serde_json::Value)> 
     let resources = state["resources"].as_array().expect("resources");
     let one = |r: &serde_json::Value| {
         let instance = &r["instances"][0];
-        (r["name"].as_str().expect("a name").to_owned(), instance["attributes"]["input"]["value"].clone(), instance["status"].clone())
+        (
+            r["name"].as_str().expect("a name").to_owned(),
+            instance["attributes"]["input"]["value"].clone(),
+            instance["status"].clone(),
+        )
     };
     resources.iter().map(one).collect()
 }
@@ -35,14 +39,26 @@ fn an_interrupted_apply_stops_and_saves() {
 
         // What is done is kept, what was being done is tainted, what was not begun is not there.
         let found = inputs(&w);
-        assert_eq!(found.iter().map(|f| f.0.as_str()).collect::<Vec<_>>(), ["before", "waiting"], "{}", apply.all());
-        assert_eq!((&found[0].1, &found[0].2), (&"done before".into(), &serde_json::Value::Null));
+        assert_eq!(
+            found.iter().map(|f| f.0.as_str()).collect::<Vec<_>>(),
+            ["before", "waiting"],
+            "{}",
+            apply.all()
+        );
+        assert_eq!(
+            (&found[0].1, &found[0].2),
+            (&"done before".into(), &serde_json::Value::Null)
+        );
         assert_eq!(found[1].2, "tainted");
 
         // The next run goes on from there.
         w.write("go", "");
         let next = w.run(&["apply", "-no-color", "-auto-approve"]).ok();
-        assert!(next.stdout.contains("Resources: 2 added, 0 changed, 1 destroyed."), "{}", next.all());
+        assert!(
+            next.stdout.contains("Resources: 2 added, 0 changed, 1 destroyed."),
+            "{}",
+            next.all()
+        );
     }
 }
 
@@ -115,7 +131,9 @@ fn killed_without_warning() {
     send(&apply, "KILL");
     assert_eq!(finish(apply).status, -1);
     // Our plugins notice; the command that one of them runs is not ours, and ends when it wants.
-    until("our plugins end", || !crate::processes(&w).iter().any(|p| p.contains("internal-plugin")));
+    until("our plugins end", || {
+        !crate::processes(&w).iter().any(|p| p.contains("internal-plugin"))
+    });
     w.write("go", "");
     no_orphans(&w);
 
@@ -129,13 +147,20 @@ fn killed_without_warning() {
 #[test]
 fn nothing_is_left_behind_by_commands_that_go_well() {
     let w = Workspace::with(&[("main.tf", WAITING), ("go", "")]);
-    for command in [&["plan", "-no-color"][..], &["apply", "-no-color", "-auto-approve"], &["validate", "-no-color"]] {
+    for command in [
+        &["plan", "-no-color"][..],
+        &["apply", "-no-color", "-auto-approve"],
+        &["validate", "-no-color"],
+    ] {
         w.run(command).ok();
         no_orphans(&w);
     }
     // Sockets, certificates and the like neither.
     let root = w.dir().parent().expect("a parent").to_owned();
-    let mut left: Vec<_> = std::fs::read_dir(&root).expect("a directory").map(|e| e.expect("an entry").file_name()).collect();
+    let mut left: Vec<_> = std::fs::read_dir(&root)
+        .expect("a directory")
+        .map(|e| e.expect("an entry").file_name())
+        .collect();
     left.sort();
     assert_eq!(left, ["home", "work"], "in the directory for temporary files");
 }

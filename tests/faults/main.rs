@@ -4,7 +4,13 @@
 //! [`configuration`]: what people write. [`arguments`]: what they type. [`states`], [`plans`]: files that are damaged, held
 //! or not ours. [`plugins`]: plugins that misbehave. [`interrupts`]: being stopped, gently or not.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, clippy::print_stderr, reason = "a test fails by panicking")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test fails by panicking"
+)]
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -69,7 +75,9 @@ fn until(what: &str, mut done: impl FnMut() -> bool) {
 /// The processes that were started in a workspace, whoever started them: they have its home directory in their environment.
 fn processes(w: &Workspace) -> Vec<String> {
     let mark = format!("HOME={}", w.home().display()).into_bytes();
-    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
     let of = |path: PathBuf| {
         let environment = std::fs::read(path.join("environ")).ok()?;
         environment.split(|b| *b == 0).any(|v| v == mark).then_some(())?;
@@ -96,7 +104,12 @@ fn no_orphans(w: &Workspace) {
 
 /// Starts monoform in the background.
 fn start(w: &Workspace, args: &[&str]) -> Child {
-    w.command(MONOFORM).args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("monoform starts")
+    w.command(MONOFORM)
+        .args(args)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("monoform starts")
 }
 
 /// Waits for what was started.
@@ -108,7 +121,9 @@ fn finish(mut child: Child) -> Ran {
 
 /// Sends a signal, by name.
 fn send(child: &Child, signal: &str) {
-    let status = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status();
+    let status = Command::new("kill")
+        .args(["-s", signal, &child.id().to_string()])
+        .status();
     assert!(status.expect("kill runs").success());
 }
 

@@ -16,17 +16,27 @@ fn planned() -> Workspace {
 fn a_stale_one() {
     let w = planned();
     w.run(&["apply", "-no-color", "-auto-approve"]).ok();
-    refused(&w, &["apply", "-no-color", "the.plan"], &["stale", "state was changed by another operation"]);
+    refused(
+        &w,
+        &["apply", "-no-color", "the.plan"],
+        &["stale", "state was changed by another operation"],
+    );
     // The one that was made for this state can be applied, once.
     w.run(&["plan", "-no-color", "-out=the.plan", "-var=v=2"]).ok();
     w.run(&["apply", "-no-color", "the.plan"]).ok();
     refused(&w, &["apply", "-no-color", "the.plan"], &["stale"]);
-    assert_eq!(w.state()["resources"][0]["instances"][0]["attributes"]["input"]["value"], 2);
+    assert_eq!(
+        w.state()["resources"][0]["instances"][0]["attributes"]["input"]["value"],
+        2
+    );
     // And so can none made for a state of another life.
     w.run(&["plan", "-no-color", "-out=the.plan", "-var=v=3"]).ok();
     let state = w.read("terraform.tfstate");
     let lineage = w.state()["lineage"].as_str().expect("a lineage").to_owned();
-    w.write("terraform.tfstate", &state.replace(&lineage, "11111111-2222-3333-4444-555555555555"));
+    w.write(
+        "terraform.tfstate",
+        &state.replace(&lineage, "11111111-2222-3333-4444-555555555555"),
+    );
     refused(&w, &["apply", "-no-color", "the.plan"], &["lineage"]);
     no_orphans(&w);
 }
@@ -47,7 +57,11 @@ fn damaged_ones() {
         bytes[at] ^= 0x55;
         std::fs::write(&damaged, bytes).expect("a file");
         let ran = w.run(&["show", "-no-color", "damaged.plan"]);
-        assert!(ran.status == 0 || (ran.status == 1 && ran.stderr.contains("Error: ")), "byte {at}: {}", ran.all());
+        assert!(
+            ran.status == 0 || (ran.status == 1 && ran.stderr.contains("Error: ")),
+            "byte {at}: {}",
+            ran.all()
+        );
     }
     refused(&w, &["apply", "-no-color", "none.plan"], &["none.plan", "-chdir"]);
     refused(&w, &["apply", "-no-color", "main.tf"], &["main.tf"]);
@@ -57,7 +71,11 @@ fn damaged_ones() {
 #[test]
 fn variables_that_differ() {
     let w = planned();
-    refused(&w, &["apply", "-no-color", "-var=v=2", "the.plan"], &["Can't change variable when applying a saved plan"]);
+    refused(
+        &w,
+        &["apply", "-no-color", "-var=v=2", "the.plan"],
+        &["Can't change variable when applying a saved plan"],
+    );
     w.run(&["apply", "-no-color", "-var=v=1", "the.plan"]).ok();
 }
 
@@ -67,11 +85,17 @@ fn one_made_by_terraform() {
         return;
     }
     let w = planned();
-    w.run_program("terraform", &["plan", "-no-color", "-out=terraform.plan"]).ok();
+    w.run_program("terraform", &["plan", "-no-color", "-out=terraform.plan"])
+        .ok();
     for command in ["apply", "show"] {
-        refused(&w, &[command, "-no-color", "terraform.plan"], &["terraform.plan", "Terraform"]);
+        refused(
+            &w,
+            &[command, "-no-color", "terraform.plan"],
+            &["terraform.plan", "Terraform"],
+        );
     }
     // And the other way round.
-    w.run_program("terraform", &["apply", "-no-color", "the.plan"]).fails_with(&["the.plan"]);
+    w.run_program("terraform", &["apply", "-no-color", "the.plan"])
+        .fails_with(&["the.plan"]);
     assert!(!w.exists("terraform.tfstate"));
 }

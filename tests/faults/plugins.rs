@@ -12,11 +12,21 @@ fn one_that_ends_at_once() {
     let w = workspace();
     let path = script_plugin(&w, "broken", "echo 'cannot find libfoo' >&2\nexit 7");
     let path = path.display().to_string();
-    for command in [&["plan", "-no-color"][..], &["apply", "-no-color", "-auto-approve"], &["validate", "-no-color"]] {
+    for command in [
+        &["plan", "-no-color"][..],
+        &["apply", "-no-color", "-auto-approve"],
+        &["validate", "-no-color"],
+    ] {
         refused(
             &w,
             command,
-            &["Failed to start plugin", "provider \"hashicorp/broken\"", &path, "exit status 7", "cannot find libfoo"],
+            &[
+                "Failed to start plugin",
+                "provider \"hashicorp/broken\"",
+                &path,
+                "exit status 7",
+                "cannot find libfoo",
+            ],
         );
     }
     no_orphans(&w);
@@ -29,7 +39,11 @@ fn one_that_prints_garbage() {
     refused(
         &w,
         &["plan", "-no-color"],
-        &["Failed to start plugin", "Unrecognized remote plugin message: Welcome to the broken plugin!", "not a plugin"],
+        &[
+            "Failed to start plugin",
+            "Unrecognized remote plugin message: Welcome to the broken plugin!",
+            "not a plugin",
+        ],
     );
     no_orphans(&w);
 }
@@ -41,7 +55,12 @@ fn one_that_hangs_in_the_handshake() {
     refused(
         &w,
         &["plan", "-no-color"],
-        &["Failed to start plugin", "did not say within 0.5 seconds", "was killed", "still thinking"],
+        &[
+            "Failed to start plugin",
+            "did not say within 0.5 seconds",
+            "was killed",
+            "still thinking",
+        ],
     );
     no_orphans(&w);
 }
@@ -49,7 +68,11 @@ fn one_that_hangs_in_the_handshake() {
 #[test]
 fn one_that_nobody_answers_for() {
     let w = workspace();
-    script_plugin(&w, "broken", "echo '1|6|unix|/nowhere/at/all.sock|grpc|'\nexec sleep 300");
+    script_plugin(
+        &w,
+        "broken",
+        "echo '1|6|unix|/nowhere/at/all.sock|grpc|'\nexec sleep 300",
+    );
     refused(&w, &["plan", "-no-color"], &["hashicorp/broken"]);
     no_orphans(&w);
 }
@@ -58,7 +81,11 @@ fn one_that_nobody_answers_for() {
 fn one_of_another_age() {
     let w = workspace();
     script_plugin(&w, "broken", "echo '1|4|tcp|127.0.0.1:1|netrpc|'\nexec sleep 300");
-    refused(&w, &["plan", "-no-color"], &["version 4 of the plugin protocol", "5 and 6", "older"]);
+    refused(
+        &w,
+        &["plan", "-no-color"],
+        &["version 4 of the plugin protocol", "5 and 6", "older"],
+    );
     no_orphans(&w);
 }
 
@@ -67,7 +94,11 @@ fn one_that_is_no_program() {
     let w = workspace();
     let path = script_plugin(&w, "broken", "");
     std::fs::write(&path, [0x7f, b'E', b'L', b'F', 0, 0, 0]).expect("a file");
-    refused(&w, &["plan", "-no-color"], &["Failed to start plugin", "not a program for this machine"]);
+    refused(
+        &w,
+        &["plan", "-no-color"],
+        &["Failed to start plugin", "not a program for this machine"],
+    );
 }
 
 #[test]
@@ -77,8 +108,15 @@ fn one_that_does_not_exist() {
     std::fs::create_dir_all(&plugins).expect("a directory");
     let plugins = plugins.display().to_string();
     for command in ["init", "plan", "validate"] {
-        refused(&w, &[command, "-no-color"], &["hashicorp/broken", "looked for in these directories", &plugins]);
+        refused(
+            &w,
+            &[command, "-no-color"],
+            &["hashicorp/broken", "looked for in these directories", &plugins],
+        );
     }
-    w.write("main.tf", "resource \"terraform_data\" \"a\" {\n  provisioner \"cook\" {}\n}\n");
+    w.write(
+        "main.tf",
+        "resource \"terraform_data\" \"a\" {\n  provisioner \"cook\" {}\n}\n",
+    );
     refused(&w, &["plan", "-no-color"], &["no provisioner \"cook\"", "local-exec"]);
 }

@@ -27,7 +27,15 @@ fn a_truncated_state() {
         ] {
             refused(&w, command, &["terraform.tfstate"]);
         }
-        refused(&w, &["plan", "-no-color"], &["cannot be read", "ends too early", "Nothing was changed. Restore the file"]);
+        refused(
+            &w,
+            &["plan", "-no-color"],
+            &[
+                "cannot be read",
+                "ends too early",
+                "Nothing was changed. Restore the file",
+            ],
+        );
     }
     // The way out leads through the backup, if there is one.
     w.write("terraform.tfstate", &whole);
@@ -93,7 +101,10 @@ fn a_lock_that_terraform_holds() {
     let w = Workspace::with(&[("main.tf", WAITING)]);
     let mut command = w.command("terraform");
     command.args(["apply", "-no-color", "-auto-approve"]);
-    let first = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn();
+    let first = command
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn();
     let first = first.expect("terraform starts");
     until("the provisioner runs", || w.exists("started"));
     w.run(&["plan", "-no-color"]).fails_with(&[
@@ -117,7 +128,13 @@ fn humble(w: &Workspace, args: &[&str]) -> Option<Command> {
     }
     which("setpriv")?;
     let mut command = w.command("setpriv");
-    command.args(["--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all", MONOFORM]).args(args);
+    command
+        .args([
+            "--bounding-set=-dac_override,-dac_read_search",
+            "--inh-caps=-all",
+            MONOFORM,
+        ])
+        .args(args);
     Some(command)
 }
 
@@ -125,7 +142,8 @@ fn humble(w: &Workspace, args: &[&str]) -> Option<Command> {
 fn a_directory_that_is_read_only() {
     use std::os::unix::fs::PermissionsExt;
     let w = Workspace::with(&[("main.tf", "resource \"terraform_data\" \"a\" {\n  input = \"x\"\n}\n")]);
-    let mode = |mode: u32| std::fs::set_permissions(w.dir(), std::fs::Permissions::from_mode(mode)).expect("permissions");
+    let mode =
+        |mode: u32| std::fs::set_permissions(w.dir(), std::fs::Permissions::from_mode(mode)).expect("permissions");
     mode(0o555);
     let run = |args: &[&str]| humble(&w, args).map(|mut c| ran(c.output().expect("it starts")));
     let before = files(&w);
@@ -156,5 +174,8 @@ resource "terraform_data" "a" {
     w.run(&["apply", "-no-color", "-auto-approve", "-state=states/s.tfstate"])
         .fails_with(&["Failed to save state", "errored.tfstate"]);
     let saved: serde_json::Value = serde_json::from_str(&w.read("errored.tfstate")).expect("JSON");
-    assert_eq!(saved["resources"][0]["instances"][0]["attributes"]["input"]["value"], "precious");
+    assert_eq!(
+        saved["resources"][0]["instances"][0]["attributes"]["input"]["value"],
+        "precious"
+    );
 }

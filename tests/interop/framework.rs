@@ -57,12 +57,24 @@ output "secret" {{
 
 #[test]
 fn the_life_of_a_book() {
-    let Some(w) = workspace("framework::the_life_of_a_book") else { return };
-    w.write("dune.tf", &dune("en", 412, "{ title = \"Dune\" }, { title = \"Muad'Dib\" }"));
+    let Some(w) = workspace("framework::the_life_of_a_book") else {
+        return;
+    };
+    w.write(
+        "dune.tf",
+        &dune("en", 412, "{ title = \"Dune\" }, { title = \"Muad'Dib\" }"),
+    );
 
-    w.run(&["init", "-no-color"]).ok().shows(&["example.com/test/shelf v1.0.0", ".terraform.lock.hcl"]);
+    w.run(&["init", "-no-color"])
+        .ok()
+        .shows(&["example.com/test/shelf v1.0.0", ".terraform.lock.hcl"]);
     let lock = w.read(".terraform.lock.hcl");
-    for text in ["provider \"example.com/test/shelf\"", "version     = \"1.0.0\"", "constraints = \"~> 1.0\"", "\"h1:"] {
+    for text in [
+        "provider \"example.com/test/shelf\"",
+        "version     = \"1.0.0\"",
+        "constraints = \"~> 1.0\"",
+        "\"h1:",
+    ] {
         assert!(lock.contains(text), "{text} is not in\n{lock}");
     }
 
@@ -79,7 +91,10 @@ fn the_life_of_a_book() {
     );
     apply(&w, "Resources: 1 added, 0 changed, 0 destroyed.");
     let book = w.attributes("shelf_book", "dune");
-    assert_eq!(book["chapters"], json!([{"number": 1, "title": "Dune"}, {"number": 2, "title": "Muad'Dib"}]));
+    assert_eq!(
+        book["chapters"],
+        json!([{"number": 1, "title": "Dune"}, {"number": 2, "title": "Muad'Dib"}])
+    );
     assert_eq!(book["secret"], "secret of Dune");
     let first = listing(&w, "books").remove(0);
     assert_eq!(w.run(&["output", "-raw", "title"]).ok().stdout, "Dune");
@@ -87,11 +102,21 @@ fn the_life_of_a_book() {
     nothing_to_do(&w);
 
     // In place.
-    w.write("dune.tf", &dune("en", 500, "{ title = \"Dune\" }, { title = \"Muad'Dib\" }, { title = \"The Prophet\" }"));
+    w.write(
+        "dune.tf",
+        &dune(
+            "en",
+            500,
+            "{ title = \"Dune\" }, { title = \"Muad'Dib\" }, { title = \"The Prophet\" }",
+        ),
+    );
     plans(
         &w,
         "Plan: 0 to add, 1 to change, 0 to destroy.",
-        &["  # shelf_book.dune will be updated in-place\n", "      ~ pages    = 412 -> 500\n"],
+        &[
+            "  # shelf_book.dune will be updated in-place\n",
+            "      ~ pages    = 412 -> 500\n",
+        ],
     );
     apply(&w, "Resources: 0 added, 1 changed, 0 destroyed.");
     assert_eq!(w.attributes("shelf_book", "dune")["id"], book["id"]);
@@ -115,20 +140,34 @@ fn the_life_of_a_book() {
     // What happens behind our back is seen.
     let file = listing(&w, "books").remove(0);
     tamper(&file, |book| book["author"]["born"] = json!(1900));
-    plans(&w, "Plan: 0 to add, 1 to change, 0 to destroy.", &["~ born = 1900 -> 1920"]);
-    w.run(&["plan", "-no-color", "-refresh-only"]).ok().shows(&["Objects have changed outside of Terraform", "~ born = 1920 -> 1900"]);
+    plans(
+        &w,
+        "Plan: 0 to add, 1 to change, 0 to destroy.",
+        &["~ born = 1900 -> 1920"],
+    );
+    w.run(&["plan", "-no-color", "-refresh-only"])
+        .ok()
+        .shows(&["Objects have changed outside of", "~ born = 1920 -> 1900"]);
     apply(&w, "Resources: 0 added, 1 changed, 0 destroyed.");
     std::fs::remove_file(&file).expect("a file");
-    plans(&w, "Plan: 1 to add, 0 to change, 0 to destroy.", &["  # shelf_book.dune will be created\n"]);
+    plans(
+        &w,
+        "Plan: 1 to add, 0 to change, 0 to destroy.",
+        &["  # shelf_book.dune will be created\n"],
+    );
     apply(&w, "Resources: 1 added, 0 changed, 0 destroyed.");
 
-    w.run(&["destroy", "-no-color", "-auto-approve"]).ok().shows(&["Destroy complete! Resources: 1 destroyed."]);
+    w.run(&["destroy", "-no-color", "-auto-approve"])
+        .ok()
+        .shows(&["Destroy complete! Resources: 1 destroyed."]);
     assert!(listing(&w, "books").is_empty());
 }
 
 #[test]
 fn an_import_by_apply() {
-    let Some(w) = workspace("framework::an_import_by_apply") else { return };
+    let Some(w) = workspace("framework::an_import_by_apply") else {
+        return;
+    };
     w.write(
         "books/cafe.book.json",
         r#"{"title":"Emma","language":"en","pages":474,"author":{"name":"Jane Austen","born":null},"chapters":null}"#,
@@ -151,7 +190,11 @@ resource "shelf_book" "emma" {{
         )
     };
     w.write("emma.tf", &config("Emma"));
-    plans(&w, "Plan: 1 to import, 0 to add, 0 to change, 0 to destroy.", &["  # shelf_book.emma will be imported\n"]);
+    plans(
+        &w,
+        "Plan: 1 to import, 0 to add, 0 to change, 0 to destroy.",
+        &["  # shelf_book.emma will be imported\n"],
+    );
     w.write("emma.tf", &config("Emma, 2nd edition"));
     plans(
         &w,
@@ -163,16 +206,27 @@ resource "shelf_book" "emma" {{
     assert!(w.read("books/cafe.book.json").contains("2nd edition"));
     nothing_to_do(&w);
 
-    w.write("emma.tf", &config("Emma").replace("\"cafe\"", "\"none\"").replace("shelf_book.emma", "shelf_book.other"));
+    w.write(
+        "emma.tf",
+        &config("Emma")
+            .replace("\"cafe\"", "\"none\"")
+            .replace("shelf_book.emma", "shelf_book.other"),
+    );
     let ran = w.run(&["plan", "-no-color"]);
     assert_eq!(ran.status, 1, "an import without a resource: {}", ran.all());
-    w.write("emma.tf", &config("Emma").replace("\"cafe\"", "\"none\"").replace("emma", "other"));
-    w.run(&["plan", "-no-color"]).fails_with(&["Cannot import non-existent remote object", "shelf_book.other"]);
+    w.write(
+        "emma.tf",
+        &config("Emma").replace("\"cafe\"", "\"none\"").replace("emma", "other"),
+    );
+    w.run(&["plan", "-no-color"])
+        .fails_with(&["Cannot import non-existent remote object", "shelf_book.other"]);
 }
 
 #[test]
 fn an_error_at_an_attribute() {
-    let Some(w) = workspace("framework::an_error_at_an_attribute") else { return };
+    let Some(w) = workspace("framework::an_error_at_an_attribute") else {
+        return;
+    };
     w.write(
         "books.tf",
         r#"
@@ -204,16 +258,26 @@ resource "shelf_book" "after" {
     plans(&w, "Plan: 2 to add, 0 to change, 0 to destroy.", &[]);
 
     // A mistake in a nested attribute is found before anything runs.
-    w.write("books.tf", "resource \"shelf_book\" \"bad\" {\n  title = \"x\"\n  author = { nmae = \"x\" }\n}\n");
-    w.run(&["validate", "-no-color"]).fails_with(&["on books.tf line 3", "name"]);
+    w.write(
+        "books.tf",
+        "resource \"shelf_book\" \"bad\" {\n  title = \"x\"\n  author = { nmae = \"x\" }\n}\n",
+    );
+    w.run(&["validate", "-no-color"])
+        .fails_with(&["on books.tf line 3", "name"]);
 }
 
 #[test]
 fn a_package_that_was_changed_after_init() {
-    let Some(w) = workspace("framework::a_package_that_was_changed_after_init") else { return };
+    let Some(w) = workspace("framework::a_package_that_was_changed_after_init") else {
+        return;
+    };
     w.write("dune.tf", &dune("en", 1, ""));
     w.run(&["init", "-no-color"]).ok();
-    let dir = w.home().join(format!(".terraform.d/plugins/example.com/test/shelf/1.0.0/{}", crate::platform()));
+    let dir = w.home().join(format!(
+        ".terraform.d/plugins/example.com/test/shelf/1.0.0/{}",
+        crate::platform()
+    ));
     std::fs::write(dir.join("extra"), "somebody was here").expect("a file");
-    w.run(&["plan", "-no-color"]).fails_with(&["example.com/test/shelf", "1.0.0", "lock file"]);
+    w.run(&["plan", "-no-color"])
+        .fails_with(&["example.com/test/shelf", "1.0.0", "lock file"]);
 }

@@ -4,7 +4,13 @@
 //! the same configurations and providers under Terraform, with the same results. [`terraform`]: going on where the other
 //! left off. [`our_plugins`]: our plugins, called by Terraform and by hand.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, clippy::print_stderr, reason = "a test fails by panicking")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test fails by panicking"
+)]
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -39,9 +45,16 @@ fn shed(test: &str) -> Option<&'static Path> {
 
 /// Builds a provider. Go rebuilds only what has changed.
 fn build(source: &str, name: &str) -> PathBuf {
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("interop").join(format!("terraform-provider-{name}"));
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("interop")
+        .join(format!("terraform-provider-{name}"));
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop").join(source);
-    let built = Command::new("go").args(["build", "-o"]).arg(&out).arg(".").current_dir(source).output();
+    let built = Command::new("go")
+        .args(["build", "-o"])
+        .arg(&out)
+        .arg(".")
+        .current_dir(source)
+        .output();
     let built = support::ran(built.expect("go starts"));
     assert_eq!(built.status, 0, "go build: {}", built.all());
     out
@@ -96,7 +109,9 @@ impl Workspace {
     fn attributes(&self, ty: &str, name: &str) -> Value {
         let state = self.state();
         let resources = state["resources"].as_array().expect("resources");
-        let found = resources.iter().find(|r| r["type"] == ty && r["name"] == name && r["mode"] == "managed");
+        let found = resources
+            .iter()
+            .find(|r| r["type"] == ty && r["name"] == name && r["mode"] == "managed");
         found.unwrap_or_else(|| panic!("no {ty}.{name} in {state:#}"))["instances"][0]["attributes"].clone()
     }
 }
@@ -123,13 +138,17 @@ fn plans(w: &Workspace, summary: &str, texts: &[&str]) {
 /// A plan that must find nothing to do.
 #[track_caller]
 fn nothing_to_do(w: &Workspace) {
-    w.run(&["plan", "-no-color", "-detailed-exitcode"]).ok().shows(&["No changes."]);
+    w.run(&["plan", "-no-color", "-detailed-exitcode"])
+        .ok()
+        .shows(&["No changes."]);
 }
 
 /// The same for Terraform.
 #[track_caller]
 fn nothing_to_do_for_terraform(w: &Workspace) {
-    w.terraform(&["plan", "-no-color", "-input=false", "-detailed-exitcode"]).ok().shows(&["No changes."]);
+    w.terraform(&["plan", "-no-color", "-input=false", "-detailed-exitcode"])
+        .ok()
+        .shows(&["No changes."]);
 }
 
 /// Applies the configuration.
@@ -140,8 +159,10 @@ fn apply(w: &Workspace, summary: &str) -> Ran {
 
 /// The files in a directory of a workspace.
 fn listing(w: &Workspace, dir: &str) -> Vec<PathBuf> {
-    let mut out: Vec<PathBuf> =
-        std::fs::read_dir(w.dir().join(dir)).expect("a directory").map(|e| e.expect("an entry").path()).collect();
+    let mut out: Vec<PathBuf> = std::fs::read_dir(w.dir().join(dir))
+        .expect("a directory")
+        .map(|e| e.expect("an entry").path())
+        .collect();
     out.sort();
     out
 }

@@ -70,7 +70,11 @@ fn lean() -> &'static Path {
         std::fs::create_dir_all(&dir).expect("a directory");
         let lean = dir.join("monoform");
         let stripped = Command::new("strip").arg("-o").arg(&lean).arg(MONOFORM).status();
-        if stripped.is_ok_and(|status| status.success()) { lean } else { MONOFORM.into() }
+        if stripped.is_ok_and(|status| status.success()) {
+            lean
+        } else {
+            MONOFORM.into()
+        }
     })
 }
 
@@ -83,7 +87,10 @@ fn linked() -> Workspace {
     let w = Workspace::with(&[("main.tf", CONFIG)]);
     let mirror = w.home().join("mirror");
     run(&w, &["internal-plugin", "link", &mirror.display().to_string()]).ok();
-    let config = format!("provider_installation {{\n  filesystem_mirror {{\n    path = \"{}\"\n  }}\n}}\n", mirror.display());
+    let config = format!(
+        "provider_installation {{\n  filesystem_mirror {{\n    path = \"{}\"\n  }}\n}}\n",
+        mirror.display()
+    );
     with_cli_config(w, &config)
 }
 
@@ -93,22 +100,32 @@ fn terraform_uses_them_and_we_go_on() {
         return;
     }
     let w = linked();
-    w.terraform(&["init", "-no-color", "-input=false"]).ok().shows(&["Installed hashicorp/random v3."]);
-    w.terraform(&["apply", "-no-color", "-auto-approve", "-input=false"]).ok().shows(&["Resources: 8 added"]);
+    w.terraform(&["init", "-no-color", "-input=false"])
+        .ok()
+        .shows(&["Installed hashicorp/random v3."]);
+    w.terraform(&["apply", "-no-color", "-auto-approve", "-input=false"])
+        .ok()
+        .shows(&["Resources: 8 added"]);
     nothing_to_do_for_terraform(&w);
     let note = w.terraform(&["output", "-raw", "note"]).ok().stdout;
     assert_eq!(note.len(), "a,b,c".len(), "{note}");
 
     // The same state, the same lock file, but our own built-ins.
-    run(&w, &["plan", "-no-color", "-detailed-exitcode"]).ok().shows(&["No changes."]);
+    run(&w, &["plan", "-no-color", "-detailed-exitcode"])
+        .ok()
+        .shows(&["No changes."]);
     let lock = w.read(".terraform.lock.hcl");
     run(&w, &["init", "-no-color"]).ok().shows(&["is built in to Monoform"]);
     assert_eq!(w.read(".terraform.lock.hcl"), lock, "what others pinned stays");
     w.write("main.tf", &CONFIG.replace("length = 2", "length = 3"));
-    run(&w, &["apply", "-no-color", "-auto-approve"]).ok().shows(&["Resources: 3 added, 0 changed, 3 destroyed."]);
+    run(&w, &["apply", "-no-color", "-auto-approve"])
+        .ok()
+        .shows(&["Resources: 3 added, 0 changed, 3 destroyed."]);
     nothing_to_do_for_terraform(&w);
 
-    w.terraform(&["destroy", "-no-color", "-auto-approve", "-input=false"]).ok().shows(&["Resources: 8 destroyed."]);
+    w.terraform(&["destroy", "-no-color", "-auto-approve", "-input=false"])
+        .ok()
+        .shows(&["Resources: 8 destroyed."]);
     assert!(!w.exists("out/secret"));
 }
 
@@ -118,20 +135,29 @@ fn we_begin_and_terraform_goes_on_with_them() {
         return;
     }
     let w = linked();
-    run(&w, &["apply", "-no-color", "-auto-approve"]).ok().shows(&["Resources: 8 added"]);
+    run(&w, &["apply", "-no-color", "-auto-approve"])
+        .ok()
+        .shows(&["Resources: 8 added"]);
     w.terraform(&["init", "-no-color", "-input=false"]).ok();
     nothing_to_do_for_terraform(&w);
     w.write("main.tf", &CONFIG.replace("length = 2", "length = 3"));
     w.terraform(&["apply", "-no-color", "-auto-approve", "-input=false"])
         .ok()
         .shows(&["Resources: 3 added, 0 changed, 3 destroyed."]);
-    run(&w, &["plan", "-no-color", "-detailed-exitcode"]).ok().shows(&["No changes."]);
-    run(&w, &["destroy", "-no-color", "-auto-approve"]).ok().shows(&["Resources: 8 destroyed."]);
+    run(&w, &["plan", "-no-color", "-detailed-exitcode"])
+        .ok()
+        .shows(&["No changes."]);
+    run(&w, &["destroy", "-no-color", "-auto-approve"])
+        .ok()
+        .shows(&["Resources: 8 destroyed."]);
 }
 
 #[test]
 fn by_the_name_of_a_link() {
-    let w = Workspace::with(&[("main.tf", "resource \"null_resource\" \"a\" {\n  triggers = { x = \"y\" }\n}\n")]);
+    let w = Workspace::with(&[(
+        "main.tf",
+        "resource \"null_resource\" \"a\" {\n  triggers = { x = \"y\" }\n}\n",
+    )]);
     let dir = w.home().join("development");
     std::fs::create_dir(&dir).expect("a directory");
     let link = dir.join("terraform-provider-null_v3.2.1");
@@ -143,10 +169,14 @@ fn by_the_name_of_a_link() {
     if needs("terraform", "our_plugins::by_the_name_of_a_link").is_none() {
         return;
     }
-    let config =
-        format!("provider_installation {{\n  dev_overrides {{\n    \"hashicorp/null\" = \"{}\"\n  }}\n}}\n", dir.display());
+    let config = format!(
+        "provider_installation {{\n  dev_overrides {{\n    \"hashicorp/null\" = \"{}\"\n  }}\n}}\n",
+        dir.display()
+    );
     let w = with_cli_config(w, &config);
-    w.terraform(&["apply", "-no-color", "-auto-approve", "-input=false"]).ok().shows(&["Resources: 1 added"]);
+    w.terraform(&["apply", "-no-color", "-auto-approve", "-input=false"])
+        .ok()
+        .shows(&["Resources: 1 added"]);
     nothing_to_do_for_terraform(&w);
     // Monoform itself finds the same link under development, and uses it.
     nothing_to_do(&w);
@@ -175,35 +205,56 @@ fn the_table_and_the_links() {
     assert!(links.len() >= 6, "{links:?}");
     for link in &links {
         let target = std::fs::canonicalize(w.dir().join(link)).expect("a link that leads somewhere");
-        assert_eq!(target, std::fs::canonicalize(MONOFORM).expect("the executable"), "{link}");
+        assert_eq!(
+            target,
+            std::fs::canonicalize(MONOFORM).expect("the executable"),
+            "{link}"
+        );
     }
-    let null = links.iter().find(|l| l.contains("registry.terraform.io/hashicorp/null/")).expect("null");
-    assert!(Path::new(null).parent().expect("a parent").ends_with(platform()), "{null}");
+    let null = links
+        .iter()
+        .find(|l| l.contains("registry.terraform.io/hashicorp/null/"))
+        .expect("null");
+    assert!(
+        Path::new(null).parent().expect("a parent").ends_with(platform()),
+        "{null}"
+    );
     // Again is no error; what is not a link is not touched.
     w.run(&["internal-plugin", "link", "mirror"]).ok();
     let path = w.dir().join(null);
     std::fs::remove_file(&path).expect("a link");
     std::fs::write(&path, "mine").expect("a file");
-    w.run(&["internal-plugin", "link", "mirror"]).fails_with(&["terraform-provider-null"]);
+    w.run(&["internal-plugin", "link", "mirror"])
+        .fails_with(&["terraform-provider-null"]);
     assert_eq!(std::fs::read_to_string(&path).expect("a file"), "mine");
 }
 
 #[test]
 fn called_by_people() {
     let w = Workspace::new();
-    for args in [["provider", "null"], ["provider", "random"], ["provider", "terraform"], ["provisioner", "local-exec"]] {
+    for args in [
+        ["provider", "null"],
+        ["provider", "random"],
+        ["provider", "terraform"],
+        ["provisioner", "local-exec"],
+    ] {
         let ran = w.run(&["internal-plugin", args[0], args[1]]);
         assert_eq!(ran.status, 1, "{}", ran.all());
         assert!(ran.stdout.is_empty() && ran.stderr.contains("plugin"), "{}", ran.all());
     }
     for (args, texts) in [
         (&["provider", "nul"][..], &["no built-in provider \"nul\"", "null"][..]),
-        (&["provisioner", "null"], &["no built-in provisioner \"null\"", "local-exec"]),
+        (
+            &["provisioner", "null"],
+            &["no built-in provisioner \"null\"", "local-exec"],
+        ),
         (&["provider"], &["Usage:"]),
         (&["nothing"], &["Usage:"]),
         (&[], &["Usage:"]),
     ] {
         w.run(&[&["internal-plugin"], args].concat()).fails_with(texts);
     }
-    w.run(&["internal-plugin", "-help"]).ok().shows(&["Usage: monoform internal-plugin"]);
+    w.run(&["internal-plugin", "-help"])
+        .ok()
+        .shows(&["Usage: monoform internal-plugin"]);
 }

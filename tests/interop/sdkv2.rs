@@ -34,7 +34,8 @@ output "weight" {{
     )
 }
 
-const PARTS: &str = "  part {\n    name = \"head\"\n  }\n\n  part {\n    name   = \"wedge\"\n    serial = \"W1\"\n  }\n";
+const PARTS: &str =
+    "  part {\n    name = \"head\"\n  }\n\n  part {\n    name   = \"wedge\"\n    serial = \"W1\"\n  }\n";
 
 fn life(w: &Workspace) {
     w.write("main.tf", HEAD);
@@ -55,16 +56,25 @@ fn life(w: &Workspace) {
     assert_eq!(tool["tags"], json!(["heavy", "sharp"]));
     let mut parts = tool["part"].as_array().expect("parts").clone();
     parts.sort_by_key(|p| p["name"].to_string());
-    assert_eq!(json!(parts), json!([{"name": "head", "serial": "serial-of-head"}, {"name": "wedge", "serial": "W1"}]));
+    assert_eq!(
+        json!(parts),
+        json!([{"name": "head", "serial": "serial-of-head"}, {"name": "wedge", "serial": "W1"}])
+    );
     assert_eq!(w.run(&["output", "-raw", "weight"]).ok().stdout, "3");
     nothing_to_do(w);
 
     // In place; a block of a set goes, another stays.
-    w.write("axe.tf", &axe("Axe", 4, "  part {\n    name   = \"wedge\"\n    serial = \"W1\"\n  }\n"));
+    w.write(
+        "axe.tf",
+        &axe("Axe", 4, "  part {\n    name   = \"wedge\"\n    serial = \"W1\"\n  }\n"),
+    );
     plans(
         w,
         "Plan: 0 to add, 1 to change, 0 to destroy.",
-        &["      ~ weight = 3 -> 4\n", "      - part {\n          - name   = \"head\" -> null\n"],
+        &[
+            "      ~ weight = 3 -> 4\n",
+            "      - part {\n          - name   = \"head\" -> null\n",
+        ],
     );
     apply(w, "Resources: 0 added, 1 changed, 0 destroyed.");
     assert_eq!(w.attributes("shed_tool", "axe")["id"], tool["id"]);
@@ -93,14 +103,20 @@ fn life(w: &Workspace) {
     plans(
         w,
         "Plan: 0 to add, 1 to change, 0 to destroy.",
-        &["          ~ \"owner\" = \"you\" -> \"me\"\n", "          - \"since\" = \"now\" -> null\n"],
+        &[
+            "          ~ \"owner\" = \"you\" -> \"me\"\n",
+            "          - \"since\" = \"now\" -> null\n",
+        ],
     );
     apply(w, "Resources: 0 added, 1 changed, 0 destroyed.");
     std::fs::remove_file(&file).expect("a file");
     plans(w, "Plan: 1 to add, 0 to change, 0 to destroy.", &[]);
 
     // Into the state by apply.
-    w.write("tools/saw.tool.json", r#"{"name":"Saw","weight":2,"tags":["sharp"],"handle":[],"parts":[],"labels":{}}"#);
+    w.write(
+        "tools/saw.tool.json",
+        r#"{"name":"Saw","weight":2,"tags":["sharp"],"handle":[],"parts":[],"labels":{}}"#,
+    );
     w.write(
         "saw.tf",
         r#"
@@ -120,22 +136,32 @@ resource "shed_tool" "saw" {
     nothing_to_do(w);
     assert_eq!(listing(w, "tools").len(), 2);
 
-    w.run(&["destroy", "-no-color", "-auto-approve"]).ok().shows(&["Destroy complete! Resources: 2 destroyed."]);
+    w.run(&["destroy", "-no-color", "-auto-approve"])
+        .ok()
+        .shows(&["Destroy complete! Resources: 2 destroyed."]);
     assert!(listing(w, "tools").is_empty());
 }
 
 #[test]
 fn the_life_of_a_tool_by_a_file_name() {
-    let Some(provider) = shed("sdkv2::the_life_of_a_tool_by_a_file_name") else { return };
+    let Some(provider) = shed("sdkv2::the_life_of_a_tool_by_a_file_name") else {
+        return;
+    };
     let w = Workspace::new();
     std::fs::create_dir(w.dir().join("tools")).expect("a directory");
-    install(provider, &w.home().join(".terraform.d/plugins"), "terraform-provider-shed_v1.2.3");
+    install(
+        provider,
+        &w.home().join(".terraform.d/plugins"),
+        "terraform-provider-shed_v1.2.3",
+    );
     life(&w);
 }
 
 #[test]
 fn the_life_of_a_tool_under_development() {
-    let Some(provider) = shed("sdkv2::the_life_of_a_tool_under_development") else { return };
+    let Some(provider) = shed("sdkv2::the_life_of_a_tool_under_development") else {
+        return;
+    };
     let w = Workspace::new();
     std::fs::create_dir(w.dir().join("tools")).expect("a directory");
     let dir = w.home().join("development");
@@ -148,29 +174,53 @@ fn the_life_of_a_tool_under_development() {
         ),
     );
     w.write("main.tf", HEAD);
-    w.run(&["plan", "-no-color"]).ok().shows(&["Provider development overrides are in effect", "hashicorp/shed"]);
+    w.run(&["plan", "-no-color"])
+        .ok()
+        .shows(&["Provider development overrides are in effect", "hashicorp/shed"]);
     life(&w);
 }
 
 #[test]
 fn mistakes_in_blocks() {
-    let Some(provider) = shed("sdkv2::mistakes_in_blocks") else { return };
+    let Some(provider) = shed("sdkv2::mistakes_in_blocks") else {
+        return;
+    };
     let w = Workspace::new();
-    install(provider, &w.home().join(".terraform.d/plugins"), "terraform-provider-shed_v1.0.0");
+    install(
+        provider,
+        &w.home().join(".terraform.d/plugins"),
+        "terraform-provider-shed_v1.0.0",
+    );
     let handle = "  handle {\n    material = \"ash\"\n  }\n";
     for (body, texts) in [
         (format!("  name = \"x\"\n{handle}{handle}"), &["handle", "line"][..]),
-        ("  name = \"x\"\n  handle {\n  }\n".into(), &["\"material\" is required", "line"]),
-        ("  name = \"x\"\n  handel {\n  }\n".into(), &["Unsupported block type", "Did you mean \"handle\"?"]),
-        ("  weight = \"light\"\n  name = \"x\"\n".into(), &["attribute \"weight\": a number is required", "main.tf line 7"]),
+        (
+            "  name = \"x\"\n  handle {\n  }\n".into(),
+            &["\"material\" is required", "line"],
+        ),
+        (
+            "  name = \"x\"\n  handel {\n  }\n".into(),
+            &["Unsupported block type", "Did you mean \"handle\"?"],
+        ),
+        (
+            "  weight = \"light\"\n  name = \"x\"\n".into(),
+            &["attribute \"weight\": a number is required", "main.tf line 7"],
+        ),
         ("".into(), &["Missing required argument", "\"name\" is required"]),
     ] {
-        w.write("main.tf", &format!("{HEAD}\n\nresource \"shed_tool\" \"x\" {{\n{body}}}\n"));
+        w.write(
+            "main.tf",
+            &format!("{HEAD}\n\nresource \"shed_tool\" \"x\" {{\n{body}}}\n"),
+        );
         for command in ["validate", "plan"] {
             w.run(&[command, "-no-color"]).fails_with(texts);
         }
     }
     // Found by the provider, at the line of the argument: a directory that is not there.
-    w.write("main.tf", &format!("{HEAD}\nresource \"shed_tool\" \"x\" {{\n  name = \"x\"\n}}\n"));
-    w.run(&["apply", "-no-color", "-auto-approve"]).fails_with(&["with shed_tool.x, on main.tf line 5", "no such file"]);
+    w.write(
+        "main.tf",
+        &format!("{HEAD}\nresource \"shed_tool\" \"x\" {{\n  name = \"x\"\n}}\n"),
+    );
+    w.run(&["apply", "-no-color", "-auto-approve"])
+        .fails_with(&["with shed_tool.x, on main.tf line 5", "no such file"]);
 }

@@ -1,7 +1,12 @@
 //! What all end-to-end tests share: a fresh working directory, the real executable run in it, and what came of it.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, clippy::print_stderr, reason = "a test fails by panicking")]
-
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test fails by panicking"
+)]
 #![allow(dead_code, reason = "each test program uses a part")]
 
 use std::ffi::OsStr;

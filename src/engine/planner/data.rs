@@ -71,10 +71,8 @@ impl Planner<'_> {
             }
             let after = with_marks(not_read_yet(p.schema, &config), &marks, p.schema);
             self.evaluator.set_object(address, after.clone());
-            let before = match before {
-                Some(before) => before.marked(p.schema),
-                None => Value::null(p.schema.implied_type()),
-            };
+            // What was read last time is not what is shown: it is no object that would be changed.
+            let before = Value::null(p.schema.implied_type());
             self.prior().set_current(address, &p.provider_address, None);
             self.add(
                 ResourceChange {

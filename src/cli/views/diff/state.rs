@@ -1,8 +1,10 @@
 //! A state: every object as a block, and the outputs.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use ::state::{Attributes, Object, ObjectStatus, State};
+use addrs::ModuleStep;
 use cty::Value;
 use engine::instance::{decode, stored_marks};
 use engine::providers::Schemas;
@@ -28,11 +30,23 @@ pub(super) fn write(state: &State, schemas: &Schemas, style: Style) -> String {
         text.push("The state file is empty. No resources are represented.\n");
         return text.out;
     }
+    let with_objects: HashSet<&[ModuleStep]> =
+        state.resources.iter().filter(|(_, r)| !r.instances.is_empty()).map(|(r, _)| &*r.module.0).collect();
+    let mut module: Option<&[ModuleStep]> = None;
     let mut first = true;
     // A module comes right before the modules inside it.
     let mut instances: Vec<_> = state.instances().collect();
     instances.sort_by(|a, b| a.0.module.0.cmp(&b.0.module.0));
     for (resource, existing, key, instance) in instances {
+        let steps = &*resource.module.0;
+        if module != Some(steps) {
+            // A module stands apart from those around it, if anything of them has been shown.
+            module = Some(steps);
+            first = !(0..steps.len()).any(|n| with_objects.contains(&steps[..n]));
+            if !first {
+                text.push("\n");
+            }
+        }
         let address = resource.instance(key.clone());
         let mode = resource.resource.mode;
         let schema = schemas.resource(&existing.provider.provider, mode, &resource.resource.ty);
