@@ -55,13 +55,15 @@ impl Planner<'_> {
         if blocks.peek().is_none() {
             return Ok(out);
         }
-        let modules: HashSet<ModuleInstance> =
-            self.evaluator.module_instances(&resource.module)?.into_iter().collect();
+        let modules: HashSet<ModuleInstance> = self.evaluator.module_instances(&resource.module)?.into_iter().collect();
         for import in blocks {
             for repetition in self.import_repetitions(import)? {
                 let target = self.import_target(import, &repetition)?;
                 let wanted = modules.contains(&target.module)
-                    && self.evaluator.resource_expansion(&target.module, &resource.resource)?.has(&target.resource.key);
+                    && self
+                        .evaluator
+                        .resource_expansion(&target.module, &resource.resource)?
+                        .has(&target.resource.key);
                 if !wanted {
                     return Err(self.failed(no_configuration(import, &target).into()));
                 }
@@ -82,12 +84,16 @@ impl Planner<'_> {
 
     /// The identifier under which an instance is to be imported, if some block says so.
     pub(super) fn import_id(&self, p: &Subject<'_>, address: &AbsResourceInstance) -> Result<Option<Arc<str>>, Failed> {
-        let Some((import, repetition)) = p.imports.get(address) else { return Ok(None) };
+        let Some((import, repetition)) = p.imports.get(address) else {
+            return Ok(None);
+        };
         self.evaluate_id(import, repetition.clone()).map(Some)
     }
 
     fn import_repetitions(&self, import: &Import) -> Result<Vec<Repetition>, Failed> {
-        let Some(expr) = &import.for_each else { return Ok(vec![Repetition::default()]) };
+        let Some(expr) = &import.for_each else {
+            return Ok(vec![Repetition::default()]);
+        };
         let scope = self.evaluator.scope(&ModuleInstance::root()).ok_or(Failed)?;
         let expansion = self.evaluator.for_each(expr, &scope)?;
         Ok(expansion.keys().iter().map(|key| expansion.repetition(key)).collect())
@@ -98,8 +104,10 @@ impl Planner<'_> {
             return Ok(address.clone());
         }
         // Only the last key is computed; the rest of the address was read when the configuration was loaded.
-        let scope =
-            self.evaluator.scope_with(&ModuleInstance::root(), repetition.clone(), None).ok_or(Failed)?;
+        let scope = self
+            .evaluator
+            .scope_with(&ModuleInstance::root(), repetition.clone(), None)
+            .ok_or(Failed)?;
         let key = match &import.to {
             Expr::Index { key, .. } => self.evaluator.evaluate(key, &scope)?,
             Expr::Traversal(t) => match t.steps.last() {
@@ -108,9 +116,12 @@ impl Planner<'_> {
             },
             other => {
                 return Err(self.failed(
-                    Diagnostic::error("Invalid import address", "This is not the address of a resource instance.")
-                        .at(other.range())
-                        .into(),
+                    Diagnostic::error(
+                        "Invalid import address",
+                        "This is not the address of a resource instance.",
+                    )
+                    .at(other.range())
+                    .into(),
                 ));
             }
         };
@@ -125,12 +136,17 @@ impl Planner<'_> {
             )
         })?;
         let module = import.to_resource.module.0.iter();
-        let module = module.fold(ModuleInstance::root(), |m, name| m.child(name.clone(), InstanceKey::None));
+        let module = module.fold(ModuleInstance::root(), |m, name| {
+            m.child(name.clone(), InstanceKey::None)
+        });
         Ok(import.to_resource.resource.absolute(&module).instance(key))
     }
 
     fn evaluate_id(&self, import: &Import, repetition: Repetition) -> Result<Arc<str>, Failed> {
-        let scope = self.evaluator.scope_with(&ModuleInstance::root(), repetition, None).ok_or(Failed)?;
+        let scope = self
+            .evaluator
+            .scope_with(&ModuleInstance::root(), repetition, None)
+            .ok_or(Failed)?;
         let value = self.evaluator.evaluate(&import.id, &scope)?;
         let wrong = |extra: Extra, detail: &str| {
             let mut diagnostic = Diagnostic::error("Invalid import id argument", detail).at(import.id.range());
@@ -139,10 +155,17 @@ impl Planner<'_> {
         };
         let (value, marks) = value.unmark_deep();
         if marks.is_sensitive() || marks.is_ephemeral() {
-            return Err(wrong(Extra::CausedBySensitive, "The import ID cannot be sensitive or ephemeral."));
+            return Err(wrong(
+                Extra::CausedBySensitive,
+                "The import ID cannot be sensitive or ephemeral.",
+            ));
         }
-        let value = cty::convert(&value, &Type::String)
-            .map_err(|e| wrong(Extra::None, &format!("The import ID value is unsuitable: {}.", e.message)))?;
+        let value = cty::convert(&value, &Type::String).map_err(|e| {
+            wrong(
+                Extra::None,
+                &format!("The import ID value is unsuitable: {}.", e.message),
+            )
+        })?;
         if !value.is_known() {
             return Err(wrong(
                 Extra::CausedByUnknown,
@@ -152,7 +175,10 @@ impl Planner<'_> {
         }
         match value.as_arc_str() {
             Some(id) if !id.is_empty() => Ok(id.clone()),
-            Some(_) => Err(wrong(Extra::None, "The import ID value evaluates to an empty string, please provide a non-empty value.")),
+            Some(_) => Err(wrong(
+                Extra::None,
+                "The import ID value evaluates to an empty string, please provide a non-empty value.",
+            )),
             None => Err(wrong(Extra::None, "The import ID cannot be null.")),
         }
     }
@@ -166,7 +192,10 @@ impl Planner<'_> {
     ) -> Result<Imported, Failed> {
         let ty = &address.resource.resource.ty;
         let shown = Some(("id".to_owned(), id.to_string()));
-        self.inputs.events.event(Event::RefreshStart { address: address.clone(), id: shown.clone() });
+        self.inputs.events.event(Event::RefreshStart {
+            address: address.clone(),
+            id: shown.clone(),
+        });
         let answer = p.provider.import(ty, &id).await.map_err(|d| self.failed(d))?;
         self.report_all(located(answer.diagnostics, None, address))?;
         let none = || -> Diagnostics {
@@ -183,14 +212,23 @@ impl Planner<'_> {
             .into()
         };
         let found = answer.value.into_iter().find(|i| i.ty == *ty && !i.state.is_null());
-        let Some(found) = found else { return Err(self.failed(none())) };
-        let answer = p.provider.read(ty, found.state, found.private, None).await.map_err(|d| self.failed(d))?;
+        let Some(found) = found else {
+            return Err(self.failed(none()));
+        };
+        let answer = p
+            .provider
+            .read(ty, found.state, found.private, None)
+            .await
+            .map_err(|d| self.failed(d))?;
         self.report_all(located(answer.diagnostics, None, address))?;
         let (value, private) = answer.value;
         if !value.is_present() || !value.is_wholly_known() {
             return Err(self.failed(none()));
         }
-        self.inputs.events.event(Event::RefreshComplete { address: address.clone(), id: shown });
+        self.inputs.events.event(Event::RefreshComplete {
+            address: address.clone(),
+            id: shown,
+        });
         let value = lang::marking::without_write_only(&p.schema.block, &value);
         let record = Object {
             dependencies: p.dependencies.clone(),
@@ -198,8 +236,17 @@ impl Planner<'_> {
         };
         let marked = lang::marking::mark_sensitive(&p.schema.block, value.clone());
         let object = Arc::new(encode(p.schema, &marked, private.clone(), record).map_err(|d| self.failed(d))?);
-        self.prior().set_current(address, &p.provider_address, Some(object.clone()));
-        Ok(Imported { stored: Stored { value, marks: Vec::new(), private, object }, id })
+        self.prior()
+            .set_current(address, &p.provider_address, Some(object.clone()));
+        Ok(Imported {
+            stored: Stored {
+                value,
+                marks: Vec::new(),
+                private,
+                object,
+            },
+            id,
+        })
     }
 
     /// Reports problems; an error among them is a failure.
@@ -211,7 +258,11 @@ impl Planner<'_> {
 
     /// What objects of a resource depend on, as the state records it.
     pub(super) fn dependencies_of(&self, resource: &ConfigResource) -> Arc<[ConfigResource]> {
-        let mut out: Vec<_> = self.blocks.resources_before(&Block::Resource(resource.clone())).into_iter().collect();
+        let mut out: Vec<_> = self
+            .blocks
+            .resources_before(&Block::Resource(resource.clone()))
+            .into_iter()
+            .collect();
         out.sort_by_cached_key(ToString::to_string);
         out.into()
     }

@@ -30,8 +30,12 @@ pub(super) fn write(state: &State, schemas: &Schemas, style: Style) -> String {
         text.push("The state file is empty. No resources are represented.\n");
         return text.out;
     }
-    let with_objects: HashSet<&[ModuleStep]> =
-        state.resources.iter().filter(|(_, r)| !r.instances.is_empty()).map(|(r, _)| &*r.module.0).collect();
+    let with_objects: HashSet<&[ModuleStep]> = state
+        .resources
+        .iter()
+        .filter(|(_, r)| !r.instances.is_empty())
+        .map(|(r, _)| &*r.module.0)
+        .collect();
     let mut module: Option<&[ModuleStep]> = None;
     let mut first = true;
     // A module comes right before the modules inside it.
