@@ -1,5 +1,6 @@
 //! The one table of built-in plugins: dispatch, listing, links and the host's registry all read it.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use plugins::builtin::{BuiltinProvider, Builtins};
@@ -98,6 +99,23 @@ pub fn named_by_executable(executable: &str) -> Option<&'static Plugin> {
     find(name, provisioner)
 }
 
+/// The path of this executable. Where the operating system does not say (on Linux without `/proc`), it is what the program
+/// was called by, found as a shell would.
+pub fn own_executable() -> PathBuf {
+    if let Ok(path) = std::env::current_exe() {
+        return path;
+    }
+    let called_as = PathBuf::from(std::env::args_os().next().unwrap_or_default());
+    if called_as.components().count() > 1 {
+        return std::path::absolute(&called_as).unwrap_or(called_as);
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .map(|dir| dir.join(&called_as))
+        .find(|p| p.is_file())
+        .unwrap_or(called_as)
+}
+
 /// The table as the host of plugins wants it.
 pub fn table() -> Builtins {
     let providers = PLUGINS
@@ -114,7 +132,7 @@ pub fn table() -> Builtins {
             protocols: p.protocols().to_vec(),
         });
     Builtins {
-        executable: std::env::current_exe().unwrap_or_else(|_| "monoform".into()),
+        executable: own_executable(),
         providers: providers.collect(),
         provisioners: PLUGINS
             .iter()

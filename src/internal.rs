@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::builtins::{Kind, PLUGINS, Plugin, find};
+use crate::builtins::{Kind, PLUGINS, Plugin, find, own_executable};
 
 const USAGE: &str = "\
 Usage: monoform internal-plugin provider NAME
@@ -98,7 +98,7 @@ fn list() -> String {
 
 /// Makes the links; gives the text to print.
 fn link(dir: &Path) -> Result<String, String> {
-    let executable = std::env::current_exe().map_err(|e| format!("The path of this executable is not known: {e}\n"))?;
+    let executable = own_executable();
     let platform = plugins::platform::Platform::current().to_string();
     let mut out = String::new();
     for plugin in PLUGINS.iter().filter(|p| p.kind == Kind::Provider) {

@@ -127,7 +127,8 @@ impl Launch {
             .env("PLUGIN_MIN_PORT", "10000")
             .env("PLUGIN_MAX_PORT", "25000")
             .env_remove("PLUGIN_CLIENT_CERT")
-            .stdin(if self.own { Stdio::null() } else { Stdio::inherit() })
+            // Nothing to read, without the need for a /dev/null: the pipe is closed at once.
+            .stdin(if self.own { Stdio::piped() } else { Stdio::inherit() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
@@ -142,7 +143,10 @@ impl Launch {
         let mut tries = 0;
         loop {
             match command.spawn() {
-                Ok(child) => return Ok(child),
+                Ok(mut child) => {
+                    drop(child.stdin.take());
+                    return Ok(child);
+                }
                 // The file was written a moment ago, and a process forked meanwhile still holds it open.
                 Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && tries < 20 => {
                     tries += 1;

@@ -1,7 +1,6 @@
 """The benchmark behind scripts/bench: generated configurations, timed under Monoform and a peer in one run."""
 
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -37,15 +36,19 @@ resource "terraform_data" "b" {{
 
 
 def run(program, directory, *arguments):
-    """Runs a command; gives its wall time in seconds and the largest resident size of it or a child so far, in MiB."""
+    """Runs a command; gives its wall time in seconds and the largest resident size of it or a plugin of it, in MiB."""
     environment = dict(os.environ, HOME=directory, CHECKPOINT_DISABLE="1", TF_IN_AUTOMATION="1")
     environment.pop("TF_CLI_CONFIG_FILE", None)
-    start = time.monotonic()
-    done = subprocess.run([program, *arguments], cwd=directory, env=environment, capture_output=True, text=True)
-    elapsed = time.monotonic() - start
-    if done.returncode != 0:
-        sys.exit(f"{program} {' '.join(arguments)} failed:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
-    return elapsed, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    with tempfile.TemporaryFile() as output:
+        start = time.monotonic()
+        process = subprocess.Popen([program, *arguments], cwd=directory, env=environment, stdout=output, stderr=output)
+        _, status, used = os.wait4(process.pid, 0)
+        elapsed = time.monotonic() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            output.seek(0)
+            sys.exit(f"{program} {' '.join(arguments)} failed:\n{output.read()[-4000:].decode()}")
+    return elapsed, used.ru_maxrss / 1024
 
 
 def measure(program, text):

@@ -26,21 +26,97 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use libtest_mimic::{Arguments, Trial};
 use serde_json::{Value, json};
-use support::{Ran, Workspace, needs};
+use support::{Ran, Workspace, missing};
+
+/// The tests, with the programs each needs. One whose programs are not installed is reported as ignored, by name, and never
+/// counted as passed; programs named in `MONOFORM_REQUIRE` must be there.
+fn main() {
+    let tests: [(&str, &[&str], fn()); 16] = [
+        ("framework::the_life_of_a_book", &["go"], framework::the_life_of_a_book),
+        ("framework::an_import_by_apply", &["go"], framework::an_import_by_apply),
+        (
+            "framework::an_error_at_an_attribute",
+            &["go"],
+            framework::an_error_at_an_attribute,
+        ),
+        (
+            "framework::a_package_that_was_changed_after_init",
+            &["go"],
+            framework::a_package_that_was_changed_after_init,
+        ),
+        (
+            "our_plugins::terraform_uses_them_and_we_go_on",
+            &["terraform"],
+            our_plugins::terraform_uses_them_and_we_go_on,
+        ),
+        (
+            "our_plugins::we_begin_and_terraform_goes_on_with_them",
+            &["terraform"],
+            our_plugins::we_begin_and_terraform_goes_on_with_them,
+        ),
+        (
+            "our_plugins::by_the_name_of_a_link",
+            &["terraform"],
+            our_plugins::by_the_name_of_a_link,
+        ),
+        (
+            "our_plugins::the_table_and_the_links",
+            &[],
+            our_plugins::the_table_and_the_links,
+        ),
+        ("our_plugins::called_by_people", &[], our_plugins::called_by_people),
+        (
+            "sdkv2::the_life_of_a_tool_by_a_file_name",
+            &["go"],
+            sdkv2::the_life_of_a_tool_by_a_file_name,
+        ),
+        (
+            "sdkv2::the_life_of_a_tool_under_development",
+            &["go"],
+            sdkv2::the_life_of_a_tool_under_development,
+        ),
+        ("sdkv2::mistakes_in_blocks", &["go"], sdkv2::mistakes_in_blocks),
+        ("side_by_side::books", &["go", "terraform"], side_by_side::books),
+        ("side_by_side::tools", &["go", "terraform"], side_by_side::tools),
+        (
+            "terraform::each_goes_on_where_the_other_left_off",
+            &["terraform"],
+            terraform::each_goes_on_where_the_other_left_off,
+        ),
+        (
+            "terraform::plans_look_the_same",
+            &["terraform"],
+            terraform::plans_look_the_same,
+        ),
+    ];
+    let trials = tests.into_iter().map(|(name, programs, test)| {
+        let absent = missing(programs);
+        let kind = if absent.is_empty() {
+            String::new()
+        } else {
+            format!("needs {}", absent.join(" and "))
+        };
+        let trial = Trial::test(name, move || {
+            test();
+            Ok(())
+        });
+        trial.with_kind(kind).with_ignored_flag(!absent.is_empty())
+    });
+    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit();
+}
 
 /// The provider `shelf`, on the plugin framework.
-fn shelf(test: &str) -> Option<&'static Path> {
+fn shelf() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    needs("go", test)?;
-    Some(BUILT.get_or_init(|| build("framework", "shelf")))
+    BUILT.get_or_init(|| build("framework", "shelf"))
 }
 
 /// The provider `shed`, on version 2 of the plugin SDK.
-fn shed(test: &str) -> Option<&'static Path> {
+fn shed() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    needs("go", test)?;
-    Some(BUILT.get_or_init(|| build("sdkv2", "shed")))
+    BUILT.get_or_init(|| build("sdkv2", "shed"))
 }
 
 /// Builds a provider. Go rebuilds only what has changed.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::support::{MONOFORM, Ran, Workspace, needs};
+use crate::support::{MONOFORM, Ran, Workspace};
 use crate::{nothing_to_do, nothing_to_do_for_terraform, platform, with_cli_config};
 
 const CONFIG: &str = r#"
@@ -94,11 +94,7 @@ fn linked() -> Workspace {
     with_cli_config(w, &config)
 }
 
-#[test]
-fn terraform_uses_them_and_we_go_on() {
-    if needs("terraform", "our_plugins::terraform_uses_them_and_we_go_on").is_none() {
-        return;
-    }
+pub fn terraform_uses_them_and_we_go_on() {
     let w = linked();
     w.terraform(&["init", "-no-color", "-input=false"])
         .ok()
@@ -129,11 +125,7 @@ fn terraform_uses_them_and_we_go_on() {
     assert!(!w.exists("out/secret"));
 }
 
-#[test]
-fn we_begin_and_terraform_goes_on_with_them() {
-    if needs("terraform", "our_plugins::we_begin_and_terraform_goes_on_with_them").is_none() {
-        return;
-    }
+pub fn we_begin_and_terraform_goes_on_with_them() {
     let w = linked();
     run(&w, &["apply", "-no-color", "-auto-approve"])
         .ok()
@@ -152,8 +144,7 @@ fn we_begin_and_terraform_goes_on_with_them() {
         .shows(&["Resources: 8 destroyed."]);
 }
 
-#[test]
-fn by_the_name_of_a_link() {
+pub fn by_the_name_of_a_link() {
     let w = Workspace::with(&[(
         "main.tf",
         "resource \"null_resource\" \"a\" {\n  triggers = { x = \"y\" }\n}\n",
@@ -166,9 +157,6 @@ fn by_the_name_of_a_link() {
     let by_hand = w.run_program(&link, &[]);
     assert_eq!(by_hand.status, 1, "{}", by_hand.all());
     assert!(by_hand.stderr.contains("plugin"), "{}", by_hand.all());
-    if needs("terraform", "our_plugins::by_the_name_of_a_link").is_none() {
-        return;
-    }
     let config = format!(
         "provider_installation {{\n  dev_overrides {{\n    \"hashicorp/null\" = \"{}\"\n  }}\n}}\n",
         dir.display()
@@ -182,8 +170,7 @@ fn by_the_name_of_a_link() {
     nothing_to_do(&w);
 }
 
-#[test]
-fn the_table_and_the_links() {
+pub fn the_table_and_the_links() {
     let w = Workspace::new();
     let list = w.run(&["internal-plugin", "list"]).ok().stdout;
     for (name, kind) in [
@@ -229,8 +216,7 @@ fn the_table_and_the_links() {
     assert_eq!(std::fs::read_to_string(&path).expect("a file"), "mine");
 }
 
-#[test]
-fn called_by_people() {
+pub fn called_by_people() {
     let w = Workspace::new();
     for args in [
         ["provider", "null"],

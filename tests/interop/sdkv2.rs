@@ -142,11 +142,8 @@ resource "shed_tool" "saw" {
     assert!(listing(w, "tools").is_empty());
 }
 
-#[test]
-fn the_life_of_a_tool_by_a_file_name() {
-    let Some(provider) = shed("sdkv2::the_life_of_a_tool_by_a_file_name") else {
-        return;
-    };
+pub fn the_life_of_a_tool_by_a_file_name() {
+    let provider = shed();
     let w = Workspace::new();
     std::fs::create_dir(w.dir().join("tools")).expect("a directory");
     install(
@@ -157,11 +154,8 @@ fn the_life_of_a_tool_by_a_file_name() {
     life(&w);
 }
 
-#[test]
-fn the_life_of_a_tool_under_development() {
-    let Some(provider) = shed("sdkv2::the_life_of_a_tool_under_development") else {
-        return;
-    };
+pub fn the_life_of_a_tool_under_development() {
+    let provider = shed();
     let w = Workspace::new();
     std::fs::create_dir(w.dir().join("tools")).expect("a directory");
     let dir = w.home().join("development");
@@ -180,11 +174,8 @@ fn the_life_of_a_tool_under_development() {
     life(&w);
 }
 
-#[test]
-fn mistakes_in_blocks() {
-    let Some(provider) = shed("sdkv2::mistakes_in_blocks") else {
-        return;
-    };
+pub fn mistakes_in_blocks() {
+    let provider = shed();
     let w = Workspace::new();
     install(
         provider,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::support::{Ran, Workspace, needs};
+use crate::support::{Ran, Workspace};
 use crate::{equal, install_in_mirror, shed, shelf};
 
 /// Puts the same text in place of every identity, and drops what differs from run to run.
@@ -99,12 +99,8 @@ fn compare(new: impl Fn() -> Workspace, configurations: &[&str]) {
     workspaces[1].run(&["plan", "-no-color", "-detailed-exitcode"]).ok();
 }
 
-#[test]
-fn books() {
-    const TEST: &str = "side_by_side::books";
-    let (Some(provider), Some(_)) = (shelf(TEST), needs("terraform", TEST)) else {
-        return;
-    };
+pub fn books() {
+    let provider = shelf();
     let new = || {
         let w = Workspace::new();
         std::fs::create_dir(w.dir().join("books")).expect("a directory");
@@ -168,12 +164,8 @@ output "dune" {
     compare(new, &[&first, &second, &third, head]);
 }
 
-#[test]
-fn tools() {
-    const TEST: &str = "side_by_side::tools";
-    let (Some(provider), Some(_)) = (shed(TEST), needs("terraform", TEST)) else {
-        return;
-    };
+pub fn tools() {
+    let provider = shed();
     let new = || {
         let w = Workspace::new();
         std::fs::create_dir(w.dir().join("tools")).expect("a directory");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Workspace, needs};
+use crate::support::Workspace;
 use crate::{equal, nothing_to_do, nothing_to_do_for_terraform};
 
 const ROOT: &str = r#"
@@ -120,11 +120,7 @@ fn comparable(mut state: Value) -> Value {
     state
 }
 
-#[test]
-fn each_goes_on_where_the_other_left_off() {
-    if needs("terraform", "terraform::each_goes_on_where_the_other_left_off").is_none() {
-        return;
-    }
+pub fn each_goes_on_where_the_other_left_off() {
     let theirs = workspace();
     theirs.terraform(&["init", "-no-color"]).ok();
     theirs
@@ -202,11 +198,7 @@ fn paragraphs(text: &str) -> Vec<String> {
     std::iter::once(refreshed.join("\n")).chain(rest).collect()
 }
 
-#[test]
-fn plans_look_the_same() {
-    if needs("terraform", "terraform::plans_look_the_same").is_none() {
-        return;
-    }
+pub fn plans_look_the_same() {
     let w = workspace();
     w.terraform(&["init", "-no-color"]).ok();
     let compare = |what: &str| {

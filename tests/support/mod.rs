@@ -201,6 +201,19 @@ pub fn which(program: &str) -> Option<PathBuf> {
         .find(|p| p.is_file())
 }
 
+/// Which of these programs are not installed. Fails where one of them is required by name in `MONOFORM_REQUIRE`.
+pub fn missing(programs: &[&'static str]) -> Vec<&'static str> {
+    let required = std::env::var("MONOFORM_REQUIRE").unwrap_or_default();
+    let absent: Vec<&str> = programs.iter().copied().filter(|p| which(p).is_none()).collect();
+    for program in &absent {
+        assert!(
+            !required.split(',').any(|r| r == *program),
+            "{program} is required here, but not installed"
+        );
+    }
+    absent
+}
+
 /// Whether a test that needs a program may run. Says by name that it was skipped where it may not; with
 /// `MONOFORM_REQUIRE` naming the program in the environment its absence is a failure.
 #[track_caller]
