@@ -12,6 +12,7 @@ mod outputs;
 mod targets;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource, InstanceKey, Mode as ResourceMode};
@@ -149,6 +150,8 @@ async fn with_providers(
         evaluator: &evaluator,
         prior,
         done: Mutex::default(),
+        known: AtomicUsize::new(0),
+        finished: AtomicUsize::new(0),
     };
     planner.warn_about_replace();
     if options.mode == Mode::Normal {
@@ -261,6 +264,9 @@ pub(crate) struct Planner<'a> {
     /// The state, objects replaced by what they turn out to be.
     prior: Arc<Mutex<State>>,
     done: Mutex<Done>,
+    /// How many instances are known to be planned in all, and how many are done: for a progress display.
+    known: AtomicUsize,
+    finished: AtomicUsize,
 }
 
 /// A resource that is being planned: what all its instances share.
@@ -360,6 +366,7 @@ impl<'a> Planner<'a> {
         if tasks.is_empty() {
             return Ok(());
         }
+        self.known.fetch_add(tasks.len(), Ordering::Relaxed);
         let provider = self
             .providers
             .get(&provider_address)
@@ -420,6 +427,9 @@ impl<'a> Planner<'a> {
         let mut failed = false;
         while let Some(result) = results.next().await {
             failed |= result.is_err();
+            let done = self.finished.fetch_add(1, Ordering::Relaxed) + 1;
+            let total = self.known.load(Ordering::Relaxed);
+            self.inputs.events.event(Event::Progress { done, total });
         }
         if failed { Err(Failed) } else { Ok(()) }
     }
