@@ -264,6 +264,15 @@ impl ExecGraph {
             .collect()
     }
 
+    /// How many operations on objects there are.
+    #[must_use]
+    pub fn operations(&self) -> usize {
+        self.nodes
+            .iter()
+            .filter(|n| matches!(n, Operation::Change(_) | Operation::Destroy(_)))
+            .count()
+    }
+
     /// The same as a graph to walk.
     #[must_use]
     pub fn to_walk(&self) -> DiGraph<Operation, ()> {

@@ -121,6 +121,7 @@ async fn with_providers(
         persisted: Mutex::new(Instant::now()),
         persist,
         done: AtomicUsize::new(0),
+        total: plan.graph.operations(),
     };
     let graph = plan.graph.to_walk();
     walk(&graph, inputs.parallelism, |node| applier.visit(graph[node])).await;
@@ -164,6 +165,8 @@ struct Applier<'a> {
     persisted: Mutex<Instant>,
     persist: &'a (dyn Fn(&State) + Send + Sync),
     done: AtomicUsize,
+    /// How many operations there are.
+    total: usize,
 }
 
 /// What an operation on an object needs.
@@ -201,7 +204,7 @@ impl Applier<'_> {
         let result = self.carry_out(operation, index, change).await;
         self.maybe_persist();
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
-        let total = self.plan.graph.nodes.len();
+        let total = self.total;
         self.inputs.events.event(Event::Progress { done, total });
         match result {
             Ok(()) => Outcome::Done,
