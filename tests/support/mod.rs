@@ -182,8 +182,13 @@ pub fn ran(output: Output) -> Ran {
 
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("a directory");
+    // What somebody who ran it by hand left behind is no part of it.
+    let left_behind = |name: &str| name == "out" || name.contains(".tfstate") || name.starts_with(".terraform");
     for entry in std::fs::read_dir(from).unwrap_or_else(|e| panic!("{}: {e}", from.display())) {
         let entry = entry.expect("an entry");
+        if left_behind(&entry.file_name().to_string_lossy()) {
+            continue;
+        }
         let target = to.join(entry.file_name());
         if entry.file_type().expect("a type").is_dir() {
             copy(&entry.path(), &target);
