@@ -2,7 +2,7 @@
 //!
 //! Every managed type works alike. Creation makes the value, from the operating system's generator; after that only a
 //! change of an argument, or of `keepers`, replaces it. `random_integer` and `random_shuffle` can be given a seed, and
-//! then give the same result in every release ([`seeded`] says how).
+//! then give the same result in every release (`seeded` says how).
 //!
 //! It stands for version 3.9.0 of the official provider, and may use only the SDK and `cty`. Where the official
 //! provider writes back null for an empty `prefix` or `seed`, which cores refuse, this one keeps what was configured.

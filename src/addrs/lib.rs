@@ -5,7 +5,7 @@
 //! [`AbsResourceInstance`]) has a key at every step that needs one. Text from the command line or from a state file is
 //! read by [`parse`].
 //!
-//! Where to begin: [`module`] and [`resource`]; [`provider`] for source addresses and configurations; [`reference`] for
+//! Where to begin: [`module`] and [`resource`]; [`provider`] for source addresses and configurations; [`mod@reference`] for
 //! what expressions can name. This room uses nothing else of ours.
 
 pub mod module;

@@ -1,6 +1,6 @@
 //! The command line: what people and the programs that drive us see.
 //!
-//! [`main`] is everything: it reads the arguments (`args`) and the environment ([`env`]), finds the command
+//! [`main`] is everything: it reads the arguments (`args`) and the environment (`env`), finds the command
 //! (`commands`, one file each) and runs it. A command loads what it needs through `workdir` (configuration, values of
 //! variables, where the state is), starts plugins through `plugin_source`, has the engine do the work (`operation`), and
 //! shows what came of it: `views` for people, [`json`] for programs. `planfile` keeps a plan between plan and apply.
