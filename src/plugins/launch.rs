@@ -170,7 +170,13 @@ impl Launch {
 /// A directory of its own for the plugin's socket, so that none is left behind when the plugin is killed. A path that is
 /// too long for a socket's name is of no use.
 fn socket_dir() -> Option<TempDir> {
-    let dir = tempfile::Builder::new().prefix("monoform-").tempdir().ok()?;
+    // A bare directory that a program is locked into has no place for temporary files: then the working directory must do.
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".monoform-");
+    let dir = builder
+        .tempdir()
+        .or_else(|_| builder.tempdir_in(std::env::current_dir()?))
+        .ok()?;
     (cfg!(unix) && dir.path().as_os_str().len() < 80).then_some(dir)
 }
 
