@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use addrs::AbsResourceInstance;
-use syntax::Diagnostic;
 
 use crate::plan::Action;
 
@@ -96,8 +95,6 @@ pub enum Event {
         /// So many are known.
         total: usize,
     },
-    /// A warning or error the moment it arises; it is also in the final diagnostics.
-    Diagnostic(Box<Diagnostic>),
     /// An interrupt was received; running operations are being asked to stop.
     Stopping,
 }

@@ -266,7 +266,6 @@ impl EventSink for Progress {
             Event::RefreshComplete { .. }
             | Event::ProvisionComplete { .. }
             | Event::ProvisionFailed { .. }
-            | Event::Diagnostic(_)
             | Event::Stopping => {}
         }
     }

@@ -6,6 +6,7 @@
 //! order and the execution graph is laid down.
 
 mod data;
+mod delete;
 mod import;
 mod managed;
 mod outputs;

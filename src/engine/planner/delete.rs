@@ -1,0 +1,133 @@
+//! Planning the end of objects: those that nothing asks for any more, and those that were to be destroyed earlier.
+
+use std::sync::Arc;
+
+use addrs::AbsResourceInstance;
+use cty::Value;
+use state::{DeposedKey, Object};
+use syntax::Diagnostic;
+
+use super::{Planner, Subject};
+use crate::eval::Failed;
+use crate::instance::{Stored, located, upgrade};
+use crate::plan::{Action, Mode, Reason, ResourceChange};
+
+impl Planner<'_> {
+    /// Plans the end of an instance that should not be there.
+    pub(super) async fn delete(
+        &self,
+        p: &Subject<'_>,
+        address: &AbsResourceInstance,
+        reason: Reason,
+    ) -> Result<(), Failed> {
+        let Some(stored) = self.look(p, address).await? else {
+            return Ok(());
+        };
+        if self.options.mode == Mode::RefreshOnly {
+            return Ok(());
+        }
+        self.allow_destroy(p, address)?;
+        self.plan_delete(p, address, &stored, None, reason).await
+    }
+
+    /// Plans the end of an object that was to be destroyed earlier.
+    pub(super) async fn delete_deposed(
+        &self,
+        p: &Subject<'_>,
+        address: &AbsResourceInstance,
+        key: DeposedKey,
+    ) -> Result<(), Failed> {
+        let object: Option<Arc<Object>> = self
+            .inputs
+            .state
+            .instance(address)
+            .and_then(|i| i.deposed.get(&key))
+            .cloned();
+        let Some(object) = object else { return Ok(()) };
+        let ty = &address.resource.resource.ty;
+        let stored = upgrade(&*p.provider, p.schema, ty, &object, address)
+            .await
+            .map_err(|d| self.failed(d))?;
+        if self.options.refresh {
+            let answer = p
+                .provider
+                .read(ty, stored.value.clone(), stored.private.clone(), None)
+                .await
+                .map_err(|d| self.failed(d))?;
+            self.report_all(located(answer.diagnostics, None, address))?;
+            if answer.value.0.is_null() {
+                // It has gone by itself.
+                self.prior().set_deposed(address, &p.provider_address, key, None);
+                return Ok(());
+            }
+        }
+        if self.options.mode == Mode::RefreshOnly {
+            return Ok(());
+        }
+        self.plan_delete(p, address, &stored, Some(key), Reason::None).await
+    }
+
+    async fn plan_delete(
+        &self,
+        p: &Subject<'_>,
+        address: &AbsResourceInstance,
+        stored: &Stored,
+        deposed: Option<DeposedKey>,
+        reason: Reason,
+    ) -> Result<(), Failed> {
+        let null = Value::null(p.schema.implied_type());
+        let mut private = stored.private.clone();
+        let capabilities = self.providers.schemas().providers.get(&p.provider_address.provider);
+        if capabilities.is_some_and(|s| s.capabilities.plan_destroy) {
+            let ty = &address.resource.resource.ty;
+            let answer = p
+                .provider
+                .plan(
+                    ty,
+                    stored.value.clone(),
+                    null.clone(),
+                    null.clone(),
+                    private.clone(),
+                    None,
+                )
+                .await
+                .map_err(|d| self.failed(d))?;
+            self.report_all(located(answer.diagnostics, None, address))?;
+            if !answer.value.planned.is_null() {
+                return Err(self.failed(
+                    Diagnostic::error(
+                        "Provider produced invalid plan",
+                        format!(
+                            "Provider \"{}\" planned a non-null destroy value for {address}. This is a bug in the provider, \
+                             which should be reported in the provider's own issue tracker.",
+                            p.provider_address.provider
+                        ),
+                    )
+                    .about(address)
+                    .into(),
+                ));
+            }
+            private = answer.value.private;
+        }
+        let creates_first = stored.object.create_before_destroy || self.creates_first(&address.config());
+        self.add(
+            ResourceChange {
+                address: address.clone(),
+                previous_address: None,
+                deposed: deposed.map(|k| k.0),
+                provider: p.provider_address.clone(),
+                action: Action::Delete,
+                reason,
+                before: stored.marked(p.schema),
+                after: null,
+                replace_paths: Vec::new(),
+                private,
+                importing: None,
+                config_known: true,
+            },
+            creates_first,
+            stored.object.dependencies.clone(),
+        );
+        Ok(())
+    }
+}
