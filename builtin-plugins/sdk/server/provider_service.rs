@@ -138,7 +138,7 @@ macro_rules! provider_service {
             ) -> Answer<pb::$provider_module::Response> {
                 let request = request.into_inner();
                 let found = self.0.validate_provider(&wire(request.config));
-                #[allow(clippy::needless_update)]
+                #[allow(clippy::needless_update, reason = "protocol 5's answer has a second field, protocol 6's has none")]
                 Ok(Response::new(pb::$provider_module::Response {
                     diagnostics: diagnostics(found),
                     ..Default::default()
