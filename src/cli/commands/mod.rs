@@ -2,6 +2,7 @@
 
 mod apply;
 mod destroy;
+mod fmt;
 mod force_unlock;
 mod init;
 mod output;
@@ -57,6 +58,7 @@ const COMMANDS: &[&Command] = &[
     &plan::COMMAND,
     &apply::COMMAND,
     &destroy::COMMAND,
+    &fmt::COMMAND,
     &force_unlock::COMMAND,
     &output::COMMAND,
     &providers::SCHEMA,
@@ -71,7 +73,6 @@ const COMMANDS: &[&Command] = &[
 const TO_COME: &[&str] = &[
     "console",
     "env",
-    "fmt",
     "get",
     "graph",
     "import",
