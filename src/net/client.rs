@@ -139,6 +139,21 @@ pub fn shown(url: &Url) -> String {
     url.into()
 }
 
+/// The path of an address without its escapes; `None` if that is no text.
+#[must_use]
+pub fn decoded_path(url: &Url) -> Option<String> {
+    let bytes = percent_encoding::percent_decode_str(url.path());
+    bytes.decode_utf8().ok().map(Into::into)
+}
+
+/// Names and values as the body of a form.
+#[must_use]
+pub fn form<'v>(pairs: impl IntoIterator<Item = (&'v str, &'v str)>) -> String {
+    url::form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(pairs)
+        .finish()
+}
+
 /// Makes requests. Cheap to clone; nothing is prepared before the first request.
 #[derive(Clone, Debug)]
 pub struct Client(Arc<Inner>);
@@ -223,6 +238,14 @@ impl Client {
         request
             .headers
             .insert(reqwest::header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+        request
+    }
+
+    /// A request that puts nothing somewhere, as some services want it for what they give.
+    #[must_use]
+    pub fn put(&self, url: Url) -> Request<'_> {
+        let mut request = self.get(url);
+        request.method = Method::PUT;
         request
     }
 

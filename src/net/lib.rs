@@ -24,7 +24,7 @@ pub mod netrc;
 mod test_server;
 mod tls;
 
-pub use client::{Client, Error, NetSettings, Request, Response, shown};
+pub use client::{Client, Error, NetSettings, Request, Response, decoded_path, form, shown};
 pub use credentials::Token;
 pub use hosts::{Host, HostSettings};
 pub use url::Url;

@@ -3,6 +3,7 @@
 mod apply;
 mod destroy;
 mod force_unlock;
+mod get;
 mod init;
 mod output;
 mod plan;
@@ -58,6 +59,7 @@ const COMMANDS: &[&Command] = &[
     &apply::COMMAND,
     &destroy::COMMAND,
     &force_unlock::COMMAND,
+    &get::COMMAND,
     &output::COMMAND,
     &providers::SCHEMA,
     &refresh::COMMAND,
@@ -72,7 +74,6 @@ const TO_COME: &[&str] = &[
     "console",
     "env",
     "fmt",
-    "get",
     "graph",
     "import",
     "login",
