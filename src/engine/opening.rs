@@ -37,9 +37,13 @@ pub fn providers_needed(config: &Config, state: &State) -> BTreeSet<Provider> {
 /// The types of provisioners that a configuration uses.
 #[must_use]
 pub fn provisioners_needed(config: &Config) -> BTreeSet<Arc<str>> {
-    let resources = config.nodes().into_iter().flat_map(|n| n.module.resources.values());
+    let nodes = config.nodes();
+    let resources = nodes.iter().flat_map(|n| n.module.resources.values());
+    let removed = nodes.iter().flat_map(|n| &n.module.removed);
     resources
-        .flat_map(|r| r.provisioners.iter().map(|p| p.ty.clone()))
+        .flat_map(|r| &r.provisioners)
+        .chain(removed.flat_map(|r| &r.provisioners))
+        .map(|p| p.ty.clone())
         .collect()
 }
 
@@ -268,18 +272,6 @@ pub fn unsupported_blocks(config: &Config) -> syntax::Diagnostics {
     let mut out = syntax::Diagnostics::new();
     for node in config.nodes() {
         let module = &node.module;
-        out.extend(
-            module
-                .moved
-                .iter()
-                .map(|m| unsupported("moved", &"This move", Some(&m.range))),
-        );
-        out.extend(
-            module
-                .removed
-                .iter()
-                .map(|r| unsupported("removed", &"This removal", Some(&r.range))),
-        );
         out.extend(
             module
                 .resources

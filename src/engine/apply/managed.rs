@@ -341,7 +341,7 @@ impl Applier<'_> {
             return Ok(value);
         }
         let result = self
-            .provision(block, config::ProvisionerWhen::Create, s, repetition, &value)
+            .provision(block.into(), config::ProvisionerWhen::Create, s, repetition, &value)
             .await;
         if result.is_err() {
             let object = self

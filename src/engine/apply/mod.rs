@@ -33,6 +33,7 @@ use crate::plan::{Action, Mode, Plan, ResourceChange};
 use crate::planner::create_before_destroy;
 use crate::priming::Priming;
 use crate::providers::Providers;
+use crate::removals::Removals;
 use crate::walk::{Outcome, walk};
 
 /// How long an apply may go on before the state so far is handed to be saved.
@@ -113,6 +114,7 @@ async fn with_providers(
         providers,
         evaluator: &evaluator,
         blocks: &blocks,
+        removals: Removals::new(inputs.config),
         priming: Priming::new(&blocks),
         state,
         opened: Mutex::default(),
@@ -153,6 +155,7 @@ struct Applier<'a> {
     providers: &'a Providers<'a>,
     evaluator: &'a Evaluator<'a>,
     blocks: &'a Blocks,
+    removals: Removals<'a>,
     priming: Priming<'a>,
     state: Arc<Mutex<State>>,
     /// For each resource what it depends on, as the state records it.
@@ -224,8 +227,16 @@ impl Applier<'_> {
 
     async fn carry_out(&self, operation: Operation, index: u32, change: &ResourceChange) -> Result<(), Failed> {
         if change.action == Action::Forget {
-            self.state().set_current(&change.address, &change.provider, None);
-            self.evaluator.remove_object(&change.address);
+            match &change.deposed {
+                Some(key) => {
+                    let key = DeposedKey(key.clone());
+                    self.state().set_deposed(&change.address, &change.provider, key, None);
+                }
+                None => {
+                    self.state().set_current(&change.address, &change.provider, None);
+                    self.evaluator.remove_object(&change.address);
+                }
+            }
             return Ok(());
         }
         self.open(&change.provider).await?;

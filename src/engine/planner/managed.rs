@@ -257,14 +257,23 @@ impl Planner<'_> {
         was: Option<&Stored>,
     ) -> Result<(), Failed> {
         let changed = was.is_some_and(|was| was.value != now.value);
-        if changed && let Some(was) = was {
+        let previous_address = self.moved_from(address);
+        // That an object has moved is news only where nothing else is told of it.
+        let moved = self.options.mode == Mode::RefreshOnly && previous_address.is_some();
+        if (changed || moved)
+            && let Some(was) = was
+        {
             let null = now.value.is_null();
             let change = ResourceChange {
                 address: address.clone(),
-                previous_address: None,
+                previous_address,
                 deposed: None,
                 provider: p.provider_address.clone(),
-                action: if null { Action::Delete } else { Action::Update },
+                action: match (changed, null) {
+                    (false, _) => Action::NoOp,
+                    (true, true) => Action::Delete,
+                    (true, false) => Action::Update,
+                },
                 reason: Reason::None,
                 before: was.marked(p.schema),
                 after: if null { now.value.clone() } else { now.marked(p.schema) },

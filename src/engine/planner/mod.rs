@@ -9,6 +9,7 @@ mod data;
 mod delete;
 mod import;
 mod managed;
+mod moves;
 mod outputs;
 mod targets;
 
@@ -35,8 +36,10 @@ use crate::opening;
 use crate::plan::{Action, Mode, Plan, Reason, ResourceChange};
 use crate::priming::Priming;
 use crate::providers::{Providers, Schemas};
+use crate::removals::{self, Removals};
 use crate::walk::{Outcome, walk};
 
+use moves::Moves;
 use targets::Selection;
 
 /// What planning gives.
@@ -97,6 +100,25 @@ async fn with_providers(
     options: &PlanOptions,
     providers: &Providers<'_>,
 ) -> (Option<Plan>, Diagnostics) {
+    let removals = Removals::new(inputs.config);
+    let still_there = removals.still_declared(inputs.config);
+    if still_there.has_errors() {
+        return (None, still_there);
+    }
+    let statements = moves::statements(inputs.config, inputs.state);
+    let mut moved = inputs.state.clone();
+    let moves = match moves::apply(&statements, &mut moved, providers).await {
+        Ok(moves) => moves,
+        Err(diagnostics) => return (None, diagnostics),
+    };
+    if let Some(problem) = moves.outside_of_targets(&options.targets) {
+        return (None, problem.into());
+    }
+    // From here on, objects are where the configuration has them.
+    let inputs = Inputs {
+        state: &moved,
+        ..inputs
+    };
     let in_state: Vec<_> = inputs
         .state
         .resources
@@ -149,6 +171,8 @@ async fn with_providers(
         dependencies: &dependencies,
         priming: Priming::new(&blocks),
         evaluator: &evaluator,
+        moves: &moves,
+        removals: &removals,
         prior,
         done: Mutex::default(),
         known: AtomicUsize::new(0),
@@ -169,6 +193,15 @@ async fn with_providers(
     if inputs.stop.is_requested() {
         diagnostics.extend(interrupted());
     }
+    if options.mode != Mode::Destroy {
+        let problems = moves::validate(&statements, &evaluator);
+        // What could not be evaluated has been reported.
+        evaluator.take_diagnostics();
+        if problems.has_errors() {
+            // Wrong moves are likely to be why anything else went wrong.
+            return (None, problems);
+        }
+    }
     let mut errored = diagnostics.has_errors();
     if !errored && outcomes.contains(&Outcome::Failed) {
         errored = true;
@@ -183,6 +216,10 @@ async fn with_providers(
     errored |= diagnostics.has_errors();
     let plan = planner.finish(timestamp, outputs, errored);
     selection.describe(&mut diagnostics);
+    if !errored {
+        diagnostics.extend(moves.blocked());
+    }
+    diagnostics.extend(removals::warning(&plan));
     if let Some(cycle) = plan.graph.cycle() {
         diagnostics.push(cyclic(&plan, &cycle));
         return (None, diagnostics);
@@ -256,6 +293,8 @@ pub(crate) struct Planner<'a> {
     selection: &'a Selection,
     dependencies: &'a BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
     evaluator: &'a Evaluator<'a>,
+    moves: &'a Moves,
+    removals: &'a Removals<'a>,
     priming: Priming<'a>,
     cbd: BTreeSet<ConfigResource>,
     /// When everything goes: the data sources that provider configurations need even then.
@@ -491,6 +530,12 @@ impl<'a> Planner<'a> {
                 if instance.current.is_some() && !expansion.is_some_and(|e| e.has(key)) {
                     let reason = if destroy {
                         Reason::None
+                    } else if block.is_none() {
+                        if self.moves.from.contains_key(&at) {
+                            Reason::DeleteBecauseNoMoveTarget
+                        } else {
+                            Reason::DeleteBecauseNoResourceConfig
+                        }
                     } else if !module_instances.contains(&resource.module) {
                         Reason::DeleteBecauseNoModule
                     } else {
@@ -528,13 +573,23 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// Where an object was in the state, if that was elsewhere. When everything is destroyed after it was looked at, looking
+    /// has made the new address its own.
+    fn moved_from(&self, address: &AbsResourceInstance) -> Option<AbsResourceInstance> {
+        if self.options.mode == Mode::Destroy && self.options.refresh {
+            return None;
+        }
+        self.moves.from.get(address).cloned()
+    }
+
     /// Whether new objects of a resource are created before old ones are destroyed.
     fn creates_first(&self, address: &ConfigResource) -> bool {
         self.cbd.contains(address)
     }
 
     /// Adds a change, and what ordering must know of it.
-    fn add(&self, change: ResourceChange, destroy_last: bool, state_dependencies: Arc<[ConfigResource]>) {
+    fn add(&self, mut change: ResourceChange, destroy_last: bool, state_dependencies: Arc<[ConfigResource]>) {
+        change.previous_address = self.moved_from(&change.address);
         let resource = change.address.config();
         let planned = Planned {
             resource: resource.clone(),
