@@ -7,10 +7,12 @@
 
 mod data;
 mod delete;
+mod generate;
 mod import;
 mod managed;
 mod moves;
 mod outputs;
+mod relevance;
 mod targets;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -27,7 +29,6 @@ use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::Semaphore;
 
 use crate::blocks::{Block, Blocks};
-use crate::eval::checks::Kind;
 use crate::eval::{Evaluator, Failed, Phase};
 use crate::events::Event;
 use crate::execgraph::{Dependencies, ExecGraph, Planned};
@@ -55,6 +56,13 @@ pub struct Planning {
 
 /// Makes a plan.
 pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
+    let written = inputs.config;
+    let completed = (options.generate_config && options.mode == Mode::Normal)
+        .then(|| generate::with_empty_blocks(written, inputs.state));
+    let inputs = Inputs {
+        config: completed.as_ref().unwrap_or(written),
+        ..inputs
+    };
     let needed = opening::providers_needed(inputs.config, inputs.state);
     let provisioners = opening::provisioners_needed(inputs.config);
     let providers = match Providers::start(inputs.providers, needed, provisioners).await {
@@ -68,7 +76,7 @@ pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
         }
     };
     let (plan, diagnostics) = tokio::select! {
-        result = with_providers(inputs, options, &providers) => result,
+        result = with_providers(inputs, written, options, &providers) => result,
         () = stopped(inputs, &providers) => (None, interrupted()),
     };
     providers.close().await;
@@ -97,6 +105,7 @@ fn interrupted() -> Diagnostics {
 
 async fn with_providers(
     inputs: Inputs<'_>,
+    written: &config::Config,
     options: &PlanOptions,
     providers: &Providers<'_>,
 ) -> (Option<Plan>, Diagnostics) {
@@ -164,6 +173,7 @@ async fn with_providers(
         by_config: by_config(inputs.state),
         slots: Semaphore::new(inputs.parallelism.max(1)),
         inputs,
+        written,
         options,
         providers,
         blocks: &blocks,
@@ -216,6 +226,13 @@ async fn with_providers(
     errored |= diagnostics.has_errors();
     let plan = planner.finish(timestamp, outputs, errored);
     selection.describe(&mut diagnostics);
+    if options.generate_config {
+        diagnostics.push(Diagnostic::warning(
+            "Config generation is experimental",
+            "Configuration for imported objects is written as well as can be told from the objects alone. Look at it before \
+             you use it; its form may change in later versions.",
+        ));
+    }
     if !errored {
         diagnostics.extend(moves.blocked());
     }
@@ -280,6 +297,9 @@ struct Done {
     /// Which of the changes are updates or replacements of objects in use.
     changed: HashMap<AbsResource, HashMap<InstanceKey, usize>>,
     drift: Vec<ResourceChange>,
+    generated: BTreeMap<AbsResourceInstance, String>,
+    /// Checks whose data source could not be read.
+    unread_checks: HashSet<(addrs::ModuleInstance, Arc<str>)>,
     /// Resources of which something will change.
     pending: HashSet<ConfigResource>,
 }
@@ -287,6 +307,8 @@ struct Done {
 /// One run of the planner.
 pub(crate) struct Planner<'a> {
     inputs: Inputs<'a>,
+    /// The configuration without blocks that are being written for imports.
+    written: &'a config::Config,
     options: &'a PlanOptions,
     providers: &'a Providers<'a>,
     blocks: &'a Blocks,
@@ -354,17 +376,20 @@ impl<'a> Planner<'a> {
             Block::Local(module, name) => opening::for_each_instance(self.evaluator, module, |instance, node| {
                 self.evaluator.local(instance, node, name).map(|_| ())
             }),
-            Block::Output(module, name) => opening::visit_output(self.evaluator, module, name),
+            Block::Output(module, name) => {
+                let lenient = self.options.mode == Mode::RefreshOnly;
+                opening::visit_output(self.evaluator, module, name, lenient)
+            }
             Block::Call(module, name) => opening::for_each_instance(self.evaluator, module, |instance, _| {
                 self.evaluator.call_expansion(instance, name).map(|_| ())
             }),
-            Block::Check(module, name) => opening::for_each_instance(self.evaluator, module, |instance, node| {
-                let scope = self.evaluator.scope(instance).ok_or(Failed)?;
-                for rule in node.module.checks.get(name).into_iter().flat_map(|c| &c.asserts) {
-                    self.evaluator.check(rule, Kind::Assertion, &scope, None);
-                }
-                Ok(())
-            }),
+            Block::Check(module, name) => {
+                // Where data is missing, that is all there is to say of the check.
+                let unread = self.done().unread_checks.clone();
+                opening::visit_check(self.evaluator, module, name, |at| {
+                    !unread.iter().any(|(module, check)| module == at && check == name)
+                })
+            }
         };
         if result.is_ok() { Outcome::Done } else { Outcome::Failed }
     }
@@ -389,7 +414,8 @@ impl<'a> Planner<'a> {
             ));
         }
         if self.options.mode == Mode::Destroy {
-            self.priming.prepare(self.evaluator, &Block::Provider(address.clone()));
+            self.priming
+                .prepare(self.evaluator, &Block::Provider(address.clone()))?;
         }
         opening::open(self.evaluator, self.providers, address).await
     }
@@ -493,7 +519,8 @@ impl<'a> Planner<'a> {
         let module_known = self.inputs.config.node(&address.module).is_some();
         let for_provider = self.read_for_providers.contains(address);
         if for_provider {
-            self.priming.prepare(self.evaluator, &Block::Resource(address.clone()));
+            self.priming
+                .prepare(self.evaluator, &Block::Resource(address.clone()))?;
         }
         if for_provider && !self.options.refresh {
             // What was read last time must do.
@@ -643,6 +670,14 @@ impl<'a> Planner<'a> {
         let mut drift = done.drift;
         drift.sort_by(|a, b| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));
         let graph = self.order(&planned);
+        let relevant_attributes = relevance::attributes(
+            self.inputs.config,
+            self.providers.schemas(),
+            self.options.mode,
+            &changes,
+            &outputs,
+            &self.outputs_of_modules(),
+        );
         let variables = self
             .inputs
             .config
@@ -671,9 +706,37 @@ impl<'a> Planner<'a> {
             previous_state: self.inputs.state.clone(),
             prior_state: self.prior().clone(),
             graph,
-            relevant_attributes: Vec::new(),
+            relevant_attributes,
+            checks: self.check_results(),
+            generated_config: done.generated,
             errored,
         }
+    }
+
+    /// All outputs of all module instances but the root module.
+    fn outputs_of_modules(&self) -> Vec<(addrs::ModuleInstance, Arc<str>)> {
+        let mut out = Vec::new();
+        if self.options.mode == Mode::Destroy {
+            return out;
+        }
+        for node in self.inputs.config.nodes() {
+            for name in node.module.outputs.keys() {
+                let block = Block::Output(node.path.clone(), name.clone());
+                if node.path.is_root() || !self.selection.includes(&block) {
+                    continue;
+                }
+                let instances = self.evaluator.module_instances(&node.path).unwrap_or_default();
+                out.extend(instances.into_iter().map(|instance| (instance, name.clone())));
+            }
+        }
+        out
+    }
+
+    /// How everything with conditions turned out.
+    fn check_results(&self) -> Vec<state::CheckResult> {
+        let destroy = self.options.mode == Mode::Destroy;
+        self.evaluator
+            .check_results(&[], |block| !destroy && self.selection.includes(block))
     }
 
     /// Lays down the order of the changes.

@@ -15,6 +15,7 @@ mod outputs;
 mod providers;
 mod provisioners;
 mod refresh;
+mod relevant;
 mod removed;
 mod repetition;
 mod replace;
