@@ -64,6 +64,8 @@ struct Document {
     outputs: BTreeMap<String, StoredOutput>,
     graph: ExecGraph,
     relevant_attributes: Vec<(String, StoredPath)>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    function_results: BTreeMap<String, String>,
 }
 
 /// A value: msgpack with its type in base64, and its marks by path.
@@ -258,6 +260,7 @@ fn document(saved: &SavedPlan, tool_version: &str) -> Result<Document, String> {
         outputs: outputs.collect::<Result<_, _>>()?,
         graph: plan.graph.clone(),
         relevant_attributes: relevant.collect::<Result<_, _>>()?,
+        function_results: plan.function_results.clone(),
     })
 }
 
@@ -458,6 +461,7 @@ fn load(document: &Document, mut entries: BTreeMap<String, Vec<u8>>) -> Result<S
             .iter()
             .map(|(a, p)| Ok::<_, String>((load_address(a)?, load_path(p)?)))
             .collect::<Result<_, _>>()?,
+        function_results: document.function_results.clone(),
         errored: false,
     };
     Ok(SavedPlan {
@@ -547,6 +551,7 @@ mod tests {
                 prior_state: State::default(),
                 graph,
                 relevant_attributes: Vec::new(),
+                function_results: BTreeMap::new(),
                 errored: false,
             },
             snapshot: Snapshot { modules },

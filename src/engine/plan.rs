@@ -174,6 +174,8 @@ pub struct Plan {
     pub graph: crate::execgraph::ExecGraph,
     /// Attributes whose values the changes depend on: (resource instance or resource, path), for the drift display.
     pub relevant_attributes: Vec<(AbsResourceInstance, Path)>,
+    /// What functions of providers said.
+    pub function_results: crate::functions::FunctionResults,
     /// Whether planning ended with errors: the plan is partial and must not be applied.
     pub errored: bool,
 }

@@ -23,6 +23,7 @@ use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::OnceCell;
 
 use crate::blocks::{Block, Blocks};
+use crate::ephemeral::Ephemerals;
 use crate::eval::checks::Kind;
 use crate::eval::{Evaluator, Failed, Phase};
 use crate::events::Event;
@@ -41,9 +42,7 @@ const PERSIST_INTERVAL: Duration = Duration::from_secs(20);
 /// Carries out a plan. The state is what became of it, with or without errors; `persist` gets it from time to time on the
 /// way. The inputs' state is not looked at: the plan has its own.
 pub async fn apply(inputs: Inputs<'_>, plan: &Plan, persist: &(dyn Fn(&State) + Send + Sync)) -> (State, Diagnostics) {
-    let needed = opening::providers_needed(inputs.config, &plan.prior_state);
-    let provisioners = opening::provisioners_needed(inputs.config);
-    let providers = match Providers::start(inputs.providers, needed, provisioners).await {
+    let providers = match Providers::needed(inputs.providers, inputs.config, &plan.prior_state).await {
         Ok(providers) => providers,
         Err(diagnostics) => return (plan.prior_state.clone(), diagnostics),
     };
@@ -95,7 +94,25 @@ async fn with_providers(
     let mut surroundings = inputs.surroundings.clone();
     surroundings.functions.pure = false;
     surroundings.functions.plan_timestamp = Some(plan.timestamp.clone());
-    let evaluator = Evaluator::new(inputs.config, phase, surroundings, inputs.variables, stored);
+    providers.functions().expect(&plan.function_results);
+    let evaluator = Evaluator::new(inputs.config, phase, surroundings, inputs.variables, stored)
+        .with_functions(providers.functions())
+        .applying();
+    let mut operations: HashMap<ConfigResource, usize> = HashMap::new();
+    for operation in &plan.graph.nodes {
+        if let Operation::Change(i) | Operation::Destroy(i) = operation
+            && let Some(change) = plan.changes.get(*i as usize)
+        {
+            *operations.entry(change.address.config()).or_default() += 1;
+        }
+    }
+    let ephemerals = Ephemerals::new(inputs, providers, &evaluator, &blocks, |block| match block {
+        Block::Resource(resource) => operations.get(resource).copied().unwrap_or_default(),
+        // These are evaluated when all operations are done.
+        Block::Output(module, _) => usize::from(module.is_root()),
+        Block::Check(..) => 1,
+        _ => 0,
+    });
     let dependencies = blocks.resource_dependencies(false);
     let applier = Applier {
         cbd: create_before_destroy(inputs, &dependencies),
@@ -112,6 +129,9 @@ async fn with_providers(
         plan,
         providers,
         evaluator: &evaluator,
+        ephemerals: &ephemerals,
+        opened_ephemerals: Mutex::default(),
+        ephemerals_before: Mutex::default(),
         blocks: &blocks,
         priming: Priming::new(&blocks),
         state,
@@ -124,19 +144,15 @@ async fn with_providers(
         total: plan.graph.operations(),
     };
     let graph = plan.graph.to_walk();
-    walk(&graph, inputs.parallelism, |node| applier.visit(graph[node])).await;
-    let mut diagnostics = evaluator.take_diagnostics();
-    if inputs.stop.is_requested() {
-        diagnostics.push(Diagnostic::error(
-            "Operation interrupted",
-            "The apply was interrupted: what had been started was completed and is in the state, the rest was not begun. Run \
-             apply again to go on.",
-        ));
-    }
-    applier.outputs(&mut diagnostics);
-    if plan.mode == Mode::Normal && !inputs.stop.is_requested() {
-        applier.checks();
-    }
+    let work = async {
+        walk(&graph, inputs.parallelism, |node| applier.visit(graph[node])).await;
+        applier.after().await
+    };
+    let mut diagnostics = tokio::select! {
+        diagnostics = work => diagnostics,
+        never = ephemerals.keep() => match never {},
+    };
+    ephemerals.close_all().await;
     diagnostics.extend(evaluator.take_diagnostics());
     let mut state = applier.state().clone();
     if plan.mode == Mode::Destroy && state.resources.keys().all(|r| r.resource.mode == addrs::Mode::Data) {
@@ -152,6 +168,10 @@ struct Applier<'a> {
     plan: &'a Plan,
     providers: &'a Providers<'a>,
     evaluator: &'a Evaluator<'a>,
+    ephemerals: &'a Ephemerals<'a>,
+    opened_ephemerals: Mutex<HashMap<ConfigResource, Arc<OnceCell<Result<(), Failed>>>>>,
+    /// The ephemeral resources that blocks use, as far as it was asked.
+    ephemerals_before: Mutex<HashMap<Block, Arc<[ConfigResource]>>>,
     blocks: &'a Blocks,
     priming: Priming<'a>,
     state: Arc<Mutex<State>>,
@@ -202,6 +222,9 @@ impl Applier<'_> {
             return Outcome::Failed;
         }
         let result = self.carry_out(operation, index, change).await;
+        if !self.ephemerals.is_empty() {
+            self.ephemerals.used(&Block::Resource(change.address.config())).await;
+        }
         self.maybe_persist();
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         let total = self.total;
@@ -230,6 +253,7 @@ impl Applier<'_> {
         }
         self.open(&change.provider).await?;
         if matches!(operation, Operation::Change(_)) {
+            self.open_ephemerals(&Block::Resource(change.address.config())).await?;
             self.priming
                 .prepare(self.evaluator, &Block::Resource(change.address.config()));
         }
@@ -252,8 +276,46 @@ impl Applier<'_> {
         }
     }
 
-    /// Opens a provider configuration, once; all who need it wait.
+    /// Opens a provider configuration and what it uses.
     async fn open(&self, address: &AbsProviderConfig) -> Result<(), Failed> {
+        self.open_ephemerals(&Block::Provider(address.clone())).await?;
+        self.open_provider(address).await
+    }
+
+    /// Opens the ephemeral resources that a block uses, each once.
+    async fn open_ephemerals(&self, block: &Block) -> Result<(), Failed> {
+        if self.ephemerals.is_empty() {
+            return Ok(());
+        }
+        let needed = {
+            let mut before = self.ephemerals_before.lock().unwrap_or_else(PoisonError::into_inner);
+            match before.get(block) {
+                Some(known) => known.clone(),
+                None => {
+                    let found: Arc<[ConfigResource]> = self.blocks.ephemeral_before(block).into();
+                    before.insert(block.clone(), found.clone());
+                    found
+                }
+            }
+        };
+        for resource in &*needed {
+            let cell = {
+                let mut opened = self.opened_ephemerals.lock().unwrap_or_else(PoisonError::into_inner);
+                opened.entry(resource.clone()).or_default().clone()
+            };
+            // What its provider uses comes before it in this list.
+            let open = || async {
+                self.open_provider(&self.inputs.config.provider_for(resource)).await?;
+                self.priming.prepare(self.evaluator, &Block::Resource(resource.clone()));
+                self.ephemerals.open(resource).await
+            };
+            (*cell.get_or_init(open).await)?;
+        }
+        Ok(())
+    }
+
+    /// Opens a provider configuration, once; all who need it wait.
+    async fn open_provider(&self, address: &AbsProviderConfig) -> Result<(), Failed> {
         let cell = {
             let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
             opened.entry(address.clone()).or_default().clone()
@@ -294,9 +356,26 @@ impl Applier<'_> {
                 .any(|r| resources.contains(r))
     }
 
+    /// What remains to be done after the last operation. Gives the problems so far.
+    async fn after(&self) -> Diagnostics {
+        let mut diagnostics = self.evaluator.take_diagnostics();
+        if self.inputs.stop.is_requested() {
+            diagnostics.push(Diagnostic::error(
+                "Operation interrupted",
+                "The apply was interrupted: what had been started was completed and is in the state, the rest was not begun. \
+                 Run apply again to go on.",
+            ));
+        }
+        self.outputs(&mut diagnostics).await;
+        if self.plan.mode == Mode::Normal && !self.inputs.stop.is_requested() {
+            self.checks().await;
+        }
+        diagnostics
+    }
+
     /// Evaluates the check blocks, now that everything is what it is. Only where all was planned: what was left out may be
     /// missing.
-    fn checks(&self) {
+    async fn checks(&self) {
         if !self.plan.targets.is_empty() {
             return;
         }
@@ -305,6 +384,9 @@ impl Applier<'_> {
             for (name, check) in &node.module.checks {
                 let block = Block::Check(node.path.clone(), name.clone());
                 if self.depends_on_any(&block, &failed) {
+                    continue;
+                }
+                if self.open_ephemerals(&block).await.is_err() {
                     continue;
                 }
                 self.priming.prepare(self.evaluator, &block);
@@ -321,7 +403,7 @@ impl Applier<'_> {
     }
 
     /// Brings the root outputs up to date. Those that depend on something that failed keep their old value.
-    fn outputs(&self, diagnostics: &mut Diagnostics) {
+    async fn outputs(&self, diagnostics: &mut Diagnostics) {
         let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let root = &self.inputs.config.root;
         for (name, planned) in &self.plan.outputs {
@@ -333,6 +415,9 @@ impl Applier<'_> {
             }
             let block = Block::Output(Module::root(), name.clone());
             if self.depends_on_any(&block, &failed) {
+                continue;
+            }
+            if self.open_ephemerals(&block).await.is_err() {
                 continue;
             }
             self.priming.prepare(self.evaluator, &block);
