@@ -67,6 +67,8 @@ struct Document {
     checks: Vec<StoredCheck>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     generated_config: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    function_results: BTreeMap<String, String>,
 }
 
 /// How something with conditions turned out, as in states.
@@ -320,6 +322,7 @@ fn document(saved: &SavedPlan, tool_version: &str) -> Result<Document, String> {
             .iter()
             .map(|(address, text)| (address.to_string(), text.clone()))
             .collect(),
+        function_results: plan.function_results.clone(),
     })
 }
 
@@ -528,6 +531,7 @@ fn load(document: &Document, mut entries: BTreeMap<String, Vec<u8>>) -> Result<S
             .iter()
             .map(|(address, text)| Ok::<_, String>((load_address(address)?, text.clone())))
             .collect::<Result<_, _>>()?,
+        function_results: document.function_results.clone(),
         errored: false,
     };
     Ok(SavedPlan {
@@ -619,6 +623,7 @@ mod tests {
                 relevant_attributes: Vec::new(),
                 checks: Vec::new(),
                 generated_config: BTreeMap::new(),
+                function_results: BTreeMap::new(),
                 errored: false,
             },
             snapshot: Snapshot { modules },

@@ -178,6 +178,8 @@ pub struct Plan {
     pub checks: Vec<state::CheckResult>,
     /// The blocks that were written for imports that had none.
     pub generated_config: BTreeMap<AbsResourceInstance, String>,
+    /// What functions of providers said.
+    pub function_results: crate::functions::FunctionResults,
     /// Whether planning ended with errors: the plan is partial and must not be applied.
     pub errored: bool,
 }

@@ -15,7 +15,7 @@ use super::{Planner, Subject};
 use crate::blocks::Block;
 use crate::eval::{Failed, ModuleScope, Repetition};
 use crate::events::Event;
-use crate::instance::{Stored, encode, located};
+use crate::instance::{Stored, encode, located, returned_write_only};
 
 /// An object to be imported.
 pub(super) struct Imported {
@@ -274,7 +274,14 @@ impl Planner<'_> {
             address: address.clone(),
             id: shown,
         });
-        let value = lang::marking::without_write_only(&p.schema.block, &value);
+        let provider = &p.provider_address.provider;
+        self.report_all(returned_write_only(
+            &value,
+            p.schema,
+            provider,
+            "while importing",
+            address,
+        ))?;
         let record = Object {
             dependencies: p.dependencies.clone(),
             ..Object::new(p.schema.version, state::Attributes::Flat(Arc::default()))
@@ -307,6 +314,7 @@ impl Planner<'_> {
             .blocks
             .resources_before(&Block::Resource(resource.clone()))
             .into_iter()
+            .filter(|r| r.resource.mode != addrs::Mode::Ephemeral)
             .collect();
         out.sort_by_cached_key(ToString::to_string);
         out.into()

@@ -7,7 +7,6 @@ use config::IgnoreChanges;
 use cty::{Path, Value};
 use lang::body::decode_body;
 use lang::eval::Context;
-use lang::marking::{misplaced_ephemeral, without_write_only};
 use plugins::provider::PlannedChange;
 use state::Object;
 use syntax::ast::Expr;
@@ -18,7 +17,9 @@ use super::{Planner, Subject};
 use crate::eval::checks::{Checked, Kind};
 use crate::eval::{Failed, ModuleScope, Repetition};
 use crate::events::Event;
-use crate::instance::{Stored, encode, identity, lasting, located, upgrade, with_marks};
+use crate::instance::{
+    Stored, encode, forbidden_ephemeral, identity, lasting, located, returned_write_only, upgrade, with_marks,
+};
 use crate::objchange::{Ignore, Problem, ignore_changes, plan_problems, proposed_new};
 use crate::plan::{Action, Mode, Reason, ResourceChange};
 
@@ -194,25 +195,8 @@ impl Planner<'_> {
         address: &AbsResourceInstance,
         config: &Value,
     ) -> Result<(), Failed> {
-        if !config.deep_marks().is_ephemeral() {
-            return Ok(());
-        }
-        let paths = misplaced_ephemeral(&p.schema.block, config);
-        if paths.is_empty() {
-            return Ok(());
-        }
-        for path in paths {
-            let mut diagnostic = Diagnostic::error(
-                "Invalid use of ephemeral value",
-                "Ephemeral values are not valid for this argument, because it is kept in the plan and the state.",
-            )
-            .about(address);
-            if let Some(block) = p.block {
-                diagnostic = diagnostic.at(&lang::body::path_range(&block.body, &p.schema.block, &path));
-            }
-            self.evaluator.report([diagnostic]);
-        }
-        Err(Failed)
+        let Some(block) = p.block else { return Ok(()) };
+        self.report_all(forbidden_ephemeral(config, p.schema, &block.body, address))
     }
 
     /// Writes the block for an imported object that has none.
@@ -268,7 +252,14 @@ impl Planner<'_> {
                 .into(),
             ));
         }
-        let value = without_write_only(&p.schema.block, &value);
+        let provider = &p.provider_address.provider;
+        self.report_all(returned_write_only(
+            &value,
+            p.schema,
+            provider,
+            "while reading the object",
+            address,
+        ))?;
         self.inputs.events.event(Event::RefreshComplete {
             address: address.clone(),
             id,

@@ -29,6 +29,7 @@ use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::Semaphore;
 
 use crate::blocks::{Block, Blocks};
+use crate::ephemeral::Ephemerals;
 use crate::eval::{Evaluator, Failed, Phase};
 use crate::events::Event;
 use crate::execgraph::{Dependencies, ExecGraph, Planned};
@@ -63,9 +64,7 @@ pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
         config: completed.as_ref().unwrap_or(written),
         ..inputs
     };
-    let needed = opening::providers_needed(inputs.config, inputs.state);
-    let provisioners = opening::provisioners_needed(inputs.config);
-    let providers = match Providers::start(inputs.providers, needed, provisioners).await {
+    let providers = match Providers::needed(inputs.providers, inputs.config, inputs.state).await {
         Ok(providers) => providers,
         Err(diagnostics) => {
             return Planning {
@@ -157,16 +156,18 @@ async fn with_providers(
             }
         })
     };
-    let evaluator = Evaluator::new(inputs.config, phase, surroundings, inputs.variables, stored);
+    let evaluator = Evaluator::new(inputs.config, phase, surroundings, inputs.variables, stored)
+        .with_functions(providers.functions());
     let dependencies = blocks.resource_dependencies(false);
     let selection = Selection::new(&blocks, options);
+    let ephemerals = Ephemerals::new(inputs, providers, &evaluator, &blocks, |_| 1);
     let planner = Planner {
         cbd: create_before_destroy(inputs, &dependencies),
         read_for_providers: match options.mode {
             Mode::Destroy => {
                 let before = |p: &AbsProviderConfig| blocks.resources_before(&Block::Provider(p.clone()));
                 let all = selection.providers().flat_map(before);
-                all.filter(|r| r.resource.mode == ResourceMode::Data).collect()
+                all.filter(|r| r.resource.mode != ResourceMode::Managed).collect()
             }
             _ => BTreeSet::new(),
         },
@@ -183,6 +184,7 @@ async fn with_providers(
         evaluator: &evaluator,
         moves: &moves,
         removals: &removals,
+        ephemerals: &ephemerals,
         prior,
         done: Mutex::default(),
         known: AtomicUsize::new(0),
@@ -192,8 +194,10 @@ async fn with_providers(
     if options.mode == Mode::Normal {
         planner.check_imports();
     }
-    evaluator.report(opening::unsupported_blocks(inputs.config));
-    let outcomes = walk(&blocks.graph, usize::MAX, |node| planner.visit(&blocks.graph[node])).await;
+    let outcomes = tokio::select! {
+        outcomes = walk(&blocks.graph, usize::MAX, |node| planner.visit(&blocks.graph[node])) => outcomes,
+        never = ephemerals.keep() => match never {},
+    };
     let mut diagnostics = evaluator.take_diagnostics();
     // The order in which providers answered is of no interest; that of the files is.
     diagnostics.0.sort_by_cached_key(|d| {
@@ -222,6 +226,7 @@ async fn with_providers(
         ));
     }
     let outputs = outputs::changes(&planner, errored);
+    ephemerals.close_all().await;
     diagnostics.extend(evaluator.take_diagnostics());
     errored |= diagnostics.has_errors();
     let plan = planner.finish(timestamp, outputs, errored);
@@ -317,6 +322,7 @@ pub(crate) struct Planner<'a> {
     evaluator: &'a Evaluator<'a>,
     moves: &'a Moves,
     removals: &'a Removals<'a>,
+    ephemerals: &'a Ephemerals<'a>,
     priming: Priming<'a>,
     cbd: BTreeSet<ConfigResource>,
     /// When everything goes: the data sources that provider configurations need even then.
@@ -368,6 +374,9 @@ impl<'a> Planner<'a> {
         }
         let result = match block {
             _ if !self.selection.includes(block) => Ok(()),
+            Block::Resource(address) if address.resource.mode == ResourceMode::Ephemeral => {
+                self.ephemeral(address).await
+            }
             Block::Resource(address) => self.resource(address).await,
             Block::Provider(address) => self.provider(address).await,
             // When everything goes, only what provider configurations need is evaluated, on demand.
@@ -391,7 +400,19 @@ impl<'a> Planner<'a> {
                 })
             }
         };
+        self.ephemerals.used(block).await;
         if result.is_ok() { Outcome::Done } else { Outcome::Failed }
+    }
+
+    /// Opens an ephemeral resource. When everything goes, only what provider configurations need is opened.
+    async fn ephemeral(&self, address: &ConfigResource) -> Result<(), Failed> {
+        if self.options.mode == Mode::Destroy {
+            if !self.read_for_providers.contains(address) {
+                return Ok(());
+            }
+            self.priming.prepare(self.evaluator, &Block::Resource(address.clone()));
+        }
+        self.ephemerals.open(address).await
     }
 
     async fn provider(&self, address: &AbsProviderConfig) -> Result<(), Failed> {
@@ -475,10 +496,8 @@ impl<'a> Planner<'a> {
                     (Task::Desired(address, repetition), ResourceMode::Data) => {
                         self.data(planning, &address, repetition).await
                     }
-                    (Task::Desired(address, _), ResourceMode::Ephemeral) => {
-                        let range = planning.block.map(|b| b.range.clone());
-                        Err(self.failed(opening::unsupported("ephemeral", &address, range.as_ref()).into()))
-                    }
+                    // These are no objects to plan for; see `ephemeral`.
+                    (Task::Desired(..), ResourceMode::Ephemeral) => Ok(()),
                     (Task::Orphan(address, reason), ResourceMode::Managed) => {
                         self.delete(planning, &address, reason).await
                     }
@@ -709,6 +728,7 @@ impl<'a> Planner<'a> {
             relevant_attributes,
             checks: self.check_results(),
             generated_config: done.generated,
+            function_results: self.providers.functions().take_results(),
             errored,
         }
     }

@@ -6,7 +6,9 @@ mod support;
 
 mod conditions;
 mod data;
+mod ephemeral;
 mod failing;
+mod functions;
 mod mistakes;
 mod moved;
 mod options;
