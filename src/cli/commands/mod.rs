@@ -10,8 +10,10 @@ mod providers;
 mod refresh;
 mod show;
 mod state;
+mod taint;
 mod validate;
 mod version;
+mod workspace;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -63,26 +65,29 @@ const COMMANDS: &[&Command] = &[
     &refresh::COMMAND,
     &show::COMMAND,
     &state::LIST,
+    &state::MV,
+    &state::PULL,
+    &state::PUSH,
+    &state::REPLACE_PROVIDER,
+    &state::RM,
     &state::SHOW,
+    &taint::TAINT,
+    &taint::UNTAINT,
     &version::COMMAND,
+    &workspace::DELETE,
+    &workspace::LIST,
+    &workspace::NEW,
+    &workspace::SELECT,
+    &workspace::SHOW,
+    &workspace::ENV_DELETE,
+    &workspace::ENV_LIST,
+    &workspace::ENV_NEW,
+    &workspace::ENV_SELECT,
 ];
 
 /// Commands of Terraform that are still to come.
 const TO_COME: &[&str] = &[
-    "console",
-    "env",
-    "fmt",
-    "get",
-    "graph",
-    "import",
-    "login",
-    "logout",
-    "metadata",
-    "modules",
-    "taint",
-    "test",
-    "untaint",
-    "workspace",
+    "console", "fmt", "get", "graph", "import", "login", "logout", "metadata", "modules", "test",
 ];
 
 /// Runs the command that arguments ask for.
