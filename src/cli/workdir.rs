@@ -47,13 +47,18 @@ pub fn load(session: &Session) -> Option<Project> {
 
 /// Reads the configuration in the working directory, as far as it can be understood.
 pub fn read(session: &Session) -> (Project, Diagnostics) {
+    read_in(session, ".")
+}
+
+/// Reads the configuration in a directory, as far as it can be understood.
+pub fn read_in(session: &Session, dir: &str) -> (Project, Diagnostics) {
     let mut problems = Diagnostics::new();
     let manifest = problems.take(manifest(session)).unwrap_or_default();
     let options = LoadOptions {
         tool_version: TERRAFORM_VERSION,
         manifest: &manifest,
     };
-    let loaded = config::load(&Disk, ".", &options);
+    let loaded = config::load(&Disk, dir, &options);
     problems.extend(loaded.diagnostics);
     (
         Project {

@@ -44,8 +44,13 @@ pub struct PlanOptions {
     pub refresh: bool,
     /// What to plan for; empty for everything.
     pub targets: Vec<Target>,
+    /// What to leave out, with everything that depends on it; never together with targets.
+    pub excludes: Vec<Target>,
     /// What to replace in any case.
     pub force_replace: Vec<AbsResourceInstance>,
+    /// An object to import, and its identifier. Then this is all that is done: the object is found and looked at, and
+    /// comes into the prior state of the plan; it is not compared with its configuration.
+    pub import: Option<(AbsResourceInstance, Arc<str>)>,
 }
 
 impl Default for PlanOptions {
@@ -54,7 +59,9 @@ impl Default for PlanOptions {
             mode: Mode::Normal,
             refresh: true,
             targets: Vec::new(),
+            excludes: Vec::new(),
             force_replace: Vec::new(),
+            import: None,
         }
     }
 }

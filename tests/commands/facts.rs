@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 /// What is different in every run, by the names it gets instead.
 pub struct Masks {
     dir: String,
-    ids: BTreeMap<String, usize>,
 }
 
 impl Masks {
@@ -17,26 +16,19 @@ impl Masks {
         let dir = std::fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
         Masks {
             dir: dir.display().to_string(),
-            ids: BTreeMap::new(),
         }
     }
 
-    /// Text with identifiers numbered in the order in which they come up, and one name for either program.
-    pub fn text(&mut self, text: &str) -> String {
+    /// Text with one name for all identifiers, and one name for either program.
+    pub fn text(&self, text: &str) -> String {
         let text = text.replace(&self.dir, "DIR");
         let text = text.replace("Terraform", "Monoform").replace("terraform ", "monoform ");
         let mut out = String::new();
         let mut rest = &*text;
         while !rest.is_empty() {
             if let Some(id) = rest.get(..36).filter(|t| is_uuid(t)) {
-                let next = self.ids.len() + 1;
-                let number = *self.ids.entry(id.to_owned()).or_insert(next);
                 // Those that the seeds bring are as they are everywhere.
-                if id.starts_with("00000000-") {
-                    out.push_str(id);
-                } else {
-                    let _ = write!(out, "ID{number}");
-                }
+                out.push_str(if id.starts_with("00000000-") { id } else { "ID" });
                 rest = &rest[36..];
             } else {
                 let mut chars = rest.chars();
@@ -87,18 +79,23 @@ pub fn stream(text: &str) -> Vec<String> {
         map.insert("@timestamp".into(), "TIME".into());
         if let Some(diagnostic) = map.get_mut("diagnostic").and_then(Value::as_object_mut) {
             diagnostic.retain(|key, _| matches!(key.as_str(), "severity" | "summary" | "address" | "range"));
+            if let Some(range) = diagnostic.get_mut("range") {
+                *range = json!({"filename": range["filename"], "line": range["start"]["line"]});
+            }
         }
         if let Some(hook) = map.get_mut("hook").and_then(Value::as_object_mut)
             && hook.contains_key("elapsed_seconds")
         {
             hook.insert("elapsed_seconds".into(), json!(0));
         }
-        let hook = map
-            .get("hook")
-            .and_then(|h| h.pointer("/resource/addr"))
-            .and_then(Value::as_str)
-            .map(str::to_owned);
+        let address = |part: &str| {
+            map.get(part)
+                .and_then(|h| h.pointer("/resource/addr"))
+                .and_then(Value::as_str)
+        };
+        let hook = address("hook").or(address("change")).map(str::to_owned);
         let key = match hook {
+            Some(address) if map.contains_key("change") => format!("{run:06} {address} ~"),
             Some(address) => format!("{run:06} {address}"),
             None => {
                 run += 2;
@@ -116,7 +113,10 @@ pub fn stream(text: &str) -> Vec<String> {
 }
 
 /// Which files there are, and what the states among them say.
-pub fn files(dir: &Path, masks: &mut Masks) -> String {
+///
+/// `counted` is false where the program was free to write snapshots in between, so that the last one's number depends on
+/// its pace.
+pub fn files(dir: &Path, masks: &Masks, counted: bool) -> String {
     let mut found = BTreeMap::new();
     collect(dir, dir, &mut found);
     let mut out = String::new();
@@ -127,16 +127,21 @@ pub fn files(dir: &Path, masks: &mut Masks) -> String {
             let _ = writeln!(out, "  {text}");
         } else if !name.contains(".TIME.")
             // Two changes in the same second share a backup or not, as luck will have it.
-            && let Ok(state) = serde_json::from_str::<Value>(&text)
+            && let Ok(mut state) = serde_json::from_str::<Value>(&text)
             && state.get("serial").is_some()
         {
+            let mut text = text;
+            if !counted {
+                text = text.replace(&format!("\"serial\": {},", state["serial"]), "");
+                state["serial"] = "-".into();
+            }
             describe(&state, &masks.text(&text), masks, &mut out);
         }
     }
     out
 }
 
-fn describe(state: &Value, text: &str, masks: &mut Masks, out: &mut String) {
+fn describe(state: &Value, text: &str, masks: &Masks, out: &mut String) {
     let lineage = masks.text(state["lineage"].as_str().unwrap_or_default());
     let _ = writeln!(
         out,

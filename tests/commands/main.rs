@@ -13,7 +13,7 @@
 //! the files there are (`@ name`) and for each state what it says, with a checksum of its bytes.
 //!
 //! The transcripts are Terraform's own. `MONOFORM_RECORD=terraform cargo test --test commands` writes them again, with the
-//! program of that name and our plugins for it; nothing else here needs it.
+//! program of that name and our plugins for it; nothing else here needs it. What has no transcript is in [`own`].
 
 #![allow(
     clippy::expect_used,
@@ -27,6 +27,7 @@
 mod support;
 
 mod facts;
+mod own;
 
 use std::fmt::Write as _;
 use std::os::unix::fs::symlink;
@@ -69,6 +70,12 @@ fn main() -> ExitCode {
     for scenario in files.iter().flat_map(|f| read(f)) {
         let name = format!("{}::{}", scenario.file, scenario.name.replace(' ', "_"));
         trials.push(Trial::test(name, move || check(&scenario)));
+    }
+    for (name, test) in own::TESTS {
+        trials.push(Trial::test(*name, move || {
+            test();
+            Ok(())
+        }));
     }
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -139,7 +146,7 @@ fn play(scenario: &Scenario, program: &Path, recording: bool) -> Scenario {
         std::fs::write(&config, text).expect("a file");
         w = w.env("TF_CLI_CONFIG_FILE", config.display().to_string());
     }
-    let mut masks = Masks::new(&w.dir());
+    let masks = Masks::new(&w.dir());
     let ran = w.run_program("sh", &["-c", "tf init"]);
     assert_eq!(ran.status, 0, "{}", ran.all());
     let mut steps = Vec::new();
@@ -166,7 +173,9 @@ fn play(scenario: &Scenario, program: &Path, recording: bool) -> Scenario {
             "$-" | "$!" => {}
             other => panic!("{other} is no kind of step"),
         }
-        if kind != "$-" && ran.status != 0 {
+        if kind == "$j" && ran.status != 0 {
+            let _ = writeln!(recorded, "[{}]", ran.status);
+        } else if kind != "$-" && ran.status != 0 {
             if kind != "$!" {
                 for summary in facts::errors(&masks.text(&ran.stderr)) {
                     let _ = writeln!(recorded, "! {summary}");
@@ -178,9 +187,14 @@ fn play(scenario: &Scenario, program: &Path, recording: bool) -> Scenario {
         }
         steps.push((line.clone(), recorded));
     }
+    let writes_in_between = ["tf apply", "tf destroy", "tf refresh"];
+    let counted = !scenario
+        .steps
+        .iter()
+        .any(|(line, _)| writes_in_between.iter().any(|w| line.contains(w)));
     Scenario {
         steps,
-        left: facts::files(&w.dir(), &mut masks),
+        left: facts::files(&w.dir(), &masks, counted),
         ..scenario.clone()
     }
 }

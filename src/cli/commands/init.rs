@@ -27,6 +27,11 @@ pub const COMMAND: Command = Command {
         );
         let command = flags::positional(flags::locking(flags::variables(command)), "args");
         command
+            .arg(flags::switch(
+                "json",
+                false,
+                "Tell what goes on as JSON, one object a line, and ask nothing.",
+            ))
             .arg(flags::switch("backend", true, "Whether to look at the backend."))
             .arg(flags::switch("cloud", true, "The same."))
             .arg(flags::switch("get", true, "Whether to look at modules."))
@@ -62,7 +67,6 @@ pub const COMMAND: Command = Command {
             ))
     },
     refused: &[
-        ("json", "the machine-readable stream of this command is still to come."),
         (
             "backend-config",
             "states are kept in local files only, which the \"backend\" block configures.",
@@ -103,17 +107,22 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     let ui = &session.ui;
     let style = ui.style();
     if !workdir::has_configuration() {
-        ui.out(format!(
-            "{}\n\nThe directory has no Terraform configuration files. You may begin working\nwith Monoform immediately by creating \
-             Terraform configuration files.\n",
-            style.bold("Monoform initialized in an empty directory!")
-        ));
+        let title = style.bold("Monoform initialized in an empty directory!");
+        let text = format!(
+            "{title}\n\nThe directory has no Terraform configuration files. You may begin working\nwith Monoform immediately by creating \
+             Terraform configuration files."
+        );
+        say(session, "output_init_empty_message", text);
         return Ok(0);
     }
     let Some(project) = workdir::load(session) else {
         return Ok(1);
     };
-    ui.line(style.bold("Initializing the backend..."));
+    say(
+        session,
+        "initializing_backend_message",
+        style.bold("Initializing the backend..."),
+    );
     let fail = |problems: Diagnostics| {
         session.show(&problems, &project.sources);
         Ok(1)
@@ -125,7 +134,11 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     if let Err(problems) = modules(session, &project.config) {
         return fail(problems);
     }
-    ui.line(style.bold("Initializing provider plugins..."));
+    say(
+        session,
+        "initializing_provider_plugin_message",
+        style.bold("Initializing provider plugins..."),
+    );
     let state = match workdir::store(&place, given).read() {
         Ok(state) => state.unwrap_or_default(),
         Err(e) => return fail(workdir::state_problem(&e)),
@@ -163,20 +176,46 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         return fail(problems);
     }
     session.show(&installation.warnings, &SourceMap::default());
-    ui.out(format!(
-        "\n{}\n",
-        style.good("Monoform has been successfully initialized!")
-    ));
+    space(session);
+    say(
+        session,
+        "output_init_success_message",
+        style.good("Monoform has been successfully initialized!"),
+    );
     if !session.env.in_automation() {
-        ui.out(style.green(
-            "\nYou may now begin working with Monoform. Try running \"monoform plan\" to see\nany changes that are required for \
+        space(session);
+        let text = style.green(
+            "You may now begin working with Monoform. Try running \"monoform plan\" to see\nany changes that are required for \
              your infrastructure. All Monoform commands\nshould now work.\n\nIf you ever set or change modules or backend \
              configuration for Monoform,\nrerun this command to reinitialize your working directory. If you forget, other\n\
              commands will detect it and remind you to do so if necessary.",
-        ));
-        ui.line("");
+        );
+        say(session, "output_init_success_cli_message", text);
     }
     Ok(0)
+}
+
+/// Says what is done now; to a program, by the name of the step.
+fn say(session: &Session, code: &str, text: String) {
+    match &session.stream {
+        Some(stream) => stream.init(code, &text),
+        None => session.ui.line(text),
+    }
+}
+
+/// Says something that has no name.
+fn note(session: &Session, text: String) {
+    match &session.stream {
+        Some(stream) => stream.log(text.trim_start_matches(['-', ' '])),
+        None => session.ui.line(text),
+    }
+}
+
+/// An empty line, for people.
+fn space(session: &Session) {
+    if session.stream.is_none() {
+        session.ui.line("");
+    }
 }
 
 /// Writes down where the modules are, for the programs that look it up. All of them are local, or were installed before.
@@ -184,10 +223,14 @@ fn modules(session: &Session, config: &Config) -> Result<(), Diagnostics> {
     if config.root.children.is_empty() {
         return Ok(());
     }
-    session.ui.line(session.ui.style().bold("Initializing modules..."));
+    say(
+        session,
+        "initializing_modules_message",
+        session.ui.style().bold("Initializing modules..."),
+    );
     let manifest = config.manifest();
     for (key, entry) in manifest.modules.iter().filter(|(key, _)| !key.is_empty()) {
-        session.ui.line(format!("- {key} in {}", entry.dir));
+        note(session, format!("- {key} in {}", entry.dir));
     }
     write(
         &Path::new(session.env.data_dir()).join(Manifest::PATH),
@@ -219,56 +262,57 @@ fn write(path: &Path, text: &[u8]) -> Result<(), Diagnostics> {
 }
 
 fn told(session: &Session, installation: &Installation) {
-    let ui = &session.ui;
     for (provider, outcome) in &installation.providers {
         let name = provider.for_display();
         match &outcome.selection {
-            Selection::Builtin { version: None, .. } => ui.line(format!("- {name} is built in to Monoform")),
+            Selection::Builtin { version: None, .. } => note(session, format!("- {name} is built in to Monoform")),
             Selection::Builtin {
                 version: Some(version), ..
             } => {
-                ui.line(format!("- {name} v{version} is built in to Monoform"));
+                note(session, format!("- {name} v{version} is built in to Monoform"));
                 if let Some(locked) = outcome.locked.as_ref().filter(|l| *l != version) {
-                    ui.line(format!(
-                        "  (the lock file chose v{locked}, which holds for programs without built-in plugins)"
-                    ));
+                    note(
+                        session,
+                        format!("  (the lock file chose v{locked}, which holds for programs without built-in plugins)"),
+                    );
                 }
             }
             Selection::External(found) | Selection::Installed(found) => {
                 let version = &found.version;
                 match (&outcome.locked, outcome.new) {
                     (Some(_), false) => {
-                        ui.line(format!(
-                            "- Reusing previous version of {name} from the dependency lock file"
-                        ));
-                        ui.line(format!("- Using previously-installed {name} v{version}"));
+                        note(
+                            session,
+                            format!("- Reusing previous version of {name} from the dependency lock file"),
+                        );
+                        note(session, format!("- Using previously-installed {name} v{version}"));
                     }
-                    (_, false) => ui.line(format!("- Using previously-installed {name} v{version}")),
-                    (_, true) => ui.line(format!(
-                        "- Installed {name} v{version} (from {})",
-                        found.executable.display()
-                    )),
+                    (_, false) => note(session, format!("- Using previously-installed {name} v{version}")),
+                    (_, true) => note(
+                        session,
+                        format!("- Installed {name} v{version} (from {})", found.executable.display()),
+                    ),
                 }
             }
             Selection::DevOverride(path) => {
-                ui.line(format!(
-                    "- {name} is under development, and taken from {}",
-                    path.display()
-                ));
+                note(
+                    session,
+                    format!("- {name} is under development, and taken from {}", path.display()),
+                );
             }
-            Selection::Reattached(_) => ui.line(format!("- {name} is running already")),
+            Selection::Reattached(_) => note(session, format!("- {name} is running already")),
         }
     }
     if installation.lock_created {
-        ui.line(
-            "\nTerraform has created a lock file .terraform.lock.hcl to record the provider\nselections it made above. Include \
+        space(session);
+        let text = "Terraform has created a lock file .terraform.lock.hcl to record the provider\nselections it made above. Include \
              this file in your version control repository\nso that Monoform can guarantee to make the same selections by \
-             default when\nyou run \"monoform init\" in the future.",
-        );
+             default when\nyou run \"monoform init\" in the future.";
+        say(session, "lock_info", text.to_owned());
     } else if installation.lock_changed {
-        ui.line(
-            "\nTerraform has made some changes to the provider dependency selections recorded\nin the .terraform.lock.hcl file. \
-             Review those changes and commit them to your\nversion control system if they represent changes you intended to make.",
-        );
+        space(session);
+        let text = "Terraform has made some changes to the provider dependency selections recorded\nin the .terraform.lock.hcl file. \
+             Review those changes and commit them to your\nversion control system if they represent changes you intended to make.";
+        say(session, "dependencies_lock_changes_info", text.to_owned());
     }
 }

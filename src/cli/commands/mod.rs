@@ -3,6 +3,7 @@
 mod apply;
 mod destroy;
 mod force_unlock;
+mod import;
 mod init;
 mod output;
 mod plan;
@@ -29,6 +30,7 @@ use crate::env::Env;
 use crate::session::{Session, Status};
 use crate::ui::Ui;
 use crate::views::diagnostics;
+use crate::views::stream::Stream;
 use crate::{Invocation, VERSION, logging};
 
 /// A command.
@@ -47,14 +49,25 @@ pub struct Command {
     run: fn(&Session, &Given) -> Result<Status, UsageError>,
 }
 
-/// Flags of the machine-readable stream, which is not there yet.
-const NO_JSON: Refused = (
-    "json",
-    "the machine-readable stream of this command is still to come. \"show -json\" gives the document of a saved plan.",
-);
+/// The commands whose `-json` is a stream of what goes on.
+const STREAMING: &[&str] = &["plan", "apply", "destroy", "refresh", "init"];
+
+/// Whether the stream is asked for. This is known before the arguments are understood, since their mistakes go there, too.
+fn json_asked(arguments: &[String]) -> bool {
+    let flags = arguments.iter().take_while(|a| *a != "--");
+    let value = |a: &String| {
+        let flag = a.strip_prefix("--").or_else(|| a.strip_prefix('-'))?;
+        match flag.split_once('=') {
+            None => (flag == "json").then_some(true),
+            Some((name, value)) => (name == "json").then(|| args::switch(value).unwrap_or_default()),
+        }
+    };
+    flags.filter_map(value).last().unwrap_or_default()
+}
 
 const COMMANDS: &[&Command] = &[
     &init::COMMAND,
+    &import::COMMAND,
     &validate::COMMAND,
     &plan::COMMAND,
     &apply::COMMAND,
@@ -87,7 +100,7 @@ const COMMANDS: &[&Command] = &[
 
 /// Commands of Terraform that are still to come.
 const TO_COME: &[&str] = &[
-    "console", "fmt", "get", "graph", "import", "login", "logout", "metadata", "modules", "test",
+    "console", "fmt", "get", "graph", "login", "logout", "metadata", "modules", "test",
 ];
 
 /// Runs the command that arguments ask for.
@@ -165,6 +178,7 @@ fn start(
         working_dir: std::env::current_dir().unwrap_or_else(|_| original_dir.clone()),
         original_dir,
         compact_warnings: false,
+        stream: None,
     };
     dispatch(session, parsed)
 }
@@ -274,6 +288,9 @@ fn dispatch(mut session: Session, parsed: Parsed) -> Status {
         return unknown(&session, &parsed);
     };
     let declared = (command.declare)();
+    if !parsed.help && STREAMING.contains(&command.path) && json_asked(&parsed.arguments) {
+        session.stream = Some(Arc::new(Stream::begin(session.ui.clone())));
+    }
     if parsed.help {
         session.ui.out(help::command(
             session.program,
@@ -301,6 +318,9 @@ fn dispatch(mut session: Session, parsed: Parsed) -> Status {
         Ok(status) => status,
         Err(error) => {
             session.fail(error.summary, error.detail);
+            if session.stream.is_some() {
+                return 1;
+            }
             session.ui.err(format!(
                 "\nFor more help on using this command, run:\n  {} {} -help\n",
                 session.program, command.path

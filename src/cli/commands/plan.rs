@@ -4,7 +4,7 @@ use engine::planner::Planning;
 
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
-use crate::commands::{Command, NO_JSON, no_positional};
+use crate::commands::{Command, no_positional};
 use crate::operation::{Operation, plan_options};
 use crate::session::{Session, Status};
 use crate::views;
@@ -36,7 +36,7 @@ pub const COMMAND: Command = Command {
                 "The state file to read, in place of the working directory's.",
             ))
     },
-    refused: &[NO_JSON, ("generate-config-out", "configuration is not generated yet.")],
+    refused: &[("generate-config-out", "configuration is not generated yet.")],
     run,
 };
 
@@ -50,17 +50,17 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     let Planning {
         plan,
         schemas,
-        diagnostics: mut problems,
+        diagnostics: problems,
     } = operation.plan(&options);
-    if !options.targets.is_empty() && plan.is_some() {
-        add_missing(&mut problems, views::plan::targeting_warning());
-    }
     let mut status = u8::from(problems.has_errors());
     let Some(plan) = plan else {
         session.show(&problems, &operation.project.sources);
         return Ok(finish(session, operation, status.max(1)));
     };
-    views::plan::show(&session.ui, &plan, &schemas);
+    match &session.stream {
+        Some(stream) => stream.plan(&plan),
+        None => views::plan::show(&session.ui, &plan, &schemas),
+    }
     session.show(&problems, &operation.project.sources);
     if status == 0 && given.on("detailed-exitcode") && plan.is_applyable() {
         status = 2;
@@ -74,7 +74,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         session.show(&problem.into(), &operation.project.sources);
         return Ok(finish(session, operation, 1));
     }
-    if applyable && !errored && !session.env.in_automation() {
+    if applyable && !errored && session.stream.is_none() && !session.env.in_automation() {
         let ui = &session.ui;
         ui.out(views::plan::rule(ui.style(), ui.width()));
         match out {
@@ -90,15 +90,6 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         }
     }
     Ok(finish(session, operation, status))
-}
-
-/// Adds a warning unless the engine has given it already.
-pub fn add_missing(problems: &mut syntax::Diagnostics, more: syntax::Diagnostics) {
-    for diagnostic in more {
-        if !problems.iter().any(|d| d.summary == diagnostic.summary) {
-            problems.push(diagnostic);
-        }
-    }
 }
 
 /// Ends an operation: releases the lock.

@@ -53,7 +53,7 @@ pub fn document(plan: &Plan, config: &Config, schemas: &Schemas, tool_version: &
         .with_content("relevant_attributes", relevant)
         .with_content("timestamp", plan.timestamp.clone())
         .with("applyable", plan.is_applyable())
-        .with("complete", plan.targets.is_empty() && !plan.errored)
+        .with("complete", !plan.is_partial() && !plan.errored)
         .with("errored", plan.errored)
         .into()
 }

@@ -9,6 +9,7 @@ use engine::events::{Event, EventSink};
 use engine::plan::Action;
 
 use crate::ui::Ui;
+use crate::views::stream::Stream;
 
 /// How often an operation that goes on is mentioned again.
 const REMINDER: Duration = Duration::from_secs(10);
@@ -29,6 +30,9 @@ pub struct Done {
 /// Tells events.
 pub struct Progress {
     ui: Arc<Ui>,
+    stream: Option<Arc<Stream>>,
+    /// Whether an import is all that is done.
+    import: bool,
     inner: Mutex<Inner>,
 }
 
@@ -54,8 +58,22 @@ impl Progress {
     pub fn new(ui: Arc<Ui>) -> Progress {
         Progress {
             ui,
+            stream: None,
+            import: false,
             inner: Mutex::default(),
         }
+    }
+
+    /// Tells them in the words of the import command.
+    #[must_use]
+    pub fn of_import(self) -> Progress {
+        Progress { import: true, ..self }
+    }
+
+    /// Tells them to a program, if there is one.
+    #[must_use]
+    pub fn to_program(self, stream: Option<Arc<Stream>>) -> Progress {
+        Progress { stream, ..self }
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -87,6 +105,10 @@ impl Progress {
             let times = elapsed.as_secs() / REMINDER.as_secs();
             if times > running.reminded {
                 running.reminded = times;
+                if let Some(stream) = &self.stream {
+                    let elapsed = Duration::from_secs(times * REMINDER.as_secs());
+                    stream.still(address, running.action, elapsed);
+                }
                 let what = match running.action {
                     Action::Create => "creating",
                     Action::Update => "modifying",
@@ -112,7 +134,7 @@ impl Progress {
     }
 
     fn status(&self) {
-        if !self.ui.is_terminal() {
+        if !self.ui.is_terminal() || self.stream.is_some() {
             return;
         }
         let mut inner = self.inner();
@@ -134,6 +156,9 @@ impl Progress {
     }
 
     fn say(&self, inner: &mut Inner, line: &str) {
+        if self.stream.is_some() {
+            return;
+        }
         if std::mem::take(&mut inner.status) {
             self.ui.out("\r\x1b[2K");
         }
@@ -173,9 +198,26 @@ pub fn seconds(time: Duration) -> String {
 
 impl EventSink for Progress {
     fn event(&self, event: Event) {
+        if let Some(stream) = &self.stream {
+            stream.event(&event);
+        }
         let mut inner = self.inner();
         match event {
+            Event::ImportStart { address, id } => {
+                let line = if self.import {
+                    format!("{address}: Importing from ID {:?}...", &*id)
+                } else {
+                    format!("{address}: Preparing import... [id={id}]")
+                };
+                self.say(&mut inner, &line);
+            }
             Event::RefreshStart { address, id } => {
+                if self.import {
+                    let style = self.ui.style();
+                    let ty = &address.resource.resource.ty;
+                    self.ui.line(style.good(format!("{address}: Import prepared!")));
+                    self.ui.line(style.green(format!("  Prepared {ty} for import")));
+                }
                 self.say(
                     &mut inner,
                     &format!("{address}: Refreshing state...{}", bracketed(id.as_ref())),
@@ -253,6 +295,9 @@ impl EventSink for Progress {
                 provisioner,
                 output,
             } => {
+                if self.stream.is_some() {
+                    return;
+                }
                 let head = self.ui.style().bold(format!("{address} ({provisioner}):"));
                 for line in output.lines() {
                     if std::mem::take(&mut inner.status) {

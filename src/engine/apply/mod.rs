@@ -95,7 +95,8 @@ async fn with_providers(
     let mut surroundings = inputs.surroundings.clone();
     surroundings.functions.pure = false;
     surroundings.functions.plan_timestamp = Some(plan.timestamp.clone());
-    let evaluator = Evaluator::new(inputs.config, phase, surroundings, inputs.variables, stored);
+    let evaluator =
+        Evaluator::new(inputs.config, phase, surroundings, inputs.variables, stored).partial(plan.is_partial());
     let dependencies = blocks.resource_dependencies(false);
     let applier = Applier {
         cbd: create_before_destroy(inputs, &dependencies),
