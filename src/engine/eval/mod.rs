@@ -77,6 +77,8 @@ pub type Stored<'a> = Box<dyn Fn(&AbsResource) -> Objects + Send + Sync + 'a>;
 pub struct Evaluator<'a> {
     config: &'a Config,
     phase: Phase,
+    /// Whether only a part of the configuration is worked on.
+    partial: bool,
     surroundings: Surroundings,
     variables: &'a BTreeMap<Arc<str>, Value>,
     stored: Stored<'a>,
@@ -118,6 +120,7 @@ impl<'a> Evaluator<'a> {
         Evaluator {
             config,
             phase,
+            partial: false,
             surroundings,
             variables,
             stored,
@@ -142,6 +145,13 @@ impl<'a> Evaluator<'a> {
     #[must_use]
     pub fn applying(mut self) -> Evaluator<'a> {
         self.applying = true;
+        self
+    }
+
+    /// Only a part of the configuration is worked on, so instances may be missing.
+    #[must_use]
+    pub fn partial(mut self, partial: bool) -> Evaluator<'a> {
+        self.partial = partial;
         self
     }
 
@@ -397,6 +407,9 @@ impl<'a> Evaluator<'a> {
                 ));
             }
             let expansion = self.resource_expansion(&resource.module, &resource.resource)?;
+            if self.partial {
+                return expansion.gather_present(&objects);
+            }
             expansion.gather(|key| Ok(objects.get(&key).cloned().unwrap_or_else(Value::dynamic)))
         })
     }
