@@ -1,9 +1,11 @@
 //! The commands: one file each, and the table of all.
 
 mod apply;
+mod console;
 mod destroy;
 mod force_unlock;
 mod init;
+mod metadata;
 mod output;
 mod plan;
 mod providers;
@@ -56,8 +58,10 @@ const COMMANDS: &[&Command] = &[
     &validate::COMMAND,
     &plan::COMMAND,
     &apply::COMMAND,
+    &console::COMMAND,
     &destroy::COMMAND,
     &force_unlock::COMMAND,
+    &metadata::FUNCTIONS,
     &output::COMMAND,
     &providers::SCHEMA,
     &refresh::COMMAND,
@@ -69,7 +73,6 @@ const COMMANDS: &[&Command] = &[
 
 /// Commands of Terraform that are still to come.
 const TO_COME: &[&str] = &[
-    "console",
     "env",
     "fmt",
     "get",
@@ -77,7 +80,6 @@ const TO_COME: &[&str] = &[
     "import",
     "login",
     "logout",
-    "metadata",
     "modules",
     "taint",
     "test",

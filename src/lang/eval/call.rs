@@ -36,7 +36,9 @@ impl Evaluator {
         if let Some((provider, function)) = name.strip_prefix("provider::").and_then(|n| n.split_once("::")) {
             return self.provider_function(call, provider, function, whole, context);
         }
-        let Some(function) = functions::find(name) else {
+        // The console has no plan, and so nothing to tell its time.
+        let timeless = name == "plantimestamp" && settings.console && settings.plan_timestamp.is_none();
+        let Some(function) = functions::find(name).filter(|_| !timeless) else {
             self.fixed.push(unknown_function(call));
             return Value::dynamic();
         };
@@ -355,7 +357,12 @@ impl Evaluator {
         if self.errors() > errors {
             return Value::dynamic();
         }
-        Value::string(crate::render::format_type(value.ty())).with_marks(cty::Marks::TYPE)
+        let text = if value.marks().contains(cty::Marks::TYPE) {
+            "type".to_owned()
+        } else {
+            crate::render::format_type(value.ty())
+        };
+        Value::string(text).with_marks(cty::Marks::TYPE)
     }
 
     /// `templatestring`: a template that is the value of a reference.

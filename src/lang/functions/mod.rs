@@ -6,6 +6,7 @@
 //!
 //! `try`, `can` and `templatestring` take expressions, not values; they are part of [`crate::eval`].
 
+mod charset;
 mod collection;
 mod conversion;
 mod crypto;
@@ -14,11 +15,14 @@ mod encoding;
 mod filesystem;
 mod format;
 mod glob;
+mod gzip;
 mod merging;
 mod network;
 mod numeric;
 pub mod provider;
 mod regular;
+mod rsa;
+pub mod signature;
 mod sets;
 mod string;
 mod yaml;
@@ -287,6 +291,7 @@ static TABLE: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new
         yamldecode::FUNCTIONS,
         filesystem::FUNCTIONS,
         crypto::FUNCTIONS,
+        rsa::FUNCTIONS,
         datetime::FUNCTIONS,
         network::FUNCTIONS,
     ]
