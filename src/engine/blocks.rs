@@ -602,7 +602,14 @@ impl Edges<'_> {
                 let Some(child) = config.children.get(name) else {
                     return out;
                 };
-                if let Referenceable::ModuleOutput(_, _, output) = &reference.subject {
+                // Instances by name may be written with a dot, too.
+                let repeated = module
+                    .module_calls
+                    .get(name)
+                    .is_some_and(|c| c.count.is_some() || c.for_each.is_some());
+                if let Referenceable::ModuleOutput(_, key, output) = &reference.subject
+                    && !(repeated && *key == addrs::InstanceKey::None)
+                {
                     match self.blocks.find(&Block::Output(child.path.clone(), output.clone())) {
                         Some(node) => out.push(node),
                         None => {

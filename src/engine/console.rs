@@ -12,6 +12,7 @@ use config::Config;
 use cty::{Marks, Value};
 use lang::eval::{Context, evaluate};
 use state::State;
+use syntax::ast::Expr;
 use syntax::{Diagnostic, Diagnostics, Pos};
 
 use crate::blocks::{Block, Blocks};
@@ -73,7 +74,8 @@ impl<'a> Console<'a> {
                 Phase::Console
             }
         };
-        let stored = Box::new(move |resource: &AbsResource| opening::stored_objects(view.state, view.schemas, resource));
+        let stored =
+            Box::new(move |resource: &AbsResource| opening::stored_objects(view.state, view.schemas, resource));
         let evaluator = Evaluator::new(config, phase, surroundings, view.variables, stored);
         for change in view.plan.into_iter().flat_map(|p| &p.changes) {
             match change.action {
@@ -106,9 +108,7 @@ impl<'a> Console<'a> {
             return Err(problems);
         }
         let config = self.evaluator.config();
-        let mut problems = self
-            .blocks
-            .check_references(config, self.schemas, &config.root, &expr);
+        let mut problems = self.blocks.check_references(config, self.schemas, &config.root, &expr);
         if problems.has_errors() {
             return Err(problems);
         }
@@ -121,8 +121,8 @@ impl<'a> Console<'a> {
         if problems.has_errors() {
             return Err(problems);
         }
-        let types = value.deep_marks().contains(Marks::TYPE);
-        if types && !value.marks().contains(Marks::TYPE) {
+        let asked = matches!(&expr, Expr::Call(call) if &*call.name == "type");
+        if value.deep_marks().contains(Marks::TYPE) && !asked {
             return Err(Diagnostic::error(
                 "Invalid use of type function",
                 "The console-only \"type\" function cannot be used as part of an expression.",

@@ -101,8 +101,7 @@ fn variables(
     let root = project.config.root.module.clone();
     let collected = values::collect(&root, &inputs);
     project.sources.extend(collected.sources);
-    let mut out: BTreeMap<Arc<str>, Value> =
-        collected.values.into_iter().map(|(name, v)| (name, v.value)).collect();
+    let mut out: BTreeMap<Arc<str>, Value> = collected.values.into_iter().map(|(name, v)| (name, v.value)).collect();
     for name in collected.missing {
         if let Some(variable) = root.variables.get(&name) {
             out.insert(name, Value::unknown(variable.value_type()));
@@ -208,7 +207,11 @@ impl Conversation<'_> {
         for line in std::io::stdin().lock().lines() {
             let line = match line {
                 Ok(line) => line,
-                Err(e) => return self.session.fail("Cannot read expressions", format!("Standard input: {e}.")),
+                Err(e) => {
+                    return self
+                        .session
+                        .fail("Cannot read expressions", format!("Standard input: {e}."));
+                }
             };
             match self.answer(line.trim()) {
                 Answer::Text(text) => last = text,

@@ -3,11 +3,17 @@
 use std::sync::Arc;
 
 use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
 use cty::{Refinements, Type, Value};
 
 use super::charset::{self, Encoding};
 use super::{CallError, CallResult, Function, Returns, Surroundings, any, string, text, unknown};
+
+/// Base64 as most decoders take it: bits too many in the last symbol do not matter.
+pub(super) const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+);
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("base64decode", &[string("str")], Returns::String, |a, _, _| {
@@ -15,7 +21,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         let invalid = || CallError::failed(format!("failed to decode base64 data {given:?}"));
         // Line breaks inside are allowed.
         let compact: String = given.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
-        let bytes = STANDARD.decode(compact).map_err(|_| invalid())?;
+        let bytes = LENIENT.decode(compact).map_err(|_| invalid())?;
         match String::from_utf8(bytes) {
             Ok(text) => Ok(Value::string(text)),
             Err(_) => Err(CallError::failed(
@@ -52,10 +58,16 @@ pub(super) const FUNCTIONS: &[Function] = &[
         |a, _, _| {
             let encoding = named(text(a, 1))?;
             let bytes = decode_base64(text(a, 0)).map_err(|at| {
-                CallError::argument(0, format!("the given value has an invalid base64 symbol at offset {at}"))
+                CallError::argument(
+                    0,
+                    format!("the given value has an invalid base64 symbol at offset {at}"),
+                )
             })?;
             encoding.decode(&bytes).map(Value::string).ok_or_else(|| {
-                let why = format!("the given string contains symbols that are not defined for {}", encoding.name);
+                let why = format!(
+                    "the given string contains symbols that are not defined for {}",
+                    encoding.name
+                );
                 CallError::argument(0, why)
             })
         },
@@ -99,10 +111,10 @@ fn named(name: &str) -> CallResult<&'static Encoding> {
 /// The bytes of a base64 text, in which there may be line breaks; or the offset where it goes wrong.
 fn decode_base64(text: &str) -> Result<Vec<u8>, usize> {
     let compact: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
-    STANDARD.decode(&compact).map_err(|e| match e {
+    LENIENT.decode(&compact).map_err(|e| match e {
         base64::DecodeError::InvalidByte(at, _) => at,
-        // An incomplete group goes wrong where it begins, a group with bits too many in its last symbol.
-        base64::DecodeError::InvalidLastSymbol { offset, .. } => offset,
+        // An incomplete group goes wrong where it begins, or where its padding should go on.
+        _ if compact.ends_with('=') => compact.len(),
         _ => compact.len() / 4 * 4,
     })
 }
@@ -157,7 +169,7 @@ fn jsonencode(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     if value.is_null() {
         return Ok(Value::string("null"));
     }
-    let json = cty::json::to_simple_json(value).map_err(|e| CallError::argument(0, e.to_string()))?;
+    let json = cty::json::to_simple_json(value).map_err(|e| CallError::failed(e.to_string()))?;
     Ok(Value::string(cty::json::to_text(&json, None)))
 }
 

@@ -405,8 +405,14 @@ impl Header {
             counts[*symbol] += 1;
         }
         let codes = codes(&counts, 7);
-        let sent = LENGTH_ORDER.iter().rposition(|s| counts[*s] > 0).map_or(4, |i| (i + 1).max(4));
-        let coded: usize = items.iter().map(|(s, _, bits)| (codes[*s].length + bits) as usize).sum();
+        let sent = LENGTH_ORDER
+            .iter()
+            .rposition(|s| counts[*s] > 0)
+            .map_or(4, |i| (i + 1).max(4));
+        let coded: usize = items
+            .iter()
+            .map(|(s, _, bits)| (codes[*s].length + bits) as usize)
+            .sum();
         Header {
             size: 3 + 5 + 5 + 4 + 3 * sent + coded,
             items,
@@ -443,7 +449,10 @@ fn fixed_codes() -> (Vec<Code>, Vec<Code>) {
 
 /// Codes of at most so many bits for symbols that occur so often; no code for those that do not.
 fn codes(counts: &[u32], longest: usize) -> Vec<Code> {
-    let mut leaves: Vec<(u32, usize)> = (0..counts.len()).filter(|s| counts[*s] > 0).map(|s| (counts[s], s)).collect();
+    let mut leaves: Vec<(u32, usize)> = (0..counts.len())
+        .filter(|s| counts[*s] > 0)
+        .map(|s| (counts[s], s))
+        .collect();
     let mut lengths = vec![0u32; counts.len()];
     if leaves.len() <= 2 {
         for (_, symbol) in &leaves {

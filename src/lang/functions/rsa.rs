@@ -6,12 +6,12 @@
 //! it runs on the same machine as the configuration that holds the key.
 
 use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use cty::Value;
 use dashu_int::UBig;
 use dashu_int::fast_div::ConstDivisor;
 use dashu_int::ops::BitTest;
 
+use super::encoding::LENIENT;
 use super::{CallError, CallResult, Function, Returns, string, text};
 
 pub(super) const FUNCTIONS: &[Function] = &[Function::new(
@@ -23,7 +23,7 @@ pub(super) const FUNCTIONS: &[Function] = &[Function::new(
 
 fn rsadecrypt(ciphertext: &str, key: &str) -> CallResult {
     let compact: String = ciphertext.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
-    let bytes = STANDARD.decode(compact).map_err(|_| {
+    let bytes = LENIENT.decode(compact).map_err(|_| {
         CallError::argument(
             0,
             format!("failed to decode input {ciphertext:?}: cipher text must be base64-encoded"),
@@ -55,8 +55,10 @@ impl Key {
         if block.encrypted {
             return Err("invalid private key: ssh: this private key is passphrase protected".into());
         }
-        let malformed =
-            || "invalid ASN1 data in the given private key: it is not a whole key of the kind its first line names".to_owned();
+        let malformed = || {
+            "invalid ASN1 data in the given private key: it is not a whole key of the kind its first line names"
+                .to_owned()
+        };
         let other = |kind: &str| format!("invalid private key type: this is an {kind} key, where an RSA key is needed");
         match block.label.as_str() {
             "RSA PRIVATE KEY" => Key::pkcs1(&block.bytes).ok_or_else(malformed),
@@ -222,7 +224,7 @@ impl Pem {
             if !complete {
                 return None;
             }
-            if let Ok(bytes) = STANDARD.decode(body) {
+            if let Ok(bytes) = LENIENT.decode(body) {
                 return Some(Pem {
                     label: begin.to_owned(),
                     encrypted,
