@@ -10,6 +10,7 @@ use cty::Value;
 use engine::inputs::{Inputs, PlanOptions};
 use engine::plan::{Mode, Plan};
 use engine::planner::Planning;
+use engine::providers::Schemas;
 use engine::stop::Stop;
 use state::store::{LocalStore, write_copy};
 use state::{LockInfo, State};
@@ -170,7 +171,7 @@ impl<'s> Operation<'s> {
     }
 
     /// The same for a configuration that was read already, perhaps with values of variables that are known already.
-    fn with_project(
+    pub(crate) fn with_project(
         session: &'s Session,
         given: &Given,
         mut project: Project,
@@ -279,6 +280,18 @@ impl<'s> Operation<'s> {
             ));
         }
         Ok((operation, saved))
+    }
+
+    /// What the plugins say about themselves that manage the objects of the configuration or the state. Where there are no
+    /// objects, none is started.
+    pub(crate) fn schemas(&self) -> Result<Schemas, Diagnostics> {
+        let config = &self.project.config;
+        let declared = config.nodes().iter().any(|n| !n.module.resources.is_empty());
+        if !declared && self.state.resources.is_empty() {
+            return Ok(Schemas::default());
+        }
+        let problems = self.runtime.block_on(self.plugins.ask_all(Some(config), &self.state));
+        problems.into_result(self.plugins.schemas())
     }
 
     /// Makes a plan, telling what goes on.

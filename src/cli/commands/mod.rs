@@ -1,12 +1,14 @@
 //! The commands: one file each, and the table of all.
 
 mod apply;
+mod console;
 mod destroy;
 mod fmt;
 mod force_unlock;
 mod get;
 mod import;
 mod init;
+mod metadata;
 mod output;
 mod plan;
 mod providers;
@@ -73,10 +75,12 @@ const COMMANDS: &[&Command] = &[
     &validate::COMMAND,
     &plan::COMMAND,
     &apply::COMMAND,
+    &console::COMMAND,
     &destroy::COMMAND,
     &fmt::COMMAND,
     &force_unlock::COMMAND,
     &get::COMMAND,
+    &metadata::FUNCTIONS,
     &output::COMMAND,
     &providers::SCHEMA,
     &refresh::COMMAND,
@@ -104,7 +108,7 @@ const COMMANDS: &[&Command] = &[
 
 /// Commands of Terraform that are still to come.
 const TO_COME: &[&str] = &[
-    "console", "graph", "login", "logout", "metadata", "modules", "test",
+    "graph", "login", "logout", "modules", "test",
 ];
 
 /// Runs the command that arguments ask for.

@@ -36,6 +36,9 @@ pub enum Phase {
     Validate,
     /// Objects are as planned.
     Plan,
+    /// Objects are as they are, and nothing is about to happen: what the console sees. What cannot be evaluated is
+    /// unknown.
+    Console,
     /// Objects are as they are; resources have the instances that exist, whatever the configuration says.
     Destroy,
     /// Objects are as they are, one after the other becoming what was planned.
@@ -400,6 +403,17 @@ impl<'a> Evaluator<'a> {
             let objects = self.with_objects(resource, |objects| objects.clone());
             let block = self.config.resource(&resource.config()).ok_or(Failed)?;
             if self.phase == Phase::Destroy {
+                return Ok(expand::gather_existing(
+                    block.count.is_some(),
+                    block.for_each.is_some(),
+                    objects,
+                ));
+            }
+            if self.phase == Phase::Console {
+                if objects.is_empty() {
+                    // It may be created one day.
+                    return Ok(Value::dynamic());
+                }
                 return Ok(expand::gather_existing(
                     block.count.is_some(),
                     block.for_each.is_some(),
