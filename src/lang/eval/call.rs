@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cty::{Type, Value};
 use syntax::ast::{Call, Expr};
 use syntax::diag::ExpressionContext;
-use syntax::{Diagnostic, Pos, Range};
+use syntax::{Diagnostic, Pos};
 
 use super::{Context, Evaluator, evaluate_template};
 use crate::functions::{self, CallError, Function, Surroundings};
@@ -142,7 +142,7 @@ impl Evaluator {
             self.too_few(call, at_least, wanted, missing);
             false
         } else if given > wanted && function.variadic.is_none() {
-            let extra = args.get(wanted).map_or(&call.range, |a| start_range(a.expr));
+            let extra = args.get(wanted).map_or(&call.range, |a| a.expr.start_range());
             self.dynamic.push(
                 Diagnostic::error(
                     "Too many function arguments",
@@ -182,7 +182,7 @@ impl Evaluator {
         context: &Context<'_>,
     ) {
         let name = function.parameter(position).map_or("", |p| p.name);
-        let at = args.get(position).map_or(&call.range, |a| start_range(a.expr));
+        let at = args.get(position).map_or(&call.range, |a| a.expr.start_range());
         let problem = Diagnostic::error(
             "Invalid function argument",
             format!("Invalid value for \"{name}\" parameter: {message}."),
@@ -205,7 +205,7 @@ impl Evaluator {
                 self.invalid_argument(call, function, i, &message, args, whole, context);
             }
             (CallError::Argument(i, message), None) => {
-                let at = args.get(i).map_or(&call.range, |a| start_range(a.expr));
+                let at = args.get(i).map_or(&call.range, |a| a.expr.start_range());
                 let detail = format!("Invalid value for argument {}: {message}.", i + 1);
                 let problem = Diagnostic::error("Invalid function argument", detail);
                 self.report_call(
@@ -337,7 +337,7 @@ impl Evaluator {
                         "Too many function arguments",
                         format!("Function \"{}\" expects only 1 argument(s).", call.name),
                     )
-                    .at(start_range(extra))
+                    .at(extra.start_range())
                     .within(&call.range),
                 );
                 None
@@ -383,7 +383,7 @@ impl Evaluator {
                         "Too many function arguments",
                         format!("Function \"{}\" expects only 2 argument(s).", call.name),
                     )
-                    .at(start_range(extra))
+                    .at(extra.start_range())
                     .within(&call.range),
                 );
                 return Value::dynamic();
@@ -391,7 +391,7 @@ impl Evaluator {
         };
         let invalid = |this: &mut Self, name: &str, arg: &Expr, message: &str| {
             let detail = format!("Invalid value for \"{name}\" parameter: {message}.");
-            let problem = Diagnostic::error("Invalid function argument", detail).at(start_range(arg));
+            let problem = Diagnostic::error("Invalid function argument", detail).at(arg.start_range());
             this.report_call(problem.within(&call.range), signature.clone(), whole, context);
             Value::dynamic()
         };
@@ -532,20 +532,4 @@ fn unknown_function(call: &Call) -> Diagnostic {
         }
     };
     problem.at(&call.name_range).within(&call.range)
-}
-
-/// Where an expression begins: the first of its words or signs.
-fn start_range(expr: &Expr) -> &Range {
-    match expr {
-        Expr::Traversal(t) => &t.root_range,
-        Expr::Relative { source, .. } | Expr::Splat { source, .. } => start_range(source),
-        Expr::Index { collection, .. } => start_range(collection),
-        Expr::Call(c) => &c.name_range,
-        Expr::Conditional { condition, .. } => start_range(condition),
-        Expr::Binary { left, .. } => start_range(left),
-        Expr::Unary { op_range, .. } => op_range,
-        Expr::Tuple { open, .. } | Expr::Object { open, .. } => open,
-        Expr::For(e) => &e.open,
-        other => other.range(),
-    }
 }
