@@ -84,7 +84,7 @@ fn saved(session: &Session, given: &Given, path: &str) -> Status {
             "Planning ended with errors, so this plan cannot be applied.",
         );
     }
-    perform(session, operation, &saved.plan)
+    perform(session, operation, &saved.plan, true)
 }
 
 /// Plans, asks, and carries out.
@@ -130,7 +130,7 @@ pub fn direct(session: &Session, given: &Given, work: &Work) -> Status {
             Err(status) => return finish(session, operation, status),
         }
     }
-    perform(session, operation, &plan)
+    perform(session, operation, &plan, false)
 }
 
 fn question(mode: Mode, workspace: &str) -> (String, &'static str) {
@@ -164,23 +164,28 @@ fn question(mode: Mode, workspace: &str) -> (String, &'static str) {
 }
 
 /// Carries out a plan and says what was done.
-fn perform(session: &Session, operation: Operation<'_>, plan: &Plan) -> Status {
-    let (state, done, problems) = operation.apply(plan);
+fn perform(session: &Session, operation: Operation<'_>, plan: &Plan, saved: bool) -> Status {
+    let (state, done, mut problems) = operation.apply(plan);
     let failed = problems.has_errors();
+    // Who applies a saved plan is told of applying, whatever is in it.
+    let destroying = plan.mode == Mode::Destroy && !saved;
     if !failed {
         session.ui.line("");
-        summary(session, plan, done);
+        summary(session, plan, destroying, done);
     }
     session.ui.flush();
+    if !plan.targets.is_empty() {
+        problems.extend(views::plan::targeted_warning());
+    }
     session.show(&problems, &operation.project.sources);
-    if !failed && plan.mode != Mode::Destroy {
+    if !failed && !destroying {
         outputs(session, &state);
     }
     let status = u8::from(failed || operation.interrupted());
     finish(session, operation, status)
 }
 
-fn summary(session: &Session, plan: &Plan, done: Done) {
+fn summary(session: &Session, plan: &Plan, destroying: bool, done: Done) {
     let style = session.ui.style();
     let Done {
         added,
@@ -188,7 +193,7 @@ fn summary(session: &Session, plan: &Plan, done: Done) {
         destroyed,
     } = done;
     let imported = plan.changes.iter().filter(|c| c.importing.is_some()).count();
-    let text = if plan.mode == Mode::Destroy {
+    let text = if destroying {
         format!("Destroy complete! Resources: {destroyed} destroyed.")
     } else if imported > 0 {
         format!(

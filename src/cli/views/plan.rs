@@ -38,3 +38,15 @@ pub fn targeting_warning() -> Diagnostics {
     )
     .into()
 }
+
+/// The warning that goes with applying a plan that was made with `-target`.
+#[must_use]
+pub fn targeted_warning() -> Diagnostics {
+    Diagnostic::warning(
+        "Applied changes may be incomplete",
+        "The plan was made with the -target option, so some changes that the configuration asks for may have been left out, \
+         and output values may not be up to date. Make a plan without -target to see what is still to be done.\n\nThe -target \
+         option is meant for exceptional situations only, such as recovering from errors or mistakes.",
+    )
+    .into()
+}

@@ -325,7 +325,8 @@ impl Applier<'_> {
         let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let root = &self.inputs.config.root;
         for (name, planned) in &self.plan.outputs {
-            if !root.module.outputs.contains_key(name) || self.plan.mode == Mode::Destroy {
+            let declared = root.module.outputs.get(name);
+            if declared.is_none() || self.plan.mode == Mode::Destroy {
                 if planned.action == Action::Delete && !diagnostics.has_errors() {
                     self.state().outputs.remove(name);
                 }
@@ -348,7 +349,7 @@ impl Applier<'_> {
                     name.clone(),
                     OutputValue {
                         value,
-                        sensitive: planned.sensitive,
+                        sensitive: declared.is_some_and(|o| o.sensitive),
                     },
                 );
             }

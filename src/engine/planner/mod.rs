@@ -491,7 +491,9 @@ impl<'a> Planner<'a> {
                 if instance.current.is_some() && !expansion.is_some_and(|e| e.has(key)) {
                     let reason = if destroy {
                         Reason::None
-                    } else if !module_instances.contains(&resource.module) {
+                    } else if self.inputs.config.resource(&resource.config()).is_some()
+                        && !module_instances.contains(&resource.module)
+                    {
                         Reason::DeleteBecauseNoModule
                     } else {
                         orphan_reason(expansion.map(|e| &**e), key)

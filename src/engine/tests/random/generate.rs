@@ -87,6 +87,7 @@ impl Repetition {
                 let _ = writeln!(out, "  count = {n}");
             }
             Repetition::Each(keys) => {
+                let keys: Vec<&str> = keys.iter().copied().collect();
                 let _ = writeln!(out, "  for_each = toset({keys:?})");
             }
         }
@@ -172,13 +173,21 @@ impl Model {
             next: 0,
         };
         for _ in 0..1 + r.below(size) {
+            let before = model.clone();
             model.add(r);
+            if model.has_circle() {
+                model = before;
+            }
         }
         model
     }
 
     fn add(&mut self, r: &mut Random) {
-        let at = if r.percent(60) { self.blocks.len() } else { r.below(self.blocks.len() + 1) };
+        let at = if r.percent(60) {
+            self.blocks.len()
+        } else {
+            r.below(self.blocks.len() + 1)
+        };
         let number = self.next;
         self.next += 1;
         let module = if r.percent(35) && !self.modules.is_empty() {
@@ -306,20 +315,62 @@ impl Model {
         out
     }
 
+    /// What each block refers to, by number. Who asks for something of a module of which there are many waits for all of
+    /// its outputs.
+    fn direct(&self) -> BTreeMap<u32, BTreeSet<u32>> {
+        let mut outputs: BTreeMap<usize, BTreeSet<u32>> = BTreeMap::new();
+        let mut of: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        let mut whole: Vec<(u32, usize)> = Vec::new();
+        for block in &self.blocks {
+            let to = of.entry(block.number).or_default();
+            to.extend(block.depends_on.iter().chain(&block.triggers));
+            for reference in block.refs.iter().chain(&block.forced_refs) {
+                to.insert(reference.to);
+                let Some(m) = self.block(reference.to).and_then(|b| b.module) else {
+                    continue;
+                };
+                if block.module != Some(m) {
+                    outputs.entry(m).or_default().insert(reference.to);
+                    if self.modules.get(m) != Some(&Repetition::One) {
+                        whole.push((block.number, m));
+                    }
+                }
+            }
+        }
+        for (number, m) in whole {
+            let all = outputs.get(&m).cloned().unwrap_or_default();
+            of.entry(number).or_default().extend(all);
+        }
+        of
+    }
+
+    /// All blocks that each block depends on, directly or not; itself is among them only where they form a circle.
+    fn closure(&self) -> BTreeMap<u32, BTreeSet<u32>> {
+        let mut all = self.direct();
+        loop {
+            let mut grown = false;
+            let before = all.clone();
+            for of in all.values_mut() {
+                let size = of.len();
+                let more: Vec<u32> = of.iter().filter_map(|n| before.get(n)).flatten().copied().collect();
+                of.extend(more);
+                grown |= of.len() != size;
+            }
+            if !grown {
+                return all;
+            }
+        }
+    }
+
+    fn has_circle(&self) -> bool {
+        self.closure().iter().any(|(n, of)| of.contains(n))
+    }
+
     /// For each managed block the managed blocks it depends on, directly or not, by configuration address.
     pub fn dependencies(&self) -> BTreeMap<String, BTreeSet<String>> {
-        let mut all: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
-        for block in &self.blocks {
-            let mut of = BTreeSet::new();
-            let refs = block.refs.iter().chain(&block.forced_refs).map(|r| r.to);
-            for to in refs.chain(block.depends_on.iter().copied()).chain(block.triggers.iter().copied()) {
-                of.insert(to);
-                of.extend(all.get(&to).into_iter().flatten());
-            }
-            all.insert(block.number, of);
-        }
         let address = |n: &u32| self.block(*n).filter(|b| !b.data).map(|b| self.config_address(b));
-        all.iter()
+        self.closure()
+            .iter()
             .filter_map(|(n, of)| Some((address(n)?, of.iter().filter_map(address).collect())))
             .collect()
     }
@@ -339,8 +390,15 @@ impl Model {
     // ---- text ------------------------------------------------------------------------------------------------------
 
     /// What a block in a module refers to outside of it becomes an argument of the call.
-    fn reference(&self, from: Option<usize>, reference: &Reference, inputs: &mut BTreeMap<(usize, u32, bool), String>) -> String {
-        let Some(target) = self.block(reference.to) else { return "\"\"".into() };
+    fn reference(
+        &self,
+        from: Option<usize>,
+        reference: &Reference,
+        inputs: &mut BTreeMap<(usize, u32, bool), String>,
+    ) -> String {
+        let Some(target) = self.block(reference.to) else {
+            return "\"\"".into();
+        };
         let attribute = match (self.dialect, target.data, reference.stable) {
             (_, true, _) => "result",
             (Dialect::Fake, false, true) | (Dialect::Builtin, false, true) => "id",
@@ -387,14 +445,24 @@ impl Model {
                 let _ = writeln!(out, "  query = \"{value}\"");
             }
             (Dialect::Fake, false) => {
-                let _ = writeln!(out, "  name   = \"{name}\"\n  value  = \"{value}\"\n  forced = \"{forced}\"");
+                let _ = writeln!(
+                    out,
+                    "  name   = \"{name}\"\n  value  = \"{value}\"\n  forced = \"{forced}\""
+                );
             }
             (Dialect::Builtin, false) => {
-                let _ = writeln!(out, "  input            = \"{value}\"\n  triggers_replace = \"{name} {forced}\"");
+                let _ = writeln!(
+                    out,
+                    "  input            = \"{value}\"\n  triggers_replace = \"{name} {forced}\""
+                );
             }
         }
         if !block.depends_on.is_empty() {
-            let on: Vec<String> = block.depends_on.iter().filter_map(|n| Some(self.local_name(self.block(*n)?))).collect();
+            let on: Vec<String> = block
+                .depends_on
+                .iter()
+                .filter_map(|n| Some(self.local_name(self.block(*n)?)))
+                .collect();
             let _ = writeln!(out, "  depends_on = [{}]", on.join(", "));
         }
         let mut lifecycle = String::new();
@@ -402,11 +470,19 @@ impl Model {
             lifecycle.push_str("    create_before_destroy = true\n");
         }
         if !block.triggers.is_empty() {
-            let by: Vec<String> = block.triggers.iter().filter_map(|n| Some(self.local_name(self.block(*n)?))).collect();
+            let by: Vec<String> = block
+                .triggers
+                .iter()
+                .filter_map(|n| Some(self.local_name(self.block(*n)?)))
+                .collect();
             let _ = writeln!(lifecycle, "    replace_triggered_by = [{}]", by.join(", "));
         }
         if block.ignore {
-            let argument = if self.dialect == Dialect::Fake { "value" } else { "input" };
+            let argument = if self.dialect == Dialect::Fake {
+                "value"
+            } else {
+                "input"
+            };
             let _ = writeln!(lifecycle, "    ignore_changes = [{argument}]");
         }
         if !lifecycle.is_empty() {
@@ -447,7 +523,10 @@ impl Model {
             let _ = writeln!(root, "  key    = \"{}\"", repetition.own_key());
             for ((of, number, stable), value) in &inputs {
                 if *of == m {
-                    let name = input_name(&Reference { to: *number, stable: *stable });
+                    let name = input_name(&Reference {
+                        to: *number,
+                        stable: *stable,
+                    });
                     let _ = writeln!(root, "  {name} = {value}");
                     let _ = writeln!(text, "variable \"{name}\" {{}}");
                 }
@@ -476,6 +555,16 @@ impl Model {
 
     /// Changes something, as people do. Says what.
     pub fn change(&mut self, r: &mut Random, moves: bool) -> String {
+        let before = self.clone();
+        let what = self.try_change(r, moves);
+        if !self.has_circle() {
+            return what;
+        }
+        *self = before;
+        "nothing".into()
+    }
+
+    fn try_change(&mut self, r: &mut Random, moves: bool) -> String {
         let n = self.blocks.len();
         let what = r.below(16);
         if n == 0 || what == 0 {
@@ -533,7 +622,11 @@ impl Model {
             }
             13 => {
                 // To another module, as another object.
-                let module = if self.modules.is_empty() || r.percent(40) { None } else { Some(r.below(self.modules.len())) };
+                let module = if self.modules.is_empty() || r.percent(40) {
+                    None
+                } else {
+                    Some(r.below(self.modules.len()))
+                };
                 let number = self.renumber(at);
                 self.blocks[at].module = module;
                 for block in &mut self.blocks {
@@ -555,7 +648,10 @@ impl Model {
                 other.depends_on.retain(|x| *x != moved.number);
                 other.triggers.retain(|x| *x != moved.number);
                 self.blocks.insert(at - 1, other);
-                moved.refs.push(Reference { to: number, stable: true });
+                moved.refs.push(Reference {
+                    to: number,
+                    stable: true,
+                });
                 self.blocks.insert(at, moved);
                 about("turned around what was before")
             }
