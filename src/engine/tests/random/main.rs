@@ -24,8 +24,8 @@ mod order;
 use generate::{Dialect, Model, Random};
 use support::Case;
 
-/// Whether blocks are renamed with `moved` blocks: not before the planner knows them.
-const MOVES: bool = false;
+/// Whether blocks are renamed, with `moved` blocks.
+const MOVES: bool = true;
 
 /// How large a case may be.
 #[derive(Clone, Copy)]
