@@ -233,6 +233,9 @@ pub(crate) fn static_traversal(expr: &Expr, diagnostics: &mut Diagnostics) -> Op
     }
     // The JSON syntax has nothing but strings to write references in: there they are not deprecated.
     let json = expr.range().file.ends_with(".json");
+    if let Some(traversal) = keyword_traversal(expr) {
+        return Some(traversal);
+    }
     if let Some(text) = expr.as_literal_text() {
         // Inside the quotes, one column further. Escapes would shift it; there are none in a reference.
         let traversal = diagnostics.take(crate::parse::traversal(&text, &inside_quotes(expr.range())))?;
@@ -325,6 +328,33 @@ pub(crate) fn depends_on(attribute: Option<Attribute>, diagnostics: &mut Diagnos
     out
 }
 
+/// A traversal whose root is spelled like a literal: `null` is a name here, as in `null.other`, an alias of the provider
+/// `null`.
+pub(crate) fn keyword_traversal(expr: &Expr) -> Option<Traversal> {
+    match expr {
+        Expr::Literal { value, range } => {
+            let root = match value.as_bool() {
+                Some(true) => "true",
+                Some(false) => "false",
+                None if value.is_null() => "null",
+                None => return None,
+            };
+            Some(Traversal {
+                root: root.into(),
+                root_range: range.clone(),
+                steps: Vec::new(),
+                range: range.clone(),
+            })
+        }
+        Expr::Relative { source, steps, range } => Some(Traversal {
+            steps: steps.clone(),
+            range: range.clone(),
+            ..keyword_traversal(source)?
+        }),
+        _ => None,
+    }
+}
+
 /// A provider configuration, `name` or `name.alias`.
 pub(crate) fn provider_ref(expr: &Expr, argument: &str, diagnostics: &mut Diagnostics) -> Option<ProviderRef> {
     let invalid = || {
@@ -337,7 +367,8 @@ pub(crate) fn provider_ref(expr: &Expr, argument: &str, diagnostics: &mut Diagno
         )
         .at(expr.range())
     };
-    if !matches!(expr, Expr::Traversal(_) | Expr::Invalid { .. }) && expr.as_literal_text().is_none() {
+    let is_name = matches!(expr, Expr::Traversal(_) | Expr::Invalid { .. }) || keyword_traversal(expr).is_some();
+    if !is_name && expr.as_literal_text().is_none() {
         diagnostics.push(invalid());
         return None;
     }

@@ -235,11 +235,14 @@ impl Decoder<'_> {
         let reference = match expr {
             Expr::Traversal(t) => parts::provider_ref_of(t),
             Expr::Invalid { .. } => return None,
-            _ => expr.as_literal_text().and_then(|text| {
-                crate::parse::traversal(&text, expr.range())
-                    .ok()
-                    .and_then(|t| parts::provider_ref_of(&t))
-            }),
+            _ => match parts::keyword_traversal(expr) {
+                Some(t) => parts::provider_ref_of(&t),
+                None => expr.as_literal_text().and_then(|text| {
+                    crate::parse::traversal(&text, expr.range())
+                        .ok()
+                        .and_then(|t| parts::provider_ref_of(&t))
+                }),
+            },
         };
         let reference = reference.filter(|r| &*r.config.name == name);
         if reference.is_none() {
