@@ -10,6 +10,7 @@ use lang::refs::{reference, traversals};
 use lang::schema::{BlockSchema, Nesting};
 use lang::scope::{Constant, Reference};
 use serde_json::{Map, Value as Json};
+use syntax::Diagnostics;
 use syntax::ast::{Body, Expr, TraversalStep};
 
 use super::Object;
@@ -244,6 +245,7 @@ fn depends_on(references: &[Reference]) -> Vec<String> {
 /// The expressions of a body: one for each attribute, and for each type of nested block one object or a list of them.
 fn body_expressions(body: &Body, schema: &BlockSchema) -> Json {
     let mut out = Map::new();
+    let body = &*lang::body::resolve(body, schema, &mut Diagnostics::new());
     for attribute in &body.attributes {
         if schema.attributes.contains_key(&attribute.name) {
             out.insert(attribute.name.to_string(), expression(&attribute.expr));

@@ -175,7 +175,7 @@ impl Decoder<'_> {
             .and_then(|a| parts::provider_ref(&a.expr, "provider", self.diagnostics));
         let for_each = taken.expr("for_each");
         let (to, id) = (taken.expr("to"), taken.expr("id"));
-        let (to, id) = (to?, id?);
+        let (to, id) = (parts::unquoted(to?, self.diagnostics), id?);
         let to_range = to.range().clone();
         let found = match address::with_dynamic_keys(&to) {
             Some(found) => found,

@@ -36,12 +36,14 @@ impl Taken {
 
 /// Sorts a body into what the spec expects and the rest, which is left alone.
 pub(crate) fn partial(body: Body, spec: BodySpec<'_>, diagnostics: &mut Diagnostics) -> Taken {
+    let body = content::resolve(body, spec, diagnostics);
     content::partial(&body, spec, diagnostics);
     split(body, spec)
 }
 
 /// As [`partial`], and everything else in the body is an error.
 pub(crate) fn exact(body: Body, spec: BodySpec<'_>, diagnostics: &mut Diagnostics) -> Taken {
+    let body = content::resolve(body, spec, diagnostics);
     content::exact(&body, spec, diagnostics);
     split(body, spec)
 }
@@ -159,6 +161,8 @@ pub(crate) fn check_name(label: &Label, summary: &str, diagnostics: &mut Diagnos
 pub(crate) fn constant(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Value> {
     match expr {
         Expr::Literal { value, .. } => return Some(value.clone()),
+        // A constant is meant as it stands: nothing in it is a template.
+        Expr::Json(json) => return Some(json.node().literal()),
         // The parser has reported it.
         Expr::Invalid { .. } => return None,
         _ => {}
@@ -207,7 +211,7 @@ pub(crate) fn constant_bool(expr: &Expr, diagnostics: &mut Diagnostics) -> Optio
 
 /// The elements of a list that is written as one.
 pub(crate) fn static_list<'e>(expr: &'e Expr, diagnostics: &mut Diagnostics) -> &'e [Expr] {
-    match expr {
+    match expr.plain() {
         Expr::Tuple { items, .. } => items,
         Expr::Parens { inner, .. } => static_list(inner, diagnostics),
         Expr::Invalid { .. } => &[],
@@ -229,9 +233,16 @@ pub(crate) fn static_traversal(expr: &Expr, diagnostics: &mut Diagnostics) -> Op
     match expr {
         Expr::Traversal(t) => return Some(t.clone()),
         Expr::Invalid { .. } => return None,
+        Expr::Json(json) => {
+            let text = json.text();
+            let traversal = text.and_then(|text| crate::parse::traversal(text, expr.range()).ok());
+            if traversal.is_some() {
+                return traversal;
+            }
+        }
         _ => {}
     }
-    if let Some(text) = expr.as_literal_text() {
+    if let Some(text) = expr.as_literal_text().filter(|_| !matches!(expr, Expr::Json(_))) {
         // Inside the quotes, one column further. Escapes would shift it; there are none in a reference.
         let traversal = diagnostics.take(crate::parse::traversal(&text, &inside_quotes(expr.range())))?;
         diagnostics.push(
@@ -253,6 +264,18 @@ pub(crate) fn static_traversal(expr: &Expr, diagnostics: &mut Diagnostics) -> Op
         .at(expr.range()),
     );
     None
+}
+
+/// The expression that is meant where the JSON syntax has a string in its place.
+pub(crate) fn unquoted(expr: Expr, diagnostics: &mut Diagnostics) -> Expr {
+    let Expr::Json(json) = &expr else { return expr };
+    match json.unquoted() {
+        Some((inner, problems)) => {
+            diagnostics.extend(problems);
+            inner
+        }
+        None => expr,
+    }
 }
 
 fn inside_quotes(range: &Range) -> Range {
