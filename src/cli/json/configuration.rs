@@ -279,9 +279,14 @@ fn body_expressions(body: &Body, schema: &BlockSchema) -> Json {
     Json::Object(out)
 }
 
-/// An expression: its value if it is constant, else what it refers to.
+/// An expression: its value if it is constant, else what it refers to. In the JSON syntax it is both what is written, with
+/// templates as text, and what they refer to.
 fn expression(expr: &Expr) -> Json {
     let found = traversals(expr);
+    let written = match expr {
+        Expr::Json(json) => known_part(&json.node().literal()),
+        _ => None,
+    };
     if found.is_empty() {
         let (value, diagnostics) = evaluate(expr, Context::new(&Constant));
         if diagnostics.is_empty() && value.is_wholly_known() {
@@ -299,7 +304,10 @@ fn expression(expr: &Expr) -> Json {
             }
         }
     }
-    Object::default().with_content("references", names).into()
+    Object::default()
+        .with_some("constant_value", written)
+        .with_content("references", names)
+        .into()
 }
 
 /// What a reference names, followed by each shorter form of it.
