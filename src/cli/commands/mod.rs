@@ -4,6 +4,7 @@ mod apply;
 mod destroy;
 mod fmt;
 mod force_unlock;
+mod get;
 mod init;
 mod output;
 mod plan;
@@ -60,6 +61,7 @@ const COMMANDS: &[&Command] = &[
     &destroy::COMMAND,
     &fmt::COMMAND,
     &force_unlock::COMMAND,
+    &get::COMMAND,
     &output::COMMAND,
     &providers::SCHEMA,
     &refresh::COMMAND,
@@ -73,7 +75,6 @@ const COMMANDS: &[&Command] = &[
 const TO_COME: &[&str] = &[
     "console",
     "env",
-    "get",
     "graph",
     "import",
     "login",
