@@ -296,7 +296,8 @@ impl Loader<'_> {
             self.sources
                 .insert(path.as_str(), String::from_utf8_lossy(&content).as_ref());
             let (body, problems) = if kind.json {
-                json_body(&path)
+                let (body, mut problems) = syntax::json::parse_file(&path, &content);
+                (decode::resolve(body, &mut problems), problems)
             } else {
                 parse::file(&path, &content)
             };
@@ -385,24 +386,6 @@ impl FileKind {
     }
 }
 
-fn json_body(path: &str) -> (Arc<syntax::ast::Body>, Diagnostics) {
-    let nowhere = Range::synthetic(path);
-    let problem = Diagnostic::error(
-        "JSON configuration is not supported yet",
-        format!(
-            "The file {path} is written in the JSON syntax of the language, which this release cannot read yet. Nothing of it is \
-             used."
-        ),
-    );
-    let body = syntax::ast::Body {
-        attributes: Vec::new(),
-        blocks: Vec::new(),
-        range: nowhere.clone(),
-        end: nowhere,
-    };
-    (Arc::new(body), problem.into())
-}
-
 /// Nothing that must not be stored can leave the root module, whose outputs are.
 fn root_outputs(module: &Module, diagnostics: &mut Diagnostics) {
     for output in module.outputs.values().filter(|o| o.ephemeral) {
@@ -421,6 +404,11 @@ fn root_outputs(module: &Module, diagnostics: &mut Diagnostics) {
 fn check_inputs(call: &ModuleCall, module: &Module, diagnostics: &mut Diagnostics) {
     for attribute in &call.inputs.attributes {
         if !module.variables.contains_key(&attribute.name) {
+            if matches!(attribute.expr, syntax::ast::Expr::Json(_)) {
+                let expected = module.variables.keys().map(|n| &**n);
+                diagnostics.push(syntax::json::extraneous(attribute, expected));
+                continue;
+            }
             let hint = suggest(&attribute.name, module.variables.keys().map(|n| &**n));
             diagnostics.push(
                 Diagnostic::error(

@@ -2,8 +2,8 @@
 
 use addrs::Mode;
 use lang::refs;
-use syntax::ast::{Attribute, Block, Expr};
-use syntax::content::BodySpec;
+use syntax::ast::{Attribute, Block, Body, Expr};
+use syntax::content::{self, BodySpec};
 use syntax::{Diagnostic, Range};
 
 use super::{Decoder, parts};
@@ -17,6 +17,12 @@ const RULE: BodySpec<'static> = BodySpec {
 const CHECK: BodySpec<'static> = BodySpec {
     attributes: &[],
     blocks: &[("data", &["type", "name"]), ("assert", &[])],
+};
+
+/// What must not be in the data source of a check, and so must be seen there.
+const CHECK_DATA: BodySpec<'static> = BodySpec {
+    attributes: &[],
+    blocks: &[("lifecycle", &[])],
 };
 
 impl Decoder<'_> {
@@ -89,7 +95,11 @@ impl Decoder<'_> {
             );
             return (None, None);
         }
-        let taken = parts::exact(block.body, CHECK, self.diagnostics);
+        let mut taken = parts::exact(block.body, CHECK, self.diagnostics);
+        for inner in &mut taken.blocks {
+            let body = std::mem::replace(&mut inner.body, Body::empty(&range));
+            inner.body = content::resolve(body, CHECK_DATA, self.diagnostics);
+        }
         let mut check = Check {
             name: label.text,
             data: None,

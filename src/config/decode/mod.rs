@@ -22,7 +22,7 @@ use std::sync::Arc;
 use addrs::Mode;
 use addrs::version::VersionError;
 use syntax::ast::Body;
-use syntax::content::BodySpec;
+use syntax::content::{self, BodySpec};
 use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::model::{
@@ -77,6 +77,11 @@ const TOP: BodySpec<'static> = BodySpec {
         ("removed", &[]),
     ],
 };
+
+/// The body of a file in the JSON syntax with its blocks told from the rest.
+pub(crate) fn resolve(body: Arc<Body>, diagnostics: &mut Diagnostics) -> Arc<Body> {
+    Arc::new(content::resolve(Arc::unwrap_or_clone(body), TOP, diagnostics))
+}
 
 /// Decodes the body of a file.
 pub(crate) fn file(body: Arc<Body>, overriding: bool, diagnostics: &mut Diagnostics) -> FileBlocks {

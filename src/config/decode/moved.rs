@@ -178,7 +178,7 @@ impl Decoder<'_> {
         let for_each = taken.expr("for_each");
         let (to, id) = (taken.attribute("to"), taken.expr("id"));
         let (to, id) = (to?, id?);
-        let (to, to_attribute) = (to.expr, to.range);
+        let (to, to_attribute) = (parts::unquoted(to.expr, self.diagnostics), to.range);
         let to_range = to.range().clone();
         let found = match address::with_dynamic_keys(&to) {
             Some(found) => found,

@@ -36,12 +36,14 @@ impl Taken {
 
 /// Sorts a body into what the spec expects and the rest, which is left alone.
 pub(crate) fn partial(body: Body, spec: BodySpec<'_>, diagnostics: &mut Diagnostics) -> Taken {
+    let body = content::resolve(body, spec, diagnostics);
     content::partial(&body, spec, diagnostics);
     split(body, spec)
 }
 
 /// As [`partial`], and everything else in the body is an error.
 pub(crate) fn exact(body: Body, spec: BodySpec<'_>, diagnostics: &mut Diagnostics) -> Taken {
+    let body = content::resolve(body, spec, diagnostics);
     content::exact(&body, spec, diagnostics);
     split(body, spec)
 }
@@ -159,6 +161,8 @@ pub(crate) fn check_name(label: &Label, summary: &str, diagnostics: &mut Diagnos
 pub(crate) fn constant(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Value> {
     match expr {
         Expr::Literal { value, .. } => return Some(value.clone()),
+        // A constant is meant as it stands: nothing in it is a template.
+        Expr::Json(json) => return Some(json.node().literal()),
         // The parser has reported it.
         Expr::Invalid { .. } => return None,
         _ => {}
@@ -207,7 +211,7 @@ pub(crate) fn constant_bool(expr: &Expr, diagnostics: &mut Diagnostics) -> Optio
 
 /// The elements of a list that is written as one.
 pub(crate) fn static_list<'e>(expr: &'e Expr, diagnostics: &mut Diagnostics) -> &'e [Expr] {
-    match expr {
+    match expr.plain() {
         Expr::Tuple { items, .. } => items,
         Expr::Parens { inner, .. } => static_list(inner, diagnostics),
         Expr::Invalid { .. } => &[],
@@ -229,26 +233,29 @@ pub(crate) fn static_traversal(expr: &Expr, diagnostics: &mut Diagnostics) -> Op
     match expr {
         Expr::Traversal(t) => return Some(t.clone()),
         Expr::Invalid { .. } => return None,
+        Expr::Json(json) => {
+            let text = json.text();
+            let traversal = text.and_then(|text| crate::parse::traversal(text, expr.range()).ok());
+            if traversal.is_some() {
+                return traversal;
+            }
+        }
         _ => {}
     }
-    // The JSON syntax has nothing but strings to write references in: there they are not deprecated.
-    let json = expr.range().file.ends_with(".json");
     if let Some(traversal) = keyword_traversal(expr) {
         return Some(traversal);
     }
-    if let Some(text) = expr.as_literal_text() {
+    if let Some(text) = expr.as_literal_text().filter(|_| !matches!(expr, Expr::Json(_))) {
         // Inside the quotes, one column further. Escapes would shift it; there are none in a reference.
         let traversal = diagnostics.take(crate::parse::traversal(&text, &inside_quotes(expr.range())))?;
-        if !json {
-            diagnostics.push(
-                Diagnostic::warning(
-                    "Quoted references are deprecated",
-                    "References are written without quotes here. The quotes that Terraform 0.11 and earlier asked for are \
-                     still understood, and should be removed.",
-                )
-                .at(expr.range()),
-            );
-        }
+        diagnostics.push(
+            Diagnostic::warning(
+                "Quoted references are deprecated",
+                "References are written without quotes here. The quotes that Terraform 0.11 and earlier asked for are \
+                 still understood, and should be removed.",
+            )
+            .at(expr.range()),
+        );
         return Some(traversal);
     }
     not_a_traversal(expr, diagnostics);
@@ -257,7 +264,7 @@ pub(crate) fn static_traversal(expr: &Expr, diagnostics: &mut Diagnostics) -> Op
 
 /// As [`static_traversal`], where quotes have never been understood in the native syntax.
 pub(crate) fn unquoted_traversal(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Traversal> {
-    if expr.as_literal_text().is_some() && !expr.range().file.ends_with(".json") {
+    if expr.as_literal_text().is_some() && !matches!(expr, Expr::Json(_)) {
         not_a_traversal(expr, diagnostics);
         return None;
     }
@@ -273,6 +280,18 @@ fn not_a_traversal(expr: &Expr, diagnostics: &mut Diagnostics) {
         )
         .at(expr.range()),
     );
+}
+
+/// The expression that is meant where the JSON syntax has a string in its place.
+pub(crate) fn unquoted(expr: Expr, diagnostics: &mut Diagnostics) -> Expr {
+    let Expr::Json(json) = &expr else { return expr };
+    match json.unquoted() {
+        Some((inner, problems)) => {
+            diagnostics.extend(problems);
+            inner
+        }
+        None => expr,
+    }
 }
 
 fn inside_quotes(range: &Range) -> Range {

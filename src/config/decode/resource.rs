@@ -202,8 +202,9 @@ impl Decoder<'_> {
         }
         if let Some(a) = taken.attribute("replace_triggered_by") {
             for item in parts::static_list(&a.expr, self.diagnostics) {
-                if self.replace_trigger(item) {
-                    lifecycle.replace_triggered_by.push(item.clone());
+                let item = parts::unquoted(item.clone(), self.diagnostics);
+                if self.replace_trigger(&item) {
+                    lifecycle.replace_triggered_by.push(item);
                 }
             }
         }

@@ -153,7 +153,7 @@ impl Decoder<'_> {
             configuration_aliases: Vec::new(),
             range,
         };
-        let items = match &expr {
+        let items = match expr.plain() {
             Expr::Object { items, .. } => items,
             Expr::Invalid { .. } => return Some(required),
             // The form of old: the constraint alone.

@@ -245,14 +245,6 @@ fn a_version_that_is_not_ours_is_the_only_thing_told() {
 }
 
 #[test]
-fn files_in_json_are_refused_by_name() {
-    super::check_files(
-        &[("main.tf", ""), ("x.tf.json", "{}")],
-        "error - JSON configuration is not supported yet",
-    );
-}
-
-#[test]
 fn hostile_nesting_is_an_error_or_fine_but_no_crash() {
     let n = 10_000;
     for expr in [
