@@ -3,7 +3,9 @@
 mod apply;
 mod console;
 mod destroy;
+mod fmt;
 mod force_unlock;
+mod get;
 mod init;
 mod metadata;
 mod output;
@@ -60,7 +62,9 @@ const COMMANDS: &[&Command] = &[
     &apply::COMMAND,
     &console::COMMAND,
     &destroy::COMMAND,
+    &fmt::COMMAND,
     &force_unlock::COMMAND,
+    &get::COMMAND,
     &metadata::FUNCTIONS,
     &output::COMMAND,
     &providers::SCHEMA,
@@ -74,8 +78,6 @@ const COMMANDS: &[&Command] = &[
 /// Commands of Terraform that are still to come.
 const TO_COME: &[&str] = &[
     "env",
-    "fmt",
-    "get",
     "graph",
     "import",
     "login",
