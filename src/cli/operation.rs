@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use config::files::FileSource;
 use config::{LoadOptions, values};
 use cty::Value;
+use engine::events::{EventSink, NoEvents};
 use engine::inputs::{Inputs, PlanOptions};
 use engine::plan::{Mode, Plan};
 use engine::planner::Planning;
@@ -294,6 +295,13 @@ impl<'s> Operation<'s> {
         problems.into_result(self.plugins.schemas())
     }
 
+    /// Makes a plan without telling what goes on.
+    pub(crate) fn plan_silently(&self, options: &PlanOptions) -> Planning {
+        let surroundings = workdir::surroundings(self.session, &self.workspace);
+        let inputs = self.inputs(&NoEvents, &self.state, &surroundings);
+        self.runtime.block_on(engine::planner::plan(inputs, options))
+    }
+
     /// Makes a plan, telling what goes on.
     pub fn plan(&self, options: &PlanOptions) -> Planning {
         let progress = Progress::new(self.session.ui.clone()).to_program(self.session.stream.clone());
@@ -423,7 +431,7 @@ impl<'s> Operation<'s> {
 
     fn inputs<'a>(
         &'a self,
-        progress: &'a Progress,
+        events: &'a dyn EventSink,
         state: &'a State,
         surroundings: &'a engine::eval::Surroundings,
     ) -> Inputs<'a> {
@@ -433,7 +441,7 @@ impl<'s> Operation<'s> {
             variables: &self.variables,
             surroundings,
             providers: &self.plugins,
-            events: progress,
+            events,
             stop: &self.stop,
             parallelism: self.parallelism,
         }

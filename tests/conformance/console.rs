@@ -102,17 +102,16 @@ fn variables_come_from_everywhere_and_may_be_missing() {
 fn a_broken_value_does_not_end_the_console() {
     let dir = folder(&[("main.tf", "locals {\n  bad  = upper(1, 2)\n  good = 5\n}\n")]);
     let answer = monoform(dir.path(), &["console"], "local.good");
-    assert_eq!((answer.status, answer.out.as_str()), (0, "5\n"));
+    assert_eq!(answer.status, 0);
+    assert!(answer.out.ends_with("\n5\n"), "{}", answer.out);
     assert!(answer.err.contains("Too many function arguments"), "{}", answer.err);
     assert!(
-        answer.err.contains("some expressions may produce unexpected"),
+        answer.out.contains("some expressions may produce unexpected"),
         "{}",
         answer.err
     );
-    assert_eq!(
-        monoform(dir.path(), &["console"], "local.bad").out,
-        "(known after apply)\n"
-    );
+    let bad = monoform(dir.path(), &["console"], "local.bad").out;
+    assert!(bad.ends_with("(known after apply)\n"), "{bad}");
 }
 
 #[test]

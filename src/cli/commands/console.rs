@@ -122,7 +122,7 @@ fn with_operation(session: &Session, given: &Given, operation: &Operation<'_>) -
             plan,
             schemas,
             diagnostics,
-        } = operation.plan(&plan_options(given)?);
+        } = operation.plan_silently(&plan_options(given)?);
         problems.extend(diagnostics);
         if plan.is_none() {
             session.show(&problems, sources);

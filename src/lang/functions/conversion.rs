@@ -133,6 +133,11 @@ fn ephemeral_as_null(value: &Value) -> Value {
     if !value.deep_marks().is_ephemeral() {
         return value.clone();
     }
+    if !value.is_known() {
+        // It may turn out to be null all the same.
+        let (bare, marks) = value.clone().unmark();
+        return bare.with_marks(marks.without(Marks::EPHEMERAL));
+    }
     if value.marks().is_ephemeral() {
         let rest = value.marks().without(Marks::EPHEMERAL);
         return Value::null(value.ty().clone()).with_marks(rest);

@@ -162,7 +162,8 @@ fn apply(format: &str, args: &[Value]) -> CallResult<Text> {
             .map_err(|why| CallError::failed(format!("unsupported value for \"%{}\" at {offset}: {why}", verb.raw)))?;
     }
     out.push_str(rest);
-    if highest < args.len() {
+    // Arguments of which nothing is known yet are not counted.
+    if highest < args.len() && args.iter().all(Value::is_wholly_known) {
         let message = if highest == 0 {
             "too many arguments; no verbs in format string".to_owned()
         } else {

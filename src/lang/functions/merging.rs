@@ -193,7 +193,7 @@ fn lookup(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
             };
             Ok(default.with_marks(marks))
         }
-        None if !marks.is_empty() => Err(CallError::failed("lookup failed to find key with sensitive value")),
+        None if !key_marks.is_empty() => Err(CallError::failed("lookup failed to find key with sensitive value")),
         None => Err(CallError::failed(format!("lookup failed to find key {name:?}"))),
     }
 }
