@@ -151,6 +151,12 @@ pub fn clean(path: &str) -> String {
     }
 }
 
+/// Whether a file or directory of this name counts as not there: hidden ones, and what editors leave behind.
+#[must_use]
+pub fn is_ignored(name: &str) -> bool {
+    name.starts_with('.') || name.ends_with('~') || (name.starts_with('#') && name.ends_with('#'))
+}
+
 /// A path below a directory, cleaned.
 #[must_use]
 pub fn join(dir: &str, path: &str) -> String {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics, Range, SourceMap};
 
-use crate::files::{FileSource, clean, join};
+use crate::files::{FileSource, clean, is_ignored, join};
 use crate::manifest::Manifest;
 use crate::model::{Config, Module, ModuleCall, ModuleFile, ModuleNode};
 use crate::source_address::ModuleSource;
@@ -368,7 +368,7 @@ struct FileKind {
 impl FileKind {
     /// `None` for files that are not read.
     fn of(name: &str) -> Option<FileKind> {
-        if name.starts_with('.') || name.ends_with('~') || (name.starts_with('#') && name.ends_with('#')) {
+        if is_ignored(name) {
             return None;
         }
         let (stem, json) = match name.strip_suffix(".tf.json") {

@@ -193,7 +193,11 @@ impl Blocks {
                     .enumerate()
                     .filter(|(i, _)| above[n.index() * words + i / 64] & (1 << (i % 64)) != 0)
                     .filter_map(|(_, d)| address(*d))
-                    .filter(|r| with_data || r.resource.mode == Mode::Managed)
+                    .filter(|r| match r.resource.mode {
+                        Mode::Managed => true,
+                        Mode::Data => with_data,
+                        Mode::Ephemeral => false,
+                    })
                     .cloned()
                     .collect();
                 Some((address(*n)?.clone(), set))
@@ -218,6 +222,68 @@ impl Blocks {
             }
         }
         out
+    }
+
+    /// For each ephemeral resource the blocks that may use it while they are worked on, directly or through what is only
+    /// evaluated, provider configurations and ephemeral resources included. What is behind a managed resource or a data
+    /// source has to do with that.
+    #[must_use]
+    pub fn ephemeral_users(&self) -> Vec<(ConfigResource, Vec<Block>)> {
+        let mut out = Vec::new();
+        for node in self.graph.node_indices() {
+            let Block::Resource(resource) = &self.graph[node] else {
+                continue;
+            };
+            if resource.resource.mode == Mode::Ephemeral {
+                let users = self.reach(node, Direction::Outgoing);
+                let users = users.into_iter().map(|n| self.graph[n].clone()).collect();
+                out.push((resource.clone(), users));
+            }
+        }
+        out
+    }
+
+    /// The ephemeral resources that a block may use while it is worked on, inner ones first.
+    #[must_use]
+    pub fn ephemeral_before(&self, block: &Block) -> Vec<ConfigResource> {
+        let found = self.find(block).map(|n| self.reach(n, Direction::Incoming));
+        let mut nodes: Vec<NodeIndex> = found.unwrap_or_default();
+        nodes.reverse();
+        let resources = nodes.into_iter().filter_map(|n| match &self.graph[n] {
+            Block::Resource(r) if r.resource.mode == Mode::Ephemeral => Some(r.clone()),
+            _ => None,
+        });
+        resources.collect()
+    }
+
+    /// What can be reached from a node without going through a managed resource or a data source: each after one that
+    /// leads to it, and after all that do if the graph has no cycles. Itself not included.
+    fn reach(&self, start: NodeIndex, direction: Direction) -> Vec<NodeIndex> {
+        let stands = |n: NodeIndex| match &self.graph[n] {
+            Block::Resource(r) => r.resource.mode != Mode::Ephemeral,
+            _ => false,
+        };
+        let next = |n| self.graph.neighbors_directed(n, direction);
+        let mut seen = vec![false; self.graph.node_count()];
+        seen[start.index()] = true;
+        let mut order = Vec::new();
+        let mut stack = vec![(start, next(start))];
+        while let Some((node, neighbors)) = stack.last_mut() {
+            match neighbors.next() {
+                Some(n) if std::mem::replace(&mut seen[n.index()], true) => {}
+                Some(n) if stands(n) => order.push(n),
+                Some(n) => stack.push((n, next(n))),
+                None => {
+                    if *node != start {
+                        order.push(*node);
+                    }
+                    stack.pop();
+                }
+            }
+        }
+        // What is left last was come to by all the others.
+        order.reverse();
+        order
     }
 
     /// The resources that a provider configuration manages.

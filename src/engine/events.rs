@@ -88,6 +88,31 @@ pub enum Event {
         /// The type of the provisioner.
         provisioner: Arc<str>,
     },
+    /// An ephemeral resource is being opened, renewed or closed.
+    EphemeralStart {
+        /// The instance.
+        address: AbsResourceInstance,
+        /// What is done.
+        action: EphemeralAction,
+    },
+    /// That is done.
+    EphemeralComplete {
+        /// The instance.
+        address: AbsResourceInstance,
+        /// What was done.
+        action: EphemeralAction,
+        /// How long it took.
+        elapsed: std::time::Duration,
+    },
+    /// That failed.
+    EphemeralFailed {
+        /// The instance.
+        address: AbsResourceInstance,
+        /// What was tried.
+        action: EphemeralAction,
+        /// How long it took.
+        elapsed: std::time::Duration,
+    },
     /// The number of instances planned so far and known to be planned in all, for a progress display.
     Progress {
         /// So many are done.
@@ -97,6 +122,17 @@ pub enum Event {
     },
     /// An interrupt was received; running operations are being asked to stop.
     Stopping,
+}
+
+/// What is done with an ephemeral resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EphemeralAction {
+    /// It is opened.
+    Open,
+    /// It is kept open.
+    Renew,
+    /// It is closed.
+    Close,
 }
 
 /// Where events go. Called from several tasks at once, and must not block for long.

@@ -8,12 +8,13 @@ use config::{Config, ModuleNode};
 use cty::Value;
 use lang::body::decode_body;
 use lang::eval::Context;
+use lang::refs::{provider_functions, provider_functions_in_body};
 use lang::schema::Schema;
 use state::State;
 use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Range};
 
-use crate::eval::checks::{Kind, Status};
+use crate::eval::checks::{Checked, Kind};
 use crate::eval::{Evaluator, Failed};
 use crate::instance::{decode, located};
 use crate::objchange::empty_object;
@@ -34,12 +35,77 @@ pub fn providers_needed(config: &Config, state: &State) -> BTreeSet<Provider> {
     out
 }
 
+/// The providers whose functions a configuration calls.
+#[must_use]
+pub fn function_providers_needed(config: &Config) -> BTreeSet<Provider> {
+    let mut out = BTreeSet::new();
+    for node in config.nodes() {
+        let module = &node.module;
+        let mut called = |names: Vec<(Arc<str>, Range)>| {
+            for (name, _) in names {
+                out.extend(module.required_providers.get(&name).map(|r| r.provider.clone()));
+            }
+        };
+        let rules = |rules: &[config::CheckRule]| -> Vec<(Arc<str>, Range)> {
+            let expressions = rules.iter().flat_map(|r| [&r.condition, &r.error_message]);
+            expressions.flat_map(provider_functions).collect()
+        };
+        for variable in module.variables.values() {
+            called(rules(&variable.validations));
+        }
+        for local in module.locals.values() {
+            called(provider_functions(&local.expr));
+        }
+        for output in module.outputs.values() {
+            called(provider_functions(&output.expr));
+            called(rules(&output.preconditions));
+        }
+        for check in module.checks.values() {
+            called(rules(&check.asserts));
+        }
+        for provider in module.provider_configs.values() {
+            called(provider_functions_in_body(&provider.body));
+        }
+        for resource in module.resources.values() {
+            for expr in resource.count.iter().chain(&resource.for_each) {
+                called(provider_functions(expr));
+            }
+            called(provider_functions_in_body(&resource.body));
+            called(rules(&resource.lifecycle.preconditions));
+            called(rules(&resource.lifecycle.postconditions));
+            let of_provisioners = resource.provisioners.iter().filter_map(|p| p.connection.as_ref());
+            for connection in resource.connection.iter().chain(of_provisioners) {
+                called(provider_functions_in_body(&connection.body));
+            }
+            for provisioner in &resource.provisioners {
+                called(provider_functions_in_body(&provisioner.body));
+            }
+        }
+        for import in &module.imports {
+            for expr in import.for_each.iter().chain([&import.id, &import.to]) {
+                called(provider_functions(expr));
+            }
+        }
+        for call in module.module_calls.values() {
+            for expr in call.count.iter().chain(&call.for_each) {
+                called(provider_functions(expr));
+            }
+            called(provider_functions_in_body(&call.inputs));
+        }
+    }
+    out
+}
+
 /// The types of provisioners that a configuration uses.
 #[must_use]
 pub fn provisioners_needed(config: &Config) -> BTreeSet<Arc<str>> {
-    let resources = config.nodes().into_iter().flat_map(|n| n.module.resources.values());
+    let nodes = config.nodes();
+    let resources = nodes.iter().flat_map(|n| n.module.resources.values());
+    let removed = nodes.iter().flat_map(|n| &n.module.removed);
     resources
-        .flat_map(|r| r.provisioners.iter().map(|p| p.ty.clone()))
+        .flat_map(|r| &r.provisioners)
+        .chain(removed.flat_map(|r| &r.provisioners))
+        .map(|p| p.ty.clone())
         .collect()
 }
 
@@ -67,19 +133,14 @@ pub fn visit_variable(evaluator: &Evaluator<'_>, module: &Module, name: &Arc<str
             return Ok(());
         };
         let scope = evaluator.scope(instance).ok_or(Failed)?;
-        let mut failed = false;
-        for rule in &variable.validations {
-            failed |= matches!(
-                evaluator.check(rule, Kind::Variable, &scope, None),
-                Status::Fail(_) | Status::Error
-            );
-        }
-        if failed { Err(Failed) } else { Ok(()) }
+        let of = Checked::Variable(instance.clone(), name.clone());
+        evaluator.check_all(&variable.validations, Kind::Variable, &scope, &of, false)
     })
 }
 
-/// Evaluates an output in each instance of its module, its preconditions first.
-pub fn visit_output(evaluator: &Evaluator<'_>, module: &Module, name: &Arc<str>) -> Result<(), Failed> {
+/// Evaluates an output in each instance of its module, its preconditions first; whether they hold is only of interest if
+/// `lenient`.
+pub fn visit_output(evaluator: &Evaluator<'_>, module: &Module, name: &Arc<str>, lenient: bool) -> Result<(), Failed> {
     for_each_instance(evaluator, module, |instance, node| {
         let scope = evaluator.scope(instance).ok_or(Failed)?;
         let rules = node
@@ -88,17 +149,26 @@ pub fn visit_output(evaluator: &Evaluator<'_>, module: &Module, name: &Arc<str>)
             .get(name)
             .map(|o| o.preconditions.as_slice())
             .unwrap_or_default();
-        let mut failed = false;
-        for rule in rules {
-            failed |= matches!(
-                evaluator.check(rule, Kind::Output, &scope, None),
-                Status::Fail(_) | Status::Error
-            );
-        }
-        if failed {
-            return Err(Failed);
-        }
+        let of = Checked::Output(instance.clone(), name.clone());
+        evaluator.check_all(rules, Kind::Output, &scope, &of, lenient)?;
         evaluator.output(instance, node, name).map(|_| ())
+    })
+}
+
+/// Evaluates a check block in each instance of its module that is `wanted`.
+pub fn visit_check(
+    evaluator: &Evaluator<'_>,
+    module: &Module,
+    name: &Arc<str>,
+    wanted: impl Fn(&ModuleInstance) -> bool,
+) -> Result<(), Failed> {
+    for_each_instance(evaluator, module, |instance, node| {
+        let Some(check) = node.module.checks.get(name).filter(|_| wanted(instance)) else {
+            return Ok(());
+        };
+        let scope = evaluator.scope(instance).ok_or(Failed)?;
+        let of = Checked::Check(instance.clone(), name.clone());
+        evaluator.check_all(&check.asserts, Kind::Assertion, &scope, &of, true)
     })
 }
 
@@ -260,33 +330,4 @@ pub fn unsupported(what: &str, subject: &dyn std::fmt::Display, range: Option<&R
         Some(range) => diagnostic.at(range),
         None => diagnostic,
     }
-}
-
-/// An error for each block whose meaning would otherwise be lost silently.
-#[must_use]
-pub fn unsupported_blocks(config: &Config) -> syntax::Diagnostics {
-    let mut out = syntax::Diagnostics::new();
-    for node in config.nodes() {
-        let module = &node.module;
-        out.extend(
-            module
-                .moved
-                .iter()
-                .map(|m| unsupported("moved", &"This move", Some(&m.range))),
-        );
-        out.extend(
-            module
-                .removed
-                .iter()
-                .map(|r| unsupported("removed", &"This removal", Some(&r.range))),
-        );
-        out.extend(
-            module
-                .resources
-                .values()
-                .filter(|r| r.address.mode == Mode::Ephemeral)
-                .map(|r| unsupported("ephemeral", &r.address, Some(&r.range))),
-        );
-    }
-    out
 }

@@ -11,16 +11,14 @@ use crate::blocks::{Block, Blocks};
 use crate::connection::connection_schema;
 use crate::eval::{Evaluator, Expansion, Failed, Phase};
 use crate::inputs::Inputs;
-use crate::instance::located;
+use crate::instance::{forbidden_ephemeral, located};
 use crate::opening;
 use crate::providers::Providers;
 
 /// Checks a configuration. The state and the variables' values are not looked at.
 pub async fn validate(inputs: Inputs<'_>) -> Diagnostics {
     let nothing = state::State::new();
-    let needed = opening::providers_needed(inputs.config, &nothing);
-    let provisioners = opening::provisioners_needed(inputs.config);
-    let providers = match Providers::start(inputs.providers, needed, provisioners).await {
+    let providers = match Providers::needed(inputs.providers, inputs.config, &nothing).await {
         Ok(providers) => providers,
         Err(diagnostics) => return diagnostics,
     };
@@ -37,7 +35,8 @@ async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>) -> Diagno
     let mut surroundings = inputs.surroundings.clone();
     surroundings.functions.pure = true;
     let stored = Box::new(|_: &addrs::AbsResource| std::collections::BTreeMap::new());
-    let evaluator = Evaluator::new(inputs.config, Phase::Validate, surroundings, inputs.variables, stored);
+    let evaluator = Evaluator::new(inputs.config, Phase::Validate, surroundings, inputs.variables, stored)
+        .with_functions(providers.functions());
     let validator = Validator {
         config: inputs.config,
         providers,
@@ -93,7 +92,7 @@ impl Validator<'_> {
                 let scope = self.evaluator.scope(&instance).ok_or(Failed)?;
                 for rule in rules {
                     self.evaluator
-                        .check(rule, crate::eval::checks::Kind::Variable, &scope, None);
+                        .check(rule, crate::eval::checks::Kind::Variable, &scope, None, false);
                 }
                 Ok(())
             }
@@ -112,7 +111,7 @@ impl Validator<'_> {
                 let scope = self.evaluator.scope(&instance).ok_or(Failed)?;
                 for rule in rules {
                     self.evaluator
-                        .check(rule, crate::eval::checks::Kind::Output, &scope, None);
+                        .check(rule, crate::eval::checks::Kind::Output, &scope, None, false);
                 }
                 self.evaluator.output(&instance, node, name).map(|_| ())
             }
@@ -125,7 +124,7 @@ impl Validator<'_> {
                 let scope = self.evaluator.scope(&instance).ok_or(Failed)?;
                 for rule in node.module.checks.get(name).into_iter().flat_map(|c| &c.asserts) {
                     self.evaluator
-                        .check(rule, crate::eval::checks::Kind::Assertion, &scope, None);
+                        .check(rule, crate::eval::checks::Kind::Assertion, &scope, None, false);
                 }
                 Ok(())
             }
@@ -202,13 +201,9 @@ impl Validator<'_> {
         if failed {
             return Err(Failed);
         }
-        for path in lang::marking::misplaced_ephemeral(&schema.block, &value) {
-            self.evaluator.report([Diagnostic::error(
-                "Invalid use of ephemeral value",
-                "Ephemeral values are not valid for this argument, because it is kept in the plan and the state.",
-            )
-            .at(&lang::body::path_range(&block.body, &schema.block, &path))
-            .about(address)]);
+        if address.resource.mode != Mode::Ephemeral {
+            self.evaluator
+                .report(forbidden_ephemeral(&value, schema, &block.body, address));
         }
         let (value, _) = value.unmark_deep();
         let running = self.providers.unconfigured(&provider).await.map_err(|d| self.fail(d))?;

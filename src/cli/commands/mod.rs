@@ -2,6 +2,7 @@
 
 mod apply;
 mod destroy;
+mod fmt;
 mod force_unlock;
 mod get;
 mod init;
@@ -58,6 +59,7 @@ const COMMANDS: &[&Command] = &[
     &plan::COMMAND,
     &apply::COMMAND,
     &destroy::COMMAND,
+    &fmt::COMMAND,
     &force_unlock::COMMAND,
     &get::COMMAND,
     &output::COMMAND,
@@ -73,7 +75,6 @@ const COMMANDS: &[&Command] = &[
 const TO_COME: &[&str] = &[
     "console",
     "env",
-    "fmt",
     "graph",
     "import",
     "login",

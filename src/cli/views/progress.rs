@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use addrs::AbsResourceInstance;
-use engine::events::{Event, EventSink};
+use engine::events::{EphemeralAction, Event, EventSink};
 use engine::plan::Action;
 
 use crate::ui::Ui;
@@ -42,7 +42,8 @@ struct Inner {
 }
 
 struct Running {
-    action: Action,
+    /// What goes on, as in "Still creating...".
+    doing: &'static str,
     id: String,
     since: Instant,
     reminded: u64,
@@ -87,12 +88,7 @@ impl Progress {
             let times = elapsed.as_secs() / REMINDER.as_secs();
             if times > running.reminded {
                 running.reminded = times;
-                let what = match running.action {
-                    Action::Create => "creating",
-                    Action::Update => "modifying",
-                    Action::Delete => "destroying",
-                    _ => "reading",
-                };
+                let what = running.doing;
                 let elapsed = seconds(Duration::from_secs(times * REMINDER.as_secs()));
                 let id = if running.id.is_empty() {
                     String::new()
@@ -200,7 +196,12 @@ impl EventSink for Progress {
                     &format!("{}: {what}{}", name(&address, deposed.as_ref()), bracketed(shown)),
                 );
                 let running = Running {
-                    action,
+                    doing: match action {
+                        Action::Create => "creating",
+                        Action::Update => "modifying",
+                        Action::Delete => "destroying",
+                        _ => "reading",
+                    },
                     id: identity(shown),
                     since: Instant::now(),
                     reminded: 0,
@@ -244,6 +245,40 @@ impl EventSink for Progress {
             }
             Event::OperationFailed { address, deposed, .. } => {
                 inner.running.remove(&(address, deposed));
+            }
+            Event::EphemeralStart { address, action } => {
+                let (what, doing) = match action {
+                    EphemeralAction::Open => ("Opening...", "opening"),
+                    EphemeralAction::Renew => ("Renewing...", "renewing"),
+                    EphemeralAction::Close => ("Closing...", "closing"),
+                };
+                self.say(&mut inner, &format!("{address}: {what}"));
+                let running = Running {
+                    doing,
+                    id: String::new(),
+                    since: Instant::now(),
+                    reminded: 0,
+                };
+                inner.running.insert((address, None), running);
+            }
+            Event::EphemeralComplete {
+                address,
+                action,
+                elapsed,
+            } => {
+                let what = match action {
+                    EphemeralAction::Open => "Opening",
+                    EphemeralAction::Renew => "Renewal",
+                    EphemeralAction::Close => "Closing",
+                };
+                self.say(
+                    &mut inner,
+                    &format!("{address}: {what} complete after {}", seconds(elapsed)),
+                );
+                inner.running.remove(&(address, None));
+            }
+            Event::EphemeralFailed { address, .. } => {
+                inner.running.remove(&(address, None));
             }
             Event::ProvisionStart { address, provisioner } => {
                 self.say(&mut inner, &format!("{address}: Provisioning with '{provisioner}'..."));

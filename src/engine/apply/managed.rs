@@ -12,10 +12,10 @@ use state::ObjectStatus;
 use syntax::{Diagnostic, Diagnostics};
 
 use super::{Applier, Subject};
-use crate::eval::checks::{Kind, Status};
+use crate::eval::checks::{Checked, Kind};
 use crate::eval::{Failed, Repetition};
 use crate::events::Event;
-use crate::instance::{decode, encode, identity, lasting, located, with_marks};
+use crate::instance::{decode, encode, identity, lasting, located, returned_write_only, with_marks};
 use crate::objchange::{Ignore, Problem, applied_problems, ignore_changes, plan_problems, proposed_new};
 use crate::plan::Action;
 
@@ -165,15 +165,8 @@ impl Applier<'_> {
         scope: &crate::eval::ModuleScope<'_>,
         s: &Subject<'_>,
     ) -> Result<(), Failed> {
-        let owner = s.address.to_string();
-        let mut failed = false;
-        for rule in rules {
-            failed |= matches!(
-                self.evaluator.check(rule, kind, scope, Some(&owner)),
-                Status::Fail(_) | Status::Error
-            );
-        }
-        if failed { Err(Failed) } else { Ok(()) }
+        let of = Checked::Resource(s.address.clone());
+        self.evaluator.check_all(rules, kind, scope, &of, false)
     }
 
     /// The current object as it is stored.
@@ -257,6 +250,15 @@ impl Applier<'_> {
         let mut problems = located(answer.diagnostics, written, s.address);
         let mut failed = problems.has_errors();
         let applied = answer.value;
+        let returned = returned_write_only(
+            &applied.state,
+            s.schema,
+            &s.change.provider.provider,
+            "after applying",
+            s.address,
+        );
+        failed |= !returned.is_empty();
+        problems.extend(returned);
         let mut state = without_write_only(&s.schema.block, &applied.state);
         if !state.is_wholly_known() {
             if !failed {
@@ -341,7 +343,7 @@ impl Applier<'_> {
             return Ok(value);
         }
         let result = self
-            .provision(block, config::ProvisionerWhen::Create, s, repetition, &value)
+            .provision(block.into(), config::ProvisionerWhen::Create, s, repetition, &value)
             .await;
         if result.is_err() {
             let object = self

@@ -18,12 +18,13 @@ use std::time::{Duration, Instant};
 use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource, Module, ModuleInstance};
 use lang::schema::Schema;
 use plugins::Provider;
-use state::{DeposedKey, Object, OutputValue, State};
+use state::{CheckStatus, DeposedKey, Object, OutputValue, State};
 use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::OnceCell;
 
 use crate::blocks::{Block, Blocks};
-use crate::eval::checks::Kind;
+use crate::ephemeral::Ephemerals;
+use crate::eval::checks::{Checked, Kind};
 use crate::eval::{Evaluator, Failed, Phase};
 use crate::events::Event;
 use crate::execgraph::Operation;
@@ -33,6 +34,7 @@ use crate::plan::{Action, Mode, Plan, ResourceChange};
 use crate::planner::create_before_destroy;
 use crate::priming::Priming;
 use crate::providers::Providers;
+use crate::removals::Removals;
 use crate::walk::{Outcome, walk};
 
 /// How long an apply may go on before the state so far is handed to be saved.
@@ -41,9 +43,7 @@ const PERSIST_INTERVAL: Duration = Duration::from_secs(20);
 /// Carries out a plan. The state is what became of it, with or without errors; `persist` gets it from time to time on the
 /// way. The inputs' state is not looked at: the plan has its own.
 pub async fn apply(inputs: Inputs<'_>, plan: &Plan, persist: &(dyn Fn(&State) + Send + Sync)) -> (State, Diagnostics) {
-    let needed = opening::providers_needed(inputs.config, &plan.prior_state);
-    let provisioners = opening::provisioners_needed(inputs.config);
-    let providers = match Providers::start(inputs.providers, needed, provisioners).await {
+    let providers = match Providers::needed(inputs.providers, inputs.config, &plan.prior_state).await {
         Ok(providers) => providers,
         Err(diagnostics) => return (plan.prior_state.clone(), diagnostics),
     };
@@ -95,7 +95,25 @@ async fn with_providers(
     let mut surroundings = inputs.surroundings.clone();
     surroundings.functions.pure = false;
     surroundings.functions.plan_timestamp = Some(plan.timestamp.clone());
-    let evaluator = Evaluator::new(inputs.config, phase, surroundings, inputs.variables, stored);
+    providers.functions().expect(&plan.function_results);
+    let evaluator = Evaluator::new(inputs.config, phase, surroundings, inputs.variables, stored)
+        .with_functions(providers.functions())
+        .applying();
+    let mut operations: HashMap<ConfigResource, usize> = HashMap::new();
+    for operation in &plan.graph.nodes {
+        if let Operation::Change(i) | Operation::Destroy(i) = operation
+            && let Some(change) = plan.changes.get(*i as usize)
+        {
+            *operations.entry(change.address.config()).or_default() += 1;
+        }
+    }
+    let ephemerals = Ephemerals::new(inputs, providers, &evaluator, &blocks, |block| match block {
+        Block::Resource(resource) => operations.get(resource).copied().unwrap_or_default(),
+        // These are evaluated when all operations are done.
+        Block::Output(module, _) => usize::from(module.is_root()),
+        Block::Check(..) => 1,
+        _ => 0,
+    });
     let dependencies = blocks.resource_dependencies(false);
     let applier = Applier {
         cbd: create_before_destroy(inputs, &dependencies),
@@ -112,33 +130,36 @@ async fn with_providers(
         plan,
         providers,
         evaluator: &evaluator,
+        ephemerals: &ephemerals,
+        opened_ephemerals: Mutex::default(),
+        ephemerals_before: Mutex::default(),
         blocks: &blocks,
+        removals: Removals::new(inputs.config),
         priming: Priming::new(&blocks),
         state,
         opened: Mutex::default(),
         deposed: Mutex::default(),
         failed: Mutex::default(),
+        unread_checks: Mutex::default(),
         persisted: Mutex::new(Instant::now()),
         persist,
         done: AtomicUsize::new(0),
         total: plan.graph.operations(),
     };
     let graph = plan.graph.to_walk();
-    walk(&graph, inputs.parallelism, |node| applier.visit(graph[node])).await;
-    let mut diagnostics = evaluator.take_diagnostics();
-    if inputs.stop.is_requested() {
-        diagnostics.push(Diagnostic::error(
-            "Operation interrupted",
-            "The apply was interrupted: what had been started was completed and is in the state, the rest was not begun. Run \
-             apply again to go on.",
-        ));
-    }
-    applier.outputs(&mut diagnostics);
-    if plan.mode == Mode::Normal && !inputs.stop.is_requested() {
-        applier.checks();
-    }
+    let work = async {
+        walk(&graph, inputs.parallelism, |node| applier.visit(graph[node])).await;
+        applier.after().await
+    };
+    let mut diagnostics = tokio::select! {
+        diagnostics = work => diagnostics,
+        never = ephemerals.keep() => match never {},
+    };
+    ephemerals.close_all().await;
     diagnostics.extend(evaluator.take_diagnostics());
     let mut state = applier.state().clone();
+    let results = evaluator.check_results(&plan.checks, |_| false);
+    state.check_results = (!results.is_empty()).then(|| results.into());
     if plan.mode == Mode::Destroy && state.resources.keys().all(|r| r.resource.mode == addrs::Mode::Data) {
         // What was read for the sake of provider configurations is of no more use.
         state.resources.clear();
@@ -152,7 +173,12 @@ struct Applier<'a> {
     plan: &'a Plan,
     providers: &'a Providers<'a>,
     evaluator: &'a Evaluator<'a>,
+    ephemerals: &'a Ephemerals<'a>,
+    opened_ephemerals: Mutex<HashMap<ConfigResource, Arc<OnceCell<Result<(), Failed>>>>>,
+    /// The ephemeral resources that blocks use, as far as it was asked.
+    ephemerals_before: Mutex<HashMap<Block, Arc<[ConfigResource]>>>,
     blocks: &'a Blocks,
+    removals: Removals<'a>,
     priming: Priming<'a>,
     state: Arc<Mutex<State>>,
     /// For each resource what it depends on, as the state records it.
@@ -162,6 +188,8 @@ struct Applier<'a> {
     /// Which deposed object is the old one of a replacement, by change.
     deposed: Mutex<HashMap<u32, DeposedKey>>,
     failed: Mutex<HashSet<ConfigResource>>,
+    /// Checks whose data source could not be read.
+    unread_checks: Mutex<HashSet<(ModuleInstance, Arc<str>)>>,
     persisted: Mutex<Instant>,
     persist: &'a (dyn Fn(&State) + Send + Sync),
     done: AtomicUsize,
@@ -202,6 +230,9 @@ impl Applier<'_> {
             return Outcome::Failed;
         }
         let result = self.carry_out(operation, index, change).await;
+        if !self.ephemerals.is_empty() {
+            self.ephemerals.used(&Block::Resource(change.address.config())).await;
+        }
         self.maybe_persist();
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         let total = self.total;
@@ -224,14 +255,23 @@ impl Applier<'_> {
 
     async fn carry_out(&self, operation: Operation, index: u32, change: &ResourceChange) -> Result<(), Failed> {
         if change.action == Action::Forget {
-            self.state().set_current(&change.address, &change.provider, None);
-            self.evaluator.remove_object(&change.address);
+            match &change.deposed {
+                Some(key) => {
+                    let key = DeposedKey(key.clone());
+                    self.state().set_deposed(&change.address, &change.provider, key, None);
+                }
+                None => {
+                    self.state().set_current(&change.address, &change.provider, None);
+                    self.evaluator.remove_object(&change.address);
+                }
+            }
             return Ok(());
         }
         self.open(&change.provider).await?;
         if matches!(operation, Operation::Change(_)) {
+            self.open_ephemerals(&Block::Resource(change.address.config())).await?;
             self.priming
-                .prepare(self.evaluator, &Block::Resource(change.address.config()));
+                .prepare(self.evaluator, &Block::Resource(change.address.config()))?;
         }
         let resource = &change.address.resource.resource;
         let schemas = self.providers.schemas();
@@ -252,15 +292,54 @@ impl Applier<'_> {
         }
     }
 
-    /// Opens a provider configuration, once; all who need it wait.
+    /// Opens a provider configuration and what it uses.
     async fn open(&self, address: &AbsProviderConfig) -> Result<(), Failed> {
+        self.open_ephemerals(&Block::Provider(address.clone())).await?;
+        self.open_provider(address).await
+    }
+
+    /// Opens the ephemeral resources that a block uses, each once.
+    async fn open_ephemerals(&self, block: &Block) -> Result<(), Failed> {
+        if self.ephemerals.is_empty() {
+            return Ok(());
+        }
+        let needed = {
+            let mut before = self.ephemerals_before.lock().unwrap_or_else(PoisonError::into_inner);
+            match before.get(block) {
+                Some(known) => known.clone(),
+                None => {
+                    let found: Arc<[ConfigResource]> = self.blocks.ephemeral_before(block).into();
+                    before.insert(block.clone(), found.clone());
+                    found
+                }
+            }
+        };
+        for resource in &*needed {
+            let cell = {
+                let mut opened = self.opened_ephemerals.lock().unwrap_or_else(PoisonError::into_inner);
+                opened.entry(resource.clone()).or_default().clone()
+            };
+            // What its provider uses comes before it in this list.
+            let open = || async {
+                self.open_provider(&self.inputs.config.provider_for(resource)).await?;
+                self.priming.prepare(self.evaluator, &Block::Resource(resource.clone()));
+                self.ephemerals.open(resource).await
+            };
+            (*cell.get_or_init(open).await)?;
+        }
+        Ok(())
+    }
+
+    /// Opens a provider configuration, once; all who need it wait.
+    async fn open_provider(&self, address: &AbsProviderConfig) -> Result<(), Failed> {
         let cell = {
             let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
             opened.entry(address.clone()).or_default().clone()
         };
-        let open = || {
-            self.priming.prepare(self.evaluator, &Block::Provider(address.clone()));
-            opening::open(self.evaluator, self.providers, address)
+        let open = || async {
+            self.priming
+                .prepare(self.evaluator, &Block::Provider(address.clone()))?;
+            opening::open(self.evaluator, self.providers, address).await
         };
         *cell.get_or_init(open).await
     }
@@ -294,36 +373,138 @@ impl Applier<'_> {
                 .any(|r| resources.contains(r))
     }
 
+    /// What remains to be done after the last operation. Gives the problems so far.
+    async fn after(&self) -> Diagnostics {
+        let mut diagnostics = self.evaluator.take_diagnostics();
+        if self.inputs.stop.is_requested() {
+            diagnostics.push(Diagnostic::error(
+                "Operation interrupted",
+                "The apply was interrupted: what had been started was completed and is in the state, the rest was not begun. \
+                 Run apply again to go on.",
+            ));
+        }
+        self.outputs(&mut diagnostics).await;
+        if self.plan.mode == Mode::Normal && !self.inputs.stop.is_requested() {
+            self.checks().await;
+            self.late_conditions().await;
+        }
+        diagnostics
+    }
+
     /// Evaluates the check blocks, now that everything is what it is. Only where all was planned: what was left out may be
     /// missing.
-    fn checks(&self) {
+    async fn checks(&self) {
         if !self.plan.targets.is_empty() {
             return;
         }
         let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let unread = self
+            .unread_checks
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         for node in self.inputs.config.nodes() {
-            for (name, check) in &node.module.checks {
+            for name in node.module.checks.keys() {
                 let block = Block::Check(node.path.clone(), name.clone());
                 if self.depends_on_any(&block, &failed) {
                     continue;
                 }
-                self.priming.prepare(self.evaluator, &block);
+                if self.open_ephemerals(&block).await.is_err() {
+                    continue;
+                }
                 // Nothing that goes wrong here matters to anything else.
-                let _: Result<(), Failed> = opening::for_each_instance(self.evaluator, &node.path, |instance, _| {
-                    let scope = self.evaluator.scope(instance).ok_or(Failed)?;
-                    for rule in &check.asserts {
-                        self.evaluator.check(rule, Kind::Assertion, &scope, None);
-                    }
-                    Ok(())
+                let prepared = self.priming.prepare(self.evaluator, &block);
+                let _: Result<(), Failed> = prepared.and_then(|()| {
+                    opening::visit_check(self.evaluator, &node.path, name, |at| {
+                        !unread.iter().any(|(module, check)| module == at && check == name)
+                    })
                 });
             }
         }
     }
 
+    /// Evaluates the conditions that could not be evaluated when the plan was made, as far as nothing that was carried out
+    /// has.
+    async fn late_conditions(&self) {
+        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let unknown = |address: &str| {
+            let at = self.plan.checks.binary_search_by(|r| (*r.config_addr).cmp(address));
+            at.is_ok_and(|i| self.plan.checks[i].status == CheckStatus::Unknown)
+        };
+        let open = |block: &Block| {
+            unknown(&block.to_string()) && !self.priming.has_seen(block) && !self.depends_on_any(block, &failed)
+        };
+        for node in self.inputs.config.nodes() {
+            for name in node.module.variables.keys() {
+                let block = Block::Variable(node.path.clone(), name.clone());
+                if open(&block)
+                    && self.open_ephemerals(&block).await.is_ok()
+                    && self.priming.prepare(self.evaluator, &block).is_ok()
+                {
+                    // A failure has been reported.
+                    let _: Result<(), Failed> = opening::visit_variable(self.evaluator, &node.path, name);
+                }
+            }
+            for name in node.module.outputs.keys().filter(|_| !node.path.is_root()) {
+                let block = Block::Output(node.path.clone(), name.clone());
+                if open(&block)
+                    && self.open_ephemerals(&block).await.is_ok()
+                    && self.priming.prepare(self.evaluator, &block).is_ok()
+                {
+                    let _: Result<(), Failed> = opening::visit_output(self.evaluator, &node.path, name, false);
+                }
+            }
+        }
+        for change in self.plan.changes.iter().filter(|c| c.action == Action::NoOp) {
+            let resource = change.address.config();
+            let Some(block) = self.inputs.config.resource(&resource) else {
+                continue;
+            };
+            let lifecycle = &block.lifecycle;
+            let conditions = !(lifecycle.preconditions.is_empty() && lifecycle.postconditions.is_empty());
+            let node = Block::Resource(resource);
+            if conditions
+                && unknown(&node.to_string())
+                && !self.depends_on_any(&node, &failed)
+                && self.open_ephemerals(&node).await.is_ok()
+            {
+                let _: Result<(), Failed> = self
+                    .priming
+                    .prepare(self.evaluator, &node)
+                    .and_then(|()| self.conditions_of_unchanged(&change.address, block));
+            }
+        }
+    }
+
+    fn conditions_of_unchanged(&self, address: &AbsResourceInstance, block: &config::Resource) -> Result<(), Failed> {
+        let repetition = self
+            .evaluator
+            .resource_expansion(&address.module, &address.resource.resource)?
+            .repetition(&address.resource.key);
+        let of = Checked::Resource(address.clone());
+        let conditions = [
+            (&block.lifecycle.preconditions, Kind::Precondition, None),
+            (
+                &block.lifecycle.postconditions,
+                Kind::Postcondition,
+                self.evaluator.object(address),
+            ),
+        ];
+        for (rules, kind, me) in conditions {
+            let scope = self
+                .evaluator
+                .scope_with(&address.module, repetition.clone(), me)
+                .ok_or(Failed)?;
+            self.evaluator.check_all(rules, kind, &scope, &of, false)?;
+        }
+        Ok(())
+    }
+
     /// Brings the root outputs up to date. Those that depend on something that failed keep their old value.
-    fn outputs(&self, diagnostics: &mut Diagnostics) {
+    async fn outputs(&self, diagnostics: &mut Diagnostics) {
         let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let root = &self.inputs.config.root;
+        let lenient = self.plan.mode == Mode::RefreshOnly;
         for (name, planned) in &self.plan.outputs {
             if !root.module.outputs.contains_key(name) || self.plan.mode == Mode::Destroy {
                 if planned.action == Action::Delete && !diagnostics.has_errors() {
@@ -335,8 +516,13 @@ impl Applier<'_> {
             if self.depends_on_any(&block, &failed) {
                 continue;
             }
-            self.priming.prepare(self.evaluator, &block);
-            let visited = opening::visit_output(self.evaluator, &Module::root(), name)
+            if self.open_ephemerals(&block).await.is_err() {
+                continue;
+            }
+            let visited = self
+                .priming
+                .prepare(self.evaluator, &block)
+                .and_then(|()| opening::visit_output(self.evaluator, &Module::root(), name, lenient))
                 .and_then(|()| self.evaluator.output(&ModuleInstance::root(), root, name));
             let Ok(value) = visited else { continue };
             let (value, _) = value.unmark_deep();

@@ -209,8 +209,8 @@ impl Evaluator<'_> {
         if marks.is_ephemeral() {
             return Err(wrong(
                 Extra::None,
-                "The given \"count\" is derived from an ephemeral value, which means that Terraform cannot persist it between \
-                 plan/apply rounds. Use only non-ephemeral values to specify a number of resource instances.",
+                "The given \"count\" is derived from an ephemeral value, which means that it cannot be kept between plan and \
+                 apply. Use only non-ephemeral values to specify the number of resource instances.",
             ));
         }
         let number = cty::convert(&value, &Type::Number)

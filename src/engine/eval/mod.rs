@@ -16,13 +16,15 @@ pub mod scope;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
-use addrs::{AbsResource, AbsResourceInstance, InstanceKey, ModuleInstance};
+use addrs::{AbsResource, AbsResourceInstance, InstanceKey, Mode, ModuleInstance};
 use config::{Config, ModuleNode, Variable};
 use cty::{Marks, Value};
 use lang::eval::{Context, evaluate, with_expression};
 use lang::scope::FunctionSettings;
 use syntax::ast::Expr;
 use syntax::{Diagnostic, Diagnostics, Range};
+
+use crate::functions::Functions;
 
 pub use expand::{Expansion, Repetition};
 pub use scope::ModuleScope;
@@ -82,6 +84,10 @@ pub struct Evaluator<'a> {
     expansions: RwLock<HashMap<expand::Repeated, Slot<Arc<Expansion>>>>,
     objects: RwLock<HashMap<AbsResource, Objects>>,
     diagnostics: Mutex<Diagnostics>,
+    results: Mutex<checks::Results>,
+    functions: Option<&'a Functions>,
+    /// Whether changes are being carried out: `terraform.applying`.
+    applying: bool,
 }
 
 fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
@@ -119,7 +125,24 @@ impl<'a> Evaluator<'a> {
             expansions: RwLock::default(),
             objects: RwLock::default(),
             diagnostics: Mutex::default(),
+            results: Mutex::default(),
+            functions: None,
+            applying: phase == Phase::Apply,
         }
+    }
+
+    /// The functions of providers that expressions may call.
+    #[must_use]
+    pub fn with_functions(mut self, functions: &'a Functions) -> Evaluator<'a> {
+        self.functions = Some(functions);
+        self
+    }
+
+    /// Changes are being carried out, even if in this phase they need not be.
+    #[must_use]
+    pub fn applying(mut self) -> Evaluator<'a> {
+        self.applying = true;
+        self
     }
 
     /// The configuration.
@@ -239,7 +262,7 @@ impl<'a> Evaluator<'a> {
         };
         let value = self.evaluate(&attribute.expr, &scope)?;
         let range = attribute.expr.range();
-        if value.marks().is_ephemeral() && !variable.ephemeral {
+        if value.deep_marks().is_ephemeral() && !variable.ephemeral {
             self.report([Diagnostic::error(
                 "Ephemeral value not allowed",
                 format!(
@@ -280,16 +303,33 @@ impl<'a> Evaluator<'a> {
             if output.ephemeral {
                 marks |= Marks::EPHEMERAL;
             }
-            if value.deep_marks().is_ephemeral() && !output.ephemeral {
-                let detail = if module.is_root() {
-                    "This output value is derived from an ephemeral value, which cannot be stored. The output values of the \
-                     root module cannot be ephemeral."
-                } else {
-                    "This output value is not declared as returning an ephemeral value, so it cannot be set to a result \
-                     derived from one. Declare it with ephemeral = true."
-                };
-                self.report([Diagnostic::error("Ephemeral value not allowed", detail).at(output.expr.range())]);
-                return Err(Failed);
+            let refuse = |summary, detail| {
+                self.report([Diagnostic::error(summary, detail).at(output.expr.range())]);
+                Err(Failed)
+            };
+            match (value.deep_marks().is_ephemeral(), output.ephemeral) {
+                (true, false) if module.is_root() => {
+                    return refuse(
+                        "Ephemeral value not allowed",
+                        "This output value is derived from an ephemeral value, which cannot be stored. The output values of \
+                         the root module cannot be ephemeral.",
+                    );
+                }
+                (true, false) => {
+                    return refuse(
+                        "Ephemeral value not allowed",
+                        "This output value is not declared as returning an ephemeral value, so it cannot be set to a result \
+                         derived from one. Declare it with ephemeral = true.",
+                    );
+                }
+                (false, true) => {
+                    return refuse(
+                        "Value not allowed in ephemeral output",
+                        "This output value is declared as returning an ephemeral value, so it can only be set to one. Remove \
+                         ephemeral = true, or use an ephemeral value.",
+                    );
+                }
+                _ => {}
             }
             if module.is_root() && value.deep_marks().is_sensitive() && !output.sensitive {
                 self.report([Diagnostic::error(
@@ -341,7 +381,10 @@ impl<'a> Evaluator<'a> {
     /// The value of a resource: its object, or a tuple or object of them.
     fn resource_value(&self, resource: &AbsResource) -> Result<Value, Failed> {
         if self.phase == Phase::Validate {
-            return Ok(Value::dynamic());
+            return Ok(match resource.resource.mode {
+                Mode::Ephemeral => Value::dynamic().with_marks(Marks::EPHEMERAL),
+                _ => Value::dynamic(),
+            });
         }
         self.memo(&Key::Resource(resource.clone()), || {
             let objects = self.with_objects(resource, |objects| objects.clone());

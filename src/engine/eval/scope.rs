@@ -1,9 +1,13 @@
 //! The surroundings of the expressions of a module instance.
 
+use std::sync::Arc;
+
 use addrs::{ModuleInstance, Referenceable};
 use config::ModuleNode;
 use cty::{Marks, Value};
-use lang::scope::{FunctionSettings, Reference, Scope};
+use lang::functions::CallError;
+use lang::functions::provider::Signature;
+use lang::scope::{FunctionSettings, ProviderCall, Reference, Scope};
 use syntax::ast::TraversalStep;
 use syntax::{Diagnostic, Diagnostics};
 
@@ -88,7 +92,7 @@ impl ModuleScope<'_> {
     fn terraform(&self, reference: &Reference, name: &str) -> Result<Value, Diagnostics> {
         match name {
             "workspace" => Ok(Value::string(&self.evaluator.surroundings.workspace)),
-            "applying" => Ok(Value::bool(self.evaluator.phase == Phase::Apply).with_marks(Marks::EPHEMERAL)),
+            "applying" => Ok(Value::bool(self.evaluator.applying).with_marks(Marks::EPHEMERAL)),
             "env" => Err(error(
                 reference,
                 "Invalid \"terraform\" attribute",
@@ -178,5 +182,22 @@ impl Scope for ModuleScope<'_> {
 
     fn functions(&self) -> Option<&FunctionSettings> {
         Some(&self.evaluator.surroundings.functions)
+    }
+
+    fn provider_function(&self, provider: &str, function: &str) -> Result<Arc<Signature>, CallError> {
+        match self.evaluator.functions {
+            Some(functions) => functions.signature(self.node, provider, function),
+            None => Err(CallError::Unknown(Diagnostic::error(
+                "Unknown provider function",
+                "Functions of providers cannot be called here.",
+            ))),
+        }
+    }
+
+    fn call_provider_function(&self, call: &ProviderCall<'_>) -> Result<Value, CallError> {
+        match self.evaluator.functions {
+            Some(functions) => functions.call(self.node, call.provider, call.function, call.arguments),
+            None => Err(CallError::Failed("functions of providers cannot be called here".into())),
+        }
     }
 }

@@ -7,9 +7,12 @@
 
 mod data;
 mod delete;
+mod generate;
 mod import;
 mod managed;
+mod moves;
 mod outputs;
+mod relevance;
 mod targets;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -26,7 +29,7 @@ use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::Semaphore;
 
 use crate::blocks::{Block, Blocks};
-use crate::eval::checks::Kind;
+use crate::ephemeral::Ephemerals;
 use crate::eval::{Evaluator, Failed, Phase};
 use crate::events::Event;
 use crate::execgraph::{Dependencies, ExecGraph, Planned};
@@ -35,8 +38,10 @@ use crate::opening;
 use crate::plan::{Action, Mode, Plan, Reason, ResourceChange};
 use crate::priming::Priming;
 use crate::providers::{Providers, Schemas};
+use crate::removals::{self, Removals};
 use crate::walk::{Outcome, walk};
 
+use moves::Moves;
 use targets::Selection;
 
 /// What planning gives.
@@ -52,9 +57,14 @@ pub struct Planning {
 
 /// Makes a plan.
 pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
-    let needed = opening::providers_needed(inputs.config, inputs.state);
-    let provisioners = opening::provisioners_needed(inputs.config);
-    let providers = match Providers::start(inputs.providers, needed, provisioners).await {
+    let written = inputs.config;
+    let completed = (options.generate_config && options.mode == Mode::Normal)
+        .then(|| generate::with_empty_blocks(written, inputs.state));
+    let inputs = Inputs {
+        config: completed.as_ref().unwrap_or(written),
+        ..inputs
+    };
+    let providers = match Providers::needed(inputs.providers, inputs.config, inputs.state).await {
         Ok(providers) => providers,
         Err(diagnostics) => {
             return Planning {
@@ -65,7 +75,7 @@ pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
         }
     };
     let (plan, diagnostics) = tokio::select! {
-        result = with_providers(inputs, options, &providers) => result,
+        result = with_providers(inputs, written, options, &providers) => result,
         () = stopped(inputs, &providers) => (None, interrupted()),
     };
     providers.close().await;
@@ -94,9 +104,29 @@ fn interrupted() -> Diagnostics {
 
 async fn with_providers(
     inputs: Inputs<'_>,
+    written: &config::Config,
     options: &PlanOptions,
     providers: &Providers<'_>,
 ) -> (Option<Plan>, Diagnostics) {
+    let removals = Removals::new(inputs.config);
+    let still_there = removals.still_declared(inputs.config);
+    if still_there.has_errors() {
+        return (None, still_there);
+    }
+    let statements = moves::statements(inputs.config, inputs.state);
+    let mut moved = inputs.state.clone();
+    let moves = match moves::apply(&statements, &mut moved, providers).await {
+        Ok(moves) => moves,
+        Err(diagnostics) => return (None, diagnostics),
+    };
+    if let Some(problem) = moves.outside_of_targets(&options.targets) {
+        return (None, problem.into());
+    }
+    // From here on, objects are where the configuration has them.
+    let inputs = Inputs {
+        state: &moved,
+        ..inputs
+    };
     let in_state: Vec<_> = inputs
         .state
         .resources
@@ -126,22 +156,25 @@ async fn with_providers(
             }
         })
     };
-    let evaluator = Evaluator::new(inputs.config, phase, surroundings, inputs.variables, stored);
+    let evaluator = Evaluator::new(inputs.config, phase, surroundings, inputs.variables, stored)
+        .with_functions(providers.functions());
     let dependencies = blocks.resource_dependencies(false);
     let selection = Selection::new(&blocks, options);
+    let ephemerals = Ephemerals::new(inputs, providers, &evaluator, &blocks, |_| 1);
     let planner = Planner {
         cbd: create_before_destroy(inputs, &dependencies),
         read_for_providers: match options.mode {
             Mode::Destroy => {
                 let before = |p: &AbsProviderConfig| blocks.resources_before(&Block::Provider(p.clone()));
                 let all = selection.providers().flat_map(before);
-                all.filter(|r| r.resource.mode == ResourceMode::Data).collect()
+                all.filter(|r| r.resource.mode != ResourceMode::Managed).collect()
             }
             _ => BTreeSet::new(),
         },
         by_config: by_config(inputs.state),
         slots: Semaphore::new(inputs.parallelism.max(1)),
         inputs,
+        written,
         options,
         providers,
         blocks: &blocks,
@@ -149,6 +182,9 @@ async fn with_providers(
         dependencies: &dependencies,
         priming: Priming::new(&blocks),
         evaluator: &evaluator,
+        moves: &moves,
+        removals: &removals,
+        ephemerals: &ephemerals,
         prior,
         done: Mutex::default(),
         known: AtomicUsize::new(0),
@@ -158,8 +194,10 @@ async fn with_providers(
     if options.mode == Mode::Normal {
         planner.check_imports();
     }
-    evaluator.report(opening::unsupported_blocks(inputs.config));
-    let outcomes = walk(&blocks.graph, usize::MAX, |node| planner.visit(&blocks.graph[node])).await;
+    let outcomes = tokio::select! {
+        outcomes = walk(&blocks.graph, usize::MAX, |node| planner.visit(&blocks.graph[node])) => outcomes,
+        never = ephemerals.keep() => match never {},
+    };
     let mut diagnostics = evaluator.take_diagnostics();
     // The order in which providers answered is of no interest; that of the files is.
     diagnostics.0.sort_by_cached_key(|d| {
@@ -168,6 +206,15 @@ async fn with_providers(
     });
     if inputs.stop.is_requested() {
         diagnostics.extend(interrupted());
+    }
+    if options.mode != Mode::Destroy {
+        let problems = moves::validate(&statements, &evaluator);
+        // What could not be evaluated has been reported.
+        evaluator.take_diagnostics();
+        if problems.has_errors() {
+            // Wrong moves are likely to be why anything else went wrong.
+            return (None, problems);
+        }
     }
     let mut errored = diagnostics.has_errors();
     if !errored && outcomes.contains(&Outcome::Failed) {
@@ -179,10 +226,22 @@ async fn with_providers(
         ));
     }
     let outputs = outputs::changes(&planner, errored);
+    ephemerals.close_all().await;
     diagnostics.extend(evaluator.take_diagnostics());
     errored |= diagnostics.has_errors();
     let plan = planner.finish(timestamp, outputs, errored);
     selection.describe(&mut diagnostics);
+    if options.generate_config {
+        diagnostics.push(Diagnostic::warning(
+            "Config generation is experimental",
+            "Configuration for imported objects is written as well as can be told from the objects alone. Look at it before \
+             you use it; its form may change in later versions.",
+        ));
+    }
+    if !errored {
+        diagnostics.extend(moves.blocked());
+    }
+    diagnostics.extend(removals::warning(&plan));
     if let Some(cycle) = plan.graph.cycle() {
         diagnostics.push(cyclic(&plan, &cycle));
         return (None, diagnostics);
@@ -243,6 +302,9 @@ struct Done {
     /// Which of the changes are updates or replacements of objects in use.
     changed: HashMap<AbsResource, HashMap<InstanceKey, usize>>,
     drift: Vec<ResourceChange>,
+    generated: BTreeMap<AbsResourceInstance, String>,
+    /// Checks whose data source could not be read.
+    unread_checks: HashSet<(addrs::ModuleInstance, Arc<str>)>,
     /// Resources of which something will change.
     pending: HashSet<ConfigResource>,
 }
@@ -250,12 +312,17 @@ struct Done {
 /// One run of the planner.
 pub(crate) struct Planner<'a> {
     inputs: Inputs<'a>,
+    /// The configuration without blocks that are being written for imports.
+    written: &'a config::Config,
     options: &'a PlanOptions,
     providers: &'a Providers<'a>,
     blocks: &'a Blocks,
     selection: &'a Selection,
     dependencies: &'a BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
     evaluator: &'a Evaluator<'a>,
+    moves: &'a Moves,
+    removals: &'a Removals<'a>,
+    ephemerals: &'a Ephemerals<'a>,
     priming: Priming<'a>,
     cbd: BTreeSet<ConfigResource>,
     /// When everything goes: the data sources that provider configurations need even then.
@@ -307,6 +374,9 @@ impl<'a> Planner<'a> {
         }
         let result = match block {
             _ if !self.selection.includes(block) => Ok(()),
+            Block::Resource(address) if address.resource.mode == ResourceMode::Ephemeral => {
+                self.ephemeral(address).await
+            }
             Block::Resource(address) => self.resource(address).await,
             Block::Provider(address) => self.provider(address).await,
             // When everything goes, only what provider configurations need is evaluated, on demand.
@@ -315,19 +385,34 @@ impl<'a> Planner<'a> {
             Block::Local(module, name) => opening::for_each_instance(self.evaluator, module, |instance, node| {
                 self.evaluator.local(instance, node, name).map(|_| ())
             }),
-            Block::Output(module, name) => opening::visit_output(self.evaluator, module, name),
+            Block::Output(module, name) => {
+                let lenient = self.options.mode == Mode::RefreshOnly;
+                opening::visit_output(self.evaluator, module, name, lenient)
+            }
             Block::Call(module, name) => opening::for_each_instance(self.evaluator, module, |instance, _| {
                 self.evaluator.call_expansion(instance, name).map(|_| ())
             }),
-            Block::Check(module, name) => opening::for_each_instance(self.evaluator, module, |instance, node| {
-                let scope = self.evaluator.scope(instance).ok_or(Failed)?;
-                for rule in node.module.checks.get(name).into_iter().flat_map(|c| &c.asserts) {
-                    self.evaluator.check(rule, Kind::Assertion, &scope, None);
-                }
-                Ok(())
-            }),
+            Block::Check(module, name) => {
+                // Where data is missing, that is all there is to say of the check.
+                let unread = self.done().unread_checks.clone();
+                opening::visit_check(self.evaluator, module, name, |at| {
+                    !unread.iter().any(|(module, check)| module == at && check == name)
+                })
+            }
         };
+        self.ephemerals.used(block).await;
         if result.is_ok() { Outcome::Done } else { Outcome::Failed }
+    }
+
+    /// Opens an ephemeral resource. When everything goes, only what provider configurations need is opened.
+    async fn ephemeral(&self, address: &ConfigResource) -> Result<(), Failed> {
+        if self.options.mode == Mode::Destroy {
+            if !self.read_for_providers.contains(address) {
+                return Ok(());
+            }
+            self.priming.prepare(self.evaluator, &Block::Resource(address.clone()));
+        }
+        self.ephemerals.open(address).await
     }
 
     async fn provider(&self, address: &AbsProviderConfig) -> Result<(), Failed> {
@@ -350,7 +435,8 @@ impl<'a> Planner<'a> {
             ));
         }
         if self.options.mode == Mode::Destroy {
-            self.priming.prepare(self.evaluator, &Block::Provider(address.clone()));
+            self.priming
+                .prepare(self.evaluator, &Block::Provider(address.clone()))?;
         }
         opening::open(self.evaluator, self.providers, address).await
     }
@@ -410,10 +496,8 @@ impl<'a> Planner<'a> {
                     (Task::Desired(address, repetition), ResourceMode::Data) => {
                         self.data(planning, &address, repetition).await
                     }
-                    (Task::Desired(address, _), ResourceMode::Ephemeral) => {
-                        let range = planning.block.map(|b| b.range.clone());
-                        Err(self.failed(opening::unsupported("ephemeral", &address, range.as_ref()).into()))
-                    }
+                    // These are no objects to plan for; see `ephemeral`.
+                    (Task::Desired(..), ResourceMode::Ephemeral) => Ok(()),
                     (Task::Orphan(address, reason), ResourceMode::Managed) => {
                         self.delete(planning, &address, reason).await
                     }
@@ -454,7 +538,8 @@ impl<'a> Planner<'a> {
         let module_known = self.inputs.config.node(&address.module).is_some();
         let for_provider = self.read_for_providers.contains(address);
         if for_provider {
-            self.priming.prepare(self.evaluator, &Block::Resource(address.clone()));
+            self.priming
+                .prepare(self.evaluator, &Block::Resource(address.clone()))?;
         }
         if for_provider && !self.options.refresh {
             // What was read last time must do.
@@ -491,6 +576,12 @@ impl<'a> Planner<'a> {
                 if instance.current.is_some() && !expansion.is_some_and(|e| e.has(key)) {
                     let reason = if destroy {
                         Reason::None
+                    } else if block.is_none() {
+                        if self.moves.from.contains_key(&at) {
+                            Reason::DeleteBecauseNoMoveTarget
+                        } else {
+                            Reason::DeleteBecauseNoResourceConfig
+                        }
                     } else if !module_instances.contains(&resource.module) {
                         Reason::DeleteBecauseNoModule
                     } else {
@@ -528,13 +619,23 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// Where an object was in the state, if that was elsewhere. When everything is destroyed after it was looked at, looking
+    /// has made the new address its own.
+    fn moved_from(&self, address: &AbsResourceInstance) -> Option<AbsResourceInstance> {
+        if self.options.mode == Mode::Destroy && self.options.refresh {
+            return None;
+        }
+        self.moves.from.get(address).cloned()
+    }
+
     /// Whether new objects of a resource are created before old ones are destroyed.
     fn creates_first(&self, address: &ConfigResource) -> bool {
         self.cbd.contains(address)
     }
 
     /// Adds a change, and what ordering must know of it.
-    fn add(&self, change: ResourceChange, destroy_last: bool, state_dependencies: Arc<[ConfigResource]>) {
+    fn add(&self, mut change: ResourceChange, destroy_last: bool, state_dependencies: Arc<[ConfigResource]>) {
+        change.previous_address = self.moved_from(&change.address);
         let resource = change.address.config();
         let planned = Planned {
             resource: resource.clone(),
@@ -588,6 +689,14 @@ impl<'a> Planner<'a> {
         let mut drift = done.drift;
         drift.sort_by(|a, b| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));
         let graph = self.order(&planned);
+        let relevant_attributes = relevance::attributes(
+            self.inputs.config,
+            self.providers.schemas(),
+            self.options.mode,
+            &changes,
+            &outputs,
+            &self.outputs_of_modules(),
+        );
         let variables = self
             .inputs
             .config
@@ -616,9 +725,38 @@ impl<'a> Planner<'a> {
             previous_state: self.inputs.state.clone(),
             prior_state: self.prior().clone(),
             graph,
-            relevant_attributes: Vec::new(),
+            relevant_attributes,
+            checks: self.check_results(),
+            generated_config: done.generated,
+            function_results: self.providers.functions().take_results(),
             errored,
         }
+    }
+
+    /// All outputs of all module instances but the root module.
+    fn outputs_of_modules(&self) -> Vec<(addrs::ModuleInstance, Arc<str>)> {
+        let mut out = Vec::new();
+        if self.options.mode == Mode::Destroy {
+            return out;
+        }
+        for node in self.inputs.config.nodes() {
+            for name in node.module.outputs.keys() {
+                let block = Block::Output(node.path.clone(), name.clone());
+                if node.path.is_root() || !self.selection.includes(&block) {
+                    continue;
+                }
+                let instances = self.evaluator.module_instances(&node.path).unwrap_or_default();
+                out.extend(instances.into_iter().map(|instance| (instance, name.clone())));
+            }
+        }
+        out
+    }
+
+    /// How everything with conditions turned out.
+    fn check_results(&self) -> Vec<state::CheckResult> {
+        let destroy = self.options.mode == Mode::Destroy;
+        self.evaluator
+            .check_results(&[], |block| !destroy && self.selection.includes(block))
     }
 
     /// Lays down the order of the changes.

@@ -63,7 +63,7 @@ impl Selection {
                 .filter(|b| seen.insert(*b))
             {
                 match &graph[before] {
-                    Block::Resource(r) if r.resource.mode != ResourceMode::Data => continue,
+                    Block::Resource(r) if r.resource.mode == ResourceMode::Managed => continue,
                     Block::Resource(r) => {
                         self.whole.insert(r.clone());
                         self.blocks.get_or_insert_default().insert(graph[before].clone());

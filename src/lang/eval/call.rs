@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cty::{Type, Value};
+use cty::{Marks, Type, Value};
 use syntax::ast::{Call, Expr};
 use syntax::diag::ExpressionContext;
 use syntax::{Diagnostic, Pos, Range};
@@ -142,19 +142,24 @@ impl Evaluator {
             self.too_few(call, at_least, wanted, missing);
             false
         } else if given > wanted && function.variadic.is_none() {
-            let extra = args.get(wanted).map_or(&call.range, |a| start_range(a.expr));
-            self.dynamic.push(
-                Diagnostic::error(
-                    "Too many function arguments",
-                    format!("Function \"{}\" expects only {wanted} argument(s).", call.name),
-                )
-                .at(extra)
-                .within(&call.range),
-            );
+            if let Some(extra) = args.get(wanted) {
+                self.too_many(call, wanted, extra);
+            }
             false
         } else {
             true
         }
+    }
+
+    fn too_many(&mut self, call: &Call, wanted: usize, extra: &Argument<'_>) {
+        self.dynamic.push(
+            Diagnostic::error(
+                "Too many function arguments",
+                format!("Function \"{}\" expects only {wanted} argument(s).", call.name),
+            )
+            .at(start_range(extra.expr))
+            .within(&call.range),
+        );
     }
 
     fn too_few(&mut self, call: &Call, at_least: &str, wanted: usize, missing: &str) {
@@ -255,16 +260,70 @@ impl Evaluator {
             Ok(args) => args,
             Err(value) => return value,
         };
-        let arguments: Vec<Value> = args.iter().map(|a| a.value.clone()).collect();
+        let signature = match context.scope.provider_function(provider, function) {
+            Ok(signature) => signature,
+            Err(error) => {
+                self.failed(call, None, error, &args, whole, context);
+                return Value::dynamic();
+            }
+        };
+        let wanted = signature.parameters.len();
+        if args.len() < wanted {
+            let at_least = if signature.variadic.is_some() { " at least" } else { "" };
+            let missing = signature.parameters.get(args.len()).map_or("", |p| &*p.name);
+            self.too_few(call, at_least, wanted, missing);
+            return Value::dynamic();
+        }
+        let (mut marks, mut unknown) = (Marks::NONE, false);
+        let mut values = Vec::with_capacity(args.len());
+        for (i, arg) in args.iter().enumerate() {
+            let Some(parameter) = signature.parameter(i) else {
+                self.too_many(call, wanted, arg);
+                return Value::dynamic();
+            };
+            let (value, own) = arg.value.clone().unmark_deep();
+            marks |= own;
+            let problem = match cty::convert(&value, &parameter.ty) {
+                Ok(value) if value.is_null() && !parameter.allow_null => "argument must not be null".to_owned(),
+                Ok(value) => {
+                    unknown |= !value.is_wholly_known() && !parameter.allow_unknown;
+                    values.push(value);
+                    continue;
+                }
+                Err(error) => error.message,
+            };
+            let detail = format!("Invalid value for \"{}\" parameter: {problem}.", parameter.name);
+            let problem = Diagnostic::error("Invalid function argument", detail);
+            let problem = problem.at(start_range(arg.expr)).within(&call.range);
+            self.report_call(problem, signature.shown(&call.name), whole, context);
+        }
+        if values.len() < args.len() {
+            return Value::dynamic();
+        }
+        if unknown {
+            return Value::unknown(signature.result.clone()).with_marks(marks);
+        }
         let request = ProviderCall {
             provider,
             function,
-            arguments: &arguments,
-            range: &call.range,
+            arguments: &values,
         };
         match context.scope.call_provider_function(&request) {
-            Ok(value) => value,
-            Err(error) => {
+            Ok(value) => value.with_marks(marks),
+            Err(CallError::Argument(i, message)) => {
+                let at = args.get(i).map_or(&call.range, |a| start_range(a.expr));
+                let name = signature.parameter(i).map_or("", |p| &*p.name);
+                let detail = format!("Invalid value for \"{name}\" parameter: {message}.");
+                let problem = Diagnostic::error("Invalid function argument", detail);
+                let problem = problem.at(at).within(&call.range);
+                self.report_call(problem, signature.shown(&call.name), whole, context);
+                Value::dynamic()
+            }
+            Err(CallError::Failed(message)) => {
+                self.call_failed(call, &message, signature.shown(&call.name), whole, context);
+                Value::dynamic()
+            }
+            Err(error @ CallError::Unknown(_)) => {
                 self.failed(call, None, error, &args, whole, context);
                 Value::dynamic()
             }
@@ -355,7 +414,7 @@ impl Evaluator {
         if self.errors() > errors {
             return Value::dynamic();
         }
-        Value::string(crate::render::format_type(value.ty())).with_marks(cty::Marks::TYPE)
+        Value::string(crate::render::format_type(value.ty())).with_marks(Marks::TYPE)
     }
 
     /// `templatestring`: a template that is the value of a reference.

@@ -281,6 +281,7 @@ pub(super) fn plan(json: &Json, schemas: &Schemas) -> Plan {
                 (address, path(&r["attribute"]))
             })
             .collect(),
+        function_results: Default::default(),
         errored: flag(json, "errored"),
         ..empty_plan()
     }
@@ -301,6 +302,9 @@ pub(super) fn empty_plan() -> Plan {
         prior_state: state::State::new(),
         graph: ExecGraph::default(),
         relevant_attributes: Vec::new(),
+        checks: Vec::new(),
+        generated_config: BTreeMap::new(),
+        function_results: Default::default(),
         errored: false,
     }
 }
