@@ -57,6 +57,8 @@ struct Document {
     mode: Mode,
     timestamp: String,
     targets: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    excludes: Vec<String>,
     force_replace: Vec<String>,
     variables: BTreeMap<String, StoredValue>,
     changes: Vec<StoredChange>,
@@ -232,6 +234,11 @@ fn load_path(stored: &StoredPath) -> Result<cty::Path, String> {
     Ok(cty::Path(steps.collect::<Result<_, _>>()?))
 }
 
+fn load_targets(texts: &[String]) -> Result<Vec<addrs::Target>, String> {
+    let load = |text: &String| addrs::parse::target(text).map_err(|e| e.to_string());
+    texts.iter().map(load).collect()
+}
+
 fn load_address(text: &str) -> Result<AbsResourceInstance, String> {
     addrs::parse::resource_instance(text).map_err(|e| e.to_string())
 }
@@ -309,6 +316,7 @@ fn document(saved: &SavedPlan, tool_version: &str) -> Result<Document, String> {
         mode: plan.mode,
         timestamp: plan.timestamp.clone(),
         targets: plan.targets.iter().map(ToString::to_string).collect(),
+        excludes: plan.excludes.iter().map(ToString::to_string).collect(),
         force_replace: plan.force_replace.iter().map(ToString::to_string).collect(),
         variables: variables.collect::<Result<_, _>>()?,
         changes: plan.changes.iter().map(store_change).collect::<Result<_, _>>()?,
@@ -504,11 +512,8 @@ fn load(document: &Document, mut entries: BTreeMap<String, Vec<u8>>) -> Result<S
             .iter()
             .map(|(name, v)| Ok::<_, String>((name.as_str().into(), load_value(v)?)))
             .collect::<Result<_, _>>()?,
-        targets: document
-            .targets
-            .iter()
-            .map(|t| addrs::parse::target(t).map_err(|e| e.to_string()))
-            .collect::<Result<_, _>>()?,
+        targets: load_targets(&document.targets)?,
+        excludes: load_targets(&document.excludes)?,
         force_replace: document
             .force_replace
             .iter()
@@ -613,6 +618,7 @@ mod tests {
                 timestamp: "2026-01-01T00:00:00Z".into(),
                 variables: BTreeMap::from([("v".into(), Value::string("x"))]),
                 targets: vec![addrs::parse::target("module.m").unwrap()],
+                excludes: Vec::new(),
                 force_replace: Vec::new(),
                 changes: vec![change],
                 drift: Vec::new(),

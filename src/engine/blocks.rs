@@ -77,6 +77,16 @@ impl Blocks {
     /// Builds the graph. Errors are references to what is not declared, references of a kind that is not allowed, and
     /// cycles.
     pub fn build(config: &Config, schemas: &Schemas, in_state: &[StateResource]) -> Result<Blocks, Diagnostics> {
+        let (blocks, diagnostics) = Blocks::build_anyway(config, schemas, in_state);
+        diagnostics.into_result(blocks)
+    }
+
+    /// The same, with whatever could be understood where there are errors.
+    pub(crate) fn build_anyway(
+        config: &Config,
+        schemas: &Schemas,
+        in_state: &[StateResource],
+    ) -> (Blocks, Diagnostics) {
         let mut blocks = Blocks::default();
         blocks.add_nodes(&config.root);
         for (resource, provider) in in_state {
@@ -98,7 +108,28 @@ impl Blocks {
         if !diagnostics.has_errors() {
             diagnostics.extend(blocks.cycles(config));
         }
-        diagnostics.into_result(blocks)
+        (blocks, diagnostics)
+    }
+
+    /// What is wrong with the references of an expression that stands in a module, but not in its files.
+    pub(crate) fn check_references(
+        &mut self,
+        config: &Config,
+        schemas: &Schemas,
+        place: &ModuleNode,
+        expr: &Expr,
+    ) -> Diagnostics {
+        let (references, mut diagnostics) = references_in_expr(expr);
+        let mut edges = Edges {
+            blocks: self,
+            schemas,
+            root: config,
+            diagnostics: &mut diagnostics,
+        };
+        for reference in &references {
+            edges.resolve(place, reference, false);
+        }
+        diagnostics
     }
 
     fn node(&mut self, block: Block) -> NodeIndex {
@@ -637,7 +668,14 @@ impl Edges<'_> {
                 let Some(child) = config.children.get(name) else {
                     return out;
                 };
-                if let Referenceable::ModuleOutput(_, _, output) = &reference.subject {
+                // Instances by name may be written with a dot, too.
+                let repeated = module
+                    .module_calls
+                    .get(name)
+                    .is_some_and(|c| c.count.is_some() || c.for_each.is_some());
+                if let Referenceable::ModuleOutput(_, key, output) = &reference.subject
+                    && !(repeated && *key == addrs::InstanceKey::None)
+                {
                     match self.blocks.find(&Block::Output(child.path.clone(), output.clone())) {
                         Some(node) => out.push(node),
                         None => {

@@ -9,6 +9,13 @@ use crate::plan::Action;
 /// Something happened.
 #[derive(Clone, Debug)]
 pub enum Event {
+    /// An object is being looked for, to be imported.
+    ImportStart {
+        /// The address it will have.
+        address: AbsResourceInstance,
+        /// The identifier by which it is looked for.
+        id: Arc<str>,
+    },
     /// An object is being read to see what it is now. The identity is a short text such as `id=abc`, if there is one.
     RefreshStart {
         /// The object.

@@ -15,6 +15,7 @@
 pub mod apply;
 pub mod blocks;
 pub mod connection;
+pub mod console;
 pub mod ephemeral;
 pub mod eval;
 pub mod events;

@@ -158,6 +158,8 @@ pub struct Plan {
     pub variables: BTreeMap<Arc<str>, Value>,
     /// What `-target` selected; empty for everything.
     pub targets: Vec<Target>,
+    /// What `-exclude` left out.
+    pub excludes: Vec<Target>,
     /// What `-replace` asked for.
     pub force_replace: Vec<AbsResourceInstance>,
     /// What will be done to objects, no-ops included, in the order of addresses.
@@ -185,6 +187,12 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether the plan is for a part of the configuration only.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        !(self.targets.is_empty() && self.excludes.is_empty())
+    }
+
     /// Whether applying would do anything.
     #[must_use]
     pub fn has_changes(&self) -> bool {

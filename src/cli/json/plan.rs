@@ -55,7 +55,7 @@ pub fn document(plan: &Plan, config: &Config, schemas: &Schemas, tool_version: &
         .with_content("checks", checks(&plan.checks))
         .with_content("timestamp", plan.timestamp.clone())
         .with("applyable", plan.is_applyable())
-        .with("complete", plan.targets.is_empty() && !plan.errored)
+        .with("complete", !plan.is_partial() && !plan.errored)
         .with("errored", plan.errored)
         .into()
 }

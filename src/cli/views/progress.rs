@@ -9,6 +9,7 @@ use engine::events::{EphemeralAction, Event, EventSink};
 use engine::plan::Action;
 
 use crate::ui::Ui;
+use crate::views::stream::Stream;
 
 /// How often an operation that goes on is mentioned again.
 const REMINDER: Duration = Duration::from_secs(10);
@@ -29,6 +30,9 @@ pub struct Done {
 /// Tells events.
 pub struct Progress {
     ui: Arc<Ui>,
+    stream: Option<Arc<Stream>>,
+    /// Whether an import is all that is done.
+    import: bool,
     inner: Mutex<Inner>,
 }
 
@@ -41,9 +45,17 @@ struct Inner {
     status: bool,
 }
 
+/// What is done with an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// It is changed, or read.
+    Change(Action),
+    /// It is ephemeral, and opened, renewed or closed.
+    Ephemeral(EphemeralAction),
+}
+
 struct Running {
-    /// What goes on, as in "Still creating...".
-    doing: &'static str,
+    doing: Doing,
     id: String,
     since: Instant,
     reminded: u64,
@@ -55,8 +67,22 @@ impl Progress {
     pub fn new(ui: Arc<Ui>) -> Progress {
         Progress {
             ui,
+            stream: None,
+            import: false,
             inner: Mutex::default(),
         }
+    }
+
+    /// Tells them in the words of the import command.
+    #[must_use]
+    pub fn of_import(self) -> Progress {
+        Progress { import: true, ..self }
+    }
+
+    /// Tells them to a program, if there is one.
+    #[must_use]
+    pub fn to_program(self, stream: Option<Arc<Stream>>) -> Progress {
+        Progress { stream, ..self }
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -88,7 +114,19 @@ impl Progress {
             let times = elapsed.as_secs() / REMINDER.as_secs();
             if times > running.reminded {
                 running.reminded = times;
-                let what = running.doing;
+                if let Some(stream) = &self.stream {
+                    let elapsed = Duration::from_secs(times * REMINDER.as_secs());
+                    stream.still(address, running.doing, elapsed);
+                }
+                let what = match running.doing {
+                    Doing::Change(Action::Create) => "creating",
+                    Doing::Change(Action::Update) => "modifying",
+                    Doing::Change(Action::Delete) => "destroying",
+                    Doing::Change(_) => "reading",
+                    Doing::Ephemeral(EphemeralAction::Open) => "opening",
+                    Doing::Ephemeral(EphemeralAction::Renew) => "renewing",
+                    Doing::Ephemeral(EphemeralAction::Close) => "closing",
+                };
                 let elapsed = seconds(Duration::from_secs(times * REMINDER.as_secs()));
                 let id = if running.id.is_empty() {
                     String::new()
@@ -108,7 +146,7 @@ impl Progress {
     }
 
     fn status(&self) {
-        if !self.ui.is_terminal() {
+        if !self.ui.is_terminal() || self.stream.is_some() {
             return;
         }
         let mut inner = self.inner();
@@ -130,6 +168,9 @@ impl Progress {
     }
 
     fn say(&self, inner: &mut Inner, line: &str) {
+        if self.stream.is_some() {
+            return;
+        }
         if std::mem::take(&mut inner.status) {
             self.ui.out("\r\x1b[2K");
         }
@@ -169,9 +210,26 @@ pub fn seconds(time: Duration) -> String {
 
 impl EventSink for Progress {
     fn event(&self, event: Event) {
+        if let Some(stream) = &self.stream {
+            stream.event(&event);
+        }
         let mut inner = self.inner();
         match event {
+            Event::ImportStart { address, id } => {
+                let line = if self.import {
+                    format!("{address}: Importing from ID {:?}...", &*id)
+                } else {
+                    format!("{address}: Preparing import... [id={id}]")
+                };
+                self.say(&mut inner, &line);
+            }
             Event::RefreshStart { address, id } => {
+                if self.import {
+                    let style = self.ui.style();
+                    let ty = &address.resource.resource.ty;
+                    self.ui.line(style.good(format!("{address}: Import prepared!")));
+                    self.ui.line(style.green(format!("  Prepared {ty} for import")));
+                }
                 self.say(
                     &mut inner,
                     &format!("{address}: Refreshing state...{}", bracketed(id.as_ref())),
@@ -196,12 +254,7 @@ impl EventSink for Progress {
                     &format!("{}: {what}{}", name(&address, deposed.as_ref()), bracketed(shown)),
                 );
                 let running = Running {
-                    doing: match action {
-                        Action::Create => "creating",
-                        Action::Update => "modifying",
-                        Action::Delete => "destroying",
-                        _ => "reading",
-                    },
+                    doing: Doing::Change(action),
                     id: identity(shown),
                     since: Instant::now(),
                     reminded: 0,
@@ -247,14 +300,14 @@ impl EventSink for Progress {
                 inner.running.remove(&(address, deposed));
             }
             Event::EphemeralStart { address, action } => {
-                let (what, doing) = match action {
-                    EphemeralAction::Open => ("Opening...", "opening"),
-                    EphemeralAction::Renew => ("Renewing...", "renewing"),
-                    EphemeralAction::Close => ("Closing...", "closing"),
+                let what = match action {
+                    EphemeralAction::Open => "Opening...",
+                    EphemeralAction::Renew => "Renewing...",
+                    EphemeralAction::Close => "Closing...",
                 };
                 self.say(&mut inner, &format!("{address}: {what}"));
                 let running = Running {
-                    doing,
+                    doing: Doing::Ephemeral(action),
                     id: String::new(),
                     since: Instant::now(),
                     reminded: 0,
@@ -288,6 +341,9 @@ impl EventSink for Progress {
                 provisioner,
                 output,
             } => {
+                if self.stream.is_some() {
+                    return;
+                }
                 let head = self.ui.style().bold(format!("{address} ({provisioner}):"));
                 for line in output.lines() {
                     if std::mem::take(&mut inner.status) {

@@ -98,7 +98,8 @@ async fn with_providers(
     providers.functions().expect(&plan.function_results);
     let evaluator = Evaluator::new(inputs.config, phase, surroundings, inputs.variables, stored)
         .with_functions(providers.functions())
-        .applying();
+        .applying()
+        .partial(plan.is_partial());
     let mut operations: HashMap<ConfigResource, usize> = HashMap::new();
     for operation in &plan.graph.nodes {
         if let Operation::Change(i) | Operation::Destroy(i) = operation

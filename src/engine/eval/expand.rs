@@ -116,6 +116,27 @@ impl Expansion {
     }
 }
 
+impl Expansion {
+    /// The value of a resource of which only a part is worked on: instances that are not there yet are left out.
+    pub(super) fn gather_present(&self, objects: &BTreeMap<InstanceKey, Value>) -> Result<Value, Failed> {
+        let value = |key: InstanceKey| Ok(objects.get(&key).cloned().unwrap_or_else(Value::dynamic));
+        match self {
+            Expansion::Count(n) => {
+                let present = |i: &u64| objects.contains_key(&InstanceKey::Int(*i));
+                let end = (0..*n).rev().find(present).map_or(0, |last| last + 1);
+                Expansion::Count(end).gather(value)
+            }
+            Expansion::ForEach(items) => {
+                let keys = items.keys().map(|k| (k.clone(), InstanceKey::String(k.clone())));
+                Ok(Value::object(
+                    keys.filter_map(|(name, key)| Some((name, objects.get(&key)?.clone()))),
+                ))
+            }
+            Expansion::Single | Expansion::Unknown { .. } => self.gather(value),
+        }
+    }
+}
+
 /// The value of the instances that exist, when nobody asks the configuration which there should be.
 pub(super) fn gather_existing(counted: bool, for_each: bool, objects: BTreeMap<InstanceKey, Value>) -> Value {
     if counted {

@@ -36,6 +36,9 @@ pub enum Phase {
     Validate,
     /// Objects are as planned.
     Plan,
+    /// Objects are as they are, and nothing is about to happen: what the console sees. What cannot be evaluated is
+    /// unknown.
+    Console,
     /// Objects are as they are; resources have the instances that exist, whatever the configuration says.
     Destroy,
     /// Objects are as they are, one after the other becoming what was planned.
@@ -77,6 +80,8 @@ pub type Stored<'a> = Box<dyn Fn(&AbsResource) -> Objects + Send + Sync + 'a>;
 pub struct Evaluator<'a> {
     config: &'a Config,
     phase: Phase,
+    /// Whether only a part of the configuration is worked on.
+    partial: bool,
     surroundings: Surroundings,
     variables: &'a BTreeMap<Arc<str>, Value>,
     stored: Stored<'a>,
@@ -118,6 +123,7 @@ impl<'a> Evaluator<'a> {
         Evaluator {
             config,
             phase,
+            partial: false,
             surroundings,
             variables,
             stored,
@@ -142,6 +148,13 @@ impl<'a> Evaluator<'a> {
     #[must_use]
     pub fn applying(mut self) -> Evaluator<'a> {
         self.applying = true;
+        self
+    }
+
+    /// Only a part of the configuration is worked on, so instances may be missing.
+    #[must_use]
+    pub fn partial(mut self, partial: bool) -> Evaluator<'a> {
+        self.partial = partial;
         self
     }
 
@@ -396,7 +409,21 @@ impl<'a> Evaluator<'a> {
                     objects,
                 ));
             }
+            if self.phase == Phase::Console {
+                if objects.is_empty() {
+                    // It may be created one day.
+                    return Ok(Value::dynamic());
+                }
+                return Ok(expand::gather_existing(
+                    block.count.is_some(),
+                    block.for_each.is_some(),
+                    objects,
+                ));
+            }
             let expansion = self.resource_expansion(&resource.module, &resource.resource)?;
+            if self.partial {
+                return expansion.gather_present(&objects);
+            }
             expansion.gather(|key| Ok(objects.get(&key).cloned().unwrap_or_else(Value::dynamic)))
         })
     }

@@ -1,5 +1,6 @@
 //! The surroundings of the expressions of a module instance.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use addrs::{ModuleInstance, Referenceable};
@@ -117,7 +118,15 @@ impl Scope for ModuleScope<'_> {
             Referenceable::Variable(name) => evaluator.variable(&self.module, self.node, name).map_err(silent),
             Referenceable::Local(name) => evaluator.local(&self.module, self.node, name).map_err(silent),
             Referenceable::Resource(resource) => {
-                if evaluator.phase != Phase::Destroy {
+                if evaluator.phase == Phase::Console {
+                    let block = self.node.module.resources.get(resource).ok_or_else(Diagnostics::new)?;
+                    let expansion = match (&block.count, &block.for_each) {
+                        (Some(_), _) => Expansion::Count(0),
+                        (None, Some(_)) => Expansion::ForEach(BTreeMap::new()),
+                        (None, None) => Expansion::Single,
+                    };
+                    self.check_key(reference, &expansion, "resource")?;
+                } else if evaluator.phase != Phase::Destroy {
                     let expansion = evaluator.resource_expansion(&self.module, resource).map_err(silent)?;
                     self.check_key(reference, &expansion, "resource")?;
                 }

@@ -228,6 +228,23 @@ impl Planner<'_> {
         }
     }
 
+    /// Imports an object if that is all that is to be done; says whether it is.
+    pub(super) async fn import_only(&self, p: &Subject<'_>, address: &AbsResourceInstance) -> Result<bool, Failed> {
+        let Some((_, id)) = self.options.import.as_ref().filter(|(wanted, _)| wanted == address) else {
+            return Ok(false);
+        };
+        let imported = self.import(p, address, id.clone()).await?;
+        // What it depends on is recorded when it is applied: until then its configuration has had no part in it.
+        let object = Object {
+            dependencies: Arc::default(),
+            ..(*imported.stored.object).clone()
+        };
+        self.prior()
+            .set_current(address, &p.provider_address, Some(Arc::new(object)));
+        self.evaluator.set_object(address, imported.stored.marked(p.schema));
+        Ok(true)
+    }
+
     /// Finds an object by its identifier, looks at it, and puts it into the state.
     pub(super) async fn import(
         &self,
@@ -237,12 +254,16 @@ impl Planner<'_> {
     ) -> Result<Imported, Failed> {
         let ty = &address.resource.resource.ty;
         let shown = Some(("id".to_owned(), id.to_string()));
+        self.inputs.events.event(Event::ImportStart {
+            address: address.clone(),
+            id: id.clone(),
+        });
+        let answer = p.provider.import(ty, &id).await.map_err(|d| self.failed(d))?;
+        self.report_all(located(answer.diagnostics, None, address))?;
         self.inputs.events.event(Event::RefreshStart {
             address: address.clone(),
             id: shown.clone(),
         });
-        let answer = p.provider.import(ty, &id).await.map_err(|d| self.failed(d))?;
-        self.report_all(located(answer.diagnostics, None, address))?;
         let none = || -> Diagnostics {
             Diagnostic::error(
                 "Cannot import non-existent remote object",

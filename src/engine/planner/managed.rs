@@ -40,6 +40,9 @@ impl Planner<'_> {
         address: &AbsResourceInstance,
         repetition: Repetition,
     ) -> Result<(), Failed> {
+        if self.import_only(p, address).await? {
+            return Ok(());
+        }
         let mut stored = self.look(p, address).await?;
         let mut importing = None;
         if stored.is_none()

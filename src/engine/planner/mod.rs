@@ -145,11 +145,12 @@ async fn with_providers(
     let mut surroundings = inputs.surroundings.clone();
     surroundings.functions.pure = true;
     let timestamp = surroundings.functions.plan_timestamp.clone().unwrap_or_default();
+    let partial = !(options.targets.is_empty() && options.excludes.is_empty());
     let prior = Arc::new(Mutex::new(inputs.state.clone()));
     let stored = {
         let (prior, schemas) = (prior.clone(), providers.schemas());
         Box::new(move |resource: &AbsResource| {
-            if phase == Phase::Destroy {
+            if phase == Phase::Destroy || partial {
                 opening::stored_objects(&prior.lock().unwrap_or_else(PoisonError::into_inner), schemas, resource)
             } else {
                 BTreeMap::new()
@@ -157,7 +158,8 @@ async fn with_providers(
         })
     };
     let evaluator = Evaluator::new(inputs.config, phase, surroundings, inputs.variables, stored)
-        .with_functions(providers.functions());
+        .with_functions(providers.functions())
+        .partial(partial);
     let dependencies = blocks.resource_dependencies(false);
     let selection = Selection::new(&blocks, options);
     let ephemerals = Ephemerals::new(inputs, providers, &evaluator, &blocks, |_| 1);
@@ -718,6 +720,7 @@ impl<'a> Planner<'a> {
             timestamp,
             variables: variables.collect(),
             targets: self.options.targets.clone(),
+            excludes: self.options.excludes.clone(),
             force_replace: self.options.force_replace.clone(),
             changes,
             drift,

@@ -36,8 +36,11 @@ impl Evaluator {
         if let Some((provider, function)) = name.strip_prefix("provider::").and_then(|n| n.split_once("::")) {
             return self.provider_function(call, provider, function, whole, context);
         }
-        let Some(function) = functions::find(name) else {
-            self.fixed.push(unknown_function(call));
+        // The console has no plan, and so nothing to tell its time.
+        let timeless = name == "plantimestamp" && settings.console && settings.plan_timestamp.is_none();
+        let Some(function) = functions::find(name).filter(|_| !timeless) else {
+            let hidden = if timeless { Some(name) } else { None };
+            self.dynamic.push(unknown_function(call, hidden));
             return Value::dynamic();
         };
         let args = match self.arguments(call, whole, context) {
@@ -233,7 +236,7 @@ impl Evaluator {
             format!("Call to function \"{}\" failed: {message}.", call.name),
         );
         self.report_call(
-            problem.at(&call.name_range).within(&call.range),
+            problem.at(&call.name_range.to(&call.open)).within(&call.range),
             signature,
             whole,
             context,
@@ -333,6 +336,14 @@ impl Evaluator {
     /// `try`: the first argument that evaluates without a dynamic error.
     fn try_function(&mut self, call: &Call, whole: &Expr, context: &Context<'_>) -> Value {
         let signature = || "try(expressions...)".to_owned();
+        if call.expand_last {
+            // The values are there already, so the first of them counts.
+            match self.arguments(call, whole, context).map(|args| args.into_iter().next()) {
+                Err(value) => return value,
+                Ok(Some(first)) => return first.value,
+                Ok(None) => {}
+            }
+        }
         if call.args.is_empty() {
             self.call_failed(call, "at least one argument is required", signature(), whole, context);
             return Value::dynamic();
@@ -364,17 +375,22 @@ impl Evaluator {
     }
 
     /// `can`: whether the argument evaluates without a dynamic error.
-    fn can_function(&mut self, call: &Call, _whole: &Expr, context: &Context<'_>) -> Value {
+    fn can_function(&mut self, call: &Call, whole: &Expr, context: &Context<'_>) -> Value {
         let Some(arg) = self.only_argument(call, "expression") else {
             return Value::dynamic();
         };
+        if call.expand_last
+            && let Err(value) = self.arguments(call, whole, context)
+        {
+            return value;
+        }
         let (value, problems) = self.attempt(arg, context);
         if problems.has_errors() {
             Value::bool(false)
         } else if value.is_wholly_known() {
             Value::bool(true)
         } else {
-            Value::unknown_not_null(Type::Bool)
+            Value::unknown(Type::Bool)
         }
     }
 
@@ -414,7 +430,12 @@ impl Evaluator {
         if self.errors() > errors {
             return Value::dynamic();
         }
-        Value::string(crate::render::format_type(value.ty())).with_marks(Marks::TYPE)
+        let text = if value.marks().contains(Marks::TYPE) {
+            "type".to_owned()
+        } else {
+            crate::render::format_type(value.ty())
+        };
+        Value::string(text).with_marks(Marks::TYPE)
     }
 
     /// `templatestring`: a template that is the value of a reference.
@@ -426,6 +447,20 @@ impl Evaluator {
         context: &Context<'_>,
     ) -> Value {
         let signature = "templatestring(template, vars)".to_owned();
+        if call.expand_last {
+            match self.arguments(call, whole, context) {
+                Err(value) => return value,
+                Ok(args) => {
+                    if let Some(first) = args.first() {
+                        let detail = format!("Invalid value for \"template\" parameter: {NOT_DIRECT}.");
+                        let problem =
+                            Diagnostic::error("Invalid function argument", detail).at(start_range(first.expr));
+                        self.report_call(problem.within(&call.range), signature, whole, context);
+                        return Value::dynamic();
+                    }
+                }
+            }
+        }
         let (template, vars) = match call.args.as_slice() {
             [template, vars] => (template, vars),
             [] => {
@@ -465,12 +500,14 @@ impl Evaluator {
         }
         let (text, marks) = text.unmark_deep();
         let text = match cty::convert(&text, &Type::String) {
-            Ok(text) if text.is_null() => return invalid(self, "template", template, "argument must not be null"),
-            Ok(text) => text,
-            Err(error) => return invalid(self, "template", template, &error.message),
+            Ok(text) if !text.is_null() => text,
+            _ => {
+                let message = "invalid template value: a string is required";
+                return invalid(self, "template", template, message);
+            }
         };
         let Some(text) = text.as_str() else {
-            return Value::dynamic().with_marks(marks);
+            return Value::unknown_not_null(Type::String).with_marks(marks);
         };
         if variables.is_null() {
             return invalid(self, "vars", vars, "argument must not be null");
@@ -479,7 +516,9 @@ impl Evaluator {
         let around = Surroundings::new(settings, context.scope, self.in_template, self.depth);
         match render(place, text, &variables, &around) {
             Ok(value) => value.with_marks(marks),
-            Err(CallError::Argument(0, message)) => invalid(self, "template", template, &message),
+            Err(CallError::Argument(0, message)) => {
+                invalid(self, "template", template, &format!("invalid template: {message}"))
+            }
             Err(CallError::Argument(_, message)) => invalid(self, "vars", vars, &message),
             Err(CallError::Failed(message)) => {
                 self.call_failed(call, &message, "templatestring(template, vars)".into(), whole, context);
@@ -497,18 +536,22 @@ impl Evaluator {
 fn not_a_reference(expr: &Expr) -> Option<&'static str> {
     match expr {
         Expr::Traversal(_) | Expr::Relative { .. } | Expr::Index { .. } => None,
-        Expr::Parens { inner, .. } => not_a_reference(inner),
-        Expr::Template(_) | Expr::Wrap { .. } => Some(
+        Expr::Wrap { .. } => Some(
+            "invalid template expression: templatestring is only for rendering templates retrieved dynamically from \
+             elsewhere; to treat the inner expression as template syntax, write the reference expression directly without \
+             any template interpolation syntax",
+        ),
+        Expr::Template(_) => Some(
             "invalid template expression: templatestring is only for rendering templates retrieved dynamically from \
              elsewhere, and so does not support providing a literal template; consider using a template string expression \
              instead",
         ),
-        _ => Some(
-            "invalid template expression: must be a direct reference to a single string from elsewhere, containing valid \
-             Terraform template syntax",
-        ),
+        _ => Some(NOT_DIRECT),
     }
 }
+
+const NOT_DIRECT: &str = "invalid template expression: must be a direct reference to a single string from elsewhere, \
+                          containing valid Terraform template syntax";
 
 /// Parses and evaluates a template in which only `variables` may be referred to. Errors tell whether the template
 /// (argument 0) or the variables (argument 1) are to blame.
@@ -518,6 +561,9 @@ pub(crate) fn render(name: &str, text: &str, variables: &Value, around: &Surroun
         return Err(CallError::Argument(0, sentences(&problems)));
     }
     let marks = variables.marks();
+    if !variables.is_known() {
+        return Ok(Value::dynamic().with_marks(marks));
+    }
     let structure = matches!(variables.ty(), Type::Object(_) | Type::Map(_) | Type::Dynamic);
     if !structure {
         return Err(CallError::Argument(1, "invalid vars value: must be a map".into()));
@@ -568,7 +614,7 @@ fn sentences(problems: &syntax::Diagnostics) -> String {
     }
 }
 
-fn unknown_function(call: &Call) -> Diagnostic {
+fn unknown_function(call: &Call, hidden: Option<&str>) -> Diagnostic {
     let name = call.name.strip_prefix("core::").unwrap_or(&call.name);
     let problem = match name.rsplit_once("::") {
         Some((namespace, _)) => Diagnostic::error(
@@ -579,7 +625,8 @@ fn unknown_function(call: &Call) -> Diagnostic {
             ),
         ),
         None => {
-            let hint = syntax::content::suggest(name, functions::names());
+            let hint = syntax::content::suggest(name, functions::names().filter(|n| hidden != Some(*n)));
+            let hint = hint.filter(|_| hidden.is_none());
             Diagnostic::error(
                 "Call to unknown function",
                 format!(

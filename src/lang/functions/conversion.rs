@@ -73,9 +73,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
             Ok(Value::bool(false))
         } else {
             // It may turn out to be sensitive.
-            Ok(Value::unknown_not_null(t.clone()))
+            Ok(Value::unknown(t.clone()))
         }
-    }),
+    })
+    .nullable(),
     Function::new(
         "ephemeralasnull",
         &[any("value").everything()],

@@ -6,6 +6,7 @@
 //!
 //! `try`, `can` and `templatestring` take expressions, not values; they are part of [`crate::eval`].
 
+mod charset;
 mod collection;
 mod conversion;
 mod crypto;
@@ -14,12 +15,15 @@ mod encoding;
 mod filesystem;
 mod format;
 mod glob;
+mod gzip;
 mod merging;
 mod network;
 mod numeric;
 pub mod provider;
 mod regular;
+mod rsa;
 mod sets;
+pub mod signature;
 mod string;
 mod yaml;
 mod yamldecode;
@@ -287,6 +291,7 @@ static TABLE: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new
         yamldecode::FUNCTIONS,
         filesystem::FUNCTIONS,
         crypto::FUNCTIONS,
+        rsa::FUNCTIONS,
         datetime::FUNCTIONS,
         network::FUNCTIONS,
     ]

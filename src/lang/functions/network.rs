@@ -111,7 +111,7 @@ fn whole(args: &[Value], i: usize) -> CallResult<i128> {
     number
         .filter(|n| n.is_integer())
         .and_then(|n| n.to_string().parse().ok())
-        .ok_or_else(|| CallError::failed("value must be a whole number"))
+        .ok_or_else(|| CallError::failed(super::NOT_WHOLE))
 }
 
 fn cidrhost(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {

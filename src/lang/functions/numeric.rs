@@ -83,7 +83,7 @@ const MAX_DIGITS: usize = 2048;
 
 fn parseint(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     let given = text(args, 0);
-    let base = integer(args, 1)?;
+    let base = integer(args, 1).map_err(|_| CallError::argument(1, super::NOT_WHOLE))?;
     if !(2..=62).contains(&base) {
         return Err(CallError::argument(
             1,

@@ -254,6 +254,11 @@ impl Case {
         self
     }
 
+    pub fn exclude(&mut self, excludes: &[&str]) -> &mut Case {
+        self.options.excludes = excludes.iter().map(|t| addrs::parse::target(t).unwrap()).collect();
+        self
+    }
+
     pub fn replace(&mut self, addresses: &[&str]) -> &mut Case {
         self.options.force_replace = addresses.iter().map(|t| instance(t)).collect();
         self
