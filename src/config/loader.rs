@@ -10,7 +10,7 @@ use crate::files::{FileSource, clean, is_ignored, join};
 use crate::manifest::Manifest;
 use crate::model::{Config, Module, ModuleCall, ModuleFile, ModuleNode};
 use crate::source_address::ModuleSource;
-use crate::version::{Constraint, Dialect, Version};
+use crate::version::{Constraint, Version};
 use crate::{assemble, decode, parse, providers};
 
 /// No tree of modules that people write is deeper. Links could make an endless one.
@@ -79,6 +79,7 @@ pub fn load(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loa
         modules: BTreeMap::new(),
         sources: SourceMap::default(),
         diagnostics: Diagnostics::new(),
+        between: Diagnostics::new(),
         missing: Vec::new(),
     };
     let dir = clean(dir);
@@ -97,10 +98,17 @@ pub fn load(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loa
     let Loader {
         sources,
         mut diagnostics,
+        mut between,
         missing,
         ..
     } = loader;
-    providers::resolve(&mut root, &mut diagnostics);
+    providers::resolve(&mut root, &mut between);
+    root_outputs(&root.module, &mut between);
+    // What does not fit together is told when every part can be understood: many a mistake in one module has another as its
+    // consequence here.
+    if !diagnostics.has_errors() {
+        diagnostics.extend(between);
+    }
     Loaded {
         config: Config { root },
         sources,
@@ -121,6 +129,8 @@ struct Loader<'l> {
     modules: BTreeMap<String, Arc<Module>>,
     sources: SourceMap,
     diagnostics: Diagnostics,
+    /// What does not fit together between modules that are in order each by itself.
+    between: Diagnostics,
     missing: Vec<MissingModule>,
 }
 
@@ -149,7 +159,7 @@ impl Loader<'_> {
             let path = node.path.child(call.name.clone());
             if let Some(child) = self.child(path, call, &module.source_dir, ancestors) {
                 if !child.module.refused {
-                    check_inputs(call, &child.module, &mut self.diagnostics);
+                    check_inputs(call, &child.module, &mut self.between);
                 }
                 node.children.insert(call.name.clone(), child);
             }
@@ -234,8 +244,8 @@ impl Loader<'_> {
                 ),
             )),
             Some(entry) => match (&call.version, &entry.version) {
-                (Some(constraint), Some(text)) => match Version::parse(text, Dialect::Module) {
-                    Some(version) if constraint.allows(&version) => None,
+                (Some(constraint), Some(text)) => match Version::parse_lenient(text) {
+                    Ok(version) if constraint.allows(&version) => None,
                     _ => Some((
                         "Module version requirements have changed",
                         format!(
@@ -354,7 +364,7 @@ impl Loader<'_> {
 
     /// The tool's version is compared by its numbers: a pre-release of 1.12 is a 1.12.
     fn allows_tool(&self, constraint: &Constraint) -> bool {
-        Version::parse(self.options.tool_version, Dialect::Module).is_none_or(|v| constraint.allows(&v.core()))
+        Version::parse_lenient(self.options.tool_version).map_or(true, |v| constraint.allows(&v.core()))
     }
 }
 
@@ -398,6 +408,20 @@ fn json_body(path: &str) -> (Arc<syntax::ast::Body>, Diagnostics) {
         end: nowhere,
     };
     (Arc::new(body), problem.into())
+}
+
+/// Nothing that must not be stored can leave the root module, whose outputs are.
+fn root_outputs(module: &Module, diagnostics: &mut Diagnostics) {
+    for output in module.outputs.values().filter(|o| o.ephemeral) {
+        diagnostics.push(
+            Diagnostic::error(
+                "Ephemeral output not allowed",
+                "The output values of the root module are stored in the state, so none of them can be ephemeral. Remove \
+                 \"ephemeral = true\", or the output.",
+            )
+            .at(&output.range),
+        );
+    }
 }
 
 /// Checks the inputs of a call against the variables of the module.

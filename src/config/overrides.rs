@@ -22,6 +22,16 @@ pub(crate) fn apply(module: &mut Module, file: FileBlocks, diagnostics: &mut Dia
             .required_providers
             .extend(entries.into_iter().map(|e| (e.name.clone(), e)));
     }
+    twice(
+        "Duplicate backend configuration",
+        file.backends.iter().map(|b| &b.range),
+        diagnostics,
+    );
+    twice(
+        "Duplicate HCP Terraform configurations",
+        file.clouds.iter().map(|c| &c.range),
+        diagnostics,
+    );
     // Either one replaces whichever the base has.
     if let Some(backend) = file.backends.into_iter().next_back() {
         module.backend = Some(backend);
@@ -113,6 +123,23 @@ pub(crate) fn apply(module: &mut Module, file: FileBlocks, diagnostics: &mut Dia
     }
 }
 
+/// Errors for all but the first of what an override file can have once.
+fn twice<'r>(summary: &str, ranges: impl Iterator<Item = &'r Range>, diagnostics: &mut Diagnostics) {
+    let mut first: Option<&Range> = None;
+    for range in ranges {
+        match first {
+            None => first = Some(range),
+            Some(first) => diagnostics.push(
+                Diagnostic::error(
+                    summary,
+                    format!("State is kept in one place, and this file said where at {first} already."),
+                )
+                .at(range),
+            ),
+        }
+    }
+}
+
 fn missing(summary: &str, what: &str, range: &Range) -> Diagnostic {
     Diagnostic::error(
         summary,
@@ -166,9 +193,8 @@ fn variable(base: &mut Variable, by: Variable, diagnostics: &mut Diagnostics) {
                 "The override does not agree with the default it leaves in place. {}",
                 problem.detail
             );
-            problem = problem.at(&by.range);
         }
-        diagnostics.push(problem);
+        diagnostics.push(problem.at(&by.range));
     }
 }
 

@@ -10,12 +10,13 @@ use std::sync::Arc;
 
 use addrs::{AbsProviderConfig, ConfigResource, Mode, Module, Referenceable};
 use config::{Config, ModuleNode, Resource};
+use lang::checks::{Repetition, block_steps, missing_key, unexpected_key};
 use lang::refs::{references_in_body, references_in_expr};
 use lang::schema::BlockSchema;
 use lang::scope::Reference;
 use petgraph::Direction;
 use petgraph::graph::{DiGraph, NodeIndex};
-use syntax::ast::{Body, Expr};
+use syntax::ast::{Body, Expr, TraversalStep};
 use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics, Range};
 
@@ -411,6 +412,21 @@ fn declared_at(root: &Config, block: &Block) -> Option<Range> {
     }
 }
 
+/// The place of the last step of a reference, a dot and this name.
+fn last_step(range: &Range, name: &str) -> Range {
+    let mut step = range.clone();
+    let bytes = u32::try_from(name.len()).unwrap_or(u32::MAX).saturating_add(1);
+    let columns = u32::try_from(name.chars().count())
+        .unwrap_or(u32::MAX)
+        .saturating_add(1);
+    if range.start.line == range.end.line && columns < range.end.column {
+        step.start = range.end;
+        step.start.byte = range.end.byte.saturating_sub(bytes);
+        step.start.column = range.end.column - columns;
+    }
+    step
+}
+
 /// Draws the edges.
 struct Edges<'a> {
     blocks: &'a mut Blocks,
@@ -579,8 +595,17 @@ impl Edges<'_> {
             if own_variable {
                 continue;
             }
+            self.steps(config, node, reference);
             for first in self.resolve(config, reference, false) {
-                if first == node && matches!(self.blocks.graph[node], Block::Resource(_)) {
+                if first == node && matches!(self.blocks.graph[node], Block::Local(..)) {
+                    self.diagnostics.push(
+                        Diagnostic::error(
+                            "Self-referencing local value",
+                            format!("The value of {} cannot depend on itself.", self.blocks.graph[node]),
+                        )
+                        .at(&reference.range),
+                    );
+                } else if first == node && matches!(self.blocks.graph[node], Block::Resource(_)) {
                     self.diagnostics.push(
                         Diagnostic::error(
                             "Self-referential block",
@@ -597,6 +622,55 @@ impl Edges<'_> {
                 }
             }
         }
+    }
+
+    /// Checks what follows a reference to a resource: a key exactly where the resource is repeated, then only what its
+    /// schema has. And that the resource can be seen from here.
+    fn steps(&mut self, config: &ModuleNode, node: NodeIndex, reference: &Reference) {
+        let Some(block) = lang::checks::resource_of(&reference.subject).and_then(|r| config.module.resources.get(r))
+        else {
+            return;
+        };
+        if let Some(check) = &block.check {
+            let inside = match &self.blocks.graph[node] {
+                Block::Check(m, name) => *m == config.path && name == check,
+                Block::Resource(r) => r.module == config.path && r.resource == block.address,
+                _ => false,
+            };
+            if !inside {
+                self.diagnostics.push(
+                    Diagnostic::error(
+                        "Reference to scoped resource",
+                        format!(
+                            "{} stands inside the check block \"{check}\", and can be referred to only there.",
+                            block.address
+                        ),
+                    )
+                    .at(&reference.range),
+                );
+                return;
+            }
+        }
+        let repetition = match (&block.count, &block.for_each) {
+            (Some(_), _) => Repetition::Count,
+            (None, Some(_)) => Repetition::ForEach,
+            (None, None) => Repetition::None,
+        };
+        let keyed = matches!(reference.subject, Referenceable::ResourceInstance(_));
+        let problem = match (repetition, keyed, reference.remaining.first()) {
+            (Repetition::None, true, _) => Some(unexpected_key(&block.address, &reference.range)),
+            (Repetition::Count | Repetition::ForEach, false, Some(TraversalStep::Attribute { .. })) => {
+                Some(missing_key(&block.address, repetition, &reference.range))
+            }
+            // A splat, or all instances.
+            (Repetition::Count | Repetition::ForEach, false, _) => None,
+            _ => {
+                let provider = self.root.provider_for(&block.address.in_module(&config.path)).provider;
+                let schema = self.schemas.resource(&provider, block.address.mode, &block.address.ty);
+                schema.and_then(|s| block_steps(&s.block, &reference.remaining).err().map(|d| *d))
+            }
+        };
+        self.diagnostics.extend(problem);
     }
 
     fn depends_on(&mut self, config: &ModuleNode, node: NodeIndex, reference: &Reference) {
@@ -685,7 +759,7 @@ impl Edges<'_> {
                                     "Unsupported attribute",
                                     format!("This object does not have an attribute named \"{output}\".{hint}"),
                                 )
-                                .at(&reference.range),
+                                .at(&last_step(&reference.range, output)),
                             );
                         }
                     }

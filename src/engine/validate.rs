@@ -1,15 +1,17 @@
 //! Validate: everything that can be said about a configuration without its variables' values, its state, or any object.
 
 use addrs::{ConfigResource, InstanceKey, Mode, Module, ModuleInstance};
-use config::{Config, ModuleNode, Resource};
+use config::{Config, IgnoreChanges, ModuleNode, Resource};
+use cty::Step;
 use lang::body::decode_body;
 use lang::eval::Context;
-use lang::schema::Schema;
+use lang::schema::{BlockSchema, Schema};
+use syntax::ast::{Expr, TraversalStep};
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::blocks::{Block, Blocks};
 use crate::connection::connection_schema;
-use crate::eval::{Evaluator, Expansion, Failed, Phase};
+use crate::eval::{Evaluator, Expansion, Failed, Phase, Repetition};
 use crate::inputs::Inputs;
 use crate::instance::{forbidden_ephemeral, located};
 use crate::opening;
@@ -56,6 +58,7 @@ async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>) -> Diagno
         // A failure has been reported, and concerns nobody else.
         let _: Result<(), Failed> = validator.visit(&blocks.graph[node]).await;
     }
+    validator.imports();
     evaluator.take_diagnostics()
 }
 
@@ -191,7 +194,8 @@ impl Validator<'_> {
             .ok_or(Failed)?;
         let (value, diagnostics) = decode_body(&block.body, &schema.block, Context::new(&scope));
         let failed = diagnostics.has_errors();
-        self.evaluator.report(diagnostics.into_iter().map(|d| d.about(address)));
+        self.evaluator.report(diagnostics);
+        self.ignored_changes(block, &schema.block);
         let own = cty::Value::dynamic();
         let with_self = self
             .evaluator
@@ -219,11 +223,80 @@ impl Validator<'_> {
         Ok(())
     }
 
+    /// What `ignore_changes` names must be there, and be something that the configuration can change.
+    fn ignored_changes(&self, block: &Resource, schema: &BlockSchema) {
+        let IgnoreChanges::Paths(paths) = &block.lifecycle.ignore_changes else {
+            return;
+        };
+        for (path, range) in paths {
+            let steps: Vec<TraversalStep> = path
+                .0
+                .iter()
+                .map(|step| match step {
+                    Step::Attribute(name) => TraversalStep::Attribute {
+                        name: name.clone(),
+                        range: range.clone(),
+                    },
+                    Step::Index(key) => TraversalStep::Index {
+                        key: key.clone(),
+                        range: range.clone(),
+                    },
+                })
+                .collect();
+            if let Err(problem) = lang::checks::block_steps(schema, &steps) {
+                self.evaluator.report([*problem]);
+                continue;
+            }
+            let [Step::Attribute(name)] = path.0.as_slice() else {
+                continue;
+            };
+            if schema.attributes.get(name).is_some_and(|a| a.computed && !a.optional) {
+                self.evaluator.report([Diagnostic::warning(
+                    "Redundant ignore_changes element",
+                    format!(
+                        "The provider alone decides what \"{name}\" is, so the configuration has no changes of it to ignore. Remove \
+                         it from ignore_changes.",
+                    ),
+                )
+                .at(&block.type_range)]);
+            }
+        }
+    }
+
+    /// The expressions of `import` blocks, which stand in the root module only.
+    fn imports(&self) {
+        let root = ModuleInstance::root();
+        for import in &self.config.root.module.imports {
+            let Some(scope) = self.evaluator.scope(&root) else {
+                continue;
+            };
+            let mut repetition = Repetition::default();
+            if let Some(expr) = &import.for_each {
+                if self.evaluator.for_each(expr, &scope).is_err() {
+                    continue;
+                }
+                repetition = Expansion::Unknown { counted: false }.repetition(&InstanceKey::None);
+            }
+            let Some(scope) = self.evaluator.scope_with(&root, repetition, None) else {
+                continue;
+            };
+            let mut to = &import.to;
+            while let Expr::Index { collection: next, .. } | Expr::Relative { source: next, .. } = to {
+                if let Expr::Index { key, .. } = to {
+                    // Its problems are reported; nothing else comes of it.
+                    let _: Result<_, Failed> = self.evaluator.evaluate(key, &scope);
+                }
+                to = next;
+            }
+            let _: Result<_, Failed> = self.evaluator.evaluate(&import.id, &scope);
+        }
+    }
+
     async fn provisioners(&self, address: &ConfigResource, block: &Resource, scope: &crate::eval::ModuleScope<'_>) {
         let decode = |body: &syntax::ast::Body, schema: &Schema| {
             let (value, diagnostics) = decode_body(body, &schema.block, Context::new(scope));
             let failed = diagnostics.has_errors();
-            self.evaluator.report(diagnostics.into_iter().map(|d| d.about(address)));
+            self.evaluator.report(diagnostics);
             (!failed).then(|| value.unmark_deep().0)
         };
         for connection in block

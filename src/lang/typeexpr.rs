@@ -174,7 +174,7 @@ impl Reader {
             };
             let at = match call.args.get(1) {
                 Some(extra) => extra.range().clone(),
-                None => call.close.clone(),
+                None => call.open.to(&call.close),
             };
             return self.invalid(
                 format!("The {name} type constructor requires one argument specifying {what}."),

@@ -9,7 +9,7 @@ use config::loader::{Loaded, MissingModule};
 use config::manifest::{Manifest, ManifestEntry};
 use config::model::ModuleNode;
 use config::source_address::ModuleSource;
-use config::version::{Dialect, Version};
+use config::version::Version;
 use config::{LoadOptions, load};
 use futures::future::{BoxFuture, FutureExt, join_all};
 use net::Client;
@@ -296,7 +296,7 @@ impl Walk<'_> {
         let entry = self.before.modules.get(&key).filter(|_| !self.install.upgrade)?;
         let version_fits = match (&call.version, &entry.version) {
             (Some(constraint), Some(text)) => {
-                Version::parse(text, Dialect::Module).is_some_and(|version| constraint.allows(&version))
+                Version::parse_lenient(text).is_ok_and(|version| constraint.allows(&version))
             }
             _ => true,
         };

@@ -395,6 +395,29 @@ impl Expr {
         }
     }
 
+    /// Where the expression begins: its leftmost part. What is wrong with a value of the expression is told there, so for
+    /// quoted text it is inside the quotes.
+    #[must_use]
+    pub fn start_range(&self) -> &Range {
+        match self {
+            Expr::Traversal(t) => &t.root_range,
+            Expr::Relative { source, .. } | Expr::Splat { source, .. } => source.start_range(),
+            Expr::Index { collection, .. } => collection.start_range(),
+            Expr::Call(c) => &c.name_range,
+            Expr::Conditional { condition, .. } => condition.start_range(),
+            Expr::Binary { left, .. } => left.start_range(),
+            Expr::Unary { op_range, .. } => op_range,
+            Expr::Tuple { open, .. } | Expr::Object { open, .. } => open,
+            Expr::For(e) => &e.open,
+            Expr::Template(t) => match t.parts.first() {
+                Some(TemplatePart::Literal { range, .. }) => range,
+                Some(TemplatePart::Interpolation(inner)) => inner.start_range(),
+                _ => &t.range,
+            },
+            other => other.range(),
+        }
+    }
+
     /// The text of a template without interpolations.
     #[must_use]
     pub fn as_literal_text(&self) -> Option<Arc<str>> {

@@ -145,6 +145,18 @@ impl Diagnostics {
         self.0.len()
     }
 
+    /// In the order in which they are shown: warnings before errors; what has no place before what has one; then by file
+    /// (those of directories further down later) and by place.
+    pub fn sort(&mut self) {
+        self.0.sort_by_cached_key(|d| {
+            let place = d.subject.as_ref().map(|r| {
+                let depth = r.file.matches('/').count();
+                (depth, r.file.clone(), r.start.byte, r.end.byte)
+            });
+            (d.is_error(), place)
+        });
+    }
+
     /// One after the other.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.0.iter()

@@ -1,11 +1,9 @@
 //! Our plugins in other hands: driven by Terraform, and called by people.
 
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
+use std::path::Path;
 
-use crate::support::{MONOFORM, Ran, Workspace};
+use crate::support::{MONOFORM, Ran, Workspace, lean};
 use crate::{nothing_to_do, nothing_to_do_for_terraform, platform, with_cli_config};
 
 const CONFIG: &str = r#"
@@ -60,23 +58,6 @@ output "note" {
   value = data.local_file.note.content
 }
 "#;
-
-/// The executable without what is there for debuggers: Terraform computes the checksum of every plugin in every command,
-/// and that is most of a build for development.
-fn lean() -> &'static Path {
-    static LEAN: OnceLock<PathBuf> = OnceLock::new();
-    LEAN.get_or_init(|| {
-        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("interop");
-        std::fs::create_dir_all(&dir).expect("a directory");
-        let lean = dir.join("monoform");
-        let stripped = Command::new("strip").arg("-o").arg(&lean).arg(MONOFORM).status();
-        if stripped.is_ok_and(|status| status.success()) {
-            lean
-        } else {
-            MONOFORM.into()
-        }
-    })
-}
 
 fn run(w: &Workspace, args: &[&str]) -> Ran {
     w.run_program(lean(), args)

@@ -9,9 +9,12 @@
 )]
 #![allow(dead_code, reason = "each test program uses a part")]
 
+pub mod scenario;
+
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
 
 /// The executable under test.
 pub const MONOFORM: &str = env!("CARGO_BIN_EXE_monoform");
@@ -65,6 +68,23 @@ impl Ran {
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("not JSON: {e}\n{}", self.all()))
     }
+}
+
+/// The executable without what is there for debuggers: Terraform computes the checksum of every plugin in every command,
+/// and that is most of a build for development.
+pub fn lean() -> &'static Path {
+    static LEAN: OnceLock<PathBuf> = OnceLock::new();
+    LEAN.get_or_init(|| {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lean");
+        std::fs::create_dir_all(&dir).expect("a directory");
+        let lean = dir.join("monoform");
+        let stripped = Command::new("strip").arg("-o").arg(&lean).arg(MONOFORM).status();
+        if stripped.is_ok_and(|status| status.success()) {
+            lean
+        } else {
+            MONOFORM.into()
+        }
+    })
 }
 
 /// Text without line breaks, frames and repeated blanks.

@@ -100,7 +100,7 @@ fn saved(session: &Session, given: &Given, path: &str) -> Status {
     if let Some(stream) = &session.stream {
         stream.planned_changes(&saved.plan);
     }
-    perform(session, operation, &saved.plan, Diagnostics::new())
+    perform(session, operation, &saved.plan, Diagnostics::new(), true)
 }
 
 /// Plans, asks, and carries out.
@@ -149,7 +149,7 @@ pub fn direct(session: &Session, given: &Given, work: &Work) -> Status {
             Err(status) => return finish(session, operation, status),
         }
     }
-    perform(session, operation, &plan, problems)
+    perform(session, operation, &plan, problems, false)
 }
 
 fn question(mode: Mode, workspace: &str) -> (String, &'static str) {
@@ -183,22 +183,30 @@ fn question(mode: Mode, workspace: &str) -> (String, &'static str) {
 }
 
 /// Carries out a plan and says what was done, after the warnings there are already.
-fn perform(session: &Session, operation: Operation<'_>, plan: &Plan, mut problems: Diagnostics) -> Status {
+fn perform(
+    session: &Session,
+    operation: Operation<'_>,
+    plan: &Plan,
+    mut problems: Diagnostics,
+    saved: bool,
+) -> Status {
     let (state, done, more) = operation.apply(plan);
     problems.extend(more);
     let failed = session.show(&problems, &operation.project.sources);
+    // Who applies a saved plan is told of applying, whatever is in it.
+    let destroying = plan.mode == Mode::Destroy && !saved;
     if !failed {
-        summary(session, plan, done);
+        summary(session, plan, destroying, done);
     }
     session.ui.flush();
-    if !failed && plan.mode != Mode::Destroy {
+    if !failed && !destroying {
         outputs(session, &state);
     }
     let status = u8::from(failed || operation.interrupted());
     finish(session, operation, status)
 }
 
-fn summary(session: &Session, plan: &Plan, done: Done) {
+fn summary(session: &Session, plan: &Plan, destroying: bool, done: Done) {
     let style = session.ui.style();
     let Done {
         added,
@@ -206,7 +214,7 @@ fn summary(session: &Session, plan: &Plan, done: Done) {
         destroyed,
     } = done;
     let imported = plan.changes.iter().filter(|c| c.importing.is_some()).count();
-    let text = if plan.mode == Mode::Destroy {
+    let text = if destroying {
         format!("Destroy complete! Resources: {destroyed} destroyed.")
     } else if imported > 0 {
         format!(

@@ -102,8 +102,8 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     }
     let (applyable, errored) = (plan.is_applyable(), plan.errored || problems.has_errors());
     let out = given.value("out");
+    // A plan with errors is kept, too, for those who look at it; apply refuses it.
     if let Some(out) = out
-        && !errored
         && let Err(problem) = operation.save_plan(out.as_ref(), plan)
     {
         session.show(&problem.into(), &operation.project.sources);

@@ -61,9 +61,13 @@ impl Decoder<'_> {
     /// An error if an override file has `depends_on`.
     pub(super) fn no_depends_on_override(&mut self, attribute: Option<&Attribute>) {
         if let Some(attribute) = attribute {
+            let first = match &attribute.expr {
+                Expr::Tuple { items, .. } => items.first(),
+                _ => None,
+            };
             self.diagnostics.push(
                 Diagnostic::error("Unsupported override", "The depends_on argument cannot be overridden.")
-                    .at(attribute.expr.range()),
+                    .at(first.unwrap_or(&attribute.expr).range()),
             );
         }
     }

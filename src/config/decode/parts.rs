@@ -175,7 +175,7 @@ pub(crate) fn constant(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Val
 /// A constant of a type; null counts as not set.
 fn constant_as(expr: &Expr, ty: &Type, what: &str, diagnostics: &mut Diagnostics) -> Option<Value> {
     let value = constant(expr, diagnostics)?;
-    let unsuitable = |detail: String| Diagnostic::error("Unsuitable value type", detail).at(expr.range());
+    let unsuitable = |detail: String| Diagnostic::error("Unsuitable value type", detail).at(expr.start_range());
     if value.ty() == ty {
         return value.is_present().then_some(value);
     }
@@ -217,7 +217,7 @@ pub(crate) fn static_list<'e>(expr: &'e Expr, diagnostics: &mut Diagnostics) -> 
                     "Invalid expression",
                     "A list is required here, written out between brackets.",
                 )
-                .at(expr.range()),
+                .at(expr.start_range()),
             );
             &[]
         }
@@ -231,19 +231,40 @@ pub(crate) fn static_traversal(expr: &Expr, diagnostics: &mut Diagnostics) -> Op
         Expr::Invalid { .. } => return None,
         _ => {}
     }
+    // The JSON syntax has nothing but strings to write references in: there they are not deprecated.
+    let json = expr.range().file.ends_with(".json");
+    if let Some(traversal) = keyword_traversal(expr) {
+        return Some(traversal);
+    }
     if let Some(text) = expr.as_literal_text() {
         // Inside the quotes, one column further. Escapes would shift it; there are none in a reference.
         let traversal = diagnostics.take(crate::parse::traversal(&text, &inside_quotes(expr.range())))?;
-        diagnostics.push(
-            Diagnostic::warning(
-                "Quoted references are deprecated",
-                "References are written without quotes here. The quotes that Terraform 0.11 and earlier asked for are \
-                 still understood, and should be removed.",
-            )
-            .at(expr.range()),
-        );
+        if !json {
+            diagnostics.push(
+                Diagnostic::warning(
+                    "Quoted references are deprecated",
+                    "References are written without quotes here. The quotes that Terraform 0.11 and earlier asked for are \
+                     still understood, and should be removed.",
+                )
+                .at(expr.range()),
+            );
+        }
         return Some(traversal);
     }
+    not_a_traversal(expr, diagnostics);
+    None
+}
+
+/// As [`static_traversal`], where quotes have never been understood in the native syntax.
+pub(crate) fn unquoted_traversal(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Traversal> {
+    if expr.as_literal_text().is_some() && !expr.range().file.ends_with(".json") {
+        not_a_traversal(expr, diagnostics);
+        return None;
+    }
+    static_traversal(expr, diagnostics)
+}
+
+fn not_a_traversal(expr: &Expr, diagnostics: &mut Diagnostics) {
     diagnostics.push(
         Diagnostic::error(
             "Invalid expression",
@@ -252,7 +273,6 @@ pub(crate) fn static_traversal(expr: &Expr, diagnostics: &mut Diagnostics) -> Op
         )
         .at(expr.range()),
     );
-    None
 }
 
 fn inside_quotes(range: &Range) -> Range {
@@ -308,6 +328,33 @@ pub(crate) fn depends_on(attribute: Option<Attribute>, diagnostics: &mut Diagnos
     out
 }
 
+/// A traversal whose root is spelled like a literal: `null` is a name here, as in `null.other`, an alias of the provider
+/// `null`.
+pub(crate) fn keyword_traversal(expr: &Expr) -> Option<Traversal> {
+    match expr {
+        Expr::Literal { value, range } => {
+            let root = match value.as_bool() {
+                Some(true) => "true",
+                Some(false) => "false",
+                None if value.is_null() => "null",
+                None => return None,
+            };
+            Some(Traversal {
+                root: root.into(),
+                root_range: range.clone(),
+                steps: Vec::new(),
+                range: range.clone(),
+            })
+        }
+        Expr::Relative { source, steps, range } => Some(Traversal {
+            steps: steps.clone(),
+            range: range.clone(),
+            ..keyword_traversal(source)?
+        }),
+        _ => None,
+    }
+}
+
 /// A provider configuration, `name` or `name.alias`.
 pub(crate) fn provider_ref(expr: &Expr, argument: &str, diagnostics: &mut Diagnostics) -> Option<ProviderRef> {
     let invalid = || {
@@ -320,11 +367,16 @@ pub(crate) fn provider_ref(expr: &Expr, argument: &str, diagnostics: &mut Diagno
         )
         .at(expr.range())
     };
-    if !matches!(expr, Expr::Traversal(_) | Expr::Invalid { .. }) && expr.as_literal_text().is_none() {
+    let is_name = matches!(expr, Expr::Traversal(_) | Expr::Invalid { .. }) || keyword_traversal(expr).is_some();
+    if !is_name && expr.as_literal_text().is_none() {
         diagnostics.push(invalid());
         return None;
     }
     let traversal = static_traversal(expr, diagnostics)?;
+    if !is_provider_name(&traversal.root) {
+        diagnostics.push(invalid_provider_name(&traversal.root, &traversal.root_range));
+        return None;
+    }
     match provider_ref_of(&traversal) {
         Some(mut reference) => {
             reference.range = expr.range().clone();
@@ -352,6 +404,17 @@ pub(crate) fn provider_ref_of(traversal: &Traversal) -> Option<ProviderRef> {
         config,
         range: traversal.range.clone(),
     })
+}
+
+/// An error for a local name that no provider can have.
+pub(crate) fn invalid_provider_name(name: &str, range: &Range) -> Diagnostic {
+    Diagnostic::error(
+        "Invalid provider local name",
+        format!(
+            "\"{name}\" cannot be the local name of a provider: it has lower-case letters, digits and inner dashes only."
+        ),
+    )
+    .at(range)
 }
 
 /// Whether this can be the local name of a provider: letters, digits, dashes inside.

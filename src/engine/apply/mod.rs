@@ -507,7 +507,8 @@ impl Applier<'_> {
         let root = &self.inputs.config.root;
         let lenient = self.plan.mode == Mode::RefreshOnly;
         for (name, planned) in &self.plan.outputs {
-            if !root.module.outputs.contains_key(name) || self.plan.mode == Mode::Destroy {
+            let declared = root.module.outputs.get(name);
+            if declared.is_none() || self.plan.mode == Mode::Destroy {
                 if planned.action == Action::Delete && !diagnostics.has_errors() {
                     self.state().outputs.remove(name);
                 }
@@ -535,7 +536,7 @@ impl Applier<'_> {
                     name.clone(),
                     OutputValue {
                         value,
-                        sensitive: planned.sensitive,
+                        sensitive: declared.is_some_and(|o| o.sensitive),
                     },
                 );
             }

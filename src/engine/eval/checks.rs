@@ -247,7 +247,7 @@ impl Evaluator<'_> {
             let (condition, _) = condition.unmark();
             match cty::convert(&condition, &Type::Bool) {
                 Ok(value) if !value.is_known() => {
-                    if kind == Kind::Assertion {
+                    if kind == Kind::Assertion && self.phase() != super::Phase::Validate {
                         let diagnostic = Diagnostic::warning(
                             "Check block assertion known after apply",
                             "The condition could not be evaluated at this time, a result will be known when this plan is \

@@ -234,8 +234,15 @@ impl Evaluator<'_> {
                  apply. Use only non-ephemeral values to specify the number of resource instances.",
             ));
         }
-        let number = cty::convert(&value, &Type::Number)
-            .map_err(|e| wrong(Extra::None, &format!("Invalid \"count\" argument: {}.", e.message)))?;
+        let number = cty::convert(&value, &Type::Number).map_err(|e| {
+            let detail = format!(
+                "The \"count\" argument says how many instances there are: {}.",
+                e.message
+            );
+            let diagnostic = Diagnostic::error("Incorrect value type", detail).at(expr.range());
+            self.report([with_expression(diagnostic, expr, Context::new(scope))]);
+            Failed
+        })?;
         if !number.is_known() {
             if self.phase == Phase::Validate {
                 return Ok(Expansion::Unknown { counted: true });
@@ -340,14 +347,14 @@ impl Evaluator<'_> {
                     return Ok(Expansion::ForEach(BTreeMap::new()));
                 }
                 if !matches!(**element, Type::String) {
-                    return Err(wrong(
-                        Extra::None,
-                        &format!(
-                            "The given \"for_each\" argument value is unsuitable: \"for_each\" supports maps and sets of \
-                             strings, but you have provided a set containing type {}.",
-                            element.friendly_name()
-                        ),
-                    ));
+                    let detail = format!(
+                        "The given \"for_each\" argument value is unsuitable: \"for_each\" supports maps and sets of strings, but \
+                         you have provided a set containing type {}.",
+                        element.friendly_name()
+                    );
+                    let diagnostic = Diagnostic::error("Invalid for_each set argument", detail).at(expr.range());
+                    self.report([with_expression(diagnostic, expr, Context::new(scope))]);
+                    return Err(Failed);
                 }
                 let mut out = BTreeMap::new();
                 for item in items {

@@ -352,7 +352,7 @@ impl<'a> Evaluator<'a> {
                      the intent.\n\nIf you do intend to export this data, annotate the output value as sensitive by adding \
                      the following argument:\n    sensitive = true",
                 )
-                .at(output.expr.range())]);
+                .at(&output.range)]);
                 return Err(Failed);
             }
             Ok(value.with_marks(marks))

@@ -51,7 +51,10 @@ impl ModuleScope<'_> {
                     return Ok(());
                 }
                 Err(Diagnostic::error(
-                    format!("Missing {what} instance key"),
+                    match what {
+                        "module" => "Unsupported attribute".to_owned(),
+                        _ => format!("Missing {what} instance key"),
+                    },
                     format!(
                         "Because {subject} has \"{argument}\" set, its attributes must be accessed on specific \
                          instances.\n\nFor example, to correlate with indices of a referring resource, use:\n    {example}"
@@ -160,6 +163,11 @@ impl Scope for ModuleScope<'_> {
             )),
             Referenceable::Each(name) if matches!(&**name, "key" | "value") => match &self.repetition.each {
                 Some((key, value)) => Ok(if &**name == "key" { key.clone() } else { value.clone() }),
+                None if &**name == "value" => Err(error(
+                    reference,
+                    "each.value cannot be used in this context",
+                    "There is no \"each\" object here: it is there in blocks that have the \"for_each\" argument.",
+                )),
                 None => Err(error(
                     reference,
                     "Reference to \"each\" in context without for_each",

@@ -44,13 +44,20 @@ pub(super) fn changes(planner: &Planner<'_>, errored: bool) -> BTreeMap<Arc<str>
                 Some(sensitive) if sensitive == output.sensitive && plain_before == plain_after => Action::NoOp,
                 Some(_) => Action::Update,
             };
+            // What was a secret is one while the plan is shown.
+            let sensitive = output.sensitive || was_sensitive == Some(true);
+            let after = if sensitive {
+                after.with_marks(Marks::SENSITIVE)
+            } else {
+                after
+            };
             out.insert(
                 name.clone(),
                 OutputChange {
                     action,
                     before: was,
                     after,
-                    sensitive: output.sensitive,
+                    sensitive,
                 },
             );
         }

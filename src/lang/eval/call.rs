@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cty::{Marks, Type, Value};
 use syntax::ast::{Call, Expr};
 use syntax::diag::ExpressionContext;
-use syntax::{Diagnostic, Pos, Range};
+use syntax::{Diagnostic, Pos};
 
 use super::{Context, Evaluator, evaluate_template};
 use crate::functions::{self, CallError, Function, Surroundings};
@@ -160,7 +160,7 @@ impl Evaluator {
                 "Too many function arguments",
                 format!("Function \"{}\" expects only {wanted} argument(s).", call.name),
             )
-            .at(start_range(extra.expr))
+            .at(extra.expr.start_range())
             .within(&call.range),
         );
     }
@@ -190,7 +190,7 @@ impl Evaluator {
         context: &Context<'_>,
     ) {
         let name = function.parameter(position).map_or("", |p| p.name);
-        let at = args.get(position).map_or(&call.range, |a| start_range(a.expr));
+        let at = args.get(position).map_or(&call.range, |a| a.expr.start_range());
         let problem = Diagnostic::error(
             "Invalid function argument",
             format!("Invalid value for \"{name}\" parameter: {message}."),
@@ -213,7 +213,7 @@ impl Evaluator {
                 self.invalid_argument(call, function, i, &message, args, whole, context);
             }
             (CallError::Argument(i, message), None) => {
-                let at = args.get(i).map_or(&call.range, |a| start_range(a.expr));
+                let at = args.get(i).map_or(&call.range, |a| a.expr.start_range());
                 let detail = format!("Invalid value for argument {}: {message}.", i + 1);
                 let problem = Diagnostic::error("Invalid function argument", detail);
                 self.report_call(
@@ -297,7 +297,7 @@ impl Evaluator {
             };
             let detail = format!("Invalid value for \"{}\" parameter: {problem}.", parameter.name);
             let problem = Diagnostic::error("Invalid function argument", detail);
-            let problem = problem.at(start_range(arg.expr)).within(&call.range);
+            let problem = problem.at(arg.expr.start_range()).within(&call.range);
             self.report_call(problem, signature.shown(&call.name), whole, context);
         }
         if values.len() < args.len() {
@@ -314,7 +314,7 @@ impl Evaluator {
         match context.scope.call_provider_function(&request) {
             Ok(value) => value.with_marks(marks),
             Err(CallError::Argument(i, message)) => {
-                let at = args.get(i).map_or(&call.range, |a| start_range(a.expr));
+                let at = args.get(i).map_or(&call.range, |a| a.expr.start_range());
                 let name = signature.parameter(i).map_or("", |p| &*p.name);
                 let detail = format!("Invalid value for \"{name}\" parameter: {message}.");
                 let problem = Diagnostic::error("Invalid function argument", detail);
@@ -412,7 +412,7 @@ impl Evaluator {
                         "Too many function arguments",
                         format!("Function \"{}\" expects only 1 argument(s).", call.name),
                     )
-                    .at(start_range(extra))
+                    .at(extra.start_range())
                     .within(&call.range),
                 );
                 None
@@ -454,7 +454,7 @@ impl Evaluator {
                     if let Some(first) = args.first() {
                         let detail = format!("Invalid value for \"template\" parameter: {NOT_DIRECT}.");
                         let problem =
-                            Diagnostic::error("Invalid function argument", detail).at(start_range(first.expr));
+                            Diagnostic::error("Invalid function argument", detail).at(first.expr.start_range());
                         self.report_call(problem.within(&call.range), signature, whole, context);
                         return Value::dynamic();
                     }
@@ -477,7 +477,7 @@ impl Evaluator {
                         "Too many function arguments",
                         format!("Function \"{}\" expects only 2 argument(s).", call.name),
                     )
-                    .at(start_range(extra))
+                    .at(extra.start_range())
                     .within(&call.range),
                 );
                 return Value::dynamic();
@@ -485,7 +485,7 @@ impl Evaluator {
         };
         let invalid = |this: &mut Self, name: &str, arg: &Expr, message: &str| {
             let detail = format!("Invalid value for \"{name}\" parameter: {message}.");
-            let problem = Diagnostic::error("Invalid function argument", detail).at(start_range(arg));
+            let problem = Diagnostic::error("Invalid function argument", detail).at(arg.start_range());
             this.report_call(problem.within(&call.range), signature.clone(), whole, context);
             Value::dynamic()
         };
@@ -638,20 +638,4 @@ fn unknown_function(call: &Call, hidden: Option<&str>) -> Diagnostic {
         }
     };
     problem.at(&call.name_range).within(&call.range)
-}
-
-/// Where an expression begins: the first of its words or signs.
-fn start_range(expr: &Expr) -> &Range {
-    match expr {
-        Expr::Traversal(t) => &t.root_range,
-        Expr::Relative { source, .. } | Expr::Splat { source, .. } => start_range(source),
-        Expr::Index { collection, .. } => start_range(collection),
-        Expr::Call(c) => &c.name_range,
-        Expr::Conditional { condition, .. } => start_range(condition),
-        Expr::Binary { left, .. } => start_range(left),
-        Expr::Unary { op_range, .. } => op_range,
-        Expr::Tuple { open, .. } | Expr::Object { open, .. } => open,
-        Expr::For(e) => &e.open,
-        other => other.range(),
-    }
 }

@@ -121,7 +121,7 @@ fn decode_base64(text: &str) -> Result<Vec<u8>, usize> {
 
 fn jsondecode(text: &str) -> CallResult {
     let json = serde_json::from_str(text).map_err(|e| CallError::Failed(describe(&e)))?;
-    Ok(cty::json::from_simple_json(&json))
+    cty::json::from_simple_json(&json).map_err(|e| CallError::failed(format!("{e}.")))
 }
 
 /// What is wrong with a JSON text, without the position words of the library.

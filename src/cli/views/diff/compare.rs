@@ -67,7 +67,7 @@ fn sensitive<'v>(pair: &Pair<'v>, inner: &dyn Fn(Pair<'v>) -> Node<'v>) -> Optio
     };
     Some(Node {
         act,
-        replace: inner.replace,
+        replace: pair.replace.ends_here(),
         body: Body::Sensitive(Secret {
             inner: inner.act,
             before,
@@ -90,14 +90,7 @@ fn unknown<'v>(pair: &Pair<'v>, inner: &dyn Fn(Pair<'v>) -> Node<'v>) -> Node<'v
 
 /// Compares values by their content, as JSON would show it.
 pub(super) fn dynamic(pair: Pair<'_>) -> Node<'_> {
-    // Nothing is said of replacement inside: no part of a value of any type can be declared to ask for it.
-    guarded(
-        Pair {
-            replace: Paths::none(),
-            ..pair
-        },
-        &dynamic_known,
-    )
+    guarded(pair, &dynamic_known)
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -122,6 +115,11 @@ fn shape(value: Option<&Value>) -> Shape {
 }
 
 fn dynamic_known(pair: Pair<'_>) -> Node<'_> {
+    // Nothing is said of replacement inside: no part of a value of any type can be declared to ask for it.
+    let pair = Pair {
+        replace: Paths::none(),
+        ..pair
+    };
     let (before, after) = (shape(pair.before), shape(pair.after));
     if before == after || pair.before.is_none() || pair.after.is_none() {
         let shape = if before == Shape::Null { after } else { before };

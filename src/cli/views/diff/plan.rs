@@ -225,7 +225,12 @@ impl Writer<'_> {
         }
         self.text.push(" ");
         heading::block_header(&mut self.text, &change.address.resource.resource);
-        render::node(&mut self.text, compared, 0, Options::default());
+        // What is imported is shown whole: nobody has seen it before.
+        let options = Options {
+            show_all: change.importing.is_some(),
+            ..Options::default()
+        };
+        render::node(&mut self.text, compared, 0, options);
         self.text.push("\n");
     }
 

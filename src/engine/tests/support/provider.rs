@@ -378,6 +378,14 @@ impl Provider for Fake {
                 new
             }
         };
+        {
+            let mut w = self.world.lock();
+            if w.lost.contains(&name) {
+                let id = text(if new.is_null() { &prior } else { &new }, "id").to_owned();
+                w.lost_effects.push((verb.into(), id));
+                return Err(Diagnostic::error("Plugin did not respond", format!("The plugin died in {name}.")).into());
+            }
+        }
         let new = twisted(&self.world, &name, new);
         answer(
             new,

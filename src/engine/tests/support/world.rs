@@ -25,6 +25,10 @@ pub struct Inside {
     pub half: HashSet<String>,
     /// Calls that do not reach the provider.
     pub unreachable: HashSet<String>,
+    /// Calls that do their work, and whose answer is lost.
+    pub lost: HashSet<String>,
+    /// What they did: the verb, and the identity of the object.
+    pub lost_effects: Vec<(String, String)>,
     /// Calls that take this many turns of the event loop, and the seed for all others.
     pub turns: HashMap<String, u64>,
     /// Mixes the order in which calls end.
@@ -61,6 +65,7 @@ impl World {
         w.failing.clear();
         w.half.clear();
         w.unreachable.clear();
+        w.lost.clear();
         w.twists.clear();
         w.hooks.clear();
         w.missing.clear();

@@ -129,7 +129,7 @@ fn value(content: &Json, unknown: &Json, sensitive: &Json, ty: &Type) -> Value {
                 Value::object(keys().into_iter().map(|k| (k.as_str(), part(k, &Type::Dynamic))))
             }
             (Type::Dynamic, Json::Array(_)) => Value::tuple((0..length()).map(|i| item(i, &Type::Dynamic)).collect()),
-            (Type::Dynamic, scalar) => cty::json::from_simple_json(scalar),
+            (Type::Dynamic, scalar) => cty::json::from_simple_json(scalar).unwrap(),
             (ty, scalar) => cty::json::from_json(scalar, ty).unwrap(),
         }
     };
@@ -156,7 +156,7 @@ fn path(json: &Json) -> Path {
             .flatten()
             .map(|step| match step {
                 Json::String(name) => Step::Attribute(name.as_str().into()),
-                other => Step::Index(cty::json::from_simple_json(other)),
+                other => Step::Index(cty::json::from_simple_json(other).unwrap()),
             })
             .collect(),
     )

@@ -1,0 +1,290 @@
+//! What must hold of what was done.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use engine::plan::{Action, Plan};
+
+use crate::generate::Model;
+use crate::support::{Case, attributes};
+
+/// A call that changed something.
+#[derive(Debug)]
+pub struct Operation {
+    pub verb: String,
+    pub name: String,
+    pub start: usize,
+    pub end: usize,
+}
+
+/// The changing calls in a log.
+pub fn operations(log: &[String]) -> Vec<Operation> {
+    let mut out: Vec<Operation> = Vec::new();
+    for (i, line) in log.iter().enumerate() {
+        let Some((sign, call)) = line.split_once(' ') else {
+            continue;
+        };
+        let Some((verb, name)) = call.split_once(' ') else {
+            continue;
+        };
+        if !matches!(verb, "create" | "update" | "delete") {
+            continue;
+        }
+        if sign == ">" {
+            out.push(Operation {
+                verb: verb.into(),
+                name: name.into(),
+                start: i,
+                end: usize::MAX,
+            });
+        } else if let Some(o) = out
+            .iter_mut()
+            .find(|o| o.verb == verb && o.name == name && o.end == usize::MAX)
+        {
+            o.end = i;
+        }
+    }
+    out
+}
+
+/// What the state says of an object before an apply.
+pub struct Prior {
+    pub config: String,
+    pub name: String,
+    pub dependencies: BTreeSet<String>,
+    pub creates_first: bool,
+}
+
+/// The objects in use, by address.
+pub fn prior(case: &Case) -> BTreeMap<String, Prior> {
+    let mut out = BTreeMap::new();
+    for (resource, _, key, instance) in case.state.instances() {
+        let Some(object) = &instance.current else { continue };
+        if resource.resource.mode != addrs::Mode::Managed {
+            continue;
+        }
+        let name = attributes(object)["name"].as_str().unwrap_or_default().to_owned();
+        out.insert(
+            resource.instance((*key).clone()).to_string(),
+            Prior {
+                config: resource.config().to_string(),
+                name,
+                dependencies: object.dependencies.iter().map(ToString::to_string).collect(),
+                creates_first: object.create_before_destroy,
+            },
+        );
+    }
+    out
+}
+
+fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(what()) }
+}
+
+/// What was done is what the plan said, no more and no less; but an update to something that was not known yet need not be
+/// one when it is known.
+pub fn as_planned(plan: &Plan, operations: &[Operation]) -> Result<(), String> {
+    let mut said: Vec<String> = Vec::new();
+    let mut perhaps: BTreeSet<String> = BTreeSet::new();
+    for change in &plan.changes {
+        if change.address.resource.resource.mode != addrs::Mode::Managed {
+            continue;
+        }
+        let name = |value: &cty::Value| value.get("name").and_then(cty::Value::as_str).unwrap_or("?").to_owned();
+        let (before, after) = (&change.before, &change.after);
+        match change.action {
+            Action::Create => said.push(format!("create {}", name(after))),
+            Action::Update => {
+                said.push(format!("update {}", name(after)));
+                if after.get("value").is_some_and(|v| !v.is_known()) || !change.config_known {
+                    perhaps.insert(format!("update {}", name(after)));
+                }
+            }
+            Action::Delete => said.push(format!("delete {}", name(before))),
+            Action::DeleteThenCreate | Action::CreateThenDelete => {
+                said.push(format!("delete {}", name(before)));
+                said.push(format!("create {}", name(after)));
+            }
+            Action::NoOp | Action::Read | Action::Forget => {}
+        }
+    }
+    let mut done: Vec<String> = operations.iter().map(|o| format!("{} {}", o.verb, o.name)).collect();
+    said.retain(|call| done.contains(call) || !perhaps.contains(call));
+    said.sort();
+    done.sort();
+    ensure(said == done, || format!("planned {said:#?}\nbut done {done:#?}"))
+}
+
+/// The order of operations: no object is created or changed before what it depends on, none is destroyed before what
+/// depended on it, and replaced objects go and come as `create_before_destroy` says.
+pub fn order(
+    model: &Model,
+    destroying: bool,
+    before: &BTreeMap<String, Prior>,
+    operations: &[Operation],
+) -> Result<(), String> {
+    // By the block's address: creations and updates as the configuration is, deletions as the state was.
+    let mut config_of: HashMap<String, String> = HashMap::new();
+    for block in &model.blocks {
+        for instance in model.instances_of(block) {
+            config_of.insert(instance.name, model.config_address(block));
+        }
+    }
+    let prior_of: HashMap<&str, &Prior> = before.values().map(|p| (p.name.as_str(), p)).collect();
+    let mut changes: BTreeMap<&str, Vec<&Operation>> = BTreeMap::new();
+    let mut deletions: BTreeMap<&str, Vec<(&Operation, &Prior)>> = BTreeMap::new();
+    for operation in operations {
+        if operation.verb == "delete" {
+            let prior = prior_of
+                .get(operation.name.as_str())
+                .ok_or_else(|| format!("{} was destroyed, but was not in the state", operation.name))?;
+            deletions.entry(&prior.config).or_default().push((operation, prior));
+        } else {
+            let config = config_of
+                .get(&operation.name)
+                .ok_or_else(|| format!("{} {}: nobody asked for it", operation.verb, operation.name))?;
+            changes.entry(config).or_default().push(operation);
+        }
+    }
+    let text = |o: &Operation| format!("{} {}", o.verb, o.name);
+    let ordered = |first: &Operation, second: &Operation, why: &str| {
+        ensure(first.end < second.start, || {
+            format!("{} should end before {} begins: {why}", text(first), text(second))
+        })
+    };
+    let creates_first = model.creates_first();
+    let dependencies = model.dependencies();
+    for (config, operations) in &changes {
+        for dependency in dependencies.get(*config).into_iter().flatten() {
+            for operation in operations {
+                for other in changes.get(dependency.as_str()).into_iter().flatten() {
+                    ordered(other, operation, "it depends on that")?;
+                }
+                for (deletion, prior) in deletions.get(dependency.as_str()).into_iter().flatten() {
+                    // A replacement goes by the configuration, any other end also by what the object remembers.
+                    let replaced = operations_create(&changes, dependency, &deletion.name);
+                    if creates_first.contains(dependency) || (prior.creates_first && !replaced) {
+                        ordered(operation, deletion, "what it depends on creates first")?;
+                    } else {
+                        ordered(deletion, operation, "what it depends on destroys first")?;
+                    }
+                }
+            }
+        }
+    }
+    for (config, operations) in &deletions {
+        for (operation, prior) in operations {
+            let mut outlives = prior.dependencies.clone();
+            if destroying {
+                outlives.extend(dependencies.get(*config).into_iter().flatten().cloned());
+            }
+            for dependency in outlives.iter().filter(|d| d != config) {
+                for (other, _) in deletions.get(dependency.as_str()).into_iter().flatten() {
+                    ordered(operation, other, "it depended on that")?;
+                }
+            }
+            let new = changes
+                .get(*config)
+                .into_iter()
+                .flatten()
+                .find(|o| o.name == operation.name && o.verb == "create");
+            if let Some(new) = new {
+                if creates_first.contains(*config) {
+                    ordered(new, operation, "create_before_destroy")?;
+                } else {
+                    ordered(operation, new, "no create_before_destroy")?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether an object of this name is created.
+fn operations_create(changes: &BTreeMap<&str, Vec<&Operation>>, config: &str, name: &str) -> bool {
+    let of = changes.get(config).into_iter().flatten();
+    of.into_iter().any(|o| o.name == name && o.verb == "create")
+}
+
+/// The identities of all objects the state has: in use, and deposed.
+pub fn identities(case: &Case) -> BTreeMap<String, serde_json::Value> {
+    let mut out = BTreeMap::new();
+    for (resource, _, _, instance) in case.state.instances() {
+        if resource.resource.mode != addrs::Mode::Managed {
+            continue;
+        }
+        for object in instance.current.iter().chain(instance.deposed.values()) {
+            let attributes = attributes(object);
+            let id = attributes["id"].as_str().unwrap_or("(none)").to_owned();
+            assert!(!out.contains_key(&id), "{id} is twice in the state");
+            out.insert(id, attributes);
+        }
+    }
+    out
+}
+
+/// The state has what exists, as it is, but for these identities: what exists and nobody told us, what has gone and nobody
+/// told us, and what has changed and nobody told us.
+pub fn truth(case: &Case, untold: &[BTreeSet<String>; 3]) -> Result<(), String> {
+    let [come, gone, changed] = untold;
+    let state = identities(case);
+    let world = case.world.lock().objects.clone();
+    for (id, object) in &world {
+        let Some(stored) = state.get(id) else {
+            ensure(come.contains(id), || format!("{id} exists, but is not in the state"))?;
+            continue;
+        };
+        if changed.contains(id) {
+            continue;
+        }
+        for name in ["name", "value", "forced", "note"] {
+            let real = object.get(name).and_then(cty::Value::as_str);
+            ensure(stored[name].as_str() == real, || {
+                format!("{name} of {id} is {real:?}, but {} in the state", stored[name])
+            })?;
+        }
+    }
+    for id in state.keys() {
+        ensure(world.contains_key(id) || gone.contains(id), || {
+            format!("{id} is in the state, but does not exist")
+        })?;
+    }
+    Ok(())
+}
+
+/// Exactly the instances of the model exist, in the state and in the world.
+pub fn complete(case: &Case, model: &Model, orphans: &BTreeSet<String>) -> Result<(), String> {
+    let wanted: Vec<String> = model.instances().into_iter().map(|e| e.address).collect();
+    let mut there: Vec<String> = case.addresses().into_iter().filter(|a| !a.contains("data.")).collect();
+    there.sort();
+    let mut wanted = wanted;
+    wanted.sort();
+    ensure(wanted == there, || format!("wanted {wanted:#?}\nthere is {there:#?}"))?;
+    let names: Vec<String> = {
+        let world = case.world.lock();
+        let objects = world.objects.iter().filter(|(id, _)| !orphans.contains(*id));
+        let mut names: Vec<String> = objects
+            .filter_map(|(_, o)| Some(o.get("name")?.as_str()?.to_owned()))
+            .collect();
+        names.sort();
+        names
+    };
+    let mut wanted: Vec<String> = model.instances().into_iter().map(|e| e.name).collect();
+    wanted.sort();
+    ensure(wanted == names, || {
+        format!("wanted in the world {wanted:#?}\nthere is {names:#?}")
+    })
+}
+
+/// What a later plan would do.
+pub fn settled(case: &Case) -> Result<(), String> {
+    let (plan, diagnostics) = case.try_plan();
+    ensure(!diagnostics.has_errors(), || crate::support::texts(diagnostics.iter()))?;
+    let plan = plan.ok_or("no plan")?;
+    ensure(!plan.has_changes(), || {
+        format!(
+            "the next plan is not empty: {:?} {:?}",
+            crate::support::actions(&plan),
+            plan.outputs
+        )
+    })
+}

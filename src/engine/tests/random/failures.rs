@@ -1,0 +1,212 @@
+//! With failures: operations that fail before or after they did something, plugins that die, requests to stop.
+
+use std::collections::BTreeSet;
+
+use engine::plan::{Action, Mode, Plan};
+use engine::stop::Stop;
+use state::ObjectStatus;
+
+use crate::generate::Random;
+use crate::support::{Case, actions, attributes, texts};
+use crate::{Size, Story, case_of, check, tell, write};
+
+pub fn property(seed: u64, size: Size, story: &mut Story) -> Result<(), String> {
+    let mut r = Random::new(seed ^ 0xfa11);
+    let mut model = crate::model(&mut r, size);
+    let mut case = case_of(&model, seed);
+    case.parallelism = [1, 3, 10][r.below(3)];
+    // What exists and we cannot know of, because the answer to its creation was lost.
+    let mut orphans: BTreeSet<String> = BTreeSet::new();
+    for i in 0..1 + r.below(size.steps + 1) {
+        if i > 0 {
+            model.moved.clear();
+            for _ in 0..1 + r.below(3) {
+                let what = model.change(&mut r, false);
+                story.tell(&format!("changed: {what}"));
+            }
+            write(&mut case, &model);
+        }
+        tell(story, &model);
+        if r.percent(20) {
+            case.options.mode = Mode::Destroy;
+            story.tell("destroying");
+        }
+        // Perhaps several runs with failures, one after the other.
+        for _ in 0..1 + r.below(2) {
+            failing_run(&mut case, &mut r, &mut orphans, story)?;
+        }
+        case.options.mode = Mode::Normal;
+        if r.percent(40) {
+            continue;
+        }
+        run(&mut case, story)?;
+        check::truth(&case, &[orphans.clone(), BTreeSet::new(), BTreeSet::new()])?;
+        check::complete(&case, &model, &orphans)?;
+        check::settled(&case)?;
+    }
+    case.options.mode = Mode::Destroy;
+    run(&mut case, story)?;
+    let left: BTreeSet<String> = case.world.lock().objects.keys().cloned().collect();
+    if !case.state.is_empty() || left != orphans {
+        return Err(format!("left after destroy: {:?}, {left:?}", case.addresses()));
+    }
+    Ok(())
+}
+
+/// A run without failures, which must succeed.
+fn run(case: &mut Case, story: &mut Story) -> Result<(), String> {
+    case.world.heal();
+    case.world.lock().failing.clear();
+    let (plan, problems) = case.try_plan();
+    let plan = match plan {
+        Some(plan) if !problems.has_errors() => plan,
+        _ => return Err(format!("planning failed: {}", texts(problems.iter()))),
+    };
+    story.tell(&format!("run without failures: {:?}", actions(&plan)));
+    let problems = case.try_apply(&plan);
+    if problems.has_errors() {
+        return Err(format!("applying failed: {}", texts(problems.iter())));
+    }
+    Ok(())
+}
+
+fn failing_run(
+    case: &mut Case,
+    r: &mut Random,
+    orphans: &mut BTreeSet<String>,
+    story: &mut Story,
+) -> Result<(), String> {
+    case.world.heal();
+    let stored = check::identities(case);
+    if r.percent(25) {
+        // Something goes wrong while planning: nothing changes.
+        let names: Vec<String> = case.world.names();
+        if let Some(name) = r.pick(&names) {
+            let call = format!("{} {name}", if r.percent(50) { "read" } else { "plan" });
+            story.tell(&format!("fails: {call}"));
+            let mut w = case.world.lock();
+            if r.percent(50) {
+                w.failing.insert(call)
+            } else {
+                w.unreachable.insert(call)
+            };
+        }
+    }
+    let (plan, problems) = case.try_plan();
+    let Some(plan) = plan.filter(|_| !problems.has_errors()) else {
+        story.tell("planning failed");
+        if stored != check::identities(case) {
+            return Err("planning changed the state".into());
+        }
+        return Ok(());
+    };
+    case.world.heal();
+    case.world.take_log();
+    story.tell(&format!("run with failures: {:?}", actions(&plan)));
+    let half = draw(case, &plan, r, story);
+    let before: BTreeSet<String> = case.world.lock().objects.keys().cloned().collect();
+    let known: BTreeSet<String> = check::identities(case).into_keys().collect();
+    let problems = case.try_apply(&plan);
+    case.stop = Stop::new();
+    for call in check::operations(&case.world.take_log()) {
+        story.tell(&format!("  {} {} {}-{}", call.verb, call.name, call.start, call.end));
+    }
+    story.tell(&format!("  {}", texts(problems.iter()).replace('\n', "\n  ")));
+    // What was done without our hearing of it.
+    let lost = std::mem::take(&mut case.world.lock().lost_effects);
+    let mut untold = [orphans.clone(), BTreeSet::new(), BTreeSet::new()];
+    for (verb, id) in lost {
+        match verb.as_str() {
+            "create" => {
+                orphans.insert(id.clone());
+                untold[0].insert(id);
+            }
+            "delete" => {
+                // What we do not know of cannot be gone.
+                untold[1].insert(id);
+            }
+            _ => {
+                untold[2].insert(id);
+            }
+        }
+    }
+    check::truth(case, &untold)?;
+    // What was half created is tainted; everything else is not.
+    for (resource, _, key, instance) in case.state.instances() {
+        let Some(object) = &instance.current else { continue };
+        let name = attributes(object)["name"].as_str().unwrap_or_default().to_owned();
+        let id = attributes(object)["id"].as_str().unwrap_or_default().to_owned();
+        let is_new = !before.contains(&id);
+        if is_new && half.contains(&format!("create {name}")) && object.status != ObjectStatus::Tainted {
+            return Err(format!("{}{key} was half created, and is not tainted", resource));
+        }
+        if is_new && !half.contains(&format!("create {name}")) && object.status == ObjectStatus::Tainted {
+            return Err(format!("{}{key} was created well, and is tainted", resource));
+        }
+    }
+    // Nothing that was known is forgotten while it exists.
+    let now: BTreeSet<String> = check::identities(case).into_keys().collect();
+    let world = case.world.lock();
+    if let Some(forgotten) = known
+        .iter()
+        .find(|id| world.objects.contains_key(*id) && !now.contains(*id))
+    {
+        return Err(format!("{forgotten} exists, and was forgotten"));
+    }
+    Ok(())
+}
+
+/// Draws which of the planned operations fail, and how. Gives those that are half done.
+fn draw(case: &mut Case, plan: &Plan, r: &mut Random, story: &mut Story) -> BTreeSet<String> {
+    let mut half = BTreeSet::new();
+    let mut calls = Vec::new();
+    for change in &plan.changes {
+        let name = |value: &cty::Value| value.get("name").and_then(cty::Value::as_str).unwrap_or("?").to_owned();
+        match change.action {
+            Action::Create => calls.push(format!("create {}", name(&change.after))),
+            Action::Update => calls.push(format!("update {}", name(&change.after))),
+            Action::Delete => calls.push(format!("delete {}", name(&change.before))),
+            Action::DeleteThenCreate | Action::CreateThenDelete => {
+                calls.push(format!("delete {}", name(&change.before)));
+                calls.push(format!("create {}", name(&change.after)));
+            }
+            Action::NoOp | Action::Read | Action::Forget => {}
+        }
+    }
+    let often = [5, 20, 50][r.below(3)];
+    for call in &calls {
+        if !r.percent(often) {
+            continue;
+        }
+        let mut w = case.world.lock();
+        let how = match r.below(4) {
+            0 => {
+                w.failing.insert(call.clone());
+                "fails"
+            }
+            1 if !call.starts_with("delete") => {
+                w.half.insert(call.clone());
+                half.insert(call.clone());
+                "is half done"
+            }
+            2 => {
+                w.lost.insert(call.clone());
+                "is done, but the answer is lost"
+            }
+            _ => {
+                w.unreachable.insert(call.clone());
+                "does not arrive"
+            }
+        };
+        drop(w);
+        story.tell(&format!("{call} {how}"));
+    }
+    if r.percent(20)
+        && let Some(call) = r.pick(&calls)
+    {
+        story.tell(&format!("stopped at {call}"));
+        let stop = case.stop.clone();
+        case.world.hook(call, move || stop.request());
+    }
+    half
+}

@@ -1,0 +1,130 @@
+//! Configurations made at random, changed at random, with failures at random: what must hold whatever people write.
+//!
+//! [`order`]: without failures every apply does what its plan said, in an order that dependencies allow, and settles.
+//! [`failures`]: with failures the state tells the truth, and a later run converges.
+//!
+//! A failing test names its seed; `MONOFORM_SEED=N` runs that one alone, with everything it did, and `MONOFORM_CASES=N`
+//! runs so many cases. Cases are made smaller before they are shown: the smallest size with which the seed fails.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    missing_docs
+)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod check;
+mod failures;
+mod generate;
+mod order;
+
+use generate::{Dialect, Model, Random};
+use support::Case;
+
+/// Whether blocks are renamed, with `moved` blocks.
+const MOVES: bool = true;
+
+/// How large a case may be.
+#[derive(Clone, Copy)]
+pub struct Size {
+    pub blocks: usize,
+    pub steps: usize,
+}
+
+const SIZES: [Size; 5] = [
+    Size { blocks: 2, steps: 1 },
+    Size { blocks: 3, steps: 2 },
+    Size { blocks: 4, steps: 3 },
+    Size { blocks: 6, steps: 4 },
+    Size { blocks: 9, steps: 6 },
+];
+
+/// What a case went through, for those who look into a failure.
+#[derive(Default)]
+pub struct Story(String);
+
+impl Story {
+    pub fn tell(&mut self, text: &str) {
+        self.0.push_str(text);
+        self.0.push('\n');
+    }
+}
+
+/// Runs a property for many seeds.
+fn for_many(name: &str, usual: u64, property: fn(u64, Size, &mut Story) -> Result<(), String>) {
+    let number = |variable: &str| std::env::var(variable).ok().and_then(|n| n.parse::<u64>().ok());
+    let seeds = match number("MONOFORM_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("MONOFORM_CASES").unwrap_or(usual),
+    };
+    let run = |seed, size| {
+        let mut story = Story::default();
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| property(seed, size, &mut story)));
+        let result = result.unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<String>().cloned();
+            Err(text
+                .or_else(|| panic.downcast_ref::<&str>().map(|t| (*t).to_owned()))
+                .unwrap_or_default())
+        });
+        result.err().map(|problem| (problem, story))
+    };
+    let count = seeds.clone().count();
+    let mut failed: Vec<u64> = Vec::new();
+    let mut shown = None;
+    for seed in seeds {
+        let size = SIZES[(seed % SIZES.len() as u64) as usize];
+        if let Some(found) = run(seed, size) {
+            failed.push(seed);
+            if shown.is_none() {
+                let smaller = SIZES.iter().find_map(|size| run(seed, *size));
+                shown = Some((seed, smaller.unwrap_or(found)));
+            }
+        }
+    }
+    if let Some((seed, (problem, story))) = shown {
+        let more = &failed[..failed.len().min(40)];
+        panic!(
+            "{name}: {} of {count} seeds failed: {more:?}\n\nMONOFORM_SEED={seed}:\n{}\n{problem}",
+            failed.len(),
+            story.0
+        );
+    }
+    eprintln!("{name}: {count} cases");
+}
+
+#[test]
+fn plans_are_carried_out_in_order_and_settle() {
+    for_many("order", 150, order::property);
+}
+
+#[test]
+fn failures_leave_the_truth_behind() {
+    for_many("failures", 150, failures::property);
+}
+
+/// A case with a model's configuration.
+fn case_of(model: &Model, seed: u64) -> Case {
+    let mut case = Case::new("");
+    case.world.lock().seed = seed;
+    write(&mut case, model);
+    case
+}
+
+fn write(case: &mut Case, model: &Model) {
+    let files = model.files();
+    let files: Vec<(&str, &str)> = files.iter().map(|(n, t)| (n.as_str(), t.as_str())).collect();
+    case.files(&files);
+}
+
+fn tell(story: &mut Story, model: &Model) {
+    for (name, text) in model.files() {
+        story.tell(&format!("--- {name}\n{text}"));
+    }
+}
+
+fn model(r: &mut Random, size: Size) -> Model {
+    Model::random(r, Dialect::Fake, size.blocks)
+}

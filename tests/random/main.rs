@@ -1,0 +1,140 @@
+//! The real executable with configurations made at random, and with nobody's leave to finish: it is killed.
+//!
+//! The engine's own tests (`src/engine/tests/random`) try thousands of configurations in memory. Here a few go the whole
+//! way, through files, processes and saved plans. `MONOFORM_SEED=N` runs one seed alone, `MONOFORM_CASES=N` so many.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test fails by panicking"
+)]
+
+#[path = "../../src/engine/tests/random/generate.rs"]
+#[allow(dead_code, missing_docs, reason = "the engine's tests use all of it")]
+mod generate;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use generate::{Dialect, Model, Random};
+use support::{MONOFORM, Workspace};
+
+/// The seeds to run.
+fn seeds(usual: u64) -> std::ops::Range<u64> {
+    let number = |variable: &str| std::env::var(variable).ok().and_then(|n| n.parse::<u64>().ok());
+    match number("MONOFORM_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("MONOFORM_CASES").unwrap_or(usual),
+    }
+}
+
+fn write(w: &Workspace, model: &Model) {
+    for (name, text) in model.files() {
+        w.write(&name, &text);
+    }
+}
+
+/// The addresses of all managed instances in the state, with the identities of their objects.
+fn stored(w: &Workspace) -> Vec<(String, String)> {
+    if !w.exists("terraform.tfstate") {
+        return Vec::new();
+    }
+    let state = w.state();
+    let mut out = Vec::new();
+    for resource in state["resources"].as_array().into_iter().flatten() {
+        let text = |name: &str| resource[name].as_str().unwrap_or_default();
+        let module = if text("module").is_empty() {
+            String::new()
+        } else {
+            format!("{}.", text("module"))
+        };
+        for instance in resource["instances"].as_array().into_iter().flatten() {
+            let key = match &instance["index_key"] {
+                serde_json::Value::Null => String::new(),
+                key => format!("[{key}]"),
+            };
+            let id = instance["attributes"]["id"].as_str().unwrap_or_default().to_owned();
+            out.push((format!("{module}{}.{}{key}", text("type"), text("name")), id));
+        }
+    }
+    out.sort();
+    out
+}
+
+#[track_caller]
+fn complete(w: &Workspace, model: &Model, seed: u64) {
+    let there: Vec<String> = stored(w).into_iter().map(|(address, _)| address).collect();
+    let wanted: Vec<String> = model.instances().into_iter().map(|e| e.address).collect();
+    assert_eq!(there, wanted, "MONOFORM_SEED={seed} in {}", w.dir().display());
+    w.run(&["plan", "-no-color", "-detailed-exitcode"]).ok();
+}
+
+#[test]
+fn plans_are_saved_and_carried_out_and_settle() {
+    for seed in seeds(4) {
+        let mut r = Random::new(seed);
+        let mut model = Model::random(&mut r, Dialect::Builtin, 6);
+        let w = Workspace::new();
+        for step in 0..3 {
+            if step > 0 {
+                for _ in 0..2 {
+                    model.change(&mut r, false);
+                }
+            }
+            write(&w, &model);
+            w.run(&["plan", "-no-color", "-out=the.plan"]).ok();
+            w.run(&["apply", "-no-color", "the.plan"]).ok();
+            complete(&w, &model, seed);
+        }
+        w.run(&["destroy", "-no-color", "-auto-approve"]).ok();
+        assert!(stored(&w).is_empty(), "MONOFORM_SEED={seed}: left {:?}", stored(&w));
+    }
+}
+
+/// Whenever it is killed, the state file is whole and as it was or as it became, the lock is no obstacle, and the next run
+/// goes on. What was created since the state was last saved is forgotten: there is no journal yet.
+#[test]
+fn killed_at_any_time_it_leaves_a_state_that_can_be_used() {
+    for seed in seeds(6) {
+        let mut r = Random::new(seed ^ 0x6b11);
+        let mut model = Model::random(&mut r, Dialect::Builtin, 8);
+        let w = Workspace::new();
+        write(&w, &model);
+        if r.percent(70) {
+            w.run(&["apply", "-no-color", "-auto-approve"]).ok();
+        }
+        for _ in 0..3 {
+            for _ in 0..3 {
+                model.change(&mut r, false);
+            }
+            write(&w, &model);
+            let before = stored(&w);
+            let wanted: Vec<String> = model.instances().into_iter().map(|e| e.address).collect();
+            let mut child = w
+                .command(MONOFORM)
+                .args(["apply", "-no-color", "-auto-approve"])
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("it starts");
+            std::thread::sleep(Duration::from_millis(r.next() % 400));
+            child.kill().expect("it can be killed");
+            child.wait().expect("it ends");
+            // Whole (or reading it fails), and one of the two.
+            let after = stored(&w);
+            let addresses: Vec<&String> = after.iter().map(|(address, _)| address).collect();
+            assert!(
+                after == before || addresses.iter().copied().eq(wanted.iter()),
+                "MONOFORM_SEED={seed}: the state is neither the old nor the new one: {before:?} {after:?}"
+            );
+        }
+        // The next one goes on.
+        w.run(&["apply", "-no-color", "-auto-approve"]).ok();
+        complete(&w, &model, seed);
+        w.run(&["destroy", "-no-color", "-auto-approve"]).ok();
+    }
+}

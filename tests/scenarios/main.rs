@@ -1,0 +1,49 @@
+//! What Terraform does, step by step: recorded scenarios, played with the real executable.
+//!
+//! `cases/` has the scenarios, `recorded/` what Terraform did (`scripts/record-scenarios` records it), `expected.txt` where
+//! Monoform is known to differ and why. A listed difference that is gone fails the test, so that the list shrinks.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test fails by panicking"
+)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use libtest_mimic::Arguments;
+use support::scenario::{Collection, Playing};
+use support::{Workspace, lean};
+
+fn main() {
+    let playing = Playing {
+        ours: |w| w,
+        theirs: with_mirror,
+        init: false,
+    };
+    let trials = Collection::new("tests/scenarios").trials(playing);
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+/// A workspace where Terraform finds our plugins.
+fn with_mirror(w: Workspace) -> Workspace {
+    static CONFIGURATION: OnceLock<String> = OnceLock::new();
+    let file = CONFIGURATION.get_or_init(|| {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("scenarios");
+        let mirror = dir.join("mirror");
+        std::fs::create_dir_all(&mirror).expect("a directory");
+        let mirror = mirror.display().to_string();
+        w.run_program(lean(), &["internal-plugin", "link", &mirror]).ok();
+        let file = dir.join("cli.tfrc");
+        let text = format!("provider_installation {{\n  filesystem_mirror {{\n    path = \"{mirror}\"\n  }}\n}}\n");
+        std::fs::write(&file, text).expect("a file");
+        file.display().to_string()
+    });
+    w.env("TF_CLI_CONFIG_FILE", file)
+}

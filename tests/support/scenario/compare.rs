@@ -1,0 +1,123 @@
+//! Where what we did differs from what was recorded.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+/// A difference: where, ours, theirs.
+pub struct Difference {
+    step: usize,
+    at: Vec<String>,
+    ours: Option<Value>,
+    theirs: Option<Value>,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = |v: &Option<Value>| v.as_ref().map_or("nothing".into(), ToString::to_string);
+        write!(f, "  step {}, {}:", self.step + 1, self.at.join("."))?;
+        write!(
+            f,
+            "\n      ours   {}\n      theirs {}",
+            text(&self.ours),
+            text(&self.theirs)
+        )
+    }
+}
+
+/// Whether a difference is at a place, as `expected.txt` names places: the first parts of the path, whatever the step;
+/// `*` for any one part.
+pub fn is_at(difference: &Difference, place: &str) -> bool {
+    let mut at = difference.at.iter();
+    place.split('.').all(|p| at.next().is_some_and(|a| p == "*" || a == p))
+}
+
+/// Compares what came of each command.
+pub fn steps(ours: &Value, theirs: &Value, out: &mut Vec<Difference>) {
+    let none = Vec::new();
+    let (ours, theirs) = (ours.as_array().unwrap_or(&none), theirs.as_array().unwrap_or(&none));
+    for step in 0..ours.len().max(theirs.len()) {
+        let (a, b) = (ours.get(step).cloned(), theirs.get(step).cloned());
+        differ(step, &mut Vec::new(), a.map(normal), b.map(normal), out);
+    }
+}
+
+/// Lists whose order says nothing are put in order.
+fn normal(value: Value) -> Value {
+    const UNORDERED: [&str; 6] = [
+        "relevant_attributes",
+        "replace_paths",
+        "sensitive_attributes",
+        "checks",
+        "check_results",
+        "objects",
+    ];
+    match value {
+        Value::Object(map) => {
+            let parts = map.into_iter().map(|(name, part)| {
+                let part = normal(part);
+                match part {
+                    Value::Array(mut list) if UNORDERED.contains(&name.as_str()) => {
+                        list.sort_by_cached_key(sorted_text);
+                        (name, Value::Array(list))
+                    }
+                    part => (name, part),
+                }
+            });
+            Value::Object(parts.collect::<Map<_, _>>())
+        }
+        Value::Array(list) => list.into_iter().map(normal).collect(),
+        other => other,
+    }
+}
+
+/// A text of a value in which the order of names says nothing.
+fn sorted_text(value: &Value) -> String {
+    match value {
+        Value::Object(map) => {
+            let mut parts: Vec<String> = map.iter().map(|(k, v)| format!("{k}={}", sorted_text(v))).collect();
+            parts.sort();
+            parts.join(",")
+        }
+        Value::Array(list) => list.iter().map(sorted_text).collect::<Vec<_>>().join(";"),
+        other => other.to_string(),
+    }
+}
+
+fn differ(step: usize, at: &mut Vec<String>, ours: Option<Value>, theirs: Option<Value>, out: &mut Vec<Difference>) {
+    match (ours, theirs) {
+        (Some(Value::Object(mut a)), Some(Value::Object(mut b))) => {
+            let names: BTreeSet<String> = a.keys().chain(b.keys()).cloned().collect();
+            for name in names {
+                let (a, b) = (a.remove(&name), b.remove(&name));
+                at.push(name);
+                differ(step, at, a, b, out);
+                at.pop();
+            }
+        }
+        (Some(Value::Array(a)), Some(Value::Array(b))) if a.len() == b.len() => {
+            for (i, (a, b)) in a.into_iter().zip(b).enumerate() {
+                at.push(i.to_string());
+                differ(step, at, Some(a), Some(b), out);
+                at.pop();
+            }
+        }
+        // Where only we name the object that a problem is about, that is no loss.
+        (Some(Value::String(a)), Some(Value::String(b)))
+            if at.iter().any(|p| p == "problems") && !b.contains(" | with ") && without_object(&a) == b => {}
+        (ours, theirs) if ours != theirs => out.push(Difference {
+            step,
+            at: at.clone(),
+            ours,
+            theirs,
+        }),
+        _ => {}
+    }
+}
+
+/// The head of a problem without the object it is about.
+fn without_object(head: &str) -> String {
+    let parts: Vec<&str> = head.split(" | ").filter(|p| !p.starts_with("with ")).collect();
+    parts.join(" | ")
+}

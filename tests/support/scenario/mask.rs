@@ -1,0 +1,102 @@
+//! What differs from run to run by its nature, and gets a name instead: identities and random values (`ADDRESS.NAME#n`, the
+//! n-th seen there), keys of deposed objects, time stamps, the lineage and the serial number of the state.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+/// The names given so far.
+#[derive(Default)]
+pub struct Masks {
+    names: BTreeMap<String, String>,
+    taken: BTreeSet<String>,
+}
+
+/// Attributes of managed resources that providers choose at random, by the type of the resource.
+fn random(ty: &str) -> &'static [&'static str] {
+    match ty {
+        "terraform_data" | "null_resource" => &["id"],
+        "random_id" => &["id", "b64_std", "b64_url", "dec", "hex"],
+        "random_pet" | "random_uuid" => &["id", "result"],
+        "random_password" => &["result", "bcrypt_hash"],
+        "random_string" => &["id", "result"],
+        _ if ty.starts_with("lab_") => &["id"],
+        _ => &[],
+    }
+}
+
+/// Keys whose values are never compared, in the documents they stand in.
+const NEVER: [&str; 3] = ["timestamp", "lineage", "serial"];
+
+impl Masks {
+    /// Finds what is to be masked in a state file, in the order of addresses.
+    pub fn learn(&mut self, state: &Value) {
+        let mut found: Vec<(String, String)> = Vec::new();
+        for resource in state["resources"].as_array().into_iter().flatten() {
+            let text = |name: &str| resource[name].as_str().unwrap_or_default();
+            let module = match text("module") {
+                "" => String::new(),
+                module => format!("{module}."),
+            };
+            for instance in resource["instances"].as_array().into_iter().flatten() {
+                let key = match &instance["index_key"] {
+                    Value::Null => String::new(),
+                    key => format!("[{key}]"),
+                };
+                let address = format!("{module}{}.{}{key}", text("type"), text("name"));
+                for name in random(text("type")) {
+                    if let Some(value) = instance["attributes"][name].as_str() {
+                        found.push((format!("{address}.{name}"), value.into()));
+                    }
+                }
+                if let Some(key) = instance["deposed"].as_str() {
+                    found.push((format!("{address} deposed"), key.into()));
+                }
+            }
+        }
+        found.sort();
+        for (place, value) in found {
+            if value.len() < 6 || self.names.contains_key(&value) {
+                continue;
+            }
+            let mut n = 1;
+            while self.taken.contains(&format!("{place}#{n}")) {
+                n += 1;
+            }
+            let name = format!("{place}#{n}");
+            self.taken.insert(name.clone());
+            self.names.insert(value, name);
+        }
+    }
+
+    /// Puts names in place of what they stand for.
+    pub fn text(&self, text: &str) -> String {
+        let mut out = text.to_owned();
+        for (value, name) in &self.names {
+            if out.contains(value.as_str()) {
+                out = out.replace(value.as_str(), name);
+            }
+        }
+        out
+    }
+
+    /// The same in a document.
+    pub fn document(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.text(text)),
+            Value::Array(list) => list.iter().map(|v| self.document(v)).collect(),
+            Value::Object(map) => {
+                let masked = map.iter().map(|(k, v)| {
+                    let v = if NEVER.contains(&k.as_str()) {
+                        json!("")
+                    } else {
+                        self.document(v)
+                    };
+                    (self.text(k), v)
+                });
+                Value::Object(masked.collect())
+            }
+            other => other.clone(),
+        }
+    }
+}
