@@ -236,6 +236,13 @@ impl Loader<'_> {
                     entry.source
                 ),
             )),
+            Some(entry) if self.files.list(&clean(&entry.dir)).is_err() => Some((
+                "Module not installed",
+                format!(
+                    "The directory {}, in which this module was installed, is not there. Run \"init\" to install the module again.",
+                    entry.dir
+                ),
+            )),
             Some(entry) => match (&call.version, &entry.version) {
                 (Some(constraint), Some(text)) => match Version::parse_lenient(text) {
                     Ok(version) if constraint.allows(&version) => None,

@@ -2,7 +2,7 @@
 //!
 //! [`framework`], [`sdkv2`]: the whole life of objects of a Go provider, over protocol 6 and protocol 5. [`side_by_side`]:
 //! the same configurations and providers under Terraform, with the same results. [`terraform`]: going on where the other
-//! left off. [`our_plugins`]: our plugins, called by Terraform and by hand.
+//! left off. [`modules`]: modules installed by both. [`our_plugins`]: our plugins, called by Terraform and by hand.
 
 #![allow(
     clippy::expect_used,
@@ -16,6 +16,7 @@
 mod support;
 
 mod framework;
+mod modules;
 mod our_plugins;
 mod sdkv2;
 mod side_by_side;
@@ -33,7 +34,7 @@ use support::{Ran, Workspace, missing};
 /// The tests, with the programs each needs. One whose programs are not installed is reported as ignored, by name, and never
 /// counted as passed; programs named in `MONOFORM_REQUIRE` must be there.
 fn main() {
-    let tests: [(&str, &[&str], fn()); 16] = [
+    let tests: [(&str, &[&str], fn()); 18] = [
         ("framework::the_life_of_a_book", &["go"], framework::the_life_of_a_book),
         ("framework::an_import_by_apply", &["go"], framework::an_import_by_apply),
         (
@@ -45,6 +46,16 @@ fn main() {
             "framework::a_package_that_was_changed_after_init",
             &["go"],
             framework::a_package_that_was_changed_after_init,
+        ),
+        (
+            "modules::the_same_lines_and_the_same_manifest",
+            &["git", "terraform"],
+            modules::the_same_lines_and_the_same_manifest,
+        ),
+        (
+            "modules::we_use_what_terraform_installed",
+            &["git", "terraform"],
+            modules::we_use_what_terraform_installed,
         ),
         (
             "our_plugins::terraform_uses_them_and_we_go_on",
