@@ -187,8 +187,12 @@ impl<'a> Ephemerals<'a> {
         self.report(located(answer.diagnostics, written, address))?;
         if !config.is_wholly_known() {
             // It is opened during apply, when all is known.
+            let address = address.clone();
+            self.inputs.events.event(Event::EphemeralDeferred {
+                address: address.clone(),
+            });
             let unknown = Value::unknown(schema.implied_type()).with_marks(Marks::EPHEMERAL);
-            self.evaluator.set_object(address, unknown);
+            self.evaluator.set_object(&address, unknown);
             return Ok(());
         }
         let began = self.begin(address, EphemeralAction::Open);
@@ -239,7 +243,7 @@ impl<'a> Ephemerals<'a> {
             .about(address)
         }));
         self.report(problems)?;
-        let value = crate::instance::with_marks(answer.result, &marks, schema).with_marks(Marks::EPHEMERAL);
+        let value = answer.result.mark_paths(&marks).with_marks(Marks::EPHEMERAL);
         self.evaluator.set_object(address, value.clone());
         let scope = self
             .evaluator

@@ -246,6 +246,9 @@ impl EventSink for Progress {
             Event::OperationFailed { address, deposed, .. } => {
                 inner.running.remove(&(address, deposed));
             }
+            Event::EphemeralDeferred { address } => {
+                self.say(&mut inner, &format!("{address}: Configuration unknown, deferring..."));
+            }
             Event::EphemeralStart { address, action } => {
                 let (what, doing) = match action {
                     EphemeralAction::Open => ("Opening...", "opening"),
