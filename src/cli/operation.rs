@@ -96,6 +96,7 @@ pub fn plan_options(given: &Given) -> Result<PlanOptions, UsageError> {
         refresh,
         targets,
         force_replace,
+        generate_config: false,
     })
 }
 

@@ -20,7 +20,7 @@ use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::Notify;
 
 use crate::blocks::{Block, Blocks};
-use crate::eval::checks::{Kind, Status};
+use crate::eval::checks::{Checked, Kind};
 use crate::eval::{Evaluator, Failed, Repetition};
 use crate::events::{EphemeralAction, Event};
 use crate::inputs::Inputs;
@@ -265,15 +265,8 @@ impl<'a> Ephemerals<'a> {
         scope: &crate::eval::ModuleScope<'_>,
         address: &AbsResourceInstance,
     ) -> Result<(), Failed> {
-        let owner = address.to_string();
-        let mut failed = false;
-        for rule in rules {
-            failed |= matches!(
-                self.evaluator.check(rule, kind, scope, Some(&owner)),
-                Status::Fail(_) | Status::Error
-            );
-        }
-        if failed { Err(Failed) } else { Ok(()) }
+        let of = Checked::Resource(address.clone());
+        self.evaluator.check_all(rules, kind, scope, &of, false)
     }
 
     /// A block that may use ephemeral resources is done, once. What nobody needs any more is closed.

@@ -46,6 +46,8 @@ pub struct PlanOptions {
     pub targets: Vec<Target>,
     /// What to replace in any case.
     pub force_replace: Vec<AbsResourceInstance>,
+    /// Whether to write configuration for imports that have none.
+    pub generate_config: bool,
 }
 
 impl Default for PlanOptions {
@@ -55,6 +57,7 @@ impl Default for PlanOptions {
             refresh: true,
             targets: Vec::new(),
             force_replace: Vec::new(),
+            generate_config: false,
         }
     }
 }

@@ -176,6 +176,10 @@ pub struct Plan {
     pub relevant_attributes: Vec<(AbsResourceInstance, Path)>,
     /// What functions of providers said.
     pub function_results: crate::functions::FunctionResults,
+    /// How everything with conditions turned out, in the order of addresses.
+    pub checks: Vec<state::CheckResult>,
+    /// The blocks that were written for imports that had none.
+    pub generated_config: BTreeMap<AbsResourceInstance, String>,
     /// Whether planning ended with errors: the plan is partial and must not be applied.
     pub errored: bool,
 }
@@ -195,7 +199,10 @@ impl Plan {
     pub fn is_applyable(&self) -> bool {
         !self.errored
             && match self.mode {
-                Mode::RefreshOnly => !self.drift.is_empty() || self.outputs.values().any(|o| o.action != Action::NoOp),
+                Mode::RefreshOnly => {
+                    self.drift.iter().any(|c| c.action != Action::NoOp)
+                        || self.outputs.values().any(|o| o.action != Action::NoOp)
+                }
                 _ => self.has_changes(),
             }
     }

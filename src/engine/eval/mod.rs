@@ -87,6 +87,7 @@ pub struct Evaluator<'a> {
     functions: Option<&'a Functions>,
     /// Whether changes are being carried out: `terraform.applying`.
     applying: bool,
+    results: Mutex<checks::Results>,
 }
 
 fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
@@ -126,6 +127,7 @@ impl<'a> Evaluator<'a> {
             diagnostics: Mutex::default(),
             functions: None,
             applying: phase == Phase::Apply,
+            results: Mutex::default(),
         }
     }
 

@@ -303,6 +303,8 @@ pub(super) fn empty_plan() -> Plan {
         graph: ExecGraph::default(),
         relevant_attributes: Vec::new(),
         function_results: Default::default(),
+        checks: Vec::new(),
+        generated_config: BTreeMap::new(),
         errored: false,
     }
 }
