@@ -477,11 +477,35 @@ fn planned_variables(
         let now = collected.values.get(&variable.name);
         let planned = plan.variables.get(&variable.name).map(|v| v.clone().unmark_deep().0);
         if variable.ephemeral {
-            match now {
-                Some(now) => {
+            let now = now.filter(|n| n.source != values::ValueSource::Default);
+            match (plan.variables.contains_key(&variable.name), now) {
+                (true, Some(now)) => {
                     out.insert(variable.name.clone(), now.value.clone());
                 }
-                None => problems.push(values::missing_variable(variable)),
+                (false, None) => {}
+                (true, None) => problems.push(
+                    Diagnostic::error(
+                        "No value for required variable",
+                        format!(
+                            "The ephemeral input variable \"{0}\" was set when the plan was made. Its value is not kept in the \
+                             plan, so it must be set again to apply it: with -var '{0}=…', in a variable file, or in the \
+                             environment as TF_VAR_{0}.",
+                            variable.name
+                        ),
+                    )
+                    .at(&variable.range),
+                ),
+                (false, Some(_)) => problems.push(
+                    Diagnostic::error(
+                        "Ephemeral variable was not set during planning",
+                        format!(
+                            "The ephemeral input variable \"{}\" was not set when the plan was made, so it must not be set when \
+                             the plan is applied.",
+                            variable.name
+                        ),
+                    )
+                    .at(&variable.range),
+                ),
             }
             continue;
         }

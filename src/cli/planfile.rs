@@ -66,6 +66,8 @@ struct Document {
     outputs: BTreeMap<String, StoredOutput>,
     graph: ExecGraph,
     relevant_attributes: Vec<(String, StoredPath)>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    function_results: BTreeMap<String, String>,
     checks: Vec<StoredCheck>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     generated_config: BTreeMap<String, String>,
@@ -324,13 +326,13 @@ fn document(saved: &SavedPlan, tool_version: &str) -> Result<Document, String> {
         outputs: outputs.collect::<Result<_, _>>()?,
         graph: plan.graph.clone(),
         relevant_attributes: relevant.collect::<Result<_, _>>()?,
+        function_results: plan.function_results.clone(),
         checks: plan.checks.iter().map(store_check).collect(),
         generated_config: plan
             .generated_config
             .iter()
             .map(|(address, text)| (address.to_string(), text.clone()))
             .collect(),
-        function_results: plan.function_results.clone(),
     })
 }
 
@@ -530,13 +532,13 @@ fn load(document: &Document, mut entries: BTreeMap<String, Vec<u8>>) -> Result<S
             .iter()
             .map(|(a, p)| Ok::<_, String>((load_address(a)?, load_path(p)?)))
             .collect::<Result<_, _>>()?,
+        function_results: document.function_results.clone(),
         checks: document.checks.iter().map(load_check).collect::<Result<_, _>>()?,
         generated_config: document
             .generated_config
             .iter()
             .map(|(address, text)| Ok::<_, String>((load_address(address)?, text.clone())))
             .collect::<Result<_, _>>()?,
-        function_results: document.function_results.clone(),
         errored: false,
     };
     Ok(SavedPlan {
@@ -627,9 +629,9 @@ mod tests {
                 prior_state: State::default(),
                 graph,
                 relevant_attributes: Vec::new(),
+                function_results: BTreeMap::new(),
                 checks: Vec::new(),
                 generated_config: BTreeMap::new(),
-                function_results: BTreeMap::new(),
                 errored: false,
             },
             snapshot: Snapshot { modules },

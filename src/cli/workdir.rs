@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use config::files::Disk;
 use config::manifest::Manifest;
-use config::values::{self, ValueInputs, VariableFlag};
+use config::values::{self, ValueInputs, ValueSource, VariableFlag};
 use config::{Config, LoadOptions, Loaded};
 use cty::Value;
 use engine::eval::Surroundings;
@@ -277,7 +277,15 @@ pub fn variables(
         return Err(problems);
     }
     Ok((
-        collected.values.into_iter().map(|(name, v)| (name, v.value)).collect(),
+        collected
+            .values
+            .into_iter()
+            // Whether an ephemeral variable was set counts when a saved plan is applied; its default is found without this.
+            .filter(|(name, v)| {
+                v.source != ValueSource::Default || !root.variables.get(name).is_some_and(|v| v.ephemeral)
+            })
+            .map(|(name, v)| (name, v.value))
+            .collect(),
         problems,
     ))
 }

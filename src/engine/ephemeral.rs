@@ -20,7 +20,7 @@ use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::Notify;
 
 use crate::blocks::{Block, Blocks};
-use crate::eval::checks::{Kind, Status};
+use crate::eval::checks::{Checked, Kind};
 use crate::eval::{Evaluator, Failed, Repetition};
 use crate::events::{EphemeralAction, Event};
 use crate::inputs::Inputs;
@@ -187,8 +187,12 @@ impl<'a> Ephemerals<'a> {
         self.report(located(answer.diagnostics, written, address))?;
         if !config.is_wholly_known() {
             // It is opened during apply, when all is known.
+            let address = address.clone();
+            self.inputs.events.event(Event::EphemeralDeferred {
+                address: address.clone(),
+            });
             let unknown = Value::unknown(schema.implied_type()).with_marks(Marks::EPHEMERAL);
-            self.evaluator.set_object(address, unknown);
+            self.evaluator.set_object(&address, unknown);
             return Ok(());
         }
         let began = self.begin(address, EphemeralAction::Open);
@@ -239,7 +243,7 @@ impl<'a> Ephemerals<'a> {
             .about(address)
         }));
         self.report(problems)?;
-        let value = crate::instance::with_marks(answer.result, &marks, schema).with_marks(Marks::EPHEMERAL);
+        let value = answer.result.mark_paths(&marks).with_marks(Marks::EPHEMERAL);
         self.evaluator.set_object(address, value.clone());
         let scope = self
             .evaluator
@@ -261,15 +265,8 @@ impl<'a> Ephemerals<'a> {
         scope: &crate::eval::ModuleScope<'_>,
         address: &AbsResourceInstance,
     ) -> Result<(), Failed> {
-        let owner = address.to_string();
-        let mut failed = false;
-        for rule in rules {
-            failed |= matches!(
-                self.evaluator.check(rule, kind, scope, Some(&owner)),
-                Status::Fail(_) | Status::Error
-            );
-        }
-        if failed { Err(Failed) } else { Ok(()) }
+        let of = Checked::Resource(address.clone());
+        self.evaluator.check_all(rules, kind, scope, &of, false)
     }
 
     /// A block that may use ephemeral resources is done, once. What nobody needs any more is closed.

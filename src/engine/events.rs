@@ -95,6 +95,11 @@ pub enum Event {
         /// The type of the provisioner.
         provisioner: Arc<str>,
     },
+    /// An ephemeral resource is not opened while planning, because its configuration is not known yet.
+    EphemeralDeferred {
+        /// The instance.
+        address: AbsResourceInstance,
+    },
     /// An ephemeral resource is being opened, renewed or closed.
     EphemeralStart {
         /// The instance.

@@ -316,18 +316,3 @@ pub fn stored_objects(state: &State, schemas: &Schemas, resource: &AbsResource) 
     });
     instances.collect()
 }
-
-/// The error for a kind of block that this version cannot carry out yet.
-#[must_use]
-pub fn unsupported(what: &str, subject: &dyn std::fmt::Display, range: Option<&Range>) -> Diagnostic {
-    let diagnostic = Diagnostic::error(
-        format!("Blocks of type \"{what}\" are not supported yet"),
-        format!(
-            "{subject} cannot be carried out: this version of Monoform does not know how to plan \"{what}\" blocks."
-        ),
-    );
-    match range {
-        Some(range) => diagnostic.at(range),
-        None => diagnostic,
-    }
-}

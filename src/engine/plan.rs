@@ -176,12 +176,12 @@ pub struct Plan {
     pub graph: crate::execgraph::ExecGraph,
     /// Attributes whose values the changes depend on: (resource instance or resource, path), for the drift display.
     pub relevant_attributes: Vec<(AbsResourceInstance, Path)>,
+    /// What functions of providers said.
+    pub function_results: crate::functions::FunctionResults,
     /// How everything with conditions turned out, in the order of addresses.
     pub checks: Vec<state::CheckResult>,
     /// The blocks that were written for imports that had none.
     pub generated_config: BTreeMap<AbsResourceInstance, String>,
-    /// What functions of providers said.
-    pub function_results: crate::functions::FunctionResults,
     /// Whether planning ended with errors: the plan is partial and must not be applied.
     pub errored: bool,
 }

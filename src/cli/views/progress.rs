@@ -299,6 +299,9 @@ impl EventSink for Progress {
             Event::OperationFailed { address, deposed, .. } => {
                 inner.running.remove(&(address, deposed));
             }
+            Event::EphemeralDeferred { address } => {
+                self.say(&mut inner, &format!("{address}: Configuration unknown, deferring..."));
+            }
             Event::EphemeralStart { address, action } => {
                 let what = match action {
                     EphemeralAction::Open => "Opening...",

@@ -323,7 +323,8 @@ impl Applier<'_> {
             // What its provider uses comes before it in this list.
             let open = || async {
                 self.open_provider(&self.inputs.config.provider_for(resource)).await?;
-                self.priming.prepare(self.evaluator, &Block::Resource(resource.clone()));
+                self.priming
+                    .prepare(self.evaluator, &Block::Resource(resource.clone()))?;
                 self.ephemerals.open(resource).await
             };
             (*cell.get_or_init(open).await)?;
@@ -438,20 +439,14 @@ impl Applier<'_> {
         for node in self.inputs.config.nodes() {
             for name in node.module.variables.keys() {
                 let block = Block::Variable(node.path.clone(), name.clone());
-                if open(&block)
-                    && self.open_ephemerals(&block).await.is_ok()
-                    && self.priming.prepare(self.evaluator, &block).is_ok()
-                {
+                if open(&block) && self.prepare_late(&block).await.is_ok() {
                     // A failure has been reported.
                     let _: Result<(), Failed> = opening::visit_variable(self.evaluator, &node.path, name);
                 }
             }
             for name in node.module.outputs.keys().filter(|_| !node.path.is_root()) {
                 let block = Block::Output(node.path.clone(), name.clone());
-                if open(&block)
-                    && self.open_ephemerals(&block).await.is_ok()
-                    && self.priming.prepare(self.evaluator, &block).is_ok()
-                {
+                if open(&block) && self.prepare_late(&block).await.is_ok() {
                     let _: Result<(), Failed> = opening::visit_output(self.evaluator, &node.path, name, false);
                 }
             }
@@ -467,14 +462,19 @@ impl Applier<'_> {
             if conditions
                 && unknown(&node.to_string())
                 && !self.depends_on_any(&node, &failed)
-                && self.open_ephemerals(&node).await.is_ok()
             {
                 let _: Result<(), Failed> = self
-                    .priming
-                    .prepare(self.evaluator, &node)
+                    .prepare_late(&node)
+                    .await
                     .and_then(|()| self.conditions_of_unchanged(&change.address, block));
             }
         }
+    }
+
+    /// Evaluates what a block needs, when all operations are done.
+    async fn prepare_late(&self, block: &Block) -> Result<(), Failed> {
+        self.open_ephemerals(block).await?;
+        self.priming.prepare(self.evaluator, block)
     }
 
     fn conditions_of_unchanged(&self, address: &AbsResourceInstance, block: &config::Resource) -> Result<(), Failed> {

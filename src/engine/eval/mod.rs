@@ -89,10 +89,10 @@ pub struct Evaluator<'a> {
     expansions: RwLock<HashMap<expand::Repeated, Slot<Arc<Expansion>>>>,
     objects: RwLock<HashMap<AbsResource, Objects>>,
     diagnostics: Mutex<Diagnostics>,
-    results: Mutex<checks::Results>,
     functions: Option<&'a Functions>,
     /// Whether changes are being carried out: `terraform.applying`.
     applying: bool,
+    results: Mutex<checks::Results>,
 }
 
 fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
@@ -131,9 +131,9 @@ impl<'a> Evaluator<'a> {
             expansions: RwLock::default(),
             objects: RwLock::default(),
             diagnostics: Mutex::default(),
-            results: Mutex::default(),
             functions: None,
             applying: phase == Phase::Apply,
+            results: Mutex::default(),
         }
     }
 

@@ -18,7 +18,7 @@ use crate::eval::checks::{Checked, Kind};
 use crate::eval::{Failed, ModuleScope, Repetition};
 use crate::events::Event;
 use crate::instance::{
-    Stored, encode, forbidden_ephemeral, identity, lasting, located, returned_write_only, upgrade, with_marks,
+    Stored, decode, encode, forbidden_ephemeral, identity, lasting, located, returned_write_only, upgrade, with_marks,
 };
 use crate::objchange::{Ignore, Problem, ignore_changes, plan_problems, proposed_new};
 use crate::plan::{Action, Mode, Reason, ResourceChange};
@@ -222,9 +222,16 @@ impl Planner<'_> {
             return Ok(None);
         };
         let ty = &address.resource.resource.ty;
-        let stored = upgrade(&*p.provider, p.schema, ty, &object, address)
-            .await
-            .map_err(|d| self.failed(d))?;
+        let state_only = self.is_state_only(p, ty);
+        let as_it_stands = (state_only && object.schema_version == p.schema.version)
+            .then(|| decode(p.schema, &object, address).ok())
+            .flatten();
+        let stored = match as_it_stands {
+            Some(stored) => stored,
+            None => upgrade(&*p.provider, p.schema, ty, &object, address)
+                .await
+                .map_err(|d| self.failed(d))?,
+        };
         if !self.options.refresh {
             self.keep(p, address, &stored, None)?;
             return Ok(Some(stored));
@@ -234,13 +241,17 @@ impl Planner<'_> {
             address: address.clone(),
             id: id.clone(),
         });
-        let answer = p
-            .provider
-            .read(ty, stored.value.clone(), stored.private.clone(), None)
-            .await
-            .map_err(|d| self.failed(d))?;
-        self.report_all(located(answer.diagnostics, None, address))?;
-        let (value, private) = answer.value;
+        let (value, private) = if state_only {
+            (stored.value.clone(), stored.private.clone())
+        } else {
+            let answer = p
+                .provider
+                .read(ty, stored.value.clone(), stored.private.clone(), None)
+                .await
+                .map_err(|d| self.failed(d))?;
+            self.report_all(located(answer.diagnostics, None, address))?;
+            answer.value
+        };
         if !value.is_wholly_known() {
             return Err(self.failed(
                 Diagnostic::error(
@@ -274,6 +285,13 @@ impl Planner<'_> {
         };
         self.keep(p, address, &now, Some(&stored))?;
         Ok((!now.value.is_null()).then_some(now))
+    }
+
+    /// Whether the provider has said that asking it what became of an object of this type would tell nothing.
+    fn is_state_only(&self, p: &Subject<'_>, ty: &str) -> bool {
+        let schemas = self.providers.schemas();
+        let provider = schemas.providers.get(&p.provider_address.provider);
+        provider.is_some_and(|s| s.state_only.contains(ty))
     }
 
     /// Puts an object as it turned out to be into the state, and notes drift against what it was.

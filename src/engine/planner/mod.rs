@@ -184,9 +184,9 @@ async fn with_providers(
         dependencies: &dependencies,
         priming: Priming::new(&blocks),
         evaluator: &evaluator,
+        ephemerals: &ephemerals,
         moves: &moves,
         removals: &removals,
-        ephemerals: &ephemerals,
         prior,
         done: Mutex::default(),
         known: AtomicUsize::new(0),
@@ -322,9 +322,9 @@ pub(crate) struct Planner<'a> {
     selection: &'a Selection,
     dependencies: &'a BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
     evaluator: &'a Evaluator<'a>,
+    ephemerals: &'a Ephemerals<'a>,
     moves: &'a Moves,
     removals: &'a Removals<'a>,
-    ephemerals: &'a Ephemerals<'a>,
     priming: Priming<'a>,
     cbd: BTreeSet<ConfigResource>,
     /// When everything goes: the data sources that provider configurations need even then.
@@ -412,7 +412,8 @@ impl<'a> Planner<'a> {
             if !self.read_for_providers.contains(address) {
                 return Ok(());
             }
-            self.priming.prepare(self.evaluator, &Block::Resource(address.clone()));
+            self.priming
+                .prepare(self.evaluator, &Block::Resource(address.clone()))?;
         }
         self.ephemerals.open(address).await
     }
@@ -729,9 +730,9 @@ impl<'a> Planner<'a> {
             prior_state: self.prior().clone(),
             graph,
             relevant_attributes,
+            function_results: self.providers.functions().take_results(),
             checks: self.check_results(),
             generated_config: done.generated,
-            function_results: self.providers.functions().take_results(),
             errored,
         }
     }

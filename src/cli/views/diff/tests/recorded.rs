@@ -302,9 +302,9 @@ pub(super) fn empty_plan() -> Plan {
         prior_state: state::State::new(),
         graph: ExecGraph::default(),
         relevant_attributes: Vec::new(),
+        function_results: Default::default(),
         checks: Vec::new(),
         generated_config: BTreeMap::new(),
-        function_results: Default::default(),
         errored: false,
     }
 }
