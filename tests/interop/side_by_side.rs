@@ -37,9 +37,9 @@ fn comparable(document: &Value) -> Value {
     if let Some(planned) = value.get_mut("planned_values") {
         without(planned, "sensitive_values");
     }
-    // Which attributes matter to what has changed is not in our plans yet.
-    if let Some(document) = value.as_object_mut() {
-        document.remove("relevant_attributes");
+    // Their order is of no meaning; Terraform's differs from run to run.
+    if let Some(relevant) = value.get_mut("relevant_attributes").and_then(Value::as_array_mut) {
+        relevant.sort_by_key(ToString::to_string);
     }
     value
 }

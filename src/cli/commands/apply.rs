@@ -84,7 +84,7 @@ fn saved(session: &Session, given: &Given, path: &str) -> Status {
             "Planning ended with errors, so this plan cannot be applied.",
         );
     }
-    perform(session, operation, &saved.plan)
+    perform(session, operation, &saved.plan, false)
 }
 
 /// Plans, asks, and carries out.
@@ -130,7 +130,7 @@ pub fn direct(session: &Session, given: &Given, work: &Work) -> Status {
             Err(status) => return finish(session, operation, status),
         }
     }
-    perform(session, operation, &plan)
+    perform(session, operation, &plan, plan.mode == Mode::Destroy)
 }
 
 fn question(mode: Mode, workspace: &str) -> (String, &'static str) {
@@ -163,16 +163,17 @@ fn question(mode: Mode, workspace: &str) -> (String, &'static str) {
     }
 }
 
-/// Carries out a plan and says what was done.
-fn perform(session: &Session, operation: Operation<'_>, plan: &Plan) -> Status {
+/// Carries out a plan and says what was done; whether that is called destroying depends on the command that was given.
+fn perform(session: &Session, operation: Operation<'_>, plan: &Plan, destroys: bool) -> Status {
     let (state, done, problems) = operation.apply(plan);
     let failed = problems.has_errors();
-    if !failed {
-        session.ui.line("");
-        summary(session, plan, done);
-    }
     session.ui.flush();
     session.show(&problems, &operation.project.sources);
+    if !failed {
+        session.ui.line("");
+        summary(session, plan, done, destroys);
+    }
+    session.ui.flush();
     if !failed && plan.mode != Mode::Destroy {
         outputs(session, &state);
     }
@@ -180,7 +181,7 @@ fn perform(session: &Session, operation: Operation<'_>, plan: &Plan) -> Status {
     finish(session, operation, status)
 }
 
-fn summary(session: &Session, plan: &Plan, done: Done) {
+fn summary(session: &Session, plan: &Plan, done: Done, destroys: bool) {
     let style = session.ui.style();
     let Done {
         added,
@@ -188,7 +189,7 @@ fn summary(session: &Session, plan: &Plan, done: Done) {
         destroyed,
     } = done;
     let imported = plan.changes.iter().filter(|c| c.importing.is_some()).count();
-    let text = if plan.mode == Mode::Destroy {
+    let text = if destroys {
         format!("Destroy complete! Resources: {destroyed} destroyed.")
     } else if imported > 0 {
         format!(

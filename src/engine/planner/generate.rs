@@ -96,7 +96,7 @@ pub(super) fn block(
         body: body.map_or_else(|| like.body.clone(), Arc::new),
         ..like.clone()
     };
-    (text, block, problems)
+    (text.trim_end().to_owned(), block, problems)
 }
 
 /// Whether an attribute is left out: only providers set it, or nobody should.
