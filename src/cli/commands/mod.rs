@@ -2,7 +2,9 @@
 
 mod apply;
 mod destroy;
+mod fmt;
 mod force_unlock;
+mod get;
 mod init;
 mod output;
 mod plan;
@@ -57,7 +59,9 @@ const COMMANDS: &[&Command] = &[
     &plan::COMMAND,
     &apply::COMMAND,
     &destroy::COMMAND,
+    &fmt::COMMAND,
     &force_unlock::COMMAND,
+    &get::COMMAND,
     &output::COMMAND,
     &providers::SCHEMA,
     &refresh::COMMAND,
@@ -71,8 +75,6 @@ const COMMANDS: &[&Command] = &[
 const TO_COME: &[&str] = &[
     "console",
     "env",
-    "fmt",
-    "get",
     "graph",
     "import",
     "login",

@@ -5,4 +5,5 @@ pub mod diff;
 pub mod plan;
 pub mod progress;
 pub mod snippet;
+pub mod unified_diff;
 pub mod wrap;
