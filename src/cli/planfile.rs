@@ -661,6 +661,13 @@ mod tests {
         assert_eq!(back.plan.graph.edges, saved.plan.graph.edges);
         assert_eq!(back.lock_file.as_deref(), Some(&b"# lock"[..]));
         assert!(read(&path, "1.0.1").is_err(), "another version must not apply it");
+        let other = dir.path().join("q");
+        write(&other, &sample(), "1.0.0").unwrap();
+        assert_eq!(
+            std::fs::read(&path).unwrap(),
+            std::fs::read(&other).unwrap(),
+            "the same plan is the same file"
+        );
     }
 
     #[test]

@@ -202,6 +202,28 @@ impl Plan {
             || self.outputs.values().any(|o| o.action != Action::NoOp)
     }
 
+    /// Whether looking at the objects has changed anything that the state says of them. That they were brought to a newer
+    /// version of their schema does not count.
+    fn refreshes(&self) -> bool {
+        let managed = |state: &'_ state::State| -> Vec<(AbsResourceInstance, state::InstanceState)> {
+            state
+                .instances()
+                .filter(|(resource, ..)| resource.resource.mode == addrs::Mode::Managed)
+                .map(|(resource, _, key, instance)| (resource.instance(key.clone()), instance.clone()))
+                .collect()
+        };
+        let same = |a: &Option<Arc<state::Object>>, b: &Option<Arc<state::Object>>| match (a, b) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b) || a.schema_version != b.schema_version || a == b,
+            (None, None) => true,
+            _ => false,
+        };
+        let (before, now) = (managed(&self.previous_state), managed(&self.prior_state));
+        before.len() != now.len()
+            || before.iter().zip(&now).any(|((at, a), (now_at, b))| {
+                at != now_at || !same(&a.current, &b.current) || a.deposed.len() != b.deposed.len()
+            })
+    }
+
     /// Whether the plan may be applied: there is something to do, and nothing went wrong.
     #[must_use]
     pub fn is_applyable(&self) -> bool {

@@ -51,6 +51,8 @@ pub enum Extra {
     CausedByUnknown,
     /// The problem is that a value is sensitive.
     CausedBySensitive,
+    /// The problem is one of a check block: each is told, however many there are of a kind.
+    OfCheck,
     /// Several warnings of one kind were folded into this one; how many more there were.
     Folded(usize),
 }

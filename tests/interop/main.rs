@@ -90,6 +90,7 @@ fn main() {
         ),
         ("sdkv2::mistakes_in_blocks", &["go"], sdkv2::mistakes_in_blocks),
         ("side_by_side::books", &["go", "terraform"], side_by_side::books),
+        ("side_by_side::refactoring", &["terraform"], side_by_side::refactoring),
         ("side_by_side::tools", &["go", "terraform"], side_by_side::tools),
         (
             "terraform::each_goes_on_where_the_other_left_off",

@@ -148,6 +148,7 @@ fn write_generated(path: &std::path::Path, plan: &Plan) -> Result<(), Diagnostic
         }
         text.push('\n');
         text.push_str(block);
+        text.push('\n');
     }
     let write = || {
         let mut file = std::fs::File::create_new(path)?;

@@ -39,7 +39,12 @@ pub fn document(plan: &Plan, config: &Config, schemas: &Schemas, tool_version: &
         .iter()
         .map(|(address, at)| json!({"resource": address.to_string(), "attribute": path(at)}))
         .collect();
-    let prior = state_document(&plan.prior_state, Some(schemas), tool_version);
+    // The results of checks are those of the plan.
+    let prior_state = state::State {
+        check_results: None,
+        ..plan.prior_state.clone()
+    };
+    let prior = state_document(&prior_state, Some(schemas), tool_version);
     let prior = if plan.prior_state.is_empty() { Json::Null } else { prior };
     Object::default()
         .with("format_version", PLAN_FORMAT)

@@ -268,7 +268,8 @@ impl EventSink for Progress {
                 id,
                 elapsed,
             } => {
-                let shown = name(&address, deposed.as_ref());
+                // Which object of an instance it was has been said at the beginning.
+                let shown = name(&address, None);
                 inner.running.remove(&(address, deposed));
                 let what = match action {
                     Action::Create => {

@@ -164,6 +164,7 @@ impl Evaluator<'_> {
         }
         for problem in &mut problems.0 {
             problem.severity = syntax::Severity::Warning;
+            problem.extra = Extra::OfCheck;
         }
         self.report(problems);
     }
@@ -289,6 +290,9 @@ impl Evaluator<'_> {
             // Whatever goes wrong in a check block must not stop anything else.
             for problem in &mut problems.0 {
                 problem.severity = syntax::Severity::Warning;
+                if kind == Kind::Assertion {
+                    problem.extra = Extra::OfCheck;
+                }
             }
         }
         self.report(problems);

@@ -76,6 +76,7 @@ impl Planner<'_> {
                 None => Value::dynamic(),
             };
             self.evaluator.set_object(address, value.clone());
+            self.record_order(p, address);
             let lifecycle = &block.lifecycle;
             let scope = |me| self.evaluator.scope_with(&address.module, repetition.clone(), me);
             if !lifecycle.preconditions.is_empty() {
@@ -169,11 +170,19 @@ impl Planner<'_> {
         let mut prior = self.prior();
         let Some(object) = prior.current(address) else { return };
         let creates_first = self.creates_first(p.address);
-        if object.dependencies == p.dependencies && object.create_before_destroy == creates_first {
+        let mut dependencies = p.dependencies.clone();
+        if self.options.mode == Mode::RefreshOnly && object.dependencies != dependencies {
+            // Nothing will be done to the object: what it was made with counts as well as what is configured now.
+            let mut both: Vec<_> = object.dependencies.iter().chain(&*dependencies).cloned().collect();
+            both.sort_by_cached_key(ToString::to_string);
+            both.dedup();
+            dependencies = both.into();
+        }
+        if object.dependencies == dependencies && object.create_before_destroy == creates_first {
             return;
         }
         let object = Object {
-            dependencies: p.dependencies.clone(),
+            dependencies,
             create_before_destroy: creates_first,
             ..(**object).clone()
         };

@@ -30,6 +30,7 @@ use tokio::sync::Semaphore;
 
 use crate::blocks::{Block, Blocks};
 use crate::ephemeral::Ephemerals;
+use crate::eval::checks::{Checked, Status};
 use crate::eval::{Evaluator, Failed, Phase};
 use crate::events::Event;
 use crate::execgraph::{Dependencies, ExecGraph, Planned};
@@ -759,6 +760,14 @@ impl<'a> Planner<'a> {
     /// How everything with conditions turned out.
     fn check_results(&self) -> Vec<state::CheckResult> {
         let destroy = self.options.mode == Mode::Destroy;
+        if destroy {
+            // Of what goes, only the outputs of the root module are spoken of.
+            let root = &self.inputs.config.root.module;
+            for (name, _) in root.outputs.iter().filter(|(_, o)| !o.preconditions.is_empty()) {
+                let of = Checked::Output(addrs::ModuleInstance::root(), name.clone());
+                self.evaluator.record(&of, &Status::Unknown);
+            }
+        }
         self.evaluator
             .check_results(&[], |block| !destroy && self.selection.includes(block))
     }

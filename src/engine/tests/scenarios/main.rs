@@ -6,6 +6,7 @@ mod support;
 
 mod conditions;
 mod data;
+mod determinism;
 mod ephemeral;
 mod failing;
 mod functions;

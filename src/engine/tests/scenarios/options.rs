@@ -281,7 +281,7 @@ fn configuration_is_written_for_what_is_imported() {
     assert_eq!(
         text,
         "resource \"fake_thing\" \"a\" {\n  forced = null\n  name   = \"a\"\n  secret = null # sensitive\n  tags   = null\n  \
-         value  = \"configured\"\n}\n"
+         value  = \"configured\"\n}"
     );
     // What was written says what the plan says.
     let whole = format!("import {{\n to = fake_thing.a\n id = \"existing\"\n}}\n{text}");

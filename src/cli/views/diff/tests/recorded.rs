@@ -281,7 +281,15 @@ pub(super) fn plan(json: &Json, schemas: &Schemas) -> Plan {
                 (address, path(&r["attribute"]))
             })
             .collect(),
-        function_results: Default::default(),
+        generated_config: json["resource_changes"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|c| {
+                let address = addrs::parse::resource_instance(c["address"].as_str()?).unwrap();
+                Some((address, c["change"]["generated_config"].as_str()?.to_owned()))
+            })
+            .collect(),
         errored: flag(json, "errored"),
         ..empty_plan()
     }
