@@ -102,6 +102,7 @@ pub fn plan_options(given: &Given) -> Result<PlanOptions, UsageError> {
         excludes,
         force_replace,
         import: None,
+        generate_config: false,
     })
 }
 

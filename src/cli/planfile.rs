@@ -28,12 +28,12 @@ use cty::{Marks, Step, Type, Value};
 use engine::execgraph::ExecGraph;
 use engine::plan::{Action, Mode, OutputChange, Plan, Reason, ResourceChange};
 use serde::{Deserialize, Serialize};
-use state::State;
+use state::{CheckResult, CheckStatus, CheckedObject, State};
 use syntax::Diagnostic;
 use zip::write::SimpleFileOptions;
 
 const DOCUMENT: &str = "monoform-plan.json";
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// No entry of a plan is read beyond this size: a plan is written by this tool, but anybody can hand one in.
 const MAX_ENTRY: u64 = 4 << 30;
 
@@ -66,6 +66,18 @@ struct Document {
     outputs: BTreeMap<String, StoredOutput>,
     graph: ExecGraph,
     relevant_attributes: Vec<(String, StoredPath)>,
+    checks: Vec<StoredCheck>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    generated_config: BTreeMap<String, String>,
+}
+
+/// How something with conditions turned out, as in states.
+#[derive(Serialize, Deserialize)]
+struct StoredCheck {
+    kind: String,
+    address: String,
+    status: String,
+    objects: Vec<(String, String, Vec<String>)>,
 }
 
 /// A value: msgpack with its type in base64, and its marks by path.
@@ -169,6 +181,22 @@ fn store_change(change: &ResourceChange) -> Result<StoredChange, String> {
     })
 }
 
+fn store_check(check: &CheckResult) -> StoredCheck {
+    StoredCheck {
+        kind: check.object_kind.to_string(),
+        address: check.config_addr.to_string(),
+        status: check.status.as_str().to_owned(),
+        objects: check
+            .objects
+            .iter()
+            .map(|o| {
+                let messages = o.failure_messages.iter().map(ToString::to_string).collect();
+                (o.object_addr.to_string(), o.status.as_str().to_owned(), messages)
+            })
+            .collect(),
+    }
+}
+
 // ---- from text ------------------------------------------------------------------------------------------------------
 
 fn load_plain(text: &str) -> Result<Value, String> {
@@ -230,6 +258,34 @@ fn load_change(stored: &StoredChange) -> Result<ResourceChange, String> {
     })
 }
 
+fn load_status(text: &str) -> Result<CheckStatus, String> {
+    let all = [
+        CheckStatus::Pass,
+        CheckStatus::Fail,
+        CheckStatus::Error,
+        CheckStatus::Unknown,
+    ];
+    all.into_iter()
+        .find(|s| s.as_str() == text)
+        .ok_or_else(|| format!("{text:?} is not the result of a check"))
+}
+
+fn load_check(stored: &StoredCheck) -> Result<CheckResult, String> {
+    let objects = stored.objects.iter().map(|(address, status, messages)| {
+        Ok::<_, String>(CheckedObject {
+            object_addr: address.as_str().into(),
+            status: load_status(status)?,
+            failure_messages: messages.iter().map(|m| m.as_str().into()).collect(),
+        })
+    });
+    Ok(CheckResult {
+        object_kind: stored.kind.as_str().into(),
+        config_addr: stored.address.as_str().into(),
+        status: load_status(&stored.status)?,
+        objects: objects.collect::<Result<_, _>>()?,
+    })
+}
+
 // ---- the archive ----------------------------------------------------------------------------------------------------
 
 fn document(saved: &SavedPlan, tool_version: &str) -> Result<Document, String> {
@@ -266,6 +322,12 @@ fn document(saved: &SavedPlan, tool_version: &str) -> Result<Document, String> {
         outputs: outputs.collect::<Result<_, _>>()?,
         graph: plan.graph.clone(),
         relevant_attributes: relevant.collect::<Result<_, _>>()?,
+        checks: plan.checks.iter().map(store_check).collect(),
+        generated_config: plan
+            .generated_config
+            .iter()
+            .map(|(address, text)| (address.to_string(), text.clone()))
+            .collect(),
     })
 }
 
@@ -295,6 +357,8 @@ fn write_archive(out: impl Write + Seek, saved: &SavedPlan, tool_version: &str) 
         .compression_method(zip::CompressionMethod::Deflated)
         .compression_level(Some(1))
         .unix_permissions(0o600)
+        // The same plan is the same file, whenever it is written.
+        .last_modified_time(zip::DateTime::default())
         .large_file(true);
     let mut entry = |name: &str, content: &[u8]| {
         zip.start_file(name, options).map_err(|e| e.to_string())?;
@@ -463,6 +527,12 @@ fn load(document: &Document, mut entries: BTreeMap<String, Vec<u8>>) -> Result<S
             .iter()
             .map(|(a, p)| Ok::<_, String>((load_address(a)?, load_path(p)?)))
             .collect::<Result<_, _>>()?,
+        checks: document.checks.iter().map(load_check).collect::<Result<_, _>>()?,
+        generated_config: document
+            .generated_config
+            .iter()
+            .map(|(address, text)| Ok::<_, String>((load_address(address)?, text.clone())))
+            .collect::<Result<_, _>>()?,
         errored: false,
     };
     Ok(SavedPlan {
@@ -553,6 +623,8 @@ mod tests {
                 prior_state: State::default(),
                 graph,
                 relevant_attributes: Vec::new(),
+                checks: Vec::new(),
+                generated_config: BTreeMap::new(),
                 errored: false,
             },
             snapshot: Snapshot { modules },

@@ -77,6 +77,23 @@ impl Session {
         Registry::new(settings)
     }
 
+    /// What makes requests to registries and other places. It costs nothing before the first one.
+    #[must_use]
+    pub fn net(&self) -> net::Client {
+        let plugins = self
+            .env
+            .get("HOME")
+            .map(|home| PathBuf::from(home).join(".terraform.d/plugins"));
+        let platform = plugins::platform::Platform::current().to_string();
+        net::Client::new(net::NetSettings {
+            variables: self.env.all().clone(),
+            hosts: self.cli_config.hosts.clone(),
+            helper_dirs: plugins.into_iter().flat_map(|dir| [dir.join(&platform), dir]).collect(),
+            terraform_version: TERRAFORM_VERSION.to_owned(),
+            product: format!("Monoform/{}", crate::VERSION),
+        })
+    }
+
     /// The runtime for what happens at the same time.
     pub fn runtime(&self) -> Result<tokio::runtime::Runtime, Diagnostics> {
         tokio::runtime::Builder::new_multi_thread()

@@ -157,6 +157,11 @@ impl Ui {
         let _ = self.out.lock().write_all(text.as_ref().as_bytes());
     }
 
+    /// Writes to standard output what need not be text.
+    pub fn out_bytes(&self, bytes: &[u8]) {
+        let _ = self.out.lock().write_all(bytes);
+    }
+
     /// Writes a line to standard output.
     pub fn line(&self, text: impl AsRef<str>) {
         let mut out = self.out.lock();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use config::files::Disk;
 use config::manifest::Manifest;
 use config::values::{self, ValueInputs, VariableFlag};
-use config::{Config, LoadOptions};
+use config::{Config, LoadOptions, Loaded};
 use cty::Value;
 use engine::eval::Surroundings;
 use lang::eval::Context;
@@ -52,13 +52,7 @@ pub fn read(session: &Session) -> (Project, Diagnostics) {
 
 /// Reads the configuration in a directory, as far as it can be understood.
 pub fn read_in(session: &Session, dir: &str) -> (Project, Diagnostics) {
-    let mut problems = Diagnostics::new();
-    let manifest = problems.take(manifest(session)).unwrap_or_default();
-    let options = LoadOptions {
-        tool_version: TERRAFORM_VERSION,
-        manifest: &manifest,
-    };
-    let loaded = config::load(&Disk, dir, &options);
+    let (loaded, mut problems) = load_all_in(session, dir);
     problems.extend(loaded.diagnostics);
     (
         Project {
@@ -69,20 +63,25 @@ pub fn read_in(session: &Session, dir: &str) -> (Project, Diagnostics) {
     )
 }
 
-fn manifest(session: &Session) -> Result<Manifest, Diagnostics> {
-    let path = Path::new(session.env.data_dir()).join(Manifest::PATH);
-    let failed = |detail: String| Diagnostics::from(Diagnostic::error("Cannot read the module manifest", detail));
-    match std::fs::read(&path) {
-        Ok(bytes) => Manifest::parse(&bytes).map_err(|e| {
-            failed(format!(
-                "{} is not usable: {e} Remove the file and run \"{} init\".",
-                path.display(),
-                session.program
-            ))
-        }),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Manifest::default()),
-        Err(e) => Err(failed(format!("{} cannot be read: {e}.", path.display()))),
-    }
+/// Reads the configuration in the working directory, with what is missing of it. The second part is about the manifest.
+pub fn load_all(session: &Session) -> (Loaded, Diagnostics) {
+    load_all_in(session, ".")
+}
+
+fn load_all_in(session: &Session, dir: &str) -> (Loaded, Diagnostics) {
+    let mut problems = Diagnostics::new();
+    let manifest = match Manifest::read(&Disk, session.env.data_dir()) {
+        Ok(manifest) => manifest,
+        Err(problem) => {
+            problems.push(*problem);
+            Manifest::default()
+        }
+    };
+    let options = LoadOptions {
+        tool_version: TERRAFORM_VERSION,
+        manifest: &manifest,
+    };
+    (config::load(&Disk, dir, &options), problems)
 }
 
 /// Whether the working directory has any configuration.

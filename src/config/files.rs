@@ -10,6 +10,10 @@ pub trait FileSource {
     fn list(&self, dir: &str) -> io::Result<Vec<String>>;
     /// The content of a file.
     fn read(&self, path: &str) -> io::Result<Vec<u8>>;
+    /// The path that a path leads to by way of links; itself where there are none.
+    fn real(&self, path: &str) -> String {
+        path.to_owned()
+    }
 }
 
 /// The disk.
@@ -34,6 +38,42 @@ impl FileSource for Disk {
     fn read(&self, path: &str) -> io::Result<Vec<u8>> {
         std::fs::read(path)
     }
+
+    fn real(&self, path: &str) -> String {
+        follow(path).unwrap_or_else(|| path.to_owned())
+    }
+}
+
+/// Follows the links in a path, which stays relative as long as they are. `None` where there is an end, or no end, of them.
+fn follow(path: &str) -> Option<String> {
+    const MAX_LINKS: usize = 255;
+    let mut links = 0;
+    let mut done = String::new();
+    let mut rest: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
+    if path.starts_with('/') {
+        done.push('/');
+    }
+    while let Some(step) = rest.pop() {
+        if step.is_empty() || step == "." {
+            continue;
+        }
+        let next = if done.is_empty() { step } else { join(&done, &step) };
+        match std::fs::read_link(&next) {
+            Ok(target) => {
+                links += 1;
+                let target = target.to_str()?;
+                if links > MAX_LINKS {
+                    return None;
+                }
+                if target.starts_with('/') {
+                    "/".clone_into(&mut done);
+                }
+                rest.extend(target.split('/').rev().map(str::to_owned));
+            }
+            Err(_) => done = next,
+        }
+    }
+    Some(if done.is_empty() { ".".to_owned() } else { done })
 }
 
 /// Files in memory, by path.
@@ -109,6 +149,12 @@ pub fn clean(path: &str) -> String {
         (false, true) => ".".into(),
         (false, false) => steps.join("/"),
     }
+}
+
+/// Whether a file or directory of this name counts as not there: hidden ones, and what editors leave behind.
+#[must_use]
+pub fn is_ignored(name: &str) -> bool {
+    name.starts_with('.') || name.ends_with('~') || (name.starts_with('#') && name.ends_with('#'))
 }
 
 /// A path below a directory, cleaned.

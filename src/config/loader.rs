@@ -6,7 +6,7 @@ use std::sync::Arc;
 use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics, Range, SourceMap};
 
-use crate::files::{FileSource, clean, join};
+use crate::files::{FileSource, clean, is_ignored, join};
 use crate::manifest::Manifest;
 use crate::model::{Config, Module, ModuleCall, ModuleFile, ModuleNode};
 use crate::source_address::ModuleSource;
@@ -49,6 +49,22 @@ pub struct MissingModule {
     pub version: Option<Constraint>,
     /// Where the source is written.
     pub range: Range,
+    /// What the diagnostics say about it.
+    pub problem: Diagnostic,
+}
+
+impl Loaded {
+    /// The problems, without those of modules that must be installed first.
+    #[must_use]
+    pub fn apart_from_missing(&self) -> Diagnostics {
+        let mut out = Diagnostics::new();
+        let others = self
+            .diagnostics
+            .iter()
+            .filter(|d| self.missing.iter().all(|m| m.problem != **d));
+        out.extend(others.cloned());
+        out
+    }
 }
 
 /// Reads the root module in a directory and all the modules it calls.
@@ -151,7 +167,7 @@ impl Loader<'_> {
         // Without a source, the call has been reported.
         let source = call.source.as_ref()?;
         let (dir, version) = match source {
-            ModuleSource::Local(relative) => (join(caller_dir, relative), None),
+            ModuleSource::Local(relative) => (self.files.real(&join(caller_dir, relative)), None),
             ModuleSource::Registry(_) | ModuleSource::Remote(_) => self.installed(&path, source, call)?,
         };
         if ancestors.contains(&dir) || ancestors.len() >= MAX_DEPTH {
@@ -226,13 +242,10 @@ impl Loader<'_> {
             },
         };
         if let Some((summary, detail)) = problem {
-            let detail = format!(
-                "{detail} Modules from registries and other remote places cannot be installed by this release yet; those \
-                 that Terraform's own init installed in this directory are used."
-            );
-            self.diagnostics
-                .push(Diagnostic::error(summary, detail).at(&call.source_range));
+            let problem = Diagnostic::error(summary, detail).at(&call.source_range);
+            self.diagnostics.push(problem.clone());
             self.missing.push(MissingModule {
+                problem,
                 path: path.clone(),
                 source: source.clone(),
                 version: call.version.clone(),
@@ -348,7 +361,7 @@ struct FileKind {
 impl FileKind {
     /// `None` for files that are not read.
     fn of(name: &str) -> Option<FileKind> {
-        if name.starts_with('.') || name.ends_with('~') || (name.starts_with('#') && name.ends_with('#')) {
+        if is_ignored(name) {
             return None;
         }
         let (stem, json) = match name.strip_suffix(".tf.json") {

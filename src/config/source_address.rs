@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::files::clean;
+
 /// A module's source address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModuleSource {
@@ -10,7 +12,7 @@ pub enum ModuleSource {
     /// A module of a registry.
     Registry(RegistrySource),
     /// Anything else: fetched by its own protocol.
-    Remote(String),
+    Remote(RemoteSource),
 }
 
 /// A module of a registry: `[HOST/]NAMESPACE/NAME/SYSTEM[//SUBDIR]`.
@@ -28,31 +30,38 @@ pub struct RegistrySource {
     pub subdir: Option<String>,
 }
 
+/// A package somewhere, and perhaps a directory in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoteSource {
+    /// The package with all shorthands written out: `git::https://example.com/a.git?ref=v1`.
+    pub package: String,
+    /// The directory inside the package.
+    pub subdir: Option<String>,
+}
+
 impl ModuleSource {
     /// Reads a source address. `has_version` says whether the call has a `version` argument, which only registry modules
     /// may have. The error is a sentence.
     pub fn parse(text: &str, has_version: bool) -> Result<ModuleSource, String> {
-        let unix = text.replace('\\', "/");
-        if unix.starts_with("./") || unix.starts_with("../") || unix == "." || unix == ".." {
-            return Ok(ModuleSource::Local(clean_local(&unix)));
+        if ["./", "../", ".\\", "..\\"]
+            .iter()
+            .any(|prefix| text.starts_with(prefix))
+        {
+            return Ok(ModuleSource::Local(clean_local(&text.replace('\\', "/"))));
         }
-        match RegistrySource::parse(text) {
-            Some(source) => Ok(ModuleSource::Registry(source)),
-            None if has_version => Err(format!(
+        if let Some(source) = RegistrySource::parse(text)? {
+            return Ok(ModuleSource::Registry(source));
+        }
+        if has_version {
+            return Err(format!(
                 "Terraform cannot process a version constraint for \"{text}\", which is not the address of a module in a \
                  registry."
-            )),
-            None if text.is_empty() => Err("The source address must not be empty.".into()),
-            None => {
-                if !text.contains([':', '/', '.']) || (text.split('/').count() <= 2 && looks_like_path(text)) {
-                    return Err(format!(
-                        "\"{text}\" is neither a registry address nor any other known kind of module source. If it is a \
-                         local directory, it must begin with \"./\" or \"../\"."
-                    ));
-                }
-                Ok(ModuleSource::Remote(text.to_owned()))
-            }
+            ));
         }
+        if text.is_empty() {
+            return Err("The source address must not be empty.".into());
+        }
+        RemoteSource::parse(text).map(ModuleSource::Remote)
     }
 
     /// Whether the module is part of the package of the calling one.
@@ -62,61 +71,84 @@ impl ModuleSource {
     }
 }
 
-/// Words and slashes only: most likely a path whose `./` is missing.
-fn looks_like_path(text: &str) -> bool {
-    text.chars()
-        .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '/'))
-}
-
 fn clean_local(text: &str) -> String {
-    let cleaned = crate::files::clean(text);
+    let cleaned = clean(text);
     if cleaned.starts_with("../") || cleaned == ".." {
         cleaned
+    } else if cleaned == "." {
+        "./".to_owned()
     } else {
-        format!("./{}", cleaned.trim_start_matches("./"))
+        format!("./{cleaned}")
     }
 }
 
 impl RegistrySource {
-    fn parse(text: &str) -> Option<RegistrySource> {
+    /// `None` if the text is something else; an error if it can be nothing else, but is wrong.
+    fn parse(text: &str) -> Result<Option<RegistrySource>, String> {
         let (package, subdir) = match text.split_once("//") {
             Some((package, subdir)) => (package, Some(subdir)),
             None => (text, None),
         };
         let parts: Vec<&str> = package.split('/').collect();
-        let (host, rest) = match parts.as_slice() {
-            [host, rest @ ..] if rest.len() == 3 => (*host, rest),
-            rest if rest.len() == 3 => ("registry.terraform.io", rest),
-            _ => return None,
+        let (host, [namespace, name, system]) = match parts.as_slice() {
+            [host, a, b, c] => (*host, [*a, *b, *c]),
+            [a, b, c] => ("registry.terraform.io", [*a, *b, *c]),
+            _ => return Ok(None),
         };
-        let [namespace, name, system] = rest else { return None };
         // Hosts of version control are shorthands for git addresses, never registries.
-        if ["github.com", "bitbucket.org", "gitlab.com"].contains(&host) || host_like(namespace) {
-            return None;
+        let version_control = ["github.com", "bitbucket.org"];
+        let lower_case = !system.is_empty() && system.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+        if version_control.contains(&host)
+            || host_like(namespace)
+            || !host_like(host)
+            || !word(namespace)
+            || !word(name)
+            || !lower_case
+        {
+            return Ok(None);
         }
-        if !host_like(host) || !word(namespace) || !word(name) {
-            return None;
-        }
-        if system.is_empty() || !system.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit()) {
-            return None;
-        }
-        Some(RegistrySource {
+        Ok(Some(RegistrySource {
             host: host.to_lowercase(),
-            namespace: (*namespace).to_owned(),
-            name: (*name).to_owned(),
-            system: (*system).to_owned(),
-            subdir: subdir.filter(|s| !s.is_empty()).map(crate::files::clean),
-        })
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            system: system.to_owned(),
+            subdir: subdir_inside(subdir.unwrap_or(""))?,
+        }))
+    }
+
+    /// The address without the directory.
+    #[must_use]
+    pub fn package(&self) -> String {
+        format!("{}/{}/{}/{}", self.host, self.namespace, self.name, self.system)
     }
 }
 
+/// A directory inside a package, cleaned; `None` for the package itself.
+fn subdir_inside(subdir: &str) -> Result<Option<String>, String> {
+    if subdir.is_empty() {
+        return Ok(None);
+    }
+    let cleaned = clean(subdir);
+    let cleaned = cleaned.trim_start_matches('/');
+    if cleaned == ".." || cleaned.starts_with("../") {
+        return Err(format!(
+            "The subdirectory \"{cleaned}\" leads out of the module package it should be in."
+        ));
+    }
+    Ok(Some(cleaned.to_owned()).filter(|s| !s.is_empty() && s != "."))
+}
+
 fn host_like(text: &str) -> bool {
-    text.contains('.')
-        && text
-            .chars()
-            .all(|c| c.is_alphanumeric() || matches!(c, '-' | '.' | ':'))
-        && !text.starts_with('.')
-        && !text.ends_with('.')
+    let (name, port) = text
+        .split_once(':')
+        .map_or((text, None), |(name, port)| (name, Some(port)));
+    let label = |label: &str| {
+        !label.is_empty()
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+            && label.chars().all(|c| c.is_alphanumeric() || c == '-')
+    };
+    name.contains('.') && name.split('.').all(label) && port.is_none_or(|p| p.parse::<u16>().is_ok_and(|p| p > 0))
 }
 
 fn word(text: &str) -> bool {
@@ -128,13 +160,170 @@ fn word(text: &str) -> bool {
         && !text.ends_with(['-', '_'])
 }
 
+impl RemoteSource {
+    /// Reads an address of a package. The error is a sentence.
+    pub fn parse(text: &str) -> Result<RemoteSource, String> {
+        let (package, subdir) = split_subdir(text);
+        let subdir = subdir_inside(subdir)?;
+        let (package, found) = split_subdir_owned(&normalise(&package)?);
+        let found = subdir_inside(&found)?;
+        let subdir = match (found, subdir) {
+            (Some(outer), Some(inner)) => Some(format!("{outer}/{inner}")),
+            (outer, inner) => outer.or(inner),
+        };
+        Ok(RemoteSource { package, subdir })
+    }
+
+    /// The forced way to fetch it, if there is one (`git` of `git::https://…`), and the rest.
+    #[must_use]
+    pub fn forced(&self) -> (Option<&str>, &str) {
+        forced(&self.package)
+    }
+}
+
+/// The forced way to fetch something (`git` of `git::https://…`), and the rest.
+#[must_use]
+pub fn forced(address: &str) -> (Option<&str>, &str) {
+    match address.split_once("::") {
+        Some((way, rest)) if !way.is_empty() && !rest.is_empty() && way.bytes().all(|b| b.is_ascii_alphanumeric()) => {
+            (Some(way), rest)
+        }
+        _ => (None, address),
+    }
+}
+
+/// An address and the directory that `//` names in it, before the query.
+fn split_subdir(text: &str) -> (String, &str) {
+    let (path, query) = text.split_at(text.find('?').unwrap_or(text.len()));
+    let begin = path.find("://").map_or(0, |i| i + 3);
+    match path.get(begin..).and_then(|rest| rest.find("//")) {
+        None => (text.to_owned(), ""),
+        Some(at) => {
+            let (package, subdir) = path.split_at(begin + at);
+            (format!("{package}{query}"), subdir.trim_start_matches('/'))
+        }
+    }
+}
+
+fn split_subdir_owned(text: &str) -> (String, String) {
+    let (package, subdir) = split_subdir(text);
+    (package, subdir.to_owned())
+}
+
+/// An address with its shorthand written out. The error is a sentence.
+fn normalise(text: &str) -> Result<String, String> {
+    let (force, address) = forced(text);
+    if is_url(address) {
+        return Ok(text.to_owned());
+    }
+    let (path, query) = address.split_at(address.find('?').unwrap_or(address.len()));
+    let found = if let Some(rest) = path.strip_prefix("github.com/") {
+        hosted("github.com", "GitHub", rest)?
+    } else if let Some(found) = scp_like(path) {
+        found
+    } else if let Some(rest) = path.strip_prefix("bitbucket.org/") {
+        hosted("bitbucket.org", "Bitbucket", rest)?
+    } else if path.contains(".googleapis.com/") {
+        google(path)?
+    } else if path.contains(".amazonaws.com/") {
+        amazon(path)?
+    } else if path.starts_with('/') {
+        format!("file://{path}")
+    } else {
+        let hint = if address.contains("://") {
+            "The port in it is not a number; if it is meant as the scp-like form of a git address, leave out \"ssh://\"."
+                .to_owned()
+        } else {
+            format!("If it is a local directory, it must begin with \"./\" or \"../\", like \"./{address}\".")
+        };
+        return Err(format!(
+            "\"{address}\" is neither a registry address nor any other known kind of module source. {hint}"
+        ));
+    };
+    let (implied, found) = forced(&found);
+    Ok(match force.or(implied) {
+        Some(way) => format!("{way}::{found}{query}"),
+        None => format!("{found}{query}"),
+    })
+}
+
+/// Whether it begins with a scheme, and is not only the scp-like form of something.
+fn is_url(text: &str) -> bool {
+    let Some((scheme, rest)) = text.split_once(':') else {
+        return false;
+    };
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    if !scheme.starts_with(|c: char| c.is_ascii_alphabetic()) || !scheme.chars().all(fits) {
+        return false;
+    }
+    let Some(authority) = rest.strip_prefix("//") else {
+        return true;
+    };
+    let authority = authority.split(['/', '?', '#']).next().unwrap_or("");
+    let host = authority.rsplit('@').next().unwrap_or("");
+    match host.rsplit_once(':') {
+        Some((_, port)) if !host.ends_with(']') => port.bytes().all(|b| b.is_ascii_digit()),
+        _ => true,
+    }
+}
+
+/// `USER/REPOSITORY[/SUBDIR]` of a host of git repositories.
+fn hosted(host: &str, name: &str, rest: &str) -> Result<String, String> {
+    let mut parts = rest.splitn(3, '/');
+    let (Some(user), Some(repository)) = (parts.next(), parts.next()) else {
+        return Err(format!(
+            "A {name} address needs a user and a repository: {host}/USER/REPOSITORY."
+        ));
+    };
+    let ending = if repository.ends_with(".git") { "" } else { ".git" };
+    let subdir = parts.next().map(|s| format!("//{s}")).unwrap_or_default();
+    Ok(format!("git::https://{host}/{user}/{repository}{ending}{subdir}"))
+}
+
+/// `git@HOST:PATH`.
+fn scp_like(path: &str) -> Option<String> {
+    let (host, path) = path.strip_prefix("git@")?.split_once(':')?;
+    let path = path.strip_prefix('/').unwrap_or(path);
+    if host.is_empty() || path.is_empty() {
+        return None;
+    }
+    Some(format!("git::ssh://git@{host}/{path}"))
+}
+
+fn google(path: &str) -> Result<String, String> {
+    let parts: Vec<&str> = path.splitn(5, '/').collect();
+    match parts.as_slice() {
+        [_, _, version, bucket, object] => Ok(format!(
+            "gcs::https://www.googleapis.com/storage/{version}/{bucket}/{object}"
+        )),
+        _ => Err(
+            "An address in Google Cloud Storage has the form www.googleapis.com/storage/v1/BUCKET/OBJECT.".to_owned(),
+        ),
+    }
+}
+
+fn amazon(path: &str) -> Result<String, String> {
+    let (host, object) = path.split_once('/').unwrap_or((path, ""));
+    let labels: Vec<&str> = host.split('.').collect();
+    match labels.as_slice() {
+        [region, _, _] => Ok(format!("s3::https://{region}.amazonaws.com/{object}")),
+        [bucket, region, _, _] => Ok(format!("s3::https://{region}.amazonaws.com/{bucket}/{object}")),
+        [bucket, "s3", region, _, _] => Ok(format!("s3::https://s3.{region}.amazonaws.com/{bucket}/{object}")),
+        _ => Err(
+            "An address in Amazon S3 has the form s3.amazonaws.com/BUCKET/OBJECT or BUCKET.s3.amazonaws.com/OBJECT."
+                .to_owned(),
+        ),
+    }
+}
+
 /// As the module manifest has it: a registry address always with its host.
 impl fmt::Display for ModuleSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ModuleSource::Local(s) | ModuleSource::Remote(s) => f.write_str(s),
+            ModuleSource::Local(s) => f.write_str(s),
+            ModuleSource::Remote(r) => r.fmt(f),
             ModuleSource::Registry(r) => {
-                write!(f, "{}/{}/{}/{}", r.host, r.namespace, r.name, r.system)?;
+                f.write_str(&r.package())?;
                 match &r.subdir {
                     Some(subdir) => write!(f, "//{subdir}"),
                     None => Ok(()),
@@ -144,36 +333,143 @@ impl fmt::Display for ModuleSource {
     }
 }
 
+impl fmt::Display for RemoteSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (path, query) = self
+            .package
+            .split_at(self.package.find('?').unwrap_or(self.package.len()));
+        match &self.subdir {
+            Some(subdir) => write!(f, "{path}//{subdir}{query}"),
+            None => f.write_str(&self.package),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn shown(text: &str) -> String {
+        match ModuleSource::parse(text, false) {
+            Ok(ModuleSource::Local(path)) => format!("local {path}"),
+            Ok(source @ ModuleSource::Registry(_)) => format!("registry {source}"),
+            Ok(source @ ModuleSource::Remote(_)) => source.to_string(),
+            Err(_) => "error".to_owned(),
+        }
+    }
+
+    /// As Terraform has them.
     #[test]
     fn kinds_of_sources() {
-        let kind = |s: &str| match ModuleSource::parse(s, false) {
-            Ok(ModuleSource::Local(_)) => "local",
-            Ok(ModuleSource::Registry(_)) => "registry",
-            Ok(ModuleSource::Remote(_)) => "remote",
-            Err(_) => "error",
-        };
         for (text, expected) in [
-            ("./a", "local"),
-            ("../a/../b", "local"),
-            (".\\a", "local"),
-            ("hashicorp/consul/aws", "registry"),
-            ("app.example.com:8443/a/b/c//sub", "registry"),
-            ("github.com/a/b", "remote"),
-            ("git::https://example.com/x.git?ref=v1", "remote"),
-            ("/abs/dir", "remote"),
-            ("modules/x", "error"),
+            ("./a/../b/", "local ./b"),
+            ("./", "local ./"),
+            ("../a/../b", "local ../b"),
+            (".\\a", "local ./a"),
+            ("..", "error"),
+            (".", "error"),
             ("", "error"),
+            ("x", "error"),
+            ("modules/x", "error"),
+            ("a/b/c/d", "error"),
+            ("a/b/C", "error"),
+            ("a/b/c-d", "error"),
+            ("-a/b/c", "error"),
+            ("a..b.com/a/b/c", "error"),
+            ("user@host:a/b", "error"),
+            ("git::./x", "error"),
+            ("git::ssh://git@h.com:a/b.git", "error"),
+            ("a/b/c//../x", "error"),
+            ("https://h/x.zip//../y", "error"),
+            ("github.com/a", "error"),
+            ("github.com/a/b//x/../../y", "error"),
+            (
+                "hashicorp/consul/aws",
+                "registry registry.terraform.io/hashicorp/consul/aws",
+            ),
+            (
+                "hashicorp/consul/aws//",
+                "registry registry.terraform.io/hashicorp/consul/aws",
+            ),
+            ("A_b/x/y1//d", "registry registry.terraform.io/A_b/x/y1//d"),
+            (
+                "APP.example.com:8443/a/b/c//sub",
+                "registry app.example.com:8443/a/b/c//sub",
+            ),
+            ("gitlab.com/a/b/c", "registry gitlab.com/a/b/c"),
+            ("localhost:8080/a/b/c", "localhost:8080/a/b/c"),
+            ("github.com/a/b", "git::https://github.com/a/b.git"),
+            ("github.com/a/b/c//d", "git::https://github.com/a/b.git//c/d"),
+            (
+                "github.com/a/b.git//sub?ref=v1",
+                "git::https://github.com/a/b.git//sub?ref=v1",
+            ),
+            ("bitbucket.org/a/b", "git::https://bitbucket.org/a/b.git"),
+            (
+                "git::https://example.com/x.git//a//b?ref=v1",
+                "git::https://example.com/x.git//a/b?ref=v1",
+            ),
+            (
+                "git@github.com:a/b.git//sub?ref=x",
+                "git::ssh://git@github.com/a/b.git//sub?ref=x",
+            ),
+            (
+                "git::git@host.com:a/b.git?ref=1",
+                "git::ssh://git@host.com/a/b.git?ref=1",
+            ),
+            ("git::/abs/repo", "git::file:///abs/repo"),
+            ("/abs/dir//sub", "file:///abs/dir//sub"),
+            ("file:///abs//s", "file:///abs//s"),
+            ("file::/abs", "file::file:///abs"),
+            (
+                "https://example.com/x.zip//sub?archive=zip",
+                "https://example.com/x.zip//sub?archive=zip",
+            ),
+            ("https://h/get?to=https://x//y", "https://h/get?to=https://x//y"),
+            (
+                "s3.amazonaws.com/bucket/key.zip",
+                "s3::https://s3.amazonaws.com/bucket/key.zip",
+            ),
+            (
+                "bucket.s3.amazonaws.com/key.zip",
+                "s3::https://s3.amazonaws.com/bucket/key.zip",
+            ),
+            (
+                "bucket.s3.eu-west-1.amazonaws.com/key.zip//s",
+                "s3::https://s3.eu-west-1.amazonaws.com/bucket/key.zip//s",
+            ),
+            (
+                "s3-eu-west-1.amazonaws.com/b/k",
+                "s3::https://s3-eu-west-1.amazonaws.com/b/k",
+            ),
+            (
+                "www.googleapis.com/storage/v1/b/o/x.zip",
+                "gcs::https://www.googleapis.com/storage/v1/b/o/x.zip",
+            ),
         ] {
-            assert_eq!(kind(text), expected, "{text}");
+            assert_eq!(shown(text), expected, "{text}");
         }
-        assert_eq!(ModuleSource::parse("./a/../b/", false).unwrap().to_string(), "./b");
-        assert_eq!(
-            ModuleSource::parse("a/b/c//d", false).unwrap().to_string(),
-            "registry.terraform.io/a/b/c//d"
+    }
+
+    #[test]
+    fn versions_are_for_registries() {
+        assert!(ModuleSource::parse("a/b/c", true).is_ok());
+        assert!(
+            ModuleSource::parse("github.com/a/b", true)
+                .unwrap_err()
+                .contains("version")
         );
+    }
+
+    proptest::proptest! {
+        /// What is written to the manifest is read back as the same.
+        #[test]
+        fn what_is_shown_is_read_again(text in "[a-z./:?@=&A-Z0-9~-]{0,40}") {
+            if let Ok(source) = ModuleSource::parse(&text, false) {
+                let shown = source.to_string();
+                let again = ModuleSource::parse(&shown, false).map(|s| s.to_string());
+                proptest::prop_assert_eq!(again, Ok(shown));
+            }
+        }
     }
 }

@@ -51,6 +51,8 @@ pub struct PlanOptions {
     /// An object to import, and its identifier. Then this is all that is done: the object is found and looked at, and
     /// comes into the prior state of the plan; it is not compared with its configuration.
     pub import: Option<(AbsResourceInstance, Arc<str>)>,
+    /// Whether to write configuration for imports that have none.
+    pub generate_config: bool,
 }
 
 impl Default for PlanOptions {
@@ -62,6 +64,7 @@ impl Default for PlanOptions {
             excludes: Vec::new(),
             force_replace: Vec::new(),
             import: None,
+            generate_config: false,
         }
     }
 }

@@ -26,6 +26,7 @@ pub mod plan;
 pub mod planner;
 pub mod priming;
 pub mod providers;
+pub mod removals;
 pub mod stop;
 pub mod validate;
 pub mod walk;

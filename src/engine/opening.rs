@@ -13,7 +13,7 @@ use state::State;
 use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Range};
 
-use crate::eval::checks::{Kind, Status};
+use crate::eval::checks::{Checked, Kind};
 use crate::eval::{Evaluator, Failed};
 use crate::instance::{decode, located};
 use crate::objchange::empty_object;
@@ -37,9 +37,13 @@ pub fn providers_needed(config: &Config, state: &State) -> BTreeSet<Provider> {
 /// The types of provisioners that a configuration uses.
 #[must_use]
 pub fn provisioners_needed(config: &Config) -> BTreeSet<Arc<str>> {
-    let resources = config.nodes().into_iter().flat_map(|n| n.module.resources.values());
+    let nodes = config.nodes();
+    let resources = nodes.iter().flat_map(|n| n.module.resources.values());
+    let removed = nodes.iter().flat_map(|n| &n.module.removed);
     resources
-        .flat_map(|r| r.provisioners.iter().map(|p| p.ty.clone()))
+        .flat_map(|r| &r.provisioners)
+        .chain(removed.flat_map(|r| &r.provisioners))
+        .map(|p| p.ty.clone())
         .collect()
 }
 
@@ -67,19 +71,14 @@ pub fn visit_variable(evaluator: &Evaluator<'_>, module: &Module, name: &Arc<str
             return Ok(());
         };
         let scope = evaluator.scope(instance).ok_or(Failed)?;
-        let mut failed = false;
-        for rule in &variable.validations {
-            failed |= matches!(
-                evaluator.check(rule, Kind::Variable, &scope, None),
-                Status::Fail(_) | Status::Error
-            );
-        }
-        if failed { Err(Failed) } else { Ok(()) }
+        let of = Checked::Variable(instance.clone(), name.clone());
+        evaluator.check_all(&variable.validations, Kind::Variable, &scope, &of, false)
     })
 }
 
-/// Evaluates an output in each instance of its module, its preconditions first.
-pub fn visit_output(evaluator: &Evaluator<'_>, module: &Module, name: &Arc<str>) -> Result<(), Failed> {
+/// Evaluates an output in each instance of its module, its preconditions first; whether they hold is only of interest if
+/// `lenient`.
+pub fn visit_output(evaluator: &Evaluator<'_>, module: &Module, name: &Arc<str>, lenient: bool) -> Result<(), Failed> {
     for_each_instance(evaluator, module, |instance, node| {
         let scope = evaluator.scope(instance).ok_or(Failed)?;
         let rules = node
@@ -88,17 +87,26 @@ pub fn visit_output(evaluator: &Evaluator<'_>, module: &Module, name: &Arc<str>)
             .get(name)
             .map(|o| o.preconditions.as_slice())
             .unwrap_or_default();
-        let mut failed = false;
-        for rule in rules {
-            failed |= matches!(
-                evaluator.check(rule, Kind::Output, &scope, None),
-                Status::Fail(_) | Status::Error
-            );
-        }
-        if failed {
-            return Err(Failed);
-        }
+        let of = Checked::Output(instance.clone(), name.clone());
+        evaluator.check_all(rules, Kind::Output, &scope, &of, lenient)?;
         evaluator.output(instance, node, name).map(|_| ())
+    })
+}
+
+/// Evaluates a check block in each instance of its module that is `wanted`.
+pub fn visit_check(
+    evaluator: &Evaluator<'_>,
+    module: &Module,
+    name: &Arc<str>,
+    wanted: impl Fn(&ModuleInstance) -> bool,
+) -> Result<(), Failed> {
+    for_each_instance(evaluator, module, |instance, node| {
+        let Some(check) = node.module.checks.get(name).filter(|_| wanted(instance)) else {
+            return Ok(());
+        };
+        let scope = evaluator.scope(instance).ok_or(Failed)?;
+        let of = Checked::Check(instance.clone(), name.clone());
+        evaluator.check_all(&check.asserts, Kind::Assertion, &scope, &of, true)
     })
 }
 
@@ -268,18 +276,6 @@ pub fn unsupported_blocks(config: &Config) -> syntax::Diagnostics {
     let mut out = syntax::Diagnostics::new();
     for node in config.nodes() {
         let module = &node.module;
-        out.extend(
-            module
-                .moved
-                .iter()
-                .map(|m| unsupported("moved", &"This move", Some(&m.range))),
-        );
-        out.extend(
-            module
-                .removed
-                .iter()
-                .map(|r| unsupported("removed", &"This removal", Some(&r.range))),
-        );
         out.extend(
             module
                 .resources

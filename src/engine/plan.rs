@@ -176,6 +176,10 @@ pub struct Plan {
     pub graph: crate::execgraph::ExecGraph,
     /// Attributes whose values the changes depend on: (resource instance or resource, path), for the drift display.
     pub relevant_attributes: Vec<(AbsResourceInstance, Path)>,
+    /// How everything with conditions turned out, in the order of addresses.
+    pub checks: Vec<state::CheckResult>,
+    /// The blocks that were written for imports that had none.
+    pub generated_config: BTreeMap<AbsResourceInstance, String>,
     /// Whether planning ended with errors: the plan is partial and must not be applied.
     pub errored: bool,
 }
@@ -201,7 +205,10 @@ impl Plan {
     pub fn is_applyable(&self) -> bool {
         !self.errored
             && match self.mode {
-                Mode::RefreshOnly => !self.drift.is_empty() || self.outputs.values().any(|o| o.action != Action::NoOp),
+                Mode::RefreshOnly => {
+                    self.drift.iter().any(|c| c.action != Action::NoOp)
+                        || self.outputs.values().any(|o| o.action != Action::NoOp)
+                }
                 _ => self.has_changes(),
             }
     }

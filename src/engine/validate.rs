@@ -93,7 +93,7 @@ impl Validator<'_> {
                 let scope = self.evaluator.scope(&instance).ok_or(Failed)?;
                 for rule in rules {
                     self.evaluator
-                        .check(rule, crate::eval::checks::Kind::Variable, &scope, None);
+                        .check(rule, crate::eval::checks::Kind::Variable, &scope, None, false);
                 }
                 Ok(())
             }
@@ -112,7 +112,7 @@ impl Validator<'_> {
                 let scope = self.evaluator.scope(&instance).ok_or(Failed)?;
                 for rule in rules {
                     self.evaluator
-                        .check(rule, crate::eval::checks::Kind::Output, &scope, None);
+                        .check(rule, crate::eval::checks::Kind::Output, &scope, None, false);
                 }
                 self.evaluator.output(&instance, node, name).map(|_| ())
             }
@@ -125,7 +125,7 @@ impl Validator<'_> {
                 let scope = self.evaluator.scope(&instance).ok_or(Failed)?;
                 for rule in node.module.checks.get(name).into_iter().flat_map(|c| &c.asserts) {
                     self.evaluator
-                        .check(rule, crate::eval::checks::Kind::Assertion, &scope, None);
+                        .check(rule, crate::eval::checks::Kind::Assertion, &scope, None, false);
                 }
                 Ok(())
             }

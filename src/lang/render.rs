@@ -1,6 +1,7 @@
 //! Values as people read them: what `console` and `output` print.
 
 use cty::{Kind, Marks, Type, Value};
+use syntax::lexer::is_printable;
 
 /// The value as an expression of the language, as far as it can be shown; lines after the first indented by so much.
 #[must_use]
@@ -134,24 +135,13 @@ pub fn quote(text: &str) -> String {
             '\t' => out.push_str("\\t"),
             '\x0b' => out.push_str("\\v"),
             c if u32::from(c) < 0x20 || c == '\x7f' => out.push_str(&format!("\\x{:02x}", u32::from(c))),
-            c if !printable(c) && u32::from(c) <= 0xffff => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c if !printable(c) => out.push_str(&format!("\\U{:08x}", u32::from(c))),
+            c if !is_printable(c) && u32::from(c) <= 0xffff => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c if !is_printable(c) => out.push_str(&format!("\\U{:08x}", u32::from(c))),
             c => out.push(c),
         }
     }
     out.push('"');
     out
-}
-
-/// Whether a character beyond ASCII can be seen: no control, no space but the plain one, nothing of private use.
-fn printable(c: char) -> bool {
-    let code = u32::from(c);
-    let invisible = c.is_control()
-        || (c.is_whitespace() && c != ' ')
-        || matches!(code, 0xad | 0x600..=0x605 | 0x61c | 0x6dd | 0x70f | 0x180e | 0x200b..=0x200f | 0x202a..=0x202e)
-        || matches!(code, 0x2060..=0x206f | 0xe000..=0xf8ff | 0xfeff | 0xfff0..=0xfffb | 0xfffe | 0xffff)
-        || code >= 0xe0000;
-    !invisible
 }
 
 /// A type as the console's `type` function prints it.

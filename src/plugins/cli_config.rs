@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use addrs::Provider;
+use net::hosts::CredentialsHelper;
+use net::{Host, HostSettings, Token};
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::environment::Environment;
@@ -16,12 +18,8 @@ pub struct CliConfig {
     pub plugin_cache_dir: Option<PathBuf>,
     /// Whether the cache may be used without checksums in the lock file.
     pub plugin_cache_may_break_lock_file: bool,
-    /// Services of hosts, instead of what the hosts say themselves.
-    pub hosts: BTreeMap<String, BTreeMap<String, String>>,
-    /// Tokens by host.
-    pub credentials: BTreeMap<String, String>,
-    /// A program that knows tokens, and its arguments.
-    pub credentials_helper: Option<(String, Vec<String>)>,
+    /// Services of hosts, and the tokens for them.
+    pub hosts: HostSettings,
     /// Where providers come from, if it is said; the directories of [`crate::discovery`] and the registries otherwise.
     pub provider_installation: Option<Vec<Method>>,
     /// Directories with providers under development.
@@ -228,28 +226,27 @@ impl Loader<'_> {
                             }
                         }
                     }
-                    self.config.hosts.insert(host, services);
+                    self.config.hosts.services.insert(host_name(&host)?, services);
                 }
             }
             "credentials" => {
                 for (host, body) in labelled(item)? {
                     for inner in body.into_iter().filter(|i| i.keys == ["token"]) {
-                        self.config
-                            .credentials
-                            .insert(host.clone(), text(&inner.value, "token")?);
+                        let token = Token::new(text(&inner.value, "token")?);
+                        self.config.hosts.tokens.insert(host_name(&host)?, token);
                     }
                 }
             }
             "credentials_helper" => {
-                for (helper, body) in labelled(item)? {
-                    if self.config.credentials_helper.is_some() {
+                for (name, body) in labelled(item)? {
+                    if self.config.hosts.helper.is_some() {
                         return Err("there can be only one credentials_helper block".to_owned());
                     }
                     let mut args = Vec::new();
                     for inner in body.into_iter().filter(|i| i.keys == ["args"]) {
                         args = texts(inner.value, "args")?;
                     }
-                    self.config.credentials_helper = Some((helper, args));
+                    self.config.hosts.helper = Some(CredentialsHelper { name, args });
                 }
             }
             "provider_installation" => {
@@ -345,6 +342,10 @@ fn texts(node: Node, name: &str) -> Result<Vec<String>, String> {
         Node::List(items) => items.iter().map(|item| text(item, name)).collect(),
         _ => Err(format!("\"{name}\" must be a list of texts")),
     }
+}
+
+fn host_name(name: &str) -> Result<Host, String> {
+    Host::parse(name).ok_or_else(|| format!("\"{name}\" is not the name of a host"))
 }
 
 fn boolean(node: &Node, name: &str) -> Result<bool, String> {
@@ -462,8 +463,9 @@ mod tests {
         assert!(diagnostics.is_empty(), "{diagnostics:?}");
         assert_eq!(config.dev_overrides.len(), 1);
         assert_eq!(config.provider_installation.unwrap()[0].source, Source::Direct);
-        assert_eq!(config.credentials["app.example.com"], "secret");
-        assert_eq!(config.hosts["h"]["providers.v1"], "https://h/");
+        let host = |name: &str| Host::parse(name).unwrap();
+        assert_eq!(config.hosts.tokens[&host("app.example.com")].expose(), "secret");
+        assert_eq!(config.hosts.services[&host("H")]["providers.v1"], "https://h/");
     }
 
     #[test]

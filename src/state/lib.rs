@@ -30,4 +30,4 @@ pub use model::{
     CheckResult, CheckStatus, CheckedObject, DeposedKey, Identity, InstanceState, Object, ObjectStatus, OutputValue,
     ResourceState, State,
 };
-pub use store::{LocalStore, Written};
+pub use store::{LocalStore, Written, replace_file};

@@ -381,7 +381,10 @@ fn reserve(file: &File, len: u64) -> io::Result<()> {
 
 /// Puts a complete new file in the place of another, or of none. An existing one keeps its mode, its owner as far as
 /// that is allowed, and its place if it was reached by a link; a new one can be read by its owner only.
-pub(crate) fn replace_file(path: &Path, text: &[u8]) -> Result<(), StateError> {
+///
+/// # Errors
+/// The file cannot be written. What was there stays.
+pub fn replace_file(path: &Path, text: &[u8]) -> Result<(), StateError> {
     let dir = replace(path, text, true)?;
     sync_directory(&dir);
     Ok(())

@@ -442,6 +442,17 @@ impl ObjectKey {
 }
 
 impl Body {
+    /// A body without content.
+    #[must_use]
+    pub fn empty(range: &Range) -> Body {
+        Body {
+            attributes: Vec::new(),
+            blocks: Vec::new(),
+            range: range.clone(),
+            end: range.clone(),
+        }
+    }
+
     /// The attribute of this name.
     #[must_use]
     pub fn attribute(&self, name: &str) -> Option<&Attribute> {

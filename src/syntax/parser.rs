@@ -49,30 +49,39 @@ type Parsed<T> = Result<T, Abort>;
 /// Parses a configuration file, or a file of variable values: arguments and blocks.
 #[must_use]
 pub fn parse_file(name: &str, bytes: &[u8]) -> (Arc<Body>, Diagnostics) {
-    let file: Arc<str> = name.into();
-    if u32::try_from(bytes.len()).is_err() {
-        let range = Range {
-            file,
-            start: Pos::default(),
-            end: Pos::default(),
-        };
-        let body = Body {
-            attributes: Vec::new(),
-            blocks: Vec::new(),
-            range: range.clone(),
-            end: range.clone(),
-        };
-        let problem =
-            Diagnostic::error("File too large", "A configuration file must be smaller than 4 GiB.").at(&range);
-        return (Arc::new(body), problem.into());
+    match read_file(name, bytes, |_, body, problems| (Arc::new(body), problems)) {
+        Ok(parsed) => parsed,
+        Err(problem) => (Arc::new(Body::empty(&Range::synthetic(name))), (*problem).into()),
     }
+}
+
+/// Parses a configuration file, and makes something of its tokens, its tree and its problems.
+pub(crate) fn read_file<T>(
+    name: &str,
+    bytes: &[u8],
+    make: impl FnOnce(&Tokens<'_>, Body, Diagnostics) -> T,
+) -> Result<T, Box<Diagnostic>> {
+    let file: Arc<str> = name.into();
+    check_size(name, bytes)?;
     let (text, bad_bytes) = text::decode_utf8(bytes);
     let tokens = lexer::lex(&file, &text, Pos::default());
     let mut parser = Parser::new(&tokens, true);
     // Once said, it is said for all; in comments it does no harm.
     let _ = bad_bytes.into_iter().any(|at| parser.bad_encoding(at));
     let body = parser.file_body();
-    (Arc::new(body), parser.finish())
+    let problems = parser.finish();
+    Ok(make(&tokens, body, problems))
+}
+
+/// Positions have 32 bits.
+pub(crate) fn check_size(name: &str, bytes: &[u8]) -> Result<(), Box<Diagnostic>> {
+    match u32::try_from(bytes.len()) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Box::new(
+            Diagnostic::error("File too large", "A configuration file must be smaller than 4 GiB.")
+                .at(&Range::synthetic(name)),
+        )),
+    }
 }
 
 /// Parses an expression. Line breaks mean nothing in it, as between parentheses.

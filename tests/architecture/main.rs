@@ -20,14 +20,18 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-lang", &["syntax", "cty"]),
     ("monoform-config", &["lang", "syntax", "cty"]),
     ("monoform-state", &["cty"]),
-    ("monoform-plugins", &["proto", "lang", "syntax", "cty"]),
+    ("monoform-net", &[]),
+    ("monoform-modules", &["config", "net", "lang", "syntax", "cty"]),
+    ("monoform-plugins", &["proto", "net", "lang", "syntax", "cty"]),
     (
         "monoform-engine",
         &["config", "state", "plugins", "lang", "syntax", "cty"],
     ),
     (
         "monoform-cli",
-        &["engine", "config", "state", "plugins", "lang", "syntax", "cty"],
+        &[
+            "engine", "config", "modules", "state", "plugins", "net", "lang", "syntax", "cty",
+        ],
     ),
     ("monoform-sdk", &["proto", "cty"]),
     ("monoform", &["cli", "plugins", "sdk"]),

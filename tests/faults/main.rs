@@ -2,7 +2,7 @@
 //! changes that should not.
 //!
 //! [`configuration`]: what people write. [`arguments`]: what they type. [`states`], [`plans`]: files that are damaged, held
-//! or not ours. [`plugins`]: plugins that misbehave. [`interrupts`]: being stopped, gently or not.
+//! or not ours. [`formatting`]: files that are rewritten. [`plugins`]: plugins that misbehave. [`interrupts`]: being stopped, gently or not.
 
 #![allow(
     clippy::expect_used,
@@ -17,6 +17,7 @@ mod support;
 
 mod arguments;
 mod configuration;
+mod formatting;
 mod interrupts;
 mod plans;
 mod plugins;

@@ -2,18 +2,17 @@
 
 use std::path::Path;
 
-use config::Config;
-use config::manifest::Manifest;
 use plugins::install::{InstallOptions, Installation};
 use plugins::selection::Selection;
-use syntax::{Diagnostics, SourceMap};
+use syntax::{Diagnostic, Diagnostics, SourceMap};
 
+use crate::TERRAFORM_VERSION;
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
-use crate::commands::{Command, no_positional};
+use crate::commands::{Command, get, no_positional};
 use crate::plugin_source::requirements;
 use crate::session::{Session, Status};
-use crate::workdir;
+use crate::workdir::{self, Project};
 
 pub const COMMAND: Command = Command {
     path: "init",
@@ -34,7 +33,12 @@ pub const COMMAND: Command = Command {
             ))
             .arg(flags::switch("backend", true, "Whether to look at the backend."))
             .arg(flags::switch("cloud", true, "The same."))
-            .arg(flags::switch("get", true, "Whether to look at modules."))
+            .arg(flags::value(
+                "from-module",
+                "SOURCE",
+                "Copy this module into the working directory, which must be empty, before anything else.",
+            ))
+            .arg(flags::switch("get", true, "Whether to install modules."))
             .arg(flags::switch(
                 "input",
                 true,
@@ -43,7 +47,7 @@ pub const COMMAND: Command = Command {
             .arg(flags::switch(
                 "upgrade",
                 false,
-                "Choose the newest versions that are allowed, whatever the lock file says.",
+                "Install modules again, and choose the newest versions that are allowed, whatever the lock file says.",
             ))
             .arg(flags::switch(
                 "reconfigure",
@@ -71,7 +75,6 @@ pub const COMMAND: Command = Command {
             "backend-config",
             "states are kept in local files only, which the \"backend\" block configures.",
         ),
-        ("from-module", "modules are not downloaded yet."),
         ("migrate-state", "there is only one kind of backend to keep states in."),
         ("force-copy", "there is only one kind of backend to keep states in."),
         ("ignore-remote-version", "there are no remote states."),
@@ -106,6 +109,12 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     }
     let ui = &session.ui;
     let style = ui.style();
+    if let Some(source) = given.value("from-module")
+        && let Err(problems) = copy_module(session, source)
+    {
+        session.show(&problems, &SourceMap::default());
+        return Ok(1);
+    }
     if !workdir::has_configuration() {
         let title = style.bold("Monoform initialized in an empty directory!");
         let text = format!(
@@ -115,25 +124,58 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         say(session, "output_init_empty_message", text);
         return Ok(0);
     }
-    let Some(project) = workdir::load(session) else {
+    let (loaded, mut problems) = workdir::load_all(session);
+    // What must be installed is no problem yet.
+    problems.extend(if given.on("get") {
+        loaded.apart_from_missing()
+    } else {
+        loaded.diagnostics
+    });
+    if problems.has_errors() {
+        session.show(&problems, &loaded.sources);
         return Ok(1);
+    }
+    let mut project = Project {
+        config: loaded.config,
+        sources: loaded.sources,
     };
     say(
         session,
         "initializing_backend_message",
         style.bold("Initializing the backend..."),
     );
+    let place = match workdir::state_place(session, Some(&project.config)) {
+        Ok(place) => place,
+        Err(problems) => {
+            session.show(&problems, &project.sources);
+            return Ok(1);
+        }
+    };
+    if given.on("get") && !project.config.root.module.module_calls.is_empty() {
+        let doing = if given.on("upgrade") {
+            "Upgrading"
+        } else {
+            "Initializing"
+        };
+        let code = if given.on("upgrade") {
+            "upgrading_modules_message"
+        } else {
+            "initializing_modules_message"
+        };
+        say(session, code, style.bold(format!("{doing} modules...")));
+        match get::install(session, given.on("upgrade")) {
+            Ok((installed, found)) => {
+                project = installed;
+                problems = found;
+            }
+            Err(status) => return Ok(status),
+        }
+    }
     let fail = |problems: Diagnostics| {
         session.show(&problems, &project.sources);
         Ok(1)
     };
-    let place = match workdir::state_place(session, Some(&project.config)) {
-        Ok(place) => place,
-        Err(problems) => return fail(problems),
-    };
-    if let Err(problems) = modules(session, &project.config) {
-        return fail(problems);
-    }
+    session.show(&problems, &project.sources);
     say(
         session,
         "initializing_provider_plugin_message",
@@ -218,24 +260,34 @@ fn space(session: &Session) {
     }
 }
 
-/// Writes down where the modules are, for the programs that look it up. All of them are local, or were installed before.
-fn modules(session: &Session, config: &Config) -> Result<(), Diagnostics> {
-    if config.root.children.is_empty() {
-        return Ok(());
+/// Fills the working directory with a copy of a module.
+fn copy_module(session: &Session, source: &str) -> Result<(), Diagnostics> {
+    let data_dir = session.env.data_dir();
+    match modules::from_module::is_empty(Path::new("."), data_dir) {
+        Ok(true) => {}
+        Ok(false) => {
+            return Err(Diagnostic::error(
+                "The working directory already contains files",
+                "The -from-module option puts a copy of a module into an empty directory. To initialize the configuration that is \
+                 already in this directory, omit the option.",
+            )
+            .into());
+        }
+        Err(e) => {
+            return Err(Diagnostic::error(
+                "Failed to read target directory",
+                format!("The working directory cannot be read: {e}."),
+            )
+            .into());
+        }
     }
-    say(
-        session,
-        "initializing_modules_message",
-        session.ui.style().bold("Initializing modules..."),
-    );
-    let manifest = config.manifest();
-    for (key, entry) in manifest.modules.iter().filter(|(key, _)| !key.is_empty()) {
-        note(session, format!("- {key} in {}", entry.dir));
-    }
-    write(
-        &Path::new(session.env.data_dir()).join(Manifest::PATH),
-        manifest.to_json().as_bytes(),
-    )
+    let text = format!("Copying configuration from \"{source}\"...");
+    say(session, "copying_configuration_message", session.ui.style().bold(text));
+    let client = session.net();
+    let copied = modules::from_module::copy(&client, source, Path::new("."), data_dir, TERRAFORM_VERSION);
+    session.runtime()?.block_on(copied)?;
+    space(session);
+    Ok(())
 }
 
 /// What `-plugin-dir` said holds for later commands.
@@ -250,7 +302,7 @@ fn remember(session: &Session, dirs: &[String]) -> Result<(), Diagnostics> {
 
 fn write(path: &Path, text: &[u8]) -> Result<(), Diagnostics> {
     let failed = |e: std::io::Error| {
-        Diagnostics::from(syntax::Diagnostic::error(
+        Diagnostics::from(Diagnostic::error(
             "Failed to write to the data directory",
             format!("{} cannot be written: {e}.", path.display()),
         ))

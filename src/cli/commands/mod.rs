@@ -2,7 +2,9 @@
 
 mod apply;
 mod destroy;
+mod fmt;
 mod force_unlock;
+mod get;
 mod import;
 mod init;
 mod output;
@@ -72,7 +74,9 @@ const COMMANDS: &[&Command] = &[
     &plan::COMMAND,
     &apply::COMMAND,
     &destroy::COMMAND,
+    &fmt::COMMAND,
     &force_unlock::COMMAND,
+    &get::COMMAND,
     &output::COMMAND,
     &providers::SCHEMA,
     &refresh::COMMAND,
@@ -99,9 +103,7 @@ const COMMANDS: &[&Command] = &[
 ];
 
 /// Commands of Terraform that are still to come.
-const TO_COME: &[&str] = &[
-    "console", "fmt", "get", "graph", "login", "logout", "metadata", "modules", "test",
-];
+const TO_COME: &[&str] = &["console", "graph", "login", "logout", "metadata", "modules", "test"];
 
 /// Runs the command that arguments ask for.
 pub fn run(invocation: Invocation) -> Status {

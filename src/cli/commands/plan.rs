@@ -1,6 +1,9 @@
 //! `plan`.
 
+use engine::inputs::PlanOptions;
+use engine::plan::{Mode, Plan};
 use engine::planner::Planning;
+use syntax::Diagnostic;
 
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
@@ -31,18 +34,42 @@ pub const COMMAND: Command = Command {
                 "Exit with status 0 if there is nothing to do, 1 after an error, 2 if there are changes.",
             ))
             .arg(flags::value(
+                "generate-config-out",
+                "PATH",
+                "Write configuration for imported objects that have none to this file, which must not exist yet.",
+            ))
+            .arg(flags::value(
                 "state",
                 "PATH",
                 "The state file to read, in place of the working directory's.",
             ))
     },
-    refused: &[("generate-config-out", "configuration is not generated yet.")],
+    refused: &[],
     run,
 };
 
 fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     no_positional(given, "plan")?;
-    let options = plan_options(given)?;
+    let generate = given.value("generate-config-out");
+    let options = PlanOptions {
+        generate_config: generate.is_some(),
+        ..plan_options(given)?
+    };
+    if let Some(path) = &generate {
+        if options.mode != Mode::Normal {
+            return Err(UsageError::new(
+                "Invalid generate-config-out flag",
+                "Config can only be generated during a normal plan operation, and not during a refresh-only or destroy plan.",
+            ));
+        }
+        if std::path::Path::new(path).exists() {
+            return Ok(session.fail(
+                "Target generated file already exists",
+                "Generated configuration goes to a new file only. Choose another path, or move what is in this file elsewhere \
+                 and delete it.",
+            ));
+        }
+    }
     let operation = match Operation::begin(session, given, options.mode, "OperationTypePlan", ("Plan", "Planning")) {
         Ok(operation) => operation,
         Err(status) => return Ok(status),
@@ -57,6 +84,14 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         session.show(&problems, &operation.project.sources);
         return Ok(finish(session, operation, status.max(1)));
     };
+    let mut generated = None;
+    if let Some(path) = generate.filter(|_| !plan.generated_config.is_empty()) {
+        match write_generated(path.as_ref(), &plan) {
+            Ok(()) => generated = Some(path),
+            Err(problem) => problems.push(problem),
+        }
+        status = u8::from(problems.has_errors());
+    }
     match &session.stream {
         Some(stream) => stream.plan(&plan),
         None => views::plan::show(&session.ui, &plan, &schemas),
@@ -77,6 +112,12 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     if applyable && !errored && session.stream.is_none() && !session.env.in_automation() {
         let ui = &session.ui;
         ui.out(views::plan::rule(ui.style(), ui.width()));
+        if let Some(path) = generated {
+            ui.out(format!(
+                "\nMonoform has generated configuration and written it to {path}. Please review\nthe configuration and edit it \
+                 as necessary before adding it to version\ncontrol.\n"
+            ));
+        }
         match out {
             None => ui.out(
                 "\nNote: You didn't use the -out option to save this plan, so Monoform can't\nguarantee to take exactly these \
@@ -90,6 +131,37 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         }
     }
     Ok(finish(session, operation, status))
+}
+
+/// Writes the blocks that were generated for imports to a new file.
+fn write_generated(path: &std::path::Path, plan: &Plan) -> Result<(), Diagnostic> {
+    let mut text =
+        "# __generated__ by Monoform\n# Please review these resources and move them into your main configuration \
+                    files.\n"
+            .to_owned();
+    for (address, block) in &plan.generated_config {
+        let change = plan.changes.iter().find(|c| c.address == *address);
+        text.push_str("\n# __generated__ by Monoform");
+        if let Some(id) = change.and_then(|c| c.importing.as_ref()) {
+            text.push_str(" from ");
+            text.push_str(&lang::render::quote(id));
+        }
+        text.push('\n');
+        text.push_str(block);
+    }
+    let write = || {
+        let mut file = std::fs::File::create_new(path)?;
+        std::io::Write::write_all(&mut file, text.as_bytes())
+    };
+    write().map_err(|e: std::io::Error| {
+        Diagnostic::error(
+            "Failed to write generated configuration",
+            format!(
+                "The configuration that was generated could not be written to {}: {e}.",
+                path.display()
+            ),
+        )
+    })
 }
 
 /// Ends an operation: releases the lock.

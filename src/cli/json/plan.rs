@@ -8,6 +8,7 @@ use engine::plan::{Action, OutputChange, Plan, ResourceChange};
 use engine::providers::Schemas;
 use serde_json::{Map, Value as Json, json};
 
+use super::checks::checks;
 use super::configuration::configuration;
 use super::state::{ModuleTree, state_document};
 use super::values::{known_part, output, path, sensitive_parts, unknown_parts};
@@ -45,12 +46,13 @@ pub fn document(plan: &Plan, config: &Config, schemas: &Schemas, tool_version: &
         .with("terraform_version", tool_version)
         .with_content("variables", variables)
         .with("planned_values", planned_values(plan, schemas))
-        .with_content("resource_drift", changes(&plan.drift))
-        .with_content("resource_changes", changes(&plan.changes))
+        .with_content("resource_drift", changes(&plan.drift, None))
+        .with_content("resource_changes", changes(&plan.changes, Some(plan)))
         .with_content("output_changes", outputs)
         .with_content("prior_state", prior)
         .with("configuration", configuration(config, schemas))
         .with_content("relevant_attributes", relevant)
+        .with_content("checks", checks(&plan.checks))
         .with_content("timestamp", plan.timestamp.clone())
         .with("applyable", plan.is_applyable())
         .with("complete", !plan.is_partial() && !plan.errored)
@@ -58,10 +60,20 @@ pub fn document(plan: &Plan, config: &Config, schemas: &Schemas, tool_version: &
         .into()
 }
 
-fn changes(changes: &[ResourceChange]) -> Vec<Json> {
+fn changes(changes: &[ResourceChange], of: Option<&Plan>) -> Vec<Json> {
     let mut sorted: Vec<&ResourceChange> = changes.iter().collect();
     sorted.sort_by(|a, b| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));
-    sorted.into_iter().map(change).collect()
+    sorted
+        .into_iter()
+        .map(|c| {
+            let mut document = change(c);
+            let generated = of.and_then(|plan| plan.generated_config.get(&c.address));
+            if let (Some(text), Some(details)) = (generated, document["change"].as_object_mut()) {
+                details.insert("generated_config".into(), text.as_str().into());
+            }
+            document
+        })
+        .collect()
 }
 
 /// The document of one change.
@@ -149,7 +161,7 @@ fn planned_values(plan: &Plan, schemas: &Schemas) -> Json {
     let staying = plan
         .changes
         .iter()
-        .filter(|c| c.deposed.is_none() && !matches!(c.action, Action::Delete | Action::Forget));
+        .filter(|c| c.deposed.is_none() && c.action != Action::Delete);
     for change in staying {
         let resource = &change.address.resource.resource;
         let schema = schemas.resource(&change.provider.provider, resource.mode, &resource.ty);

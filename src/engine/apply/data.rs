@@ -9,7 +9,7 @@ use syntax::Diagnostic;
 
 use super::{Applier, Subject};
 use crate::eval::Failed;
-use crate::eval::checks::Kind;
+use crate::eval::checks::{Checked, Kind};
 use crate::events::Event;
 use crate::instance::{encode, identity, lasting, located, with_marks};
 use crate::plan::Action;
@@ -45,7 +45,7 @@ impl Applier<'_> {
             id: None,
         });
         let began = Instant::now();
-        let read = self.read_checked(s, config, &block.body).await;
+        let read = self.read_checked(s, config, &block.body, block.check.as_ref()).await;
         let (address, elapsed) = (s.address.clone(), began.elapsed());
         let Ok(value) = read else {
             event(Event::OperationFailed {
@@ -54,7 +54,13 @@ impl Applier<'_> {
                 action,
                 elapsed,
             });
-            return Err(Failed);
+            let Some(check) = &block.check else { return Err(Failed) };
+            // Whatever goes wrong in a check must not stop anything else.
+            self.unread_checks
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .insert((s.address.module.clone(), check.clone()));
+            return Ok(());
         };
         let value = with_marks(value, &marks, s.schema);
         event(Event::OperationComplete {
@@ -81,14 +87,18 @@ impl Applier<'_> {
         s: &Subject<'_>,
         config: cty::Value,
         body: &syntax::ast::Body,
+        check: Option<&Arc<str>>,
     ) -> Result<cty::Value, Failed> {
-        let answer = s
-            .provider
-            .read_data(s.ty, config, None)
-            .await
-            .map_err(|d| self.fail(d))?;
-        let mut problems = located(answer.diagnostics, Some((body, s.schema)), s.address);
-        if !problems.has_errors() && (answer.value.is_null() || !answer.value.is_wholly_known()) {
+        let answer = s.provider.read_data(s.ty, config, None).await;
+        let (value, mut problems) = match answer {
+            Ok(answer) => (
+                Some(answer.value),
+                located(answer.diagnostics, Some((body, s.schema)), s.address),
+            ),
+            Err(problems) => (None, problems),
+        };
+        let unusable = |value: &cty::Value| value.is_null() || !value.is_wholly_known();
+        if !problems.has_errors() && value.as_ref().is_some_and(unusable) {
             problems.push(
                 Diagnostic::error(
                     "Provider produced invalid object",
@@ -102,7 +112,13 @@ impl Applier<'_> {
             );
         }
         let failed = problems.has_errors();
-        self.evaluator.report(problems);
-        if failed { Err(Failed) } else { Ok(answer.value) }
+        match check {
+            Some(check) => {
+                let of = Checked::Check(s.address.module.clone(), check.clone());
+                self.evaluator.report_of_check(&of, problems);
+            }
+            None => self.evaluator.report(problems),
+        }
+        value.filter(|_| !failed).ok_or(Failed)
     }
 }

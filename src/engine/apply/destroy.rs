@@ -8,6 +8,7 @@ use plugins::provider::{Answer, Applied, PluginDiagnostic};
 use state::DeposedKey;
 use syntax::Diagnostic;
 
+use super::provision::Provisioners;
 use super::{Applier, Subject};
 use crate::eval::{Failed, Repetition};
 use crate::events::Event;
@@ -73,15 +74,17 @@ impl Applier<'_> {
         stored: &Stored,
         deposed: Option<&DeposedKey>,
     ) -> Result<(), Failed> {
-        if let (None, false, Some(block)) = (
-            deposed,
-            stored.is_tainted(),
-            self.inputs.config.resource(&s.address.config()),
-        ) && !block.provisioners.is_empty()
+        let resource = s.address.config();
+        let provisioners: Option<Provisioners<'_>> = match self.inputs.config.resource(&resource) {
+            Some(block) => Some(block.into()),
+            None => self.removals.of_resource(&resource).map(Into::into),
+        };
+        if let (None, false, Some(provisioners)) = (deposed, stored.is_tainted(), provisioners)
+            && !provisioners.is_empty()
         {
             let repetition = self.repetition_of_existing(s);
             let value = stored.marked(s.schema);
-            self.provision(block, config::ProvisionerWhen::Destroy, s, &repetition, &value)
+            self.provision(provisioners, config::ProvisionerWhen::Destroy, s, &repetition, &value)
                 .await?;
         }
         let null = Value::null(s.schema.implied_type());

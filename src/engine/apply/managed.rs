@@ -12,7 +12,7 @@ use state::ObjectStatus;
 use syntax::{Diagnostic, Diagnostics};
 
 use super::{Applier, Subject};
-use crate::eval::checks::{Kind, Status};
+use crate::eval::checks::{Checked, Kind};
 use crate::eval::{Failed, Repetition};
 use crate::events::Event;
 use crate::instance::{decode, encode, identity, lasting, located, with_marks};
@@ -165,15 +165,8 @@ impl Applier<'_> {
         scope: &crate::eval::ModuleScope<'_>,
         s: &Subject<'_>,
     ) -> Result<(), Failed> {
-        let owner = s.address.to_string();
-        let mut failed = false;
-        for rule in rules {
-            failed |= matches!(
-                self.evaluator.check(rule, kind, scope, Some(&owner)),
-                Status::Fail(_) | Status::Error
-            );
-        }
-        if failed { Err(Failed) } else { Ok(()) }
+        let of = Checked::Resource(s.address.clone());
+        self.evaluator.check_all(rules, kind, scope, &of, false)
     }
 
     /// The current object as it is stored.
@@ -341,7 +334,7 @@ impl Applier<'_> {
             return Ok(value);
         }
         let result = self
-            .provision(block, config::ProvisionerWhen::Create, s, repetition, &value)
+            .provision(block.into(), config::ProvisionerWhen::Create, s, repetition, &value)
             .await;
         if result.is_err() {
             let object = self

@@ -18,12 +18,12 @@ use std::time::{Duration, Instant};
 use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource, Module, ModuleInstance};
 use lang::schema::Schema;
 use plugins::Provider;
-use state::{DeposedKey, Object, OutputValue, State};
+use state::{CheckStatus, DeposedKey, Object, OutputValue, State};
 use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::OnceCell;
 
 use crate::blocks::{Block, Blocks};
-use crate::eval::checks::Kind;
+use crate::eval::checks::{Checked, Kind};
 use crate::eval::{Evaluator, Failed, Phase};
 use crate::events::Event;
 use crate::execgraph::Operation;
@@ -33,6 +33,7 @@ use crate::plan::{Action, Mode, Plan, ResourceChange};
 use crate::planner::create_before_destroy;
 use crate::priming::Priming;
 use crate::providers::Providers;
+use crate::removals::Removals;
 use crate::walk::{Outcome, walk};
 
 /// How long an apply may go on before the state so far is handed to be saved.
@@ -114,11 +115,13 @@ async fn with_providers(
         providers,
         evaluator: &evaluator,
         blocks: &blocks,
+        removals: Removals::new(inputs.config),
         priming: Priming::new(&blocks),
         state,
         opened: Mutex::default(),
         deposed: Mutex::default(),
         failed: Mutex::default(),
+        unread_checks: Mutex::default(),
         persisted: Mutex::new(Instant::now()),
         persist,
         done: AtomicUsize::new(0),
@@ -137,9 +140,12 @@ async fn with_providers(
     applier.outputs(&mut diagnostics);
     if plan.mode == Mode::Normal && !inputs.stop.is_requested() {
         applier.checks();
+        applier.late_conditions();
     }
     diagnostics.extend(evaluator.take_diagnostics());
     let mut state = applier.state().clone();
+    let results = evaluator.check_results(&plan.checks, |_| false);
+    state.check_results = (!results.is_empty()).then(|| results.into());
     if plan.mode == Mode::Destroy && state.resources.keys().all(|r| r.resource.mode == addrs::Mode::Data) {
         // What was read for the sake of provider configurations is of no more use.
         state.resources.clear();
@@ -154,6 +160,7 @@ struct Applier<'a> {
     providers: &'a Providers<'a>,
     evaluator: &'a Evaluator<'a>,
     blocks: &'a Blocks,
+    removals: Removals<'a>,
     priming: Priming<'a>,
     state: Arc<Mutex<State>>,
     /// For each resource what it depends on, as the state records it.
@@ -163,6 +170,8 @@ struct Applier<'a> {
     /// Which deposed object is the old one of a replacement, by change.
     deposed: Mutex<HashMap<u32, DeposedKey>>,
     failed: Mutex<HashSet<ConfigResource>>,
+    /// Checks whose data source could not be read.
+    unread_checks: Mutex<HashSet<(ModuleInstance, Arc<str>)>>,
     persisted: Mutex<Instant>,
     persist: &'a (dyn Fn(&State) + Send + Sync),
     done: AtomicUsize,
@@ -225,14 +234,22 @@ impl Applier<'_> {
 
     async fn carry_out(&self, operation: Operation, index: u32, change: &ResourceChange) -> Result<(), Failed> {
         if change.action == Action::Forget {
-            self.state().set_current(&change.address, &change.provider, None);
-            self.evaluator.remove_object(&change.address);
+            match &change.deposed {
+                Some(key) => {
+                    let key = DeposedKey(key.clone());
+                    self.state().set_deposed(&change.address, &change.provider, key, None);
+                }
+                None => {
+                    self.state().set_current(&change.address, &change.provider, None);
+                    self.evaluator.remove_object(&change.address);
+                }
+            }
             return Ok(());
         }
         self.open(&change.provider).await?;
         if matches!(operation, Operation::Change(_)) {
             self.priming
-                .prepare(self.evaluator, &Block::Resource(change.address.config()));
+                .prepare(self.evaluator, &Block::Resource(change.address.config()))?;
         }
         let resource = &change.address.resource.resource;
         let schemas = self.providers.schemas();
@@ -259,9 +276,10 @@ impl Applier<'_> {
             let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
             opened.entry(address.clone()).or_default().clone()
         };
-        let open = || {
-            self.priming.prepare(self.evaluator, &Block::Provider(address.clone()));
-            opening::open(self.evaluator, self.providers, address)
+        let open = || async {
+            self.priming
+                .prepare(self.evaluator, &Block::Provider(address.clone()))?;
+            opening::open(self.evaluator, self.providers, address).await
         };
         *cell.get_or_init(open).await
     }
@@ -302,29 +320,100 @@ impl Applier<'_> {
             return;
         }
         let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let unread = self
+            .unread_checks
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         for node in self.inputs.config.nodes() {
-            for (name, check) in &node.module.checks {
+            for name in node.module.checks.keys() {
                 let block = Block::Check(node.path.clone(), name.clone());
                 if self.depends_on_any(&block, &failed) {
                     continue;
                 }
-                self.priming.prepare(self.evaluator, &block);
                 // Nothing that goes wrong here matters to anything else.
-                let _: Result<(), Failed> = opening::for_each_instance(self.evaluator, &node.path, |instance, _| {
-                    let scope = self.evaluator.scope(instance).ok_or(Failed)?;
-                    for rule in &check.asserts {
-                        self.evaluator.check(rule, Kind::Assertion, &scope, None);
-                    }
-                    Ok(())
+                let prepared = self.priming.prepare(self.evaluator, &block);
+                let _: Result<(), Failed> = prepared.and_then(|()| {
+                    opening::visit_check(self.evaluator, &node.path, name, |at| {
+                        !unread.iter().any(|(module, check)| module == at && check == name)
+                    })
                 });
             }
         }
+    }
+
+    /// Evaluates the conditions that could not be evaluated when the plan was made, as far as nothing that was carried out
+    /// has.
+    fn late_conditions(&self) {
+        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let unknown = |address: &str| {
+            let at = self.plan.checks.binary_search_by(|r| (*r.config_addr).cmp(address));
+            at.is_ok_and(|i| self.plan.checks[i].status == CheckStatus::Unknown)
+        };
+        let open = |block: &Block| {
+            unknown(&block.to_string()) && !self.priming.has_seen(block) && !self.depends_on_any(block, &failed)
+        };
+        for node in self.inputs.config.nodes() {
+            for name in node.module.variables.keys() {
+                let block = Block::Variable(node.path.clone(), name.clone());
+                if open(&block) && self.priming.prepare(self.evaluator, &block).is_ok() {
+                    // A failure has been reported.
+                    let _: Result<(), Failed> = opening::visit_variable(self.evaluator, &node.path, name);
+                }
+            }
+            for name in node.module.outputs.keys().filter(|_| !node.path.is_root()) {
+                let block = Block::Output(node.path.clone(), name.clone());
+                if open(&block) && self.priming.prepare(self.evaluator, &block).is_ok() {
+                    let _: Result<(), Failed> = opening::visit_output(self.evaluator, &node.path, name, false);
+                }
+            }
+        }
+        for change in self.plan.changes.iter().filter(|c| c.action == Action::NoOp) {
+            let resource = change.address.config();
+            let Some(block) = self.inputs.config.resource(&resource) else {
+                continue;
+            };
+            let lifecycle = &block.lifecycle;
+            let conditions = !(lifecycle.preconditions.is_empty() && lifecycle.postconditions.is_empty());
+            let node = Block::Resource(resource);
+            if conditions && unknown(&node.to_string()) && !self.depends_on_any(&node, &failed) {
+                let _: Result<(), Failed> = self
+                    .priming
+                    .prepare(self.evaluator, &node)
+                    .and_then(|()| self.conditions_of_unchanged(&change.address, block));
+            }
+        }
+    }
+
+    fn conditions_of_unchanged(&self, address: &AbsResourceInstance, block: &config::Resource) -> Result<(), Failed> {
+        let repetition = self
+            .evaluator
+            .resource_expansion(&address.module, &address.resource.resource)?
+            .repetition(&address.resource.key);
+        let of = Checked::Resource(address.clone());
+        let conditions = [
+            (&block.lifecycle.preconditions, Kind::Precondition, None),
+            (
+                &block.lifecycle.postconditions,
+                Kind::Postcondition,
+                self.evaluator.object(address),
+            ),
+        ];
+        for (rules, kind, me) in conditions {
+            let scope = self
+                .evaluator
+                .scope_with(&address.module, repetition.clone(), me)
+                .ok_or(Failed)?;
+            self.evaluator.check_all(rules, kind, &scope, &of, false)?;
+        }
+        Ok(())
     }
 
     /// Brings the root outputs up to date. Those that depend on something that failed keep their old value.
     fn outputs(&self, diagnostics: &mut Diagnostics) {
         let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let root = &self.inputs.config.root;
+        let lenient = self.plan.mode == Mode::RefreshOnly;
         for (name, planned) in &self.plan.outputs {
             if !root.module.outputs.contains_key(name) || self.plan.mode == Mode::Destroy {
                 if planned.action == Action::Delete && !diagnostics.has_errors() {
@@ -336,8 +425,10 @@ impl Applier<'_> {
             if self.depends_on_any(&block, &failed) {
                 continue;
             }
-            self.priming.prepare(self.evaluator, &block);
-            let visited = opening::visit_output(self.evaluator, &Module::root(), name)
+            let visited = self
+                .priming
+                .prepare(self.evaluator, &block)
+                .and_then(|()| opening::visit_output(self.evaluator, &Module::root(), name, lenient))
                 .and_then(|()| self.evaluator.output(&ModuleInstance::root(), root, name));
             let Ok(value) = visited else { continue };
             let (value, _) = value.unmark_deep();

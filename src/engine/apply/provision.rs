@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use config::{OnFailure, Provisioner, ProvisionerWhen};
+use config::{Connection, OnFailure, Provisioner, ProvisionerWhen, Removed, Resource};
 use cty::Value;
 use lang::body::decode_body;
 use lang::eval::Context;
@@ -13,22 +13,55 @@ use crate::eval::{Failed, Repetition};
 use crate::events::Event;
 use crate::instance::located;
 
+/// The provisioners of a resource, as its block has them, or the block that says it was removed.
+#[derive(Clone, Copy)]
+pub(super) struct Provisioners<'p> {
+    list: &'p [Provisioner],
+    connection: Option<&'p Connection>,
+}
+
+impl<'p> Provisioners<'p> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+}
+
+impl<'p> From<&'p Resource> for Provisioners<'p> {
+    fn from(block: &'p Resource) -> Provisioners<'p> {
+        Provisioners {
+            list: &block.provisioners,
+            connection: block.connection.as_ref(),
+        }
+    }
+}
+
+impl<'p> From<&'p Removed> for Provisioners<'p> {
+    fn from(block: &'p Removed) -> Provisioners<'p> {
+        Provisioners {
+            list: &block.provisioners,
+            connection: block.connection.as_ref(),
+        }
+    }
+}
+
 impl Applier<'_> {
     /// Runs the provisioners of an object, one after the other, until one fails.
     pub(super) async fn provision(
         &self,
-        block: &config::Resource,
+        provisioners: Provisioners<'_>,
         when: ProvisionerWhen,
         s: &Subject<'_>,
         repetition: &Repetition,
         value: &Value,
     ) -> Result<(), Failed> {
-        for provisioner in block.provisioners.iter().filter(|p| p.when == when) {
+        for provisioner in provisioners.list.iter().filter(|p| p.when == when) {
             self.inputs.events.event(Event::ProvisionStart {
                 address: s.address.clone(),
                 provisioner: provisioner.ty.clone(),
             });
-            let result = self.provision_one(block, provisioner, s, repetition, value).await;
+            let result = self
+                .provision_one(provisioners.connection, provisioner, s, repetition, value)
+                .await;
             let (address, ty) = (s.address.clone(), provisioner.ty.clone());
             match result {
                 Ok(()) => {
@@ -60,7 +93,7 @@ impl Applier<'_> {
 
     async fn provision_one(
         &self,
-        block: &config::Resource,
+        shared: Option<&Connection>,
         provisioner: &Provisioner,
         s: &Subject<'_>,
         repetition: &Repetition,
@@ -78,10 +111,12 @@ impl Applier<'_> {
             .at(&provisioner.type_range)
             .into());
         };
-        let Some(scope) = self
-            .evaluator
-            .scope_with(&s.address.module, repetition.clone(), Some(value.clone()))
-        else {
+        let scope = |module: &addrs::ModuleInstance| {
+            self.evaluator
+                .scope_with(module, repetition.clone(), Some(value.clone()))
+        };
+        // The module may be gone; what is left to say of the object names nothing but itself.
+        let Some(scope) = scope(&s.address.module).or_else(|| scope(&addrs::ModuleInstance::root())) else {
             return Ok(());
         };
         let about = |d: syntax::Diagnostic| d.about(s.address);
@@ -93,7 +128,7 @@ impl Applier<'_> {
         let connection_schema = connection_schema();
         let mut connection = Value::null(connection_schema.implied_type());
         // The provisioner's own connection block overrides that of the resource, argument by argument.
-        for written in block.connection.iter().chain(&provisioner.connection) {
+        for written in shared.into_iter().chain(&provisioner.connection) {
             let (value, diagnostics) = decode_body(&written.body, &connection_schema.block, Context::new(&scope));
             if diagnostics.has_errors() {
                 return Err(diagnostics.into_iter().map(about).collect());

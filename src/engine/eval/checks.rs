@@ -1,12 +1,19 @@
 //! Conditions: validations, preconditions, postconditions, assertions.
 
-use config::CheckRule;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use addrs::{AbsResourceInstance, ModuleInstance};
+use config::{CheckRule, Config};
 use cty::{Type, Value};
 use lang::eval::{Context, evaluate, with_expression};
+use state::{CheckResult, CheckStatus, CheckedObject};
 use syntax::diag::Extra;
 use syntax::{Diagnostic, Diagnostics};
 
-use super::{Evaluator, ModuleScope};
+use super::{Evaluator, Failed, ModuleScope};
+use crate::blocks::Block;
 
 /// How a condition turned out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,9 +55,191 @@ impl Kind {
     }
 }
 
+/// Something that has conditions.
+#[derive(Clone, Debug)]
+pub enum Checked {
+    /// An input variable.
+    Variable(ModuleInstance, Arc<str>),
+    /// An output value.
+    Output(ModuleInstance, Arc<str>),
+    /// A check block.
+    Check(ModuleInstance, Arc<str>),
+    /// An instance of a resource.
+    Resource(AbsResourceInstance),
+}
+
+impl fmt::Display for Checked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (module, kind, name) = match self {
+            Checked::Variable(module, name) => (module, "var", name),
+            Checked::Output(module, name) => (module, "output", name),
+            Checked::Check(module, name) => (module, "check", name),
+            Checked::Resource(address) => return address.fmt(f),
+        };
+        if !module.is_root() {
+            write!(f, "{module}.")?;
+        }
+        write!(f, "{kind}.{name}")
+    }
+}
+
+impl Checked {
+    /// The block of the configuration it is an instance of.
+    fn block(&self) -> Block {
+        match self {
+            Checked::Variable(module, name) => Block::Variable(module.module(), name.clone()),
+            Checked::Output(module, name) => Block::Output(module.module(), name.clone()),
+            Checked::Check(module, name) => Block::Check(module.module(), name.clone()),
+            Checked::Resource(address) => Block::Resource(address.config()),
+        }
+    }
+}
+
+/// How the conditions of one object turned out: the worst of them, and what the failed ones say.
+#[derive(Clone, Debug)]
+struct Turnout {
+    status: CheckStatus,
+    messages: Vec<Arc<str>>,
+}
+
+/// How all conditions turned out, by block and object.
+#[derive(Debug, Default)]
+pub(super) struct Results(BTreeMap<Block, BTreeMap<String, Turnout>>);
+
+/// The worse of two results.
+fn worse(a: CheckStatus, b: CheckStatus) -> CheckStatus {
+    let rank = |s: CheckStatus| match s {
+        CheckStatus::Pass => 0,
+        CheckStatus::Unknown => 1,
+        CheckStatus::Fail => 2,
+        CheckStatus::Error => 3,
+    };
+    if rank(b) > rank(a) { b } else { a }
+}
+
 impl Evaluator<'_> {
+    /// Evaluates conditions of something, reports their failures, and remembers how they turned out. A `lenient` failure is
+    /// only a warning, and no failure of the whole.
+    pub fn check_all(
+        &self,
+        rules: &[CheckRule],
+        kind: Kind,
+        scope: &ModuleScope<'_>,
+        of: &Checked,
+        lenient: bool,
+    ) -> Result<(), Failed> {
+        let owner = match of {
+            Checked::Resource(address) => Some(address.to_string()),
+            _ => None,
+        };
+        let mut failed = false;
+        for rule in rules {
+            let status = self.check(rule, kind, scope, owner.as_deref(), lenient);
+            failed |= matches!(status, Status::Fail(_) | Status::Error);
+            self.record(of, &status);
+        }
+        if failed && !lenient { Err(Failed) } else { Ok(()) }
+    }
+
+    /// Reports problems with what a check looks at: warnings. An error among them is a failure of the check.
+    pub fn report_of_check(&self, check: &Checked, mut problems: Diagnostics) {
+        let errors: Vec<String> = problems
+            .iter()
+            .filter(|d| d.is_error())
+            .map(|d| {
+                if d.detail.is_empty() {
+                    d.summary.clone()
+                } else {
+                    format!("{}: {}", d.summary, d.detail)
+                }
+            })
+            .collect();
+        match errors.as_slice() {
+            [] => {}
+            [one] => self.record(check, &Status::Fail(one.clone())),
+            many => self.record(
+                check,
+                &Status::Fail(format!("{} problems:\n\n- {}", many.len(), many.join("\n- "))),
+            ),
+        }
+        for problem in &mut problems.0 {
+            problem.severity = syntax::Severity::Warning;
+        }
+        self.report(problems);
+    }
+
+    /// Remembers how a condition of something turned out.
+    pub fn record(&self, of: &Checked, status: &Status) {
+        let (status, message) = match status {
+            Status::Pass => (CheckStatus::Pass, None),
+            Status::Fail(message) => (CheckStatus::Fail, Some(Arc::from(message.as_str()))),
+            Status::Unknown => (CheckStatus::Unknown, None),
+            Status::Error => (CheckStatus::Error, None),
+        };
+        let mut results = self.results.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let object = results
+            .0
+            .entry(of.block())
+            .or_default()
+            .entry(of.to_string())
+            .or_insert(Turnout {
+                status: CheckStatus::Pass,
+                messages: Vec::new(),
+            });
+        object.status = worse(object.status, status);
+        object.messages.extend(message);
+    }
+
+    /// How everything with conditions turned out, in the order of addresses. What was not evaluated now counts as it did
+    /// `before`; `visited` says whether all there is of a block was looked at.
+    pub fn check_results(&self, before: &[CheckResult], visited: impl Fn(&Block) -> bool) -> Vec<CheckResult> {
+        let results = self.results.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let before: BTreeMap<&str, &CheckResult> = before.iter().map(|r| (&*r.config_addr, r)).collect();
+        let mut out: Vec<CheckResult> = with_conditions(self.config)
+            .into_iter()
+            .map(|(block, kind)| {
+                let config_addr: Arc<str> = block.to_string().into();
+                let mut objects: BTreeMap<Arc<str>, CheckedObject> = BTreeMap::new();
+                let earlier = before.get(&*config_addr);
+                for object in earlier.into_iter().flat_map(|r| &r.objects) {
+                    objects.insert(object.object_addr.clone(), object.clone());
+                }
+                for (address, result) in results.0.get(&block).into_iter().flatten() {
+                    let object_addr: Arc<str> = address.as_str().into();
+                    let object = CheckedObject {
+                        object_addr: object_addr.clone(),
+                        status: result.status,
+                        failure_messages: result.messages.clone(),
+                    };
+                    objects.insert(object_addr, object);
+                }
+                let none = match earlier {
+                    Some(earlier) => earlier.status,
+                    None if visited(&block) => CheckStatus::Pass,
+                    None => CheckStatus::Unknown,
+                };
+                let status = objects.values().map(|o| o.status).reduce(worse).unwrap_or(none);
+                CheckResult {
+                    object_kind: kind.into(),
+                    config_addr,
+                    status,
+                    objects: objects.into_values().collect(),
+                }
+            })
+            .collect();
+        out.sort_by(|a, b| a.config_addr.cmp(&b.config_addr));
+        out
+    }
+
     /// Evaluates a condition and reports its failure.
-    pub fn check(&self, rule: &CheckRule, kind: Kind, scope: &ModuleScope<'_>, owner: Option<&str>) -> Status {
+    pub fn check(
+        &self,
+        rule: &CheckRule,
+        kind: Kind,
+        scope: &ModuleScope<'_>,
+        owner: Option<&str>,
+        lenient: bool,
+    ) -> Status {
         let context = Context::new(scope);
         let (condition, mut problems) = evaluate(&rule.condition, context);
         let mut status = Status::Error;
@@ -79,9 +268,6 @@ impl Evaluator<'_> {
                         problems.extend(found);
                         let summary = kind.summary();
                         let mut diagnostic = Diagnostic::error(summary, &message).at(rule.condition.range());
-                        if kind == Kind::Assertion {
-                            diagnostic.severity = syntax::Severity::Warning;
-                        }
                         if let Some(owner) = owner {
                             diagnostic = diagnostic.about(owner);
                         }
@@ -99,7 +285,7 @@ impl Evaluator<'_> {
                 )),
             }
         }
-        if kind == Kind::Assertion {
+        if kind == Kind::Assertion || lenient {
             // Whatever goes wrong in a check block must not stop anything else.
             for problem in &mut problems.0 {
                 problem.severity = syntax::Severity::Warning;
@@ -151,4 +337,24 @@ impl Evaluator<'_> {
 
 fn invalid(rule: &CheckRule, detail: &str) -> Diagnostic {
     Diagnostic::error("Invalid condition result", detail).at(rule.condition.range())
+}
+
+/// The blocks of a configuration that have conditions, and what states call their kind.
+fn with_conditions(config: &Config) -> Vec<(Block, &'static str)> {
+    let mut out = Vec::new();
+    for node in config.nodes() {
+        let (path, module) = (&node.path, &node.module);
+        let variables = module.variables.iter().filter(|(_, v)| !v.validations.is_empty());
+        out.extend(variables.map(|(name, _)| (Block::Variable(path.clone(), name.clone()), "var")));
+        let outputs = module.outputs.iter().filter(|(_, o)| !o.preconditions.is_empty());
+        out.extend(outputs.map(|(name, _)| (Block::Output(path.clone(), name.clone()), "output")));
+        let checks = module.checks.keys();
+        out.extend(checks.map(|name| (Block::Check(path.clone(), name.clone()), "check")));
+        let resources = module.resources.values().filter(|r| {
+            let lifecycle = &r.lifecycle;
+            !(lifecycle.preconditions.is_empty() && lifecycle.postconditions.is_empty())
+        });
+        out.extend(resources.map(|r| (Block::Resource(r.address.in_module(path)), "resource")));
+    }
+    out
 }

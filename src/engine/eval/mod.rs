@@ -84,6 +84,7 @@ pub struct Evaluator<'a> {
     expansions: RwLock<HashMap<expand::Repeated, Slot<Arc<Expansion>>>>,
     objects: RwLock<HashMap<AbsResource, Objects>>,
     diagnostics: Mutex<Diagnostics>,
+    results: Mutex<checks::Results>,
 }
 
 fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
@@ -122,6 +123,7 @@ impl<'a> Evaluator<'a> {
             expansions: RwLock::default(),
             objects: RwLock::default(),
             diagnostics: Mutex::default(),
+            results: Mutex::default(),
         }
     }
 

@@ -12,7 +12,7 @@ use lang::schema::{AttributeSchema, AttributeType, BlockSchema, Nesting, Schema}
 use state::Object;
 
 use super::{Planner, Subject};
-use crate::eval::checks::Kind;
+use crate::eval::checks::{Checked, Kind};
 use crate::eval::{Failed, Repetition};
 use crate::events::Event;
 use crate::instance::{decode, encode, identity, lasting, located, with_marks};
@@ -94,40 +94,52 @@ impl Planner<'_> {
             );
             return Ok(());
         }
-        let start = |event: fn(AbsResourceInstance) -> Event| self.inputs.events.event(event(address.clone()));
-        start(|address| Event::OperationStart {
-            address,
-            deposed: None,
-            action: Action::Read,
-            id: None,
-        });
-        let began = Instant::now();
-        let answer = p
-            .provider
-            .read_data(ty, config, None)
-            .await
-            .map_err(|d| self.failed(d))?;
-        let problems = located(answer.diagnostics, written, address);
-        let failed = problems.has_errors();
-        self.evaluator.report(problems);
-        if failed {
-            self.inputs.events.event(Event::OperationFailed {
-                address: address.clone(),
-                deposed: None,
-                action: Action::Read,
-                elapsed: began.elapsed(),
-            });
-            return Err(Failed);
+        let nested = block.check.as_ref();
+        let read = self.read_data(p, address, &config, nested).await?;
+        if let Some(check) = nested
+            && self.options.mode == Mode::Normal
+        {
+            // What a check looks at is looked at again when everything is what it will be.
+            let value = match &read {
+                Some(value) => value.clone(),
+                None => not_read_yet(p.schema, &config),
+            };
+            let after = with_marks(value, &marks, p.schema);
+            self.add(
+                ResourceChange {
+                    address: address.clone(),
+                    previous_address: None,
+                    deposed: None,
+                    provider: p.provider_address.clone(),
+                    action: Action::Read,
+                    reason: Reason::ReadBecauseCheckNested,
+                    before: before.as_ref().map_or_else(
+                        || Value::null(p.schema.implied_type()),
+                        |before| before.marked(p.schema),
+                    ),
+                    after: after.clone(),
+                    replace_paths: Vec::new(),
+                    private: Vec::new(),
+                    importing: None,
+                    config_known: true,
+                },
+                false,
+                Arc::default(),
+            );
+            if read.is_none() {
+                self.evaluator.set_object(address, after);
+                self.done()
+                    .unread_checks
+                    .insert((address.module.clone(), check.clone()));
+                return Ok(());
+            }
         }
-        let value = with_marks(answer.value, &marks, p.schema);
-        check_read(&value, p, address).map_err(|d| self.failed(d.into()))?;
-        self.inputs.events.event(Event::OperationComplete {
-            address: address.clone(),
-            deposed: None,
-            action: Action::Read,
-            id: identity(&value),
-            elapsed: began.elapsed(),
-        });
+        let Some(value) = read else {
+            self.evaluator
+                .set_object(address, with_marks(not_read_yet(p.schema, &config), &marks, p.schema));
+            return Ok(());
+        };
+        let value = with_marks(value, &marks, p.schema);
         let object = encode(
             p.schema,
             &value,
@@ -151,6 +163,67 @@ impl Planner<'_> {
             &with_self,
             address,
         )
+    }
+
+    /// Reads a data source. Where it belongs to a check, a failure is one of the check, and there is no object.
+    async fn read_data(
+        &self,
+        p: &Subject<'_>,
+        address: &AbsResourceInstance,
+        config: &Value,
+        check: Option<&Arc<str>>,
+    ) -> Result<Option<Value>, Failed> {
+        let written = p.block.map(|block| (&*block.body, p.schema));
+        let start = |event: fn(AbsResourceInstance) -> Event| self.inputs.events.event(event(address.clone()));
+        start(|address| Event::OperationStart {
+            address,
+            deposed: None,
+            action: Action::Read,
+            id: None,
+        });
+        let began = Instant::now();
+        let ty = &address.resource.resource.ty;
+        let answer = p.provider.read_data(ty, config.clone(), None).await;
+        let (value, mut problems) = match answer {
+            Ok(answer) => (Some(answer.value), located(answer.diagnostics, written, address)),
+            Err(problems) => (None, problems),
+        };
+        if let Some(value) = &value
+            && !problems.has_errors()
+            && let Err(problem) = check_read(value, p, address)
+        {
+            problems.push(problem);
+        }
+        let failed = problems.has_errors();
+        if let Some(check) = check {
+            let of = Checked::Check(address.module.clone(), check.clone());
+            self.evaluator.report_of_check(&of, problems);
+        } else {
+            self.evaluator.report(problems);
+        }
+        let (address, elapsed) = (address.clone(), began.elapsed());
+        let (deposed, action) = (None, Action::Read);
+        match value.filter(|_| !failed) {
+            Some(value) => {
+                self.inputs.events.event(Event::OperationComplete {
+                    address,
+                    deposed,
+                    action,
+                    id: identity(&lang::marking::mark_sensitive(&p.schema.block, value.clone())),
+                    elapsed,
+                });
+                Ok(Some(value))
+            }
+            None => {
+                self.inputs.events.event(Event::OperationFailed {
+                    address,
+                    deposed,
+                    action,
+                    elapsed,
+                });
+                if check.is_some() { Ok(None) } else { Err(Failed) }
+            }
+        }
     }
 
     /// Whether something that `depends_on` names, here or on the way to the module, will change, or a managed resource that

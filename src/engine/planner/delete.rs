@@ -20,6 +20,13 @@ impl Planner<'_> {
         address: &AbsResourceInstance,
         reason: Reason,
     ) -> Result<(), Failed> {
+        if self.is_forgotten(p) {
+            let object = self.inputs.state.current(address).cloned();
+            return match object {
+                Some(object) => self.forget(p, address, &object, None).await,
+                None => Ok(()),
+            };
+        }
         let Some(stored) = self.look(p, address).await? else {
             return Ok(());
         };
@@ -44,6 +51,9 @@ impl Planner<'_> {
             .and_then(|i| i.deposed.get(&key))
             .cloned();
         let Some(object) = object else { return Ok(()) };
+        if self.is_forgotten(p) {
+            return self.forget(p, address, &object, Some(key)).await;
+        }
         let ty = &address.resource.resource.ty;
         let stored = upgrade(&*p.provider, p.schema, ty, &object, address)
             .await
@@ -65,6 +75,44 @@ impl Planner<'_> {
             return Ok(());
         }
         self.plan_delete(p, address, &stored, Some(key), Reason::None).await
+    }
+
+    /// Whether the objects of a resource are only forgotten, because a `removed` block says so.
+    fn is_forgotten(&self, p: &Subject<'_>) -> bool {
+        self.options.mode == Mode::Normal && p.block.is_none() && self.removals.forgets(p.address)
+    }
+
+    /// Plans to drop an object from the state. Nobody looks at it any more.
+    async fn forget(
+        &self,
+        p: &Subject<'_>,
+        address: &AbsResourceInstance,
+        object: &Arc<Object>,
+        deposed: Option<DeposedKey>,
+    ) -> Result<(), Failed> {
+        let ty = &address.resource.resource.ty;
+        let stored = upgrade(&*p.provider, p.schema, ty, object, address)
+            .await
+            .map_err(|d| self.failed(d))?;
+        self.add(
+            ResourceChange {
+                address: address.clone(),
+                previous_address: None,
+                deposed: deposed.map(|k| k.0),
+                provider: p.provider_address.clone(),
+                action: Action::Forget,
+                reason: Reason::DeleteBecauseNoResourceConfig,
+                before: stored.marked(p.schema),
+                after: Value::null(p.schema.implied_type()),
+                replace_paths: Vec::new(),
+                private: Vec::new(),
+                importing: None,
+                config_known: true,
+            },
+            false,
+            stored.object.dependencies.clone(),
+        );
+        Ok(())
     }
 
     async fn plan_delete(

@@ -9,11 +9,11 @@ use cty::Type;
 use state::Object;
 use syntax::ast::{Expr, TraversalStep};
 use syntax::diag::Extra;
-use syntax::{Diagnostic, Diagnostics};
+use syntax::{Diagnostic, Diagnostics, Range};
 
 use super::{Planner, Subject};
 use crate::blocks::Block;
-use crate::eval::{Failed, Repetition};
+use crate::eval::{Failed, ModuleScope, Repetition};
 use crate::events::Event;
 use crate::instance::{Stored, encode, located};
 
@@ -26,15 +26,8 @@ pub(super) struct Imported {
 /// The instances of a resource that are to be imported.
 pub(super) type Imports<'c> = HashMap<AbsResourceInstance, (&'c Import, Repetition)>;
 
-fn no_configuration(import: &Import, target: &dyn std::fmt::Display) -> Diagnostic {
-    Diagnostic::error(
-        "Configuration for import target does not exist",
-        format!(
-            "There is no configuration for {target}, which an import block names. Every object that is imported needs a resource \
-             block, and an instance of it."
-        ),
-    )
-    .at(import.to.range())
+fn no_configuration(detail: String) -> Diagnostic {
+    Diagnostic::error("Configuration for import target does not exist", detail)
 }
 
 /// The instance key that a value stands for.
@@ -65,7 +58,11 @@ impl Planner<'_> {
                         .resource_expansion(&target.module, &resource.resource)?
                         .has(&target.resource.key);
                 if !wanted {
-                    return Err(self.failed(no_configuration(import, &target).into()));
+                    let problem = no_configuration(format!(
+                        "There is no instance {target} in the configuration, which an import block names. Every object that \
+                         is imported needs an instance of a resource block."
+                    ));
+                    return Err(self.failed(problem.at(import.to.range()).into()));
                 }
                 out.insert(target, (import, repetition));
             }
@@ -76,9 +73,34 @@ impl Planner<'_> {
     /// Reports imports of resources that are not in the configuration.
     pub(super) fn check_imports(&self) {
         for import in &self.inputs.config.root.module.imports {
-            if self.inputs.config.resource(&import.to_resource).is_none() {
-                self.evaluator.report([no_configuration(import, &import.to_resource)]);
+            if self.inputs.config.resource(&import.to_resource).is_some() {
+                continue;
             }
+            let target = &import.to_resource;
+            let module = self.inputs.config.node(&target.module);
+            let detail = if module.is_none() {
+                format!(
+                    "There is no configuration for {target}, which an import block names: its module is not called. Every \
+                     object that is imported needs a resource block."
+                )
+            } else if !target.module.is_root() {
+                format!(
+                    "There is no configuration for {target}, which an import block names. Write a resource block for it: \
+                     configuration can be generated for resources of the root module only."
+                )
+            } else if super::generate::subject(import).is_none() {
+                format!(
+                    "There is no configuration for {target}, which an import block names. Write a resource block for it: \
+                     configuration cannot be generated (-generate-config-out) for import blocks with for_each, nor for \
+                     resources with count or for_each."
+                )
+            } else {
+                format!(
+                    "There is no configuration for {target}, which an import block names. Write a resource block for it, or \
+                     let one be generated from the object:\n\n  monoform plan -generate-config-out=generated.tf"
+                )
+            };
+            self.evaluator.report([no_configuration(detail).at(import.to.range())]);
         }
     }
 
@@ -103,43 +125,66 @@ impl Planner<'_> {
         if let Some(address) = &import.to_instance {
             return Ok(address.clone());
         }
-        // Only the last key is computed; the rest of the address was read when the configuration was loaded.
         let scope = self
             .evaluator
             .scope_with(&ModuleInstance::root(), repetition.clone(), None)
             .ok_or(Failed)?;
-        let key = match &import.to {
-            Expr::Index { key, .. } => self.evaluator.evaluate(key, &scope)?,
-            Expr::Traversal(t) => match t.steps.last() {
-                Some(TraversalStep::Index { key, .. }) => key.clone(),
-                _ => return Err(Failed),
-            },
-            other => {
-                return Err(self.failed(
-                    Diagnostic::error(
-                        "Invalid import address",
-                        "This is not the address of a resource instance.",
-                    )
-                    .at(other.range())
-                    .into(),
-                ));
-            }
+        let mut text = String::new();
+        self.address_text(&import.to, &scope, &mut text)?;
+        addrs::parse::resource_instance(&text)
+            .map_err(|e| self.failed(Diagnostic::error(e.summary, e.detail).at(import.to.range()).into()))
+    }
+
+    /// The text of an address whose keys may be expressions.
+    fn address_text(&self, expr: &Expr, scope: &ModuleScope<'_>, out: &mut String) -> Result<(), Failed> {
+        let invalid = |range: &Range, detail: &str| {
+            self.failed(Diagnostic::error("Invalid import address", detail).at(range).into())
         };
-        let key = instance_key(&key).ok_or_else(|| {
-            self.failed(
-                Diagnostic::error(
-                    "Invalid import address",
+        let key = |key: &cty::Value, range: &Range, out: &mut String| {
+            let key = instance_key(&key.clone().unmark().0).ok_or_else(|| {
+                invalid(
+                    range,
                     "The instance key must be a string or a whole number that is known during planning.",
                 )
-                .at(import.to.range())
-                .into(),
-            )
-        })?;
-        let module = import.to_resource.module.0.iter();
-        let module = module.fold(ModuleInstance::root(), |m, name| {
-            m.child(name.clone(), InstanceKey::None)
-        });
-        Ok(import.to_resource.resource.absolute(&module).instance(key))
+            })?;
+            out.push_str(&key.to_string());
+            Ok(())
+        };
+        let steps = |steps: &[TraversalStep], out: &mut String| {
+            for step in steps {
+                match step {
+                    TraversalStep::Attribute { name, .. } => {
+                        out.push('.');
+                        out.push_str(name);
+                    }
+                    TraversalStep::Index { key: value, range } => key(value, range, out)?,
+                    TraversalStep::Splat { range } => return Err(invalid(range, "An address cannot contain a splat.")),
+                }
+            }
+            Ok(())
+        };
+        match expr {
+            Expr::Traversal(traversal) => {
+                out.push_str(&traversal.root);
+                steps(&traversal.steps, out)
+            }
+            Expr::Index {
+                collection, key: value, ..
+            } => {
+                self.address_text(collection, scope, out)?;
+                key(&self.evaluator.evaluate(value, scope)?, value.range(), out)
+            }
+            Expr::Relative {
+                source, steps: more, ..
+            } => {
+                self.address_text(source, scope, out)?;
+                steps(more, out)
+            }
+            other => Err(invalid(
+                other.range(),
+                "This is not the address of a resource instance.",
+            )),
+        }
     }
 
     fn evaluate_id(&self, import: &Import, repetition: Repetition) -> Result<Arc<str>, Failed> {

@@ -15,7 +15,7 @@ use syntax::{Diagnostic, Diagnostics};
 
 use super::import::instance_key;
 use super::{Planner, Subject};
-use crate::eval::checks::{Kind, Status};
+use crate::eval::checks::{Checked, Kind};
 use crate::eval::{Failed, ModuleScope, Repetition};
 use crate::events::Event;
 use crate::instance::{Stored, encode, identity, lasting, located, upgrade, with_marks};
@@ -52,15 +52,41 @@ impl Planner<'_> {
             stored = Some(imported.stored);
             importing = Some(imported.id);
         }
+        let generated = match &stored {
+            Some(stored) if importing.is_some() && self.written.resource(p.address).is_none() => {
+                Some(self.generate(p, address, stored)?)
+            }
+            _ => None,
+        };
+        let with_generated = generated.as_ref().map(|block| Subject {
+            address: p.address,
+            block: Some(block),
+            provider: p.provider.clone(),
+            provider_address: p.provider_address.clone(),
+            schema: p.schema,
+            dependencies: p.dependencies.clone(),
+            imports: super::import::Imports::new(),
+        });
+        let p = with_generated.as_ref().unwrap_or(p);
+        let Some(block) = p.block else { return Err(Failed) };
         if self.options.mode == Mode::RefreshOnly {
             let value = match &stored {
                 Some(stored) => stored.marked(p.schema),
                 None => Value::dynamic(),
             };
-            self.evaluator.set_object(address, value);
+            self.evaluator.set_object(address, value.clone());
+            let lifecycle = &block.lifecycle;
+            let scope = |me| self.evaluator.scope_with(&address.module, repetition.clone(), me);
+            if !lifecycle.preconditions.is_empty() {
+                let scope = scope(None).ok_or(Failed)?;
+                self.conditions(&lifecycle.preconditions, Kind::Precondition, &scope, address)?;
+            }
+            if !lifecycle.postconditions.is_empty() {
+                let scope = scope(Some(value)).ok_or(Failed)?;
+                self.conditions(&lifecycle.postconditions, Kind::Postcondition, &scope, address)?;
+            }
             return Ok(());
         }
-        let Some(block) = p.block else { return Err(Failed) };
         let scope = self
             .evaluator
             .scope_with(&address.module, repetition.clone(), None)
@@ -160,15 +186,9 @@ impl Planner<'_> {
         scope: &ModuleScope<'_>,
         address: &AbsResourceInstance,
     ) -> Result<(), Failed> {
-        let owner = address.to_string();
-        let mut failed = false;
-        for rule in rules {
-            failed |= matches!(
-                self.evaluator.check(rule, kind, scope, Some(&owner)),
-                Status::Fail(_) | Status::Error
-            );
-        }
-        if failed { Err(Failed) } else { Ok(()) }
+        let of = Checked::Resource(address.clone());
+        let lenient = self.options.mode == Mode::RefreshOnly;
+        self.evaluator.check_all(rules, kind, scope, &of, lenient)
     }
 
     pub(super) fn forbid_ephemeral(
@@ -196,6 +216,20 @@ impl Planner<'_> {
             self.evaluator.report([diagnostic]);
         }
         Err(Failed)
+    }
+
+    /// Writes the block for an imported object that has none.
+    fn generate(
+        &self,
+        p: &Subject<'_>,
+        address: &AbsResourceInstance,
+        stored: &Stored,
+    ) -> Result<config::Resource, Failed> {
+        let like = p.block.ok_or(Failed)?;
+        let (text, block, problems) = super::generate::block(address, p.schema, like, &stored.marked(p.schema));
+        self.done().generated.insert(address.clone(), text);
+        self.report_all(problems)?;
+        Ok(block)
     }
 
     /// The stored object of an instance, as it is now. Refreshes it unless that is off, and notes what has drifted.
@@ -260,14 +294,23 @@ impl Planner<'_> {
         was: Option<&Stored>,
     ) -> Result<(), Failed> {
         let changed = was.is_some_and(|was| was.value != now.value);
-        if changed && let Some(was) = was {
+        let previous_address = self.moved_from(address);
+        // That an object has moved is news only where nothing else is told of it.
+        let moved = self.options.mode == Mode::RefreshOnly && previous_address.is_some();
+        if (changed || moved)
+            && let Some(was) = was
+        {
             let null = now.value.is_null();
             let change = ResourceChange {
                 address: address.clone(),
-                previous_address: None,
+                previous_address,
                 deposed: None,
                 provider: p.provider_address.clone(),
-                action: if null { Action::Delete } else { Action::Update },
+                action: match (changed, null) {
+                    (false, _) => Action::NoOp,
+                    (true, true) => Action::Delete,
+                    (true, false) => Action::Update,
+                },
                 reason: Reason::None,
                 before: was.marked(p.schema),
                 after: if null { now.value.clone() } else { now.marked(p.schema) },

@@ -7,9 +7,12 @@
 
 mod data;
 mod delete;
+mod generate;
 mod import;
 mod managed;
+mod moves;
 mod outputs;
+mod relevance;
 mod targets;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -26,7 +29,6 @@ use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::Semaphore;
 
 use crate::blocks::{Block, Blocks};
-use crate::eval::checks::Kind;
 use crate::eval::{Evaluator, Failed, Phase};
 use crate::events::Event;
 use crate::execgraph::{Dependencies, ExecGraph, Planned};
@@ -35,8 +37,10 @@ use crate::opening;
 use crate::plan::{Action, Mode, Plan, Reason, ResourceChange};
 use crate::priming::Priming;
 use crate::providers::{Providers, Schemas};
+use crate::removals::{self, Removals};
 use crate::walk::{Outcome, walk};
 
+use moves::Moves;
 use targets::Selection;
 
 /// What planning gives.
@@ -52,6 +56,13 @@ pub struct Planning {
 
 /// Makes a plan.
 pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
+    let written = inputs.config;
+    let completed = (options.generate_config && options.mode == Mode::Normal)
+        .then(|| generate::with_empty_blocks(written, inputs.state));
+    let inputs = Inputs {
+        config: completed.as_ref().unwrap_or(written),
+        ..inputs
+    };
     let needed = opening::providers_needed(inputs.config, inputs.state);
     let provisioners = opening::provisioners_needed(inputs.config);
     let providers = match Providers::start(inputs.providers, needed, provisioners).await {
@@ -65,7 +76,7 @@ pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
         }
     };
     let (plan, diagnostics) = tokio::select! {
-        result = with_providers(inputs, options, &providers) => result,
+        result = with_providers(inputs, written, options, &providers) => result,
         () = stopped(inputs, &providers) => (None, interrupted()),
     };
     providers.close().await;
@@ -94,9 +105,29 @@ fn interrupted() -> Diagnostics {
 
 async fn with_providers(
     inputs: Inputs<'_>,
+    written: &config::Config,
     options: &PlanOptions,
     providers: &Providers<'_>,
 ) -> (Option<Plan>, Diagnostics) {
+    let removals = Removals::new(inputs.config);
+    let still_there = removals.still_declared(inputs.config);
+    if still_there.has_errors() {
+        return (None, still_there);
+    }
+    let statements = moves::statements(inputs.config, inputs.state);
+    let mut moved = inputs.state.clone();
+    let moves = match moves::apply(&statements, &mut moved, providers).await {
+        Ok(moves) => moves,
+        Err(diagnostics) => return (None, diagnostics),
+    };
+    if let Some(problem) = moves.outside_of_targets(&options.targets) {
+        return (None, problem.into());
+    }
+    // From here on, objects are where the configuration has them.
+    let inputs = Inputs {
+        state: &moved,
+        ..inputs
+    };
     let in_state: Vec<_> = inputs
         .state
         .resources
@@ -143,6 +174,7 @@ async fn with_providers(
         by_config: by_config(inputs.state),
         slots: Semaphore::new(inputs.parallelism.max(1)),
         inputs,
+        written,
         options,
         providers,
         blocks: &blocks,
@@ -150,6 +182,8 @@ async fn with_providers(
         dependencies: &dependencies,
         priming: Priming::new(&blocks),
         evaluator: &evaluator,
+        moves: &moves,
+        removals: &removals,
         prior,
         done: Mutex::default(),
         known: AtomicUsize::new(0),
@@ -170,6 +204,15 @@ async fn with_providers(
     if inputs.stop.is_requested() {
         diagnostics.extend(interrupted());
     }
+    if options.mode != Mode::Destroy {
+        let problems = moves::validate(&statements, &evaluator);
+        // What could not be evaluated has been reported.
+        evaluator.take_diagnostics();
+        if problems.has_errors() {
+            // Wrong moves are likely to be why anything else went wrong.
+            return (None, problems);
+        }
+    }
     let mut errored = diagnostics.has_errors();
     if !errored && outcomes.contains(&Outcome::Failed) {
         errored = true;
@@ -184,6 +227,17 @@ async fn with_providers(
     errored |= diagnostics.has_errors();
     let plan = planner.finish(timestamp, outputs, errored);
     selection.describe(&mut diagnostics);
+    if options.generate_config {
+        diagnostics.push(Diagnostic::warning(
+            "Config generation is experimental",
+            "Configuration for imported objects is written as well as can be told from the objects alone. Look at it before \
+             you use it; its form may change in later versions.",
+        ));
+    }
+    if !errored {
+        diagnostics.extend(moves.blocked());
+    }
+    diagnostics.extend(removals::warning(&plan));
     if let Some(cycle) = plan.graph.cycle() {
         diagnostics.push(cyclic(&plan, &cycle));
         return (None, diagnostics);
@@ -244,6 +298,9 @@ struct Done {
     /// Which of the changes are updates or replacements of objects in use.
     changed: HashMap<AbsResource, HashMap<InstanceKey, usize>>,
     drift: Vec<ResourceChange>,
+    generated: BTreeMap<AbsResourceInstance, String>,
+    /// Checks whose data source could not be read.
+    unread_checks: HashSet<(addrs::ModuleInstance, Arc<str>)>,
     /// Resources of which something will change.
     pending: HashSet<ConfigResource>,
 }
@@ -251,12 +308,16 @@ struct Done {
 /// One run of the planner.
 pub(crate) struct Planner<'a> {
     inputs: Inputs<'a>,
+    /// The configuration without blocks that are being written for imports.
+    written: &'a config::Config,
     options: &'a PlanOptions,
     providers: &'a Providers<'a>,
     blocks: &'a Blocks,
     selection: &'a Selection,
     dependencies: &'a BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
     evaluator: &'a Evaluator<'a>,
+    moves: &'a Moves,
+    removals: &'a Removals<'a>,
     priming: Priming<'a>,
     cbd: BTreeSet<ConfigResource>,
     /// When everything goes: the data sources that provider configurations need even then.
@@ -316,17 +377,20 @@ impl<'a> Planner<'a> {
             Block::Local(module, name) => opening::for_each_instance(self.evaluator, module, |instance, node| {
                 self.evaluator.local(instance, node, name).map(|_| ())
             }),
-            Block::Output(module, name) => opening::visit_output(self.evaluator, module, name),
+            Block::Output(module, name) => {
+                let lenient = self.options.mode == Mode::RefreshOnly;
+                opening::visit_output(self.evaluator, module, name, lenient)
+            }
             Block::Call(module, name) => opening::for_each_instance(self.evaluator, module, |instance, _| {
                 self.evaluator.call_expansion(instance, name).map(|_| ())
             }),
-            Block::Check(module, name) => opening::for_each_instance(self.evaluator, module, |instance, node| {
-                let scope = self.evaluator.scope(instance).ok_or(Failed)?;
-                for rule in node.module.checks.get(name).into_iter().flat_map(|c| &c.asserts) {
-                    self.evaluator.check(rule, Kind::Assertion, &scope, None);
-                }
-                Ok(())
-            }),
+            Block::Check(module, name) => {
+                // Where data is missing, that is all there is to say of the check.
+                let unread = self.done().unread_checks.clone();
+                opening::visit_check(self.evaluator, module, name, |at| {
+                    !unread.iter().any(|(module, check)| module == at && check == name)
+                })
+            }
         };
         if result.is_ok() { Outcome::Done } else { Outcome::Failed }
     }
@@ -351,7 +415,8 @@ impl<'a> Planner<'a> {
             ));
         }
         if self.options.mode == Mode::Destroy {
-            self.priming.prepare(self.evaluator, &Block::Provider(address.clone()));
+            self.priming
+                .prepare(self.evaluator, &Block::Provider(address.clone()))?;
         }
         opening::open(self.evaluator, self.providers, address).await
     }
@@ -455,7 +520,8 @@ impl<'a> Planner<'a> {
         let module_known = self.inputs.config.node(&address.module).is_some();
         let for_provider = self.read_for_providers.contains(address);
         if for_provider {
-            self.priming.prepare(self.evaluator, &Block::Resource(address.clone()));
+            self.priming
+                .prepare(self.evaluator, &Block::Resource(address.clone()))?;
         }
         if for_provider && !self.options.refresh {
             // What was read last time must do.
@@ -492,6 +558,12 @@ impl<'a> Planner<'a> {
                 if instance.current.is_some() && !expansion.is_some_and(|e| e.has(key)) {
                     let reason = if destroy {
                         Reason::None
+                    } else if block.is_none() {
+                        if self.moves.from.contains_key(&at) {
+                            Reason::DeleteBecauseNoMoveTarget
+                        } else {
+                            Reason::DeleteBecauseNoResourceConfig
+                        }
                     } else if !module_instances.contains(&resource.module) {
                         Reason::DeleteBecauseNoModule
                     } else {
@@ -529,13 +601,23 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// Where an object was in the state, if that was elsewhere. When everything is destroyed after it was looked at, looking
+    /// has made the new address its own.
+    fn moved_from(&self, address: &AbsResourceInstance) -> Option<AbsResourceInstance> {
+        if self.options.mode == Mode::Destroy && self.options.refresh {
+            return None;
+        }
+        self.moves.from.get(address).cloned()
+    }
+
     /// Whether new objects of a resource are created before old ones are destroyed.
     fn creates_first(&self, address: &ConfigResource) -> bool {
         self.cbd.contains(address)
     }
 
     /// Adds a change, and what ordering must know of it.
-    fn add(&self, change: ResourceChange, destroy_last: bool, state_dependencies: Arc<[ConfigResource]>) {
+    fn add(&self, mut change: ResourceChange, destroy_last: bool, state_dependencies: Arc<[ConfigResource]>) {
+        change.previous_address = self.moved_from(&change.address);
         let resource = change.address.config();
         let planned = Planned {
             resource: resource.clone(),
@@ -589,6 +671,14 @@ impl<'a> Planner<'a> {
         let mut drift = done.drift;
         drift.sort_by(|a, b| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));
         let graph = self.order(&planned);
+        let relevant_attributes = relevance::attributes(
+            self.inputs.config,
+            self.providers.schemas(),
+            self.options.mode,
+            &changes,
+            &outputs,
+            &self.outputs_of_modules(),
+        );
         let variables = self
             .inputs
             .config
@@ -618,9 +708,37 @@ impl<'a> Planner<'a> {
             previous_state: self.inputs.state.clone(),
             prior_state: self.prior().clone(),
             graph,
-            relevant_attributes: Vec::new(),
+            relevant_attributes,
+            checks: self.check_results(),
+            generated_config: done.generated,
             errored,
         }
+    }
+
+    /// All outputs of all module instances but the root module.
+    fn outputs_of_modules(&self) -> Vec<(addrs::ModuleInstance, Arc<str>)> {
+        let mut out = Vec::new();
+        if self.options.mode == Mode::Destroy {
+            return out;
+        }
+        for node in self.inputs.config.nodes() {
+            for name in node.module.outputs.keys() {
+                let block = Block::Output(node.path.clone(), name.clone());
+                if node.path.is_root() || !self.selection.includes(&block) {
+                    continue;
+                }
+                let instances = self.evaluator.module_instances(&node.path).unwrap_or_default();
+                out.extend(instances.into_iter().map(|instance| (instance, name.clone())));
+            }
+        }
+        out
+    }
+
+    /// How everything with conditions turned out.
+    fn check_results(&self) -> Vec<state::CheckResult> {
+        let destroy = self.options.mode == Mode::Destroy;
+        self.evaluator
+            .check_results(&[], |block| !destroy && self.selection.includes(block))
     }
 
     /// Lays down the order of the changes.

@@ -31,7 +31,7 @@ impl Text {
 }
 
 /// Writes the comment above a change.
-pub(super) fn write(text: &mut Text, change: &ResourceChange, cause: Cause, names: Names) {
+pub(super) fn write(text: &mut Text, change: &ResourceChange, cause: Cause, generated: bool, names: Names) {
     let address = match &change.deposed {
         Some(key) => format!("{} (deposed object {key})", change.address),
         None => change.address.to_string(),
@@ -113,6 +113,9 @@ pub(super) fn write(text: &mut Text, change: &ResourceChange, cause: Cause, name
             } else if change.importing.is_some() {
                 subject(text);
                 text.push(" will be imported");
+                if generated {
+                    text.push("\n  # (config will be generated)");
+                }
                 told_import = true;
             }
         }

@@ -217,7 +217,8 @@ impl Writer<'_> {
     }
 
     fn change(&mut self, change: &ResourceChange, compared: &Node<'_>, cause: Cause) {
-        heading::write(&mut self.text, change, cause, self.names);
+        let generated = self.plan.generated_config.contains_key(&change.address);
+        heading::write(&mut self.text, change, cause, generated, self.names);
         self.text.action(change.action);
         if change.action != Action::NoOp {
             self.text.ink(Ink::Reset);

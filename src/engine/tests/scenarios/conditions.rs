@@ -186,3 +186,171 @@ fn check_blocks_are_checked_again_when_everything_is_known() {
     );
     assert!(!diagnostics.has_errors());
 }
+
+/// The results of a list of checks as `address: status [objects]`.
+fn results<'c>(checks: impl IntoIterator<Item = &'c state::CheckResult>) -> Vec<String> {
+    checks
+        .into_iter()
+        .map(|c| {
+            let objects: Vec<String> = c
+                .objects
+                .iter()
+                .map(|o| format!(" {}={}{:?}", o.object_addr, o.status.as_str(), o.failure_messages))
+                .collect();
+            format!("{}: {}{}", c.config_addr, c.status.as_str(), objects.concat())
+        })
+        .collect()
+}
+
+const CHECKED: &str = r#"
+    variable "v" {
+      default = "x"
+      validation {
+        condition     = var.v != ""
+        error_message = "empty"
+      }
+    }
+    resource "fake_thing" "a" {
+      count = 2
+      name  = "a${count.index}"
+      lifecycle {
+        postcondition {
+          condition     = self.id != ""
+          error_message = "no id"
+        }
+      }
+    }
+    resource "fake_thing" "none" {
+      count = 0
+      lifecycle {
+        precondition {
+          condition     = var.v == "x"
+          error_message = "not x"
+        }
+      }
+    }
+    output "o" {
+      value = "o"
+      precondition {
+        condition     = fake_thing.a[0].id != ""
+        error_message = "no output"
+      }
+    }
+    check "c" {
+      data "fake_lookup" "l" { query = "q" }
+      assert {
+        condition     = data.fake_lookup.l.result == "result of q"
+        error_message = "other result"
+      }
+      assert {
+        condition     = fake_thing.a[1].name == "b"
+        error_message = "not b but ${fake_thing.a[1].name}"
+      }
+    }
+"#;
+
+#[test]
+fn results_of_checks_are_kept_in_plan_and_state() {
+    let mut case = Case::new(CHECKED);
+    let plan = case.plan();
+    assert_eq!(
+        results(&plan.checks),
+        [
+            r#"check.c: fail check.c=fail["not b but a1"]"#,
+            "fake_thing.a: unknown fake_thing.a[0]=unknown[] fake_thing.a[1]=unknown[]",
+            "fake_thing.none: pass",
+            "output.o: unknown output.o=unknown[]",
+            "var.v: pass var.v=pass[]",
+        ]
+    );
+    case.apply();
+    let expected = [
+        r#"check.c: fail check.c=fail["not b but a1"]"#,
+        "fake_thing.a: pass fake_thing.a[0]=pass[] fake_thing.a[1]=pass[]",
+        "fake_thing.none: pass",
+        "output.o: pass output.o=pass[]",
+        "var.v: pass var.v=pass[]",
+    ];
+    assert_eq!(
+        results(case.state.check_results.iter().flat_map(|c| c.iter())),
+        expected
+    );
+    assert_eq!(results(&case.plan().checks), expected);
+    case.main("");
+    assert_eq!(results(&case.plan().checks), [""; 0]);
+}
+
+#[test]
+fn what_a_check_looks_at_may_fail_without_stopping_anything() {
+    let mut case = Case::new(CHECKED);
+    case.world.fail("data q");
+    let (plan, problems) = case.try_plan();
+    let plan = plan.unwrap();
+    assert!(!problems.has_errors() && problems.iter().any(|d| d.summary == "Cannot look up"));
+    assert_eq!(
+        crate::support::change(&plan, "data.fake_lookup.l").reason,
+        engine::plan::Reason::ReadBecauseCheckNested
+    );
+    assert!(
+        results(&plan.checks)[0].starts_with("check.c: fail check.c=fail[\"Cannot look up: Nothing found.\""),
+        "{:?}",
+        results(&plan.checks)
+    );
+    let problems = case.try_apply(&plan);
+    assert!(!problems.has_errors(), "{}", texts(problems.iter()));
+    assert_eq!(case.world.names(), ["a0", "a1"]);
+    case.world.heal();
+    case.apply();
+    let results = results(case.state.check_results.iter().flat_map(|c| c.iter()));
+    assert_eq!(results[0], r#"check.c: fail check.c=fail["not b but a1"]"#);
+}
+
+#[test]
+fn conditions_of_modules_are_decided_before_what_depends_on_them() {
+    let child = r#"
+        variable "v" {
+          validation {
+            condition     = var.v != "id-a-1"
+            error_message = "not this one"
+          }
+        }
+        resource "fake_thing" "inner" { name = "inner-${var.v}" }
+    "#;
+    let main = r#"
+        resource "fake_thing" "a" { name = "a" }
+        module "m" {
+          source = "./m"
+          v      = fake_thing.a.id
+        }
+    "#;
+    let mut case = Case::of(&[("main.tf", main), ("m/main.tf", child)]);
+    let errors = case.apply_errors();
+    assert!(errors.contains("not this one"), "{errors}");
+    assert_eq!(case.world.names(), ["a"]);
+}
+
+#[test]
+fn refreshing_only_warns() {
+    let mut case = Case::new(
+        r#"
+        resource "fake_thing" "a" {
+          name = "a"
+          lifecycle {
+            postcondition {
+              condition     = self.value == null
+              error_message = "has a value"
+            }
+          }
+        }
+        "#,
+    );
+    case.apply();
+    case.world.drift("a", "value", Value::string("v"));
+    case.options.mode = engine::plan::Mode::RefreshOnly;
+    let (plan, problems) = case.try_plan();
+    assert!(problems.iter().any(|d| d.detail == "has a value"), "{problems:?}");
+    assert_eq!(
+        results(&plan.unwrap().checks),
+        [r#"fake_thing.a: fail fake_thing.a=fail["has a value"]"#]
+    );
+}

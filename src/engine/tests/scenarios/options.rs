@@ -2,7 +2,7 @@
 
 use engine::plan::Mode;
 
-use crate::support::{Case, actions, change, texts};
+use crate::support::{Case, actions, change, instance, texts};
 
 const CHAIN: &str = r#"
     resource "fake_thing" "a" { name = "a" }
@@ -238,4 +238,57 @@ fn imports_need_a_configuration() {
         errors.contains("Configuration for import target does not exist") && errors.contains("fake_thing.a[5]"),
         "{errors}"
     );
+}
+
+#[test]
+fn imports_into_instances_of_modules() {
+    let main = r#"
+        module "m" {
+          source   = "./m"
+          for_each = toset(["x", "y"])
+          name     = each.key
+        }
+        import {
+          for_each = { x = "id-x" }
+          to       = module.m[each.key].fake_thing.a[0]
+          id       = each.value
+        }
+    "#;
+    let child = r#"
+        variable "name" {}
+        resource "fake_thing" "a" {
+          count = 1
+          name  = var.name
+          value = "configured"
+        }
+    "#;
+    let case = Case::of(&[("main.tf", main), ("m/main.tf", child)]);
+    with_object(&case, "id-x", "x");
+    assert_eq!(actions(&case.plan()), [r#"+ module.m["y"].fake_thing.a[0]"#]);
+}
+
+#[test]
+fn configuration_is_written_for_what_is_imported() {
+    let mut case = Case::new("import {\n to = fake_thing.a\n id = \"existing\"\n}");
+    with_object(&case, "existing", "a");
+    case.options.generate_config = true;
+    let (plan, problems) = case.try_plan();
+    assert!(!problems.has_errors(), "{problems:?}");
+    let plan = plan.unwrap();
+    assert!(actions(&plan).is_empty());
+    assert_eq!(change(&plan, "fake_thing.a").importing.as_deref(), Some("existing"));
+    let text = &plan.generated_config[&instance("fake_thing.a")];
+    assert_eq!(
+        text,
+        "resource \"fake_thing\" \"a\" {\n  forced = null\n  name   = \"a\"\n  secret = null # sensitive\n  tags   = null\n  \
+         value  = \"configured\"\n}\n"
+    );
+    // What was written says what the plan says.
+    let whole = format!("import {{\n to = fake_thing.a\n id = \"existing\"\n}}\n{text}");
+    case.options.generate_config = false;
+    case.main(&whole).apply().assert_settled();
+    // Not for what cannot be written.
+    case.options.generate_config = true;
+    case.main("import {\n to = fake_thing.b[0]\n id = \"existing\"\n}");
+    assert!(case.plan_errors().contains("-generate-config-out"));
 }

@@ -67,6 +67,7 @@ fn schema(name: &str) -> ProviderSchema {
         data_sources: BTreeMap::from([(format!("{name}_lookup").into(), Schema::new(0, lookup))]),
         capabilities: Capabilities {
             plan_destroy: true,
+            move_resource_state: name != "plain",
             ..Capabilities::default()
         },
         ..ProviderSchema::default()
@@ -381,12 +382,14 @@ impl Provider for Fake {
         &self,
         _source_provider: &str,
         _source_type: &str,
-        _source_version: u64,
-        _source_state: RawState,
-        _source_private: Vec<u8>,
-        _target_type: &str,
+        version: u64,
+        state: RawState,
+        private: Vec<u8>,
+        target_type: &str,
     ) -> Result<Answer<(Value, Vec<u8>)>, Diagnostics> {
-        Err(Diagnostic::error("Unsupported", "").into())
+        // All resource types have the same shape.
+        let value = self.upgrade(target_type, version, state).await?.value;
+        fine((value, private))
     }
 
     async fn read_data(&self, _ty: &str, config: Value, _meta: Option<Value>) -> Result<Answer<Value>, Diagnostics> {

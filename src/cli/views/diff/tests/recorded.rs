@@ -301,6 +301,8 @@ pub(super) fn empty_plan() -> Plan {
         prior_state: state::State::new(),
         graph: ExecGraph::default(),
         relevant_attributes: Vec::new(),
+        checks: Vec::new(),
+        generated_config: BTreeMap::new(),
         errored: false,
     }
 }

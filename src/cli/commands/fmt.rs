@@ -1,0 +1,258 @@
+//! `fmt`.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read as _};
+use std::path::{Component, Path, PathBuf};
+
+use syntax::{Diagnostic, Diagnostics, SourceMap};
+
+use crate::args::matches::Given;
+use crate::args::{UsageError, flags};
+use crate::commands::Command;
+use crate::session::{Session, Status};
+use crate::views::unified_diff;
+
+pub const COMMAND: Command = Command {
+    path: "fmt",
+    about: "Reformat your configuration in the standard style",
+    positional: "[target...]",
+    declare: || {
+        let command = flags::command(
+            "fmt",
+            "Rewrites configuration files (.tf), files of variable values (.tfvars), test files (.tftest.hcl) and mock files \
+             (.tfmock.hcl) in the canonical style. A target is a file, a directory, or - for standard input; without one it \
+             is the working directory. Files in the JSON syntax are left alone.",
+        );
+        flags::positional(command, "targets")
+            .arg(flags::switch(
+                "list",
+                true,
+                "List files whose formatting differs (always off for standard input).",
+            ))
+            .arg(flags::switch(
+                "write",
+                true,
+                "Write to source files (always off for standard input and with -check).",
+            ))
+            .arg(flags::switch("diff", false, "Display the differences."))
+            .arg(flags::switch(
+                "check",
+                false,
+                "Only check. The exit status is 0 if everything is formatted, and 3 if not.",
+            ))
+            .arg(flags::switch(
+                "recursive",
+                false,
+                "Also process files in subdirectories.",
+            ))
+    },
+    refused: &[],
+    run,
+};
+
+const SUFFIXES: &[&str] = &[".tf", ".tfvars", ".tftest.hcl", ".tfmock.hcl"];
+
+/// What standard input is called.
+const STDIN: &str = "<stdin>";
+
+/// Not everything could be read, understood or written.
+const FAILED: Status = 2;
+
+/// Something is not formatted, and was to be checked only.
+const DIFFERS: Status = 3;
+
+fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
+    let targets = given.values("targets");
+    let from_stdin = targets.first().is_some_and(|t| t == "-");
+    let check = given.on("check");
+    let mut formatter = Formatter {
+        list: given.on("list") && !from_stdin,
+        write: given.on("write") && !from_stdin && !check,
+        diff: given.on("diff"),
+        silent: check && (from_stdin || !given.on("list")),
+        check,
+        recursive: given.on("recursive"),
+        session,
+        differs: false,
+        problems: Diagnostics::new(),
+        sources: SourceMap::default(),
+    };
+    if from_stdin {
+        let mut text = Vec::new();
+        match io::stdin().lock().read_to_end(&mut text) {
+            Ok(_) => formatter.text(STDIN, &text),
+            Err(e) => formatter.problem(format!("Failed to read {STDIN}"), e.to_string()),
+        }
+    } else if targets.is_empty() {
+        formatter.directory(Path::new("."));
+    } else {
+        formatter.targets(&targets);
+    }
+    let failed = session.show(&formatter.problems, &formatter.sources);
+    Ok(match (failed, check && formatter.differs) {
+        (true, _) => FAILED,
+        (false, true) => DIFFERS,
+        (false, false) => 0,
+    })
+}
+
+struct Formatter<'s> {
+    session: &'s Session,
+    list: bool,
+    write: bool,
+    diff: bool,
+    /// Whether nothing but the status is asked for.
+    silent: bool,
+    check: bool,
+    recursive: bool,
+    /// Whether anything was not formatted.
+    differs: bool,
+    problems: Diagnostics,
+    sources: SourceMap,
+}
+
+impl Formatter<'_> {
+    fn targets(&mut self, targets: &[String]) {
+        for target in targets {
+            let path = self.relative(Path::new(target));
+            let shown = path.display();
+            match fs::metadata(&path) {
+                Err(e) => {
+                    // A name that is wrong may mean that all are.
+                    self.problem(format!("No file or directory at {shown}"), format!("{e}."));
+                    return;
+                }
+                Ok(found) if found.is_dir() => self.directory(&path),
+                Ok(_) if is_handled(&path.to_string_lossy()) => self.file(&path),
+                Ok(_) => self.problem(
+                    format!(
+                        "Only .tf, .tfvars, and .tftest.hcl files can be processed with {} fmt",
+                        self.session.program
+                    ),
+                    format!(
+                        "The file {shown} has none of these endings, nor that of a mock file, .tfmock.hcl. Files in the JSON \
+                         syntax have no canonical style."
+                    ),
+                ),
+            }
+        }
+    }
+
+    /// The files of a directory by their names, and its directories among them.
+    fn directory(&mut self, dir: &Path) {
+        let entries = fs::read_dir(dir).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+        let mut entries = match entries {
+            Ok(entries) => entries,
+            Err(e) => return self.problem(format!("Cannot read directory {}", dir.display()), format!("{e}.")),
+        };
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if config::files::is_ignored(&name) {
+                continue;
+            }
+            let path = if dir == Path::new(".") {
+                PathBuf::from(entry.file_name())
+            } else {
+                dir.join(entry.file_name())
+            };
+            // A link to a directory is not followed: it could lead anywhere.
+            if entry.file_type().is_ok_and(|t| t.is_dir()) {
+                if self.recursive {
+                    self.directory(&path);
+                }
+            } else if is_handled(&name) {
+                self.file(&path);
+            }
+        }
+    }
+
+    fn file(&mut self, path: &Path) {
+        let shown = path.display().to_string();
+        let text = match fs::read(path) {
+            Ok(text) => text,
+            Err(e) => return self.problem(format!("Failed to read file {shown}"), format!("{e}.")),
+        };
+        self.text(&shown, &text);
+    }
+
+    fn text(&mut self, path: &str, text: &[u8]) {
+        let formatted = match syntax::format::format_file(path, text) {
+            Ok(formatted) => formatted,
+            Err(problems) => {
+                // Only a file with problems is ever shown.
+                self.sources.insert(path, String::from_utf8_lossy(text).as_ref());
+                return self.problems.extend(problems);
+            }
+        };
+        let differs = formatted != text;
+        self.differs |= differs;
+        if self.silent {
+            return;
+        }
+        if differs && self.list {
+            self.session.ui.line(path);
+        }
+        if differs && self.write {
+            // A file that may not be written is not replaced either.
+            let written = OpenOptions::new()
+                .write(true)
+                .open(path)
+                .map_err(|e| e.to_string())
+                .and_then(|_| state::replace_file(Path::new(path), &formatted).map_err(|e| e.to_string()));
+            if let Err(e) = written {
+                return self.problem(
+                    format!("Failed to write {path}"),
+                    format!("{e}. The file is as it was."),
+                );
+            }
+        }
+        if differs && self.diff {
+            self.session
+                .ui
+                .out_bytes(&unified_diff::of_file(path, text, &formatted));
+        }
+        if !(self.list || self.write || self.diff || self.check) {
+            let line_break: &[u8] = if formatted.ends_with(b"\n") { b"" } else { b"\n" };
+            self.session.ui.out_bytes(&[&formatted, line_break].concat());
+        }
+    }
+
+    fn problem(&mut self, summary: String, detail: String) {
+        self.problems.push(Diagnostic::error(summary, detail));
+    }
+
+    /// A path as it is shown: from the working directory.
+    fn relative(&self, path: &Path) -> PathBuf {
+        let base = &self.session.working_dir;
+        let joined = base.join(path);
+        let whole = steps(&joined);
+        let base = steps(base);
+        let common = whole.iter().zip(&base).take_while(|(a, b)| a == b).count();
+        let up = std::iter::repeat_n(Component::ParentDir, base.len() - common);
+        let relative: PathBuf = up.chain(whole[common..].iter().copied()).collect();
+        if relative.as_os_str().is_empty() {
+            PathBuf::from(".")
+        } else {
+            relative
+        }
+    }
+}
+
+/// The steps of an absolute path without `.` and `..`.
+fn steps(path: &Path) -> Vec<Component<'_>> {
+    let mut out = Vec::new();
+    for step in path.components() {
+        match step {
+            Component::Normal(_) => out.push(step),
+            Component::ParentDir => drop(out.pop()),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    out
+}
+
+fn is_handled(name: &str) -> bool {
+    SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
+}

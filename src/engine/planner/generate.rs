@@ -1,0 +1,491 @@
+//! Configuration for objects that are imported but that nobody has written a resource block for.
+//!
+//! Such a resource is planned with an empty block in its place. Once the object has been imported, the block is written
+//! from it: as text, which is then read like any other, so that what is planned is what the file says.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use addrs::AbsResourceInstance;
+use config::{Config, Import, Resource};
+use cty::{Kind, Type, Value};
+use lang::schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting, Schema};
+use state::State;
+use syntax::ast::Body;
+use syntax::{Diagnostics, Range};
+
+/// The address of the resource that a block can be generated for to satisfy an import.
+pub(super) fn subject(import: &Import) -> Option<&AbsResourceInstance> {
+    import
+        .to_instance
+        .as_ref()
+        .filter(|to| import.for_each.is_none() && to.module.is_root() && to.resource.key.is_none())
+}
+
+/// The configuration with empty blocks for all imports that have none.
+pub(super) fn with_empty_blocks(config: &Config, state: &State) -> Config {
+    let mut out = config.clone();
+    for import in &config.root.module.imports {
+        let Some(address) = subject(import) else { continue };
+        if config.resource(&import.to_resource).is_some() || state.current(address).is_some() {
+            continue;
+        }
+        let range = import.range.clone();
+        let at = Range {
+            end: range.start,
+            ..range.clone()
+        };
+        let block = Resource {
+            address: address.resource.resource.clone(),
+            body: Arc::new(Body {
+                attributes: Vec::new(),
+                blocks: Vec::new(),
+                range: at.clone(),
+                end: at,
+            }),
+            count: None,
+            for_each: None,
+            provider_ref: import.provider_ref.clone(),
+            provider: import.provider.clone(),
+            depends_on: Vec::new(),
+            lifecycle: config::Lifecycle::default(),
+            provisioners: Vec::new(),
+            connection: None,
+            check: None,
+            type_range: range.clone(),
+            range,
+        };
+        Arc::make_mut(&mut out.root.module)
+            .resources
+            .insert(address.resource.resource.clone(), block);
+    }
+    out
+}
+
+/// The block for an object: its text, and the same as it is read.
+pub(super) fn block(
+    address: &AbsResourceInstance,
+    schema: &Schema,
+    like: &Resource,
+    value: &Value,
+) -> (String, Resource, Diagnostics) {
+    let mut inner = String::new();
+    if let Some(provider) = &like.provider_ref
+        && (&*provider.config.name != like.address.implied_provider() || provider.config.alias.is_some())
+    {
+        let _ = write!(inner, "provider = {}", provider.config.name);
+        if let Some(alias) = &provider.config.alias {
+            let _ = write!(inner, ".{alias}");
+        }
+        inner.push('\n');
+    }
+    body(&mut inner, &schema.block, value, true);
+    let resource = &address.resource.resource;
+    let text = layout(&format!(
+        "resource {} {} {{\n{inner}}}\n",
+        addrs::module::quoted(&resource.ty),
+        addrs::module::quoted(&resource.name)
+    ));
+    let (file, problems) = syntax::parser::parse_file("generated configuration", text.as_bytes());
+    let body = file.blocks.first().map(|b| {
+        let mut body = b.body.clone();
+        body.attributes.retain(|a| &*a.name != "provider");
+        body
+    });
+    let block = Resource {
+        body: body.map_or_else(|| like.body.clone(), Arc::new),
+        ..like.clone()
+    };
+    (text, block, problems)
+}
+
+/// Whether an attribute is left out: only providers set it, or nobody should.
+fn left_out(attribute: &AttributeSchema) -> bool {
+    !(attribute.required || attribute.optional) || attribute.deprecated
+}
+
+fn part<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
+    value.get(name)
+}
+
+fn body(out: &mut String, schema: &BlockSchema, value: &Value, outermost: bool) {
+    for (name, attribute) in &schema.attributes {
+        // Old SDKs have an identifier that can be set, but must not be.
+        let implied = outermost && &**name == "id" && attribute.optional && attribute.computed;
+        if left_out(attribute) || implied {
+            continue;
+        }
+        write_attribute(out, name, attribute, part(value, name));
+    }
+    for (name, nested) in &schema.blocks {
+        if let Some(value) = part(value, name).filter(|_| !nested.block.deprecated) {
+            blocks(out, name, nested, value);
+        }
+    }
+}
+
+fn write_attribute(out: &mut String, name: &str, schema: &AttributeSchema, value: Option<&Value>) {
+    if let AttributeType::Nested(nested) = &schema.ty {
+        return nested_attribute(out, name, schema, nested, value);
+    }
+    let _ = write!(out, "{name} = ");
+    match value {
+        Some(value) if schema.sensitive || !value.marks().is_empty() => out.push_str("null # sensitive"),
+        // Old SDKs have no null for texts.
+        Some(value) if schema.optional && value.as_str() == Some("") => out.push_str("null"),
+        Some(value) => match value.as_str().and_then(structure) {
+            Some(structure) => {
+                out.push_str("jsonencode(");
+                expression(out, &structure);
+                out.push(')');
+            }
+            None => expression(out, value),
+        },
+        None => out.push_str("null"),
+    }
+    out.push('\n');
+}
+
+/// What a text holds if it is the JSON of something with parts.
+fn structure(text: &str) -> Option<Value> {
+    let json: serde_json::Value = serde_json::from_str(text).ok()?;
+    (json.is_array() || json.is_object()).then(|| cty::json::from_simple_json(&json))
+}
+
+fn nested_attribute(
+    out: &mut String,
+    name: &str,
+    schema: &AttributeSchema,
+    nested: &NestedObject,
+    value: Option<&Value>,
+) {
+    let Some(value) = value else { return };
+    let single = matches!(nested.nesting, Nesting::Single | Nesting::Group);
+    let (open, close) = match nested.nesting {
+        Nesting::List | Nesting::Set => ("[", "]"),
+        _ => ("{", "}"),
+    };
+    if schema.sensitive || !value.marks().is_empty() {
+        let _ = writeln!(out, "{name} = {open}{close} # sensitive");
+        return;
+    }
+    if !value.is_present() {
+        let _ = writeln!(out, "{name} = null");
+        return;
+    }
+    let object = |out: &mut String, value: &Value| {
+        for (name, attribute) in nested.attributes.iter().filter(|(_, a)| !left_out(a)) {
+            write_attribute(out, name, attribute, part(value, name));
+        }
+    };
+    let _ = writeln!(out, "{name} = {open}");
+    if single {
+        object(out, value);
+    } else if let Some(items) = value.as_seq() {
+        for item in items {
+            if item.marks().is_empty() {
+                out.push_str("{\n");
+                object(out, item);
+                out.push_str("},\n");
+            } else {
+                out.push_str("{}, # sensitive\n");
+            }
+        }
+    } else {
+        for (key, item) in value.entries().into_iter().flatten() {
+            out.push_str(&key_text(key));
+            if item.marks().is_empty() {
+                out.push_str(" = {\n");
+                object(out, item);
+                out.push_str("}\n");
+            } else {
+                out.push_str(" = {} # sensitive\n");
+            }
+        }
+    }
+    out.push_str(close);
+    out.push('\n');
+}
+
+fn blocks(out: &mut String, name: &str, nested: &NestedBlock, value: &Value) {
+    if !value.marks().is_empty() {
+        let _ = writeln!(out, "{name} {{}} # sensitive");
+        return;
+    }
+    if !value.is_present() {
+        return;
+    }
+    let mut one = |header: String, value: &Value| {
+        if value.marks().is_empty() {
+            let _ = writeln!(out, "{header} {{");
+            body(out, &nested.block, value, false);
+            out.push_str("}\n");
+        } else {
+            let _ = writeln!(out, "{header} {{}} # sensitive");
+        }
+    };
+    match nested.nesting {
+        Nesting::Single | Nesting::Group => one(name.to_owned(), value),
+        Nesting::List | Nesting::Set => {
+            for item in value.as_seq().into_iter().flatten() {
+                one(name.to_owned(), item);
+            }
+        }
+        Nesting::Map => {
+            for (key, item) in value.entries().into_iter().flatten() {
+                one(format!("{name} {}", addrs::module::quoted(key)), item);
+            }
+        }
+    }
+}
+
+/// A value as an expression.
+fn expression(out: &mut String, value: &Value) {
+    match value.kind() {
+        Kind::Seq(items) if !matches!(value.ty(), Type::Object(_)) => {
+            out.push('[');
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.push_str(", ");
+                }
+                expression(out, item);
+            }
+            out.push(']');
+        }
+        Kind::Seq(_) | Kind::Map(_) => {
+            let mut entries = value.entries().into_iter().flatten().peekable();
+            if entries.peek().is_none() {
+                out.push_str("{}");
+                return;
+            }
+            out.push_str("{\n");
+            for (key, item) in entries {
+                out.push_str(&key_text(key));
+                out.push_str(" = ");
+                expression(out, item);
+                out.push('\n');
+            }
+            out.push('}');
+        }
+        _ => match (value.as_str(), value.as_number(), value.as_bool()) {
+            (Some(text), ..) => out.push_str(&addrs::module::quoted(text)),
+            (_, Some(number), _) => {
+                let _ = write!(out, "{number}");
+            }
+            (_, _, Some(bool)) => {
+                let _ = write!(out, "{bool}");
+            }
+            _ => out.push_str("null"),
+        },
+    }
+}
+
+/// A key of an object: a name if it can be one.
+fn key_text(key: &str) -> String {
+    let mut chars = key.chars();
+    let name = chars.next().is_some_and(|c| c.is_alphabetic() || c == '_')
+        && chars.all(|c| c.is_alphanumeric() || c == '_' || c == '-');
+    if name && !matches!(key, "null" | "true" | "false" | "for") {
+        key.to_owned()
+    } else {
+        addrs::module::quoted(key)
+    }
+}
+
+/// A line of generated text in its parts.
+struct Line<'t> {
+    depth: usize,
+    lead: &'t str,
+    /// From the equals sign on, if the line is a whole argument.
+    assign: &'t str,
+    comment: &'t str,
+}
+
+/// Brackets that a line opens, less those it closes; what is in quotes does not count. And where its equals sign and its
+/// comment are.
+fn scan(line: &str) -> (i64, Option<usize>, Option<usize>) {
+    let (mut net, mut equals, mut quoted, mut escaped) = (0, None, false, false);
+    for (i, c) in line.char_indices() {
+        if quoted {
+            match c {
+                _ if escaped => escaped = false,
+                '\\' => escaped = true,
+                '"' => quoted = false,
+                _ => {}
+            }
+            continue;
+        }
+        match c {
+            '"' => quoted = true,
+            '{' | '[' | '(' => net += 1,
+            '}' | ']' | ')' => net -= 1,
+            '=' => equals = equals.or(Some(i)),
+            '#' => return (net, equals, Some(i)),
+            _ => {}
+        }
+    }
+    (net, equals, None)
+}
+
+/// Indents lines by the brackets around them, and puts the equals signs of neighbours, and their comments, below one
+/// another.
+fn layout(text: &str) -> String {
+    let mut open: Vec<i64> = Vec::new();
+    let mut lines: Vec<Line<'_>> = Vec::new();
+    for line in text.lines() {
+        let line = line.trim();
+        let (net, equals, comment) = scan(line);
+        let (code, comment) = line.split_at(comment.unwrap_or(line.len()));
+        let code = code.trim_end();
+        let mut closed = -net;
+        while closed > 0 {
+            let Some(last) = open.last_mut() else { break };
+            if closed < *last {
+                *last -= closed;
+                closed = 0;
+            } else {
+                closed -= *last;
+                open.pop();
+            }
+        }
+        let whole = equals.filter(|_| net == 0);
+        let (lead, assign) = code.split_at(whole.unwrap_or(code.len()));
+        lines.push(Line {
+            depth: open.len(),
+            lead: lead.trim_end(),
+            assign,
+            comment,
+        });
+        if net > 0 {
+            open.push(net);
+        }
+    }
+    let width = |text: &str| text.chars().count();
+    let mut heads: Vec<String> = lines.iter().map(|l| "  ".repeat(l.depth) + l.lead).collect();
+    align(&mut heads, &lines, |l| l.assign, &width);
+    align(&mut heads, &lines, |l| l.comment, &width);
+    let mut out = heads.join("\n");
+    out.push('\n');
+    out
+}
+
+/// Adds one part of each line, below one another where neighbouring lines have it.
+fn align(
+    heads: &mut [String],
+    lines: &[Line<'_>],
+    part: for<'t> fn(&'t Line<'_>) -> &'t str,
+    width: &dyn Fn(&str) -> usize,
+) {
+    let mut start = 0;
+    while start < lines.len() {
+        let length = lines[start..].iter().take_while(|l| !part(l).is_empty()).count();
+        let chain = start..start + length;
+        let widest = heads[chain.clone()].iter().map(|h| width(h)).max().unwrap_or(0);
+        for i in chain {
+            let blanks = widest - width(&heads[i]) + 1;
+            heads[i].push_str(&" ".repeat(blanks));
+            heads[i].push_str(part(&lines[i]));
+        }
+        start += length + 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(ty: Type, sensitive: bool) -> AttributeSchema {
+        AttributeSchema {
+            ty: AttributeType::Plain(ty),
+            optional: true,
+            sensitive,
+            ..AttributeSchema::default()
+        }
+    }
+
+    #[test]
+    fn a_block_is_written_from_an_object() {
+        let inner = BlockSchema {
+            attributes: [("port".into(), plain(Type::Number, false))].into_iter().collect(),
+            ..BlockSchema::default()
+        };
+        let schema = BlockSchema {
+            attributes: [
+                (
+                    "id".into(),
+                    AttributeSchema {
+                        computed: true,
+                        ..plain(Type::String, false)
+                    },
+                ),
+                (
+                    "arn".into(),
+                    AttributeSchema {
+                        computed: true,
+                        optional: false,
+                        ..plain(Type::String, false)
+                    },
+                ),
+                ("name".into(), plain(Type::String, false)),
+                ("empty".into(), plain(Type::String, false)),
+                ("long_secret".into(), plain(Type::String, true)),
+                ("policy".into(), plain(Type::String, false)),
+                ("tags".into(), plain(Type::map(Type::String), false)),
+                ("list".into(), plain(Type::list(Type::Number), false)),
+            ]
+            .into_iter()
+            .collect(),
+            blocks: [(
+                "rule".into(),
+                NestedBlock {
+                    block: inner,
+                    nesting: Nesting::List,
+                    min_items: 0,
+                    max_items: 0,
+                },
+            )]
+            .into_iter()
+            .collect(),
+            ..BlockSchema::default()
+        };
+        let rule = |n: i64| Value::object([("port", Value::number(n))]);
+        let value = Value::object([
+            ("id", Value::string("i")),
+            ("arn", Value::string("a")),
+            ("name", Value::string("say \"${x}\"\n")),
+            ("empty", Value::string("")),
+            ("long_secret", Value::string("s")),
+            ("policy", Value::string(r#"{"Version":1,"a b":[true,{}]}"#)),
+            (
+                "tags",
+                Value::map(Type::String, [("k".into(), Value::string("v"))].into()),
+            ),
+            (
+                "list",
+                Value::list(Type::Number, vec![Value::number(1), Value::number(2)]),
+            ),
+            ("rule", Value::tuple(vec![rule(80), rule(443)])),
+        ]);
+        let mut out = String::new();
+        body(&mut out, &schema, &value, true);
+        let expected = r#"empty       = null
+list        = [1, 2]
+long_secret = null # sensitive
+name        = "say \"$${x}\"\n"
+policy = jsonencode({
+  Version = 1
+  "a b"   = [true, {}]
+})
+tags = {
+  k = "v"
+}
+rule {
+  port = 80
+}
+rule {
+  port = 443
+}
+"#;
+        assert_eq!(layout(&out), expected);
+    }
+}

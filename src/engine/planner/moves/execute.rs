@@ -1,0 +1,386 @@
+//! Carrying out statements on a state.
+
+use std::collections::{BTreeMap, HashMap};
+
+use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, Module, ModuleInstance, ModuleStep, Resource};
+use lang::schema::Schema;
+use plugins::Provider;
+use plugins::provider::RawState;
+use state::{Attributes, Object, ResourceState, State};
+use std::sync::Arc;
+use syntax::{Diagnostic, Diagnostics};
+
+use super::Moves;
+use super::statement::{Kind, Statement};
+use crate::instance::{encode, located};
+use crate::providers::Providers;
+
+/// Which modules have resources in a state: found by path, so that no statement looks at all of the state.
+struct Places {
+    /// For each path of a module its instances that hold resources, directly or below, and how many.
+    by_path: HashMap<Module, BTreeMap<ModuleInstance, usize>>,
+    /// The depth of the deepest module.
+    depth: usize,
+}
+
+impl Places {
+    fn new(state: &State) -> Places {
+        let mut places = Places {
+            by_path: HashMap::new(),
+            depth: 0,
+        };
+        for resource in state.resources.keys() {
+            places.add(&resource.module);
+        }
+        places
+    }
+
+    fn add(&mut self, module: &ModuleInstance) {
+        self.depth = self.depth.max(module.0.len());
+        for length in 0..=module.0.len() {
+            let at = ModuleInstance(module.0[..length].into());
+            *self.by_path.entry(at.module()).or_default().entry(at).or_default() += 1;
+        }
+    }
+
+    fn remove(&mut self, module: &ModuleInstance) {
+        for length in 0..=module.0.len() {
+            let at = ModuleInstance(module.0[..length].into());
+            let Some(instances) = self.by_path.get_mut(&at.module()) else {
+                continue;
+            };
+            if let Some(count) = instances.get_mut(&at) {
+                *count -= 1;
+                if *count == 0 {
+                    instances.remove(&at);
+                }
+            }
+        }
+    }
+
+    /// The module instances that one side of a statement leads to.
+    fn matching(&self, side: &super::statement::Endpoint) -> Vec<ModuleInstance> {
+        let Some(instances) = self.by_path.get(&side.module()) else {
+            return Vec::new();
+        };
+        // Where every key is given there is only one.
+        let exact: Option<Arc<[ModuleStep]>> = side
+            .steps
+            .iter()
+            .map(|s| {
+                Some(ModuleStep {
+                    name: s.name.clone(),
+                    key: s.key.clone()?,
+                })
+            })
+            .collect();
+        match exact {
+            Some(steps) => {
+                let one = ModuleInstance(steps);
+                instances.contains_key(&one).then_some(one).into_iter().collect()
+            }
+            None => instances.keys().filter(|m| side.leads_to(m)).cloned().collect(),
+        }
+    }
+}
+
+struct Execution<'e, 'p> {
+    state: &'e mut State,
+    places: Places,
+    moves: Moves,
+    providers: &'e Providers<'p>,
+}
+
+/// Carries out statements in this order.
+pub(super) async fn execute<'s>(
+    statements: impl Iterator<Item = &'s Statement>,
+    state: &mut State,
+    providers: &Providers<'_>,
+) -> Result<Moves, Diagnostics> {
+    let mut execution = Execution {
+        places: Places::new(state),
+        state,
+        moves: Moves::default(),
+        providers,
+    };
+    for statement in statements {
+        match statement.kind {
+            Kind::Call | Kind::ModuleInstance => execution.modules(statement),
+            Kind::Resource => execution.resources(statement).await?,
+            Kind::ResourceInstance => execution.instances(statement).await?,
+        }
+    }
+    Ok(execution.moves)
+}
+
+impl Execution<'_, '_> {
+    fn note(&mut self, from: AbsResourceInstance, to: AbsResourceInstance) {
+        // What has moved before is remembered by where it was first.
+        let from = self.moves.from.remove(&from).unwrap_or(from);
+        self.moves.from.insert(to, from);
+    }
+
+    /// Moves all resources of the modules that the statement names, and of those inside.
+    fn modules(&mut self, statement: &Statement) {
+        let length = statement.from.steps.len();
+        for instance in self.places.matching(&statement.from) {
+            for module in self.below(&instance) {
+                let to = statement.to.destination(&module, length);
+                if to == module {
+                    continue;
+                }
+                if self.resources_of(&to).next().is_some() {
+                    self.moves.blocked.insert(module.to_string(), to.to_string());
+                    continue;
+                }
+                let resources: Vec<AbsResource> = self.resources_of(&module).cloned().collect();
+                for resource in resources {
+                    let new = resource.resource.absolute(&to);
+                    self.move_resource(&resource, new);
+                }
+            }
+        }
+    }
+
+    /// The instances of modules that have resources of their own: this one and those inside.
+    fn below(&self, module: &ModuleInstance) -> Vec<ModuleInstance> {
+        let mut out: Vec<ModuleInstance> = Vec::new();
+        for depth in module.0.len()..=self.places.depth {
+            let missing = depth - module.0.len();
+            let first = ModuleInstance(
+                module
+                    .0
+                    .iter()
+                    .cloned()
+                    .chain(std::iter::repeat_n(
+                        ModuleStep {
+                            name: "".into(),
+                            key: addrs::InstanceKey::None,
+                        },
+                        missing,
+                    ))
+                    .collect(),
+            );
+            let found = self.state.resources.range(first_of(&first)..).map(|(r, _)| &r.module);
+            for m in found.take_while(|m| m.0.len() == depth && module.contains(m)) {
+                if out.last() != Some(m) {
+                    out.push(m.clone());
+                }
+            }
+        }
+        out
+    }
+
+    fn resources_of<'m>(&'m self, module: &'m ModuleInstance) -> impl Iterator<Item = &'m AbsResource> {
+        let from = self.state.resources.range(first_of(module)..).map(|(r, _)| r);
+        from.take_while(|r| r.module == *module)
+    }
+
+    /// Moves a resource with all its instances. Nothing is at the new address.
+    fn move_resource(&mut self, from: &AbsResource, to: AbsResource) {
+        let Some(resource) = self.state.resources.remove(from) else {
+            return;
+        };
+        self.places.remove(&from.module);
+        self.places.add(&to.module);
+        for key in resource.instances.keys() {
+            self.note(from.instance(key.clone()), to.instance(key.clone()));
+        }
+        self.state.resources.insert(to, resource);
+    }
+
+    async fn resources(&mut self, statement: &Statement) -> Result<(), Diagnostics> {
+        let (Some(from), Some(to)) = (&statement.from.resource, &statement.to.resource) else {
+            return Ok(());
+        };
+        for module in self.places.matching(&statement.from) {
+            let old = from.absolute(&module);
+            if !self.state.resources.contains_key(&old) {
+                continue;
+            }
+            let new = to.absolute(&statement.to.destination(&module, statement.from.steps.len()));
+            if self.state.resources.contains_key(&new) {
+                self.moves.blocked.insert(old.to_string(), new.to_string());
+                continue;
+            }
+            let keys = self.state.resources[&old].instances.keys().cloned().collect::<Vec<_>>();
+            if let Some(conversion) = self.conversion(statement, &old, &new).await? {
+                for key in keys {
+                    self.convert(&conversion, &old, &new, &key, statement).await?;
+                }
+            }
+            self.move_resource(&old, new);
+        }
+        Ok(())
+    }
+
+    async fn instances(&mut self, statement: &Statement) -> Result<(), Diagnostics> {
+        let (Some(from), Some(to)) = (&statement.from.resource, &statement.to.resource) else {
+            return Ok(());
+        };
+        let key = statement.from.key.clone().unwrap_or_default();
+        for module in self.places.matching(&statement.from) {
+            let old = from.absolute(&module);
+            let there = |state: &State| {
+                state
+                    .resources
+                    .get(&old)
+                    .is_some_and(|r| r.instances.contains_key(&key))
+            };
+            if !there(self.state) {
+                continue;
+            }
+            let new = to
+                .absolute(&statement.to.destination(&module, statement.from.steps.len()))
+                .instance(statement.to.key.clone().unwrap_or_default());
+            let old_instance = old.instance(key.clone());
+            if self.state.instance(&new).is_some() {
+                self.moves.blocked.insert(old_instance.to_string(), new.to_string());
+                continue;
+            }
+            let new_resource = new.containing_resource();
+            if let Some(conversion) = self.conversion(statement, &old, &new_resource).await? {
+                self.convert(&conversion, &old, &new_resource, &key, statement).await?;
+            }
+            let Some(resource) = self.state.resources.get_mut(&old) else {
+                continue;
+            };
+            let provider = resource.provider.clone();
+            let Some(instance) = resource.instances.remove(&key) else {
+                continue;
+            };
+            if resource.instances.is_empty() {
+                self.state.resources.remove(&old);
+                self.places.remove(&old.module);
+            }
+            let places = &mut self.places;
+            let target = self.state.resources.entry(new_resource.clone()).or_insert_with(|| {
+                places.add(&new_resource.module);
+                ResourceState {
+                    provider,
+                    instances: BTreeMap::new(),
+                }
+            });
+            target.instances.insert(new.resource.key.clone(), instance);
+            self.note(old_instance, new);
+        }
+        Ok(())
+    }
+
+    /// What it takes to make objects of one type objects of another, if that is what the statement means.
+    async fn conversion(
+        &self,
+        statement: &Statement,
+        old: &AbsResource,
+        new: &AbsResource,
+    ) -> Result<Option<Conversion>, Diagnostics> {
+        // What is not in the configuration is reported later.
+        let Some(target) = &statement.provider else {
+            return Ok(None);
+        };
+        let Some(existing) = self.state.resources.get(old) else {
+            return Ok(None);
+        };
+        if target.provider == existing.provider.provider && old.resource.ty == new.resource.ty {
+            return Ok(None);
+        }
+        let schemas = self.providers.schemas();
+        let capable = schemas
+            .providers
+            .get(&target.provider)
+            .is_some_and(|s| s.capabilities.move_resource_state);
+        if !capable {
+            return Err(Diagnostic::error(
+                "Unsupported `moved` across resource types",
+                format!(
+                    "The provider \"{}\" does not support moved operations across resource types and providers.",
+                    target.provider
+                ),
+            )
+            .at(&statement.range)
+            .into());
+        }
+        let schema = crate::opening::resource_schema(schemas, &target.provider, &new.resource, Some(&statement.range))?;
+        Ok(Some(Conversion {
+            provider: self.providers.unconfigured(&target.provider).await?,
+            target: target.clone(),
+            schema: Arc::new(schema.clone()),
+            source: existing.provider.provider.to_string(),
+        }))
+    }
+
+    /// Lets the provider make an object of its own type of one of another. It stays where it is.
+    async fn convert(
+        &mut self,
+        conversion: &Conversion,
+        old: &AbsResource,
+        new: &AbsResource,
+        key: &addrs::InstanceKey,
+        statement: &Statement,
+    ) -> Result<(), Diagnostics> {
+        let (from, to) = (old.instance(key.clone()), new.instance(key.clone()));
+        let Some(object) = self.state.current(&from).cloned() else {
+            return Ok(());
+        };
+        let raw = match &object.attributes {
+            Attributes::Json(json) => RawState::Json(json.as_str().as_bytes().into()),
+            Attributes::Flat(flat) => RawState::Flatmap((**flat).clone()),
+        };
+        let Resource { ty, .. } = &old.resource;
+        let answer = conversion
+            .provider
+            .move_state(
+                &conversion.source,
+                ty,
+                object.schema_version,
+                raw,
+                object.private.clone(),
+                &new.resource.ty,
+            )
+            .await?;
+        let problems: Diagnostics = located(answer.diagnostics, None, &to)
+            .into_iter()
+            .map(|d| if d.subject.is_none() { d.at(&statement.range) } else { d })
+            .collect();
+        if problems.has_errors() {
+            return Err(problems);
+        }
+        let (value, private) = answer.value;
+        if !value.is_present() || !value.is_wholly_known() {
+            return Err(Diagnostic::error(
+                "Provider returned invalid value",
+                format!(
+                    "The provider returned no object, or one that is not wholly known, when asked to take over the object of \
+                     {from} as {to}. This is a bug in the provider, which should be reported in the provider's own issue \
+                     tracker."
+                ),
+            )
+            .at(&statement.range)
+            .into());
+        }
+        let like = Object {
+            sensitive_paths: Vec::new(),
+            identity: None,
+            ..(*object).clone()
+        };
+        let marked = lang::marking::mark_sensitive(&conversion.schema.block, value);
+        let converted = encode(&conversion.schema, &marked, private, like)?;
+        self.state
+            .set_current(&from, &conversion.target, Some(Arc::new(converted)));
+        Ok(())
+    }
+}
+
+/// What it takes to make objects of one type objects of another.
+struct Conversion {
+    provider: Arc<dyn Provider>,
+    target: AbsProviderConfig,
+    schema: Arc<Schema>,
+    /// The address of the provider the objects come from.
+    source: String,
+}
+
+/// The first address that a resource of a module can have.
+fn first_of(module: &ModuleInstance) -> AbsResource {
+    Resource::data("", "").absolute(module)
+}

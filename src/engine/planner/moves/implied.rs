@@ -1,0 +1,46 @@
+//! Moves that nobody has to write: a resource gets `count`, or loses it.
+
+use addrs::InstanceKey;
+use config::Config;
+use state::State;
+
+use super::statement::Statement;
+
+/// The instance without key becomes the first of a counted resource, and the other way round, unless blocks say something
+/// about the resource.
+pub(super) fn statements(config: &Config, state: &State, explicit: &[Statement]) -> Vec<Statement> {
+    let spoken_of: std::collections::HashSet<_> = explicit
+        .iter()
+        .flat_map(|s| [&s.from, &s.to])
+        .filter_map(|side| side.resource.clone().map(|r| (side.module(), r)))
+        .collect();
+    let mut out = Vec::new();
+    for (resource, existing) in &state.resources {
+        let Some(block) = config.resource(&resource.config()) else {
+            continue;
+        };
+        if resource.resource.mode != addrs::Mode::Managed {
+            continue;
+        }
+        let (from, to, range) = match (&block.count, &block.for_each) {
+            (Some(count), _) => (InstanceKey::None, InstanceKey::Int(0), count.range()),
+            (None, None) => (InstanceKey::Int(0), InstanceKey::None, &block.range),
+            (None, Some(_)) => continue,
+        };
+        let mentioned = || {
+            spoken_of.contains(&(resource.module.module(), resource.resource.clone()))
+                && explicit
+                    .iter()
+                    .any(|s| s.from.selects_resource(resource) || s.to.selects_resource(resource))
+        };
+        if existing.instances.contains_key(&from) && !mentioned() {
+            out.push(Statement::of_instance(
+                config,
+                resource.instance(from),
+                resource.instance(to),
+                range.clone(),
+            ));
+        }
+    }
+    out
+}

@@ -1,0 +1,118 @@
+//! `moved` blocks: objects of the state get the addresses that the configuration has for them now.
+//!
+//! A *statement* says that whatever is at one address is at another from now on; blocks give them, and a few follow from
+//! the configuration without a block (`implied`). Statements chain and nest, so they are put in order first (`order`),
+//! then carried out on the state before anything is planned (`execute`). Whether they make sense depends on which
+//! instances the configuration declares, which only planning tells: `validate` comes last, and its errors take the place
+//! of the plan.
+
+mod execute;
+mod implied;
+mod order;
+mod statement;
+#[cfg(test)]
+mod tests;
+mod validate;
+
+use std::collections::{BTreeMap, HashMap};
+
+use addrs::{AbsResource, AbsResourceInstance, Target};
+use config::Config;
+use state::State;
+use syntax::{Diagnostic, Diagnostics};
+
+use crate::providers::Providers;
+
+pub(super) use statement::Statement;
+pub(super) use validate::validate;
+
+/// What became of the statements.
+#[derive(Debug, Default)]
+pub(super) struct Moves {
+    /// Where an object was in the state, by where it is now.
+    pub(super) from: HashMap<AbsResourceInstance, AbsResourceInstance>,
+    /// What could not move, by its address as text, and where it was to go.
+    blocked: BTreeMap<String, String>,
+}
+
+/// All statements: those of blocks, then those that follow from the configuration.
+pub(super) fn statements(config: &Config, state: &State) -> Vec<Statement> {
+    let mut out: Vec<Statement> = Vec::new();
+    for node in config.nodes() {
+        out.extend(
+            node.module
+                .moved
+                .iter()
+                .map(|moved| Statement::of_block(config, &node.path, moved)),
+        );
+    }
+    let implied = implied::statements(config, state, &out);
+    out.extend(implied);
+    out
+}
+
+/// Carries out statements on a state.
+pub(super) async fn apply(
+    statements: &[Statement],
+    state: &mut State,
+    providers: &Providers<'_>,
+) -> Result<Moves, Diagnostics> {
+    // Statements that cannot be put in order are reported when everything is known.
+    match order::sorted(statements) {
+        Ok(sorted) => execute::execute(sorted.into_iter().map(|i| &statements[i]), state, providers).await,
+        Err(_) => Ok(Moves::default()),
+    }
+}
+
+impl Moves {
+    /// The error for objects that move although `-target` leaves out where they were or where they go.
+    pub(super) fn outside_of_targets(&self, targets: &[Target]) -> Option<Diagnostic> {
+        if targets.is_empty() {
+            return None;
+        }
+        let mut excluded: Vec<AbsResource> = self
+            .from
+            .iter()
+            .flat_map(|(to, from)| [to, from])
+            .filter(|address| !targets.iter().any(|t| t.selects(address)))
+            .map(AbsResourceInstance::containing_resource)
+            .collect();
+        excluded.sort();
+        excluded.dedup();
+        if excluded.is_empty() {
+            return None;
+        }
+        let options: String = excluded
+            .iter()
+            .map(|resource| format!("\n  -target={}", addrs::module::quoted(&resource.to_string())))
+            .collect();
+        Some(Diagnostic::error(
+            "Moved resource instances excluded by targeting",
+            format!(
+                "Objects of the state have moved to addresses that the configuration has for them now. They must be part of the \
+                 plan, but the -target options leave some of them out.\n\nPlan without -target, or add these options:{options}\
+                 \n\nWhat these need will become part of the plan, too."
+            ),
+        ))
+    }
+
+    /// The warning for objects that could not move because others are there already.
+    pub(super) fn blocked(&self) -> Option<Diagnostic> {
+        if self.blocked.is_empty() {
+            return None;
+        }
+        let items: String = self
+            .blocked
+            .iter()
+            .map(|(from, to)| format!("\n  - {from} could not move to {to}"))
+            .collect();
+        Some(Diagnostic::warning(
+            "Unresolved resource instance address changes",
+            format!(
+                "Some objects of the state should have moved to the addresses that the configuration has for them now, but \
+                 other objects are there already:{items}\n\nThe plan destroys the objects that could not move. If that is not \
+                 what you want, solve the conflicts with the \"state\" subcommands first, and plan again."
+            ),
+        ))
+    }
+}

@@ -1,0 +1,148 @@
+//! In which order statements are carried out: one after those that bring objects to where it takes them from, and what is
+//! inside of something before or after that moves, as the addresses are meant.
+//!
+//! Statements are compared only with those whose addresses can be the same or lie around their own, which are found by
+//! name and key, not by looking at every pair.
+
+use std::collections::HashMap;
+
+use addrs::{InstanceKey, Module, Resource};
+use petgraph::graph::{DiGraph, NodeIndex};
+
+use super::statement::{Endpoint, Kind, Statement};
+
+/// Whether one side stands for something that another can stand for, too.
+fn same(a: (&Endpoint, Kind), b: (&Endpoint, Kind)) -> bool {
+    let kinds = a.1 == b.1 || (a.1.is_module() && b.1.is_module());
+    kinds && a.0.steps.len() == b.0.steps.len() && a.0.resource == b.0.resource && a.0.key == b.0.key && meets(a.0, b.0)
+}
+
+/// Whether what one side stands for can lie inside of what another stands for.
+fn inside(inner: (&Endpoint, Kind), outer: (&Endpoint, Kind)) -> bool {
+    let (within, around) = (inner.0, outer.0);
+    if around.steps.len() > within.steps.len() || !meets(around, within) {
+        return false;
+    }
+    match outer.1 {
+        Kind::Call | Kind::ModuleInstance => !inner.1.is_module() || within.steps.len() > around.steps.len(),
+        Kind::Resource => {
+            inner.1 == Kind::ResourceInstance
+                && within.steps.len() == around.steps.len()
+                && within.resource == around.resource
+        }
+        Kind::ResourceInstance => false,
+    }
+}
+
+fn meets(shorter: &Endpoint, longer: &Endpoint) -> bool {
+    shorter.steps.iter().zip(&longer.steps).all(|(a, b)| a.meets(b))
+}
+
+/// What endpoints are found by: names and, where there is one, the last key.
+type Name = (Module, Option<Resource>, Option<InstanceKey>);
+
+/// Statements by one of their sides.
+#[derive(Default)]
+struct Index(HashMap<Name, Vec<usize>>);
+
+impl Index {
+    fn new<'s>(sides: impl Iterator<Item = &'s Endpoint>) -> Index {
+        let mut index = Index::default();
+        for (i, side) in sides.enumerate() {
+            let key = match &side.resource {
+                Some(_) => side.key.clone(),
+                None => side.steps.last().and_then(|s| s.key.clone()),
+            };
+            index
+                .0
+                .entry((side.module(), side.resource.clone(), key))
+                .or_default()
+                .push(i);
+        }
+        index
+    }
+
+    /// The statements whose side may be this one's own address, or lie around it.
+    fn at_or_around<'i>(&'i self, side: &Endpoint) -> impl Iterator<Item = usize> + 'i {
+        let mut names: Vec<Name> = Vec::new();
+        if let Some(resource) = &side.resource {
+            names.push((side.module(), Some(resource.clone()), None));
+            if side.key.is_some() {
+                names.push((side.module(), Some(resource.clone()), side.key.clone()));
+            }
+        }
+        let module = side.module();
+        for length in 1..=side.steps.len() {
+            let path = Module(module.0[..length].into());
+            names.push((path.clone(), None, None));
+            match &side.steps[length - 1].key {
+                Some(key) => names.push((path, None, Some(key.clone()))),
+                // Any key: all that have one.
+                None => names.extend(
+                    self.0
+                        .keys()
+                        .filter(|(m, r, k)| *m == path && r.is_none() && k.is_some())
+                        .cloned(),
+                ),
+            }
+        }
+        names
+            .into_iter()
+            .filter_map(|name| self.0.get(&name))
+            .flatten()
+            .copied()
+    }
+}
+
+/// The statements in order, as indexes; or those that wait for one another in circles.
+pub(super) fn sorted(statements: &[Statement]) -> Result<Vec<usize>, Vec<Vec<usize>>> {
+    let from = Index::new(statements.iter().map(|s| &s.from));
+    let to = Index::new(statements.iter().map(|s| &s.to));
+    let mut graph: DiGraph<usize, ()> = DiGraph::with_capacity(statements.len(), statements.len());
+    for i in 0..statements.len() {
+        graph.add_node(i);
+    }
+    let mut connect = |first: usize, then: usize| {
+        if first != then && depends(&statements[then], &statements[first]) {
+            graph.update_edge(NodeIndex::new(first), NodeIndex::new(then), ());
+        }
+    };
+    for (i, statement) in statements.iter().enumerate() {
+        for other in to.at_or_around(&statement.from).chain(to.at_or_around(&statement.to)) {
+            connect(other, i);
+        }
+        for around in from
+            .at_or_around(&statement.from)
+            .chain(from.at_or_around(&statement.to))
+        {
+            connect(i, around);
+        }
+    }
+    let mut order = Vec::with_capacity(statements.len());
+    let mut circles = Vec::new();
+    for mut component in petgraph::algo::kosaraju_scc(&graph) {
+        component.sort();
+        match component.as_slice() {
+            [one] => order.push(one.index()),
+            _ => circles.push(component.iter().map(|n| n.index()).collect()),
+        }
+    }
+    // Components come with what waits first.
+    order.reverse();
+    if circles.is_empty() { Ok(order) } else { Err(circles) }
+}
+
+/// Whether one statement must wait for another.
+fn depends(waits: &Statement, first: &Statement) -> bool {
+    let (a_from, a_to) = ((&waits.from, waits.kind), (&waits.to, waits.kind));
+    let (b_from, b_to) = ((&first.from, first.kind), (&first.to, first.kind));
+    if same(a_from, b_to) {
+        return true;
+    }
+    if !(inside(a_from, b_to) || inside(a_to, b_to) || inside(b_from, a_from) || inside(b_to, a_from)) {
+        return false;
+    }
+    // A module whose instances only get other keys has the same name before and after: what moves inside of it is inside
+    // of both, and must come after.
+    waits.to.declared >= first.to.declared || !waits.only_changes_key()
+}

@@ -1,0 +1,284 @@
+//! Statements and their two sides.
+
+use std::fmt;
+use std::sync::Arc;
+
+use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, InstanceKey, Module, ModuleInstance, Resource};
+use config::{Config, MoveSubject, Moved};
+use syntax::Range;
+
+/// What a statement moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// All instances of a module call.
+    Call,
+    /// One instance of a module call.
+    ModuleInstance,
+    /// A resource with all its instances.
+    Resource,
+    /// One instance of a resource.
+    ResourceInstance,
+}
+
+impl Kind {
+    pub(super) fn is_module(self) -> bool {
+        matches!(self, Kind::Call | Kind::ModuleInstance)
+    }
+
+    /// What it is called in sentences, in full and short.
+    pub(super) fn noun(self) -> (&'static str, &'static str) {
+        match self {
+            Kind::Call => ("module call", "call"),
+            Kind::ModuleInstance => ("module instance", "instance"),
+            Kind::Resource => ("resource", "resource"),
+            Kind::ResourceInstance => ("resource instance", "instance"),
+        }
+    }
+}
+
+/// A step on the way to something; without a key, all instances are meant.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Step {
+    pub(super) name: Arc<str>,
+    pub(super) key: Option<InstanceKey>,
+}
+
+impl Step {
+    pub(super) fn matches(&self, step: &addrs::ModuleStep) -> bool {
+        self.name == step.name && self.key.as_ref().is_none_or(|key| *key == step.key)
+    }
+
+    /// Whether some module step could match both.
+    pub(super) fn meets(&self, other: &Step) -> bool {
+        self.name == other.name
+            && match (&self.key, &other.key) {
+                (Some(a), Some(b)) => a == b,
+                _ => true,
+            }
+    }
+}
+
+/// One side of a statement: a pattern of addresses.
+#[derive(Clone, Debug)]
+pub(super) struct Endpoint {
+    /// The way to the module, or of the module itself if that is what moves. It begins with the module that declares the
+    /// statement, of which all instances are meant.
+    pub(super) steps: Vec<Step>,
+    /// How many of the steps lead to the declaring module.
+    pub(super) declared: usize,
+    /// The resource, if one moves.
+    pub(super) resource: Option<Resource>,
+    /// The key of the resource instance, if one instance moves.
+    pub(super) key: Option<InstanceKey>,
+}
+
+/// A particular address that one side of a statement stands for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Subject {
+    Call(ModuleInstance, Arc<str>),
+    ModuleInstance(ModuleInstance),
+    Resource(AbsResource),
+    ResourceInstance(AbsResourceInstance),
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Subject::Call(module, name) if module.is_root() => write!(f, "module.{name}"),
+            Subject::Call(module, name) => write!(f, "{module}.module.{name}"),
+            Subject::ModuleInstance(module) => module.fmt(f),
+            Subject::Resource(resource) => resource.fmt(f),
+            Subject::ResourceInstance(instance) => instance.fmt(f),
+        }
+    }
+}
+
+impl Endpoint {
+    fn new(declared: &Module, subject: &MoveSubject, kind: Kind) -> Endpoint {
+        let mut steps: Vec<Step> = declared
+            .0
+            .iter()
+            .map(|name| Step {
+                name: name.clone(),
+                key: None,
+            })
+            .collect();
+        let (module, resource, key) = match subject {
+            MoveSubject::Module(module) => (module, None, None),
+            MoveSubject::Resource(r) => (&r.module, Some(r.resource.clone()), Some(InstanceKey::None)),
+            MoveSubject::Instance(i) => (
+                &i.module,
+                Some(i.resource.resource.clone()),
+                Some(i.resource.key.clone()),
+            ),
+        };
+        steps.extend(module.0.iter().map(|step| Step {
+            name: step.name.clone(),
+            key: Some(step.key.clone()),
+        }));
+        if kind == Kind::Call
+            && let Some(last) = steps.last_mut()
+        {
+            last.key = None;
+        }
+        Endpoint {
+            declared: declared.0.len(),
+            steps,
+            resource,
+            key: key.filter(|_| kind == Kind::ResourceInstance),
+        }
+    }
+
+    /// The path of modules, without keys.
+    pub(super) fn module(&self) -> Module {
+        Module(self.steps.iter().map(|s| s.name.clone()).collect())
+    }
+
+    /// The path of the declaring module.
+    pub(super) fn declaring(&self) -> Module {
+        Module(self.steps[..self.declared].iter().map(|s| s.name.clone()).collect())
+    }
+
+    /// Whether a module instance is what the steps lead to.
+    pub(super) fn leads_to(&self, module: &ModuleInstance) -> bool {
+        self.steps.len() == module.0.len() && self.steps.iter().zip(module.0.iter()).all(|(s, m)| s.matches(m))
+    }
+
+    /// Whether it stands for a resource or an instance of it.
+    pub(super) fn selects_resource(&self, resource: &AbsResource) -> bool {
+        self.resource.as_ref() == Some(&resource.resource) && self.leads_to(&resource.module)
+    }
+
+    /// The address it stands for in an instance of the declaring module.
+    pub(super) fn within(&self, module: &ModuleInstance, kind: Kind) -> Subject {
+        let rest = self.steps.iter().skip(self.declared).map(|step| addrs::ModuleStep {
+            name: step.name.clone(),
+            key: step.key.clone().unwrap_or_default(),
+        });
+        let at = ModuleInstance(module.0.iter().cloned().chain(rest).collect());
+        match (kind, &self.resource) {
+            (Kind::Resource, Some(resource)) => Subject::Resource(resource.absolute(&at)),
+            (Kind::ResourceInstance, Some(resource)) => {
+                Subject::ResourceInstance(resource.absolute(&at).instance(self.key.clone().unwrap_or_default()))
+            }
+            (Kind::Call, _) => match at.parent() {
+                Some((parent, step)) => Subject::Call(parent, step.name.clone()),
+                None => Subject::ModuleInstance(at),
+            },
+            _ => Subject::ModuleInstance(at),
+        }
+    }
+
+    /// Where something goes whose way begins as the other side of the statement says. Keys that the pattern leaves open
+    /// stay as they are: those of the declaring module, and those of a module call.
+    pub(super) fn destination(&self, from: &ModuleInstance, length: usize) -> ModuleInstance {
+        let last = self.steps.len().saturating_sub(1);
+        let steps = self.steps.iter().enumerate().map(|(i, step)| addrs::ModuleStep {
+            name: step.name.clone(),
+            key: match &step.key {
+                Some(key) => key.clone(),
+                None if i < self.declared => from.0.get(i).map(|s| s.key.clone()).unwrap_or_default(),
+                None if i == last => from
+                    .0
+                    .get(length.saturating_sub(1))
+                    .map(|s| s.key.clone())
+                    .unwrap_or_default(),
+                None => InstanceKey::None,
+            },
+        });
+        ModuleInstance(steps.chain(from.0.iter().skip(length).cloned()).collect())
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, step) in self.steps.iter().enumerate() {
+            write!(f, "{}module.{}", if i > 0 { "." } else { "" }, step.name)?;
+            match &step.key {
+                Some(key) => key.fmt(f)?,
+                None => f.write_str("[*]")?,
+            }
+        }
+        if let Some(resource) = &self.resource {
+            write!(f, "{}{resource}", if self.steps.is_empty() { "" } else { "." })?;
+            match &self.key {
+                Some(key) => key.fmt(f)?,
+                None => f.write_str("[*]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// That something has moved.
+#[derive(Clone, Debug)]
+pub(in crate::planner) struct Statement {
+    pub(super) kind: Kind,
+    pub(super) from: Endpoint,
+    pub(super) to: Endpoint,
+    /// Where it is written, or what it follows from.
+    pub(super) range: Range,
+    /// The provider configuration of the resource it moves to, if that is in the configuration.
+    pub(super) provider: Option<AbsProviderConfig>,
+}
+
+impl Statement {
+    /// The statement of a block in a module.
+    pub(super) fn of_block(config: &Config, module: &Module, moved: &Moved) -> Statement {
+        let (from, to) = (&moved.from.subject, &moved.to.subject);
+        let keyed = |subject: &MoveSubject| match subject {
+            MoveSubject::Module(m) => m.0.last().is_some_and(|step| !step.key.is_none()),
+            MoveSubject::Resource(_) => false,
+            MoveSubject::Instance(_) => true,
+        };
+        let kind = match (from, keyed(from) || keyed(to)) {
+            (MoveSubject::Module(_), false) => Kind::Call,
+            (MoveSubject::Module(_), true) => Kind::ModuleInstance,
+            (_, false) => Kind::Resource,
+            (_, true) => Kind::ResourceInstance,
+        };
+        Statement::new(
+            config,
+            kind,
+            Endpoint::new(module, from, kind),
+            Endpoint::new(module, to, kind),
+            moved.range.clone(),
+        )
+    }
+
+    /// A statement about one instance of a resource.
+    pub(super) fn of_instance(
+        config: &Config,
+        from: AbsResourceInstance,
+        to: AbsResourceInstance,
+        range: Range,
+    ) -> Statement {
+        let side = |i| Endpoint::new(&Module::root(), &MoveSubject::Instance(i), Kind::ResourceInstance);
+        Statement::new(config, Kind::ResourceInstance, side(from), side(to), range)
+    }
+
+    fn new(config: &Config, kind: Kind, from: Endpoint, to: Endpoint, range: Range) -> Statement {
+        let resource = to.resource.as_ref().map(|r| r.in_module(&to.module()));
+        let provider = resource
+            .filter(|r| config.resource(r).is_some())
+            .map(|r| config.provider_for(&r));
+        Statement {
+            kind,
+            from,
+            to,
+            range,
+            provider,
+        }
+    }
+
+    /// Whether an instance of a module call only gets another key.
+    pub(super) fn only_changes_key(&self) -> bool {
+        let (from, to) = (&self.from.steps, &self.to.steps);
+        self.kind.is_module()
+            && from.len() == to.len()
+            && match (from.split_last(), to.split_last()) {
+                (Some((a, before_a)), Some((b, before_b))) => a.name == b.name && before_a == before_b,
+                _ => false,
+            }
+    }
+}

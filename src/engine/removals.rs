@@ -1,0 +1,109 @@
+//! `removed` blocks: what the configuration says of resources that are no longer in it.
+
+use std::collections::HashMap;
+
+use addrs::{ConfigResource, Module, Target};
+use config::{Config, Removed};
+use syntax::{Diagnostic, Diagnostics};
+
+use crate::plan::{Action, Plan};
+
+/// All `removed` blocks, by what they speak of.
+#[derive(Debug, Default)]
+pub struct Removals<'c> {
+    resources: HashMap<ConfigResource, &'c Removed>,
+    modules: HashMap<Module, &'c Removed>,
+}
+
+impl<'c> Removals<'c> {
+    /// Gathers the blocks of a configuration.
+    #[must_use]
+    pub fn new(config: &'c Config) -> Removals<'c> {
+        let mut out = Removals::default();
+        for node in config.nodes() {
+            let below = |inner: &Module| Module(node.path.0.iter().chain(inner.0.iter()).cloned().collect());
+            for removed in &node.module.removed {
+                match &removed.from {
+                    Target::Module(module) => {
+                        out.modules.insert(below(module), removed);
+                    }
+                    Target::ConfigResource(resource) => {
+                        let resource = resource.resource.in_module(&below(&resource.module));
+                        out.resources.insert(resource, removed);
+                    }
+                    // The address of a block has no keys.
+                    Target::ModuleInstance(_) | Target::Resource(_) | Target::ResourceInstance(_) => {}
+                }
+            }
+        }
+        out
+    }
+
+    /// Errors for what is said to be removed but is still declared.
+    #[must_use]
+    pub fn still_declared(&self, config: &Config) -> Diagnostics {
+        let problem = |kind: &str, what: &dyn std::fmt::Display, range: &syntax::Range| {
+            Diagnostic::error(
+                format!("Removed {kind} still exists"),
+                format!(
+                    "A removed block says that {what} was removed, but it is still declared here. Remove either this block \
+                     or the removed block."
+                ),
+            )
+            .at(range)
+        };
+        let resources = self
+            .resources
+            .keys()
+            .filter_map(|address| Some(problem("resource", address, &config.resource(address)?.range)));
+        let modules = self
+            .modules
+            .keys()
+            .filter_map(|path| Some(problem("module", path, &config.call(path)?.range)));
+        let mut out: Diagnostics = resources.chain(modules).collect();
+        out.0
+            .sort_by_cached_key(|d| d.subject.as_ref().map(|r| (r.file.to_string(), r.start.byte)));
+        out
+    }
+
+    /// The block that speaks of a resource itself, not of a module around it.
+    #[must_use]
+    pub fn of_resource(&self, address: &ConfigResource) -> Option<&'c Removed> {
+        self.resources.get(address).copied()
+    }
+
+    /// Whether the objects of a resource leave the state without being destroyed.
+    #[must_use]
+    pub fn forgets(&self, address: &ConfigResource) -> bool {
+        if self.resources.get(address).is_some_and(|r| !r.destroy) {
+            return true;
+        }
+        let path = &address.module.0;
+        (1..=path.len()).any(|length| {
+            let module = Module(path[..length].into());
+            self.modules.get(&module).is_some_and(|r| !r.destroy)
+        })
+    }
+}
+
+/// The warning that names what a plan forgets.
+#[must_use]
+pub fn warning(plan: &Plan) -> Option<Diagnostic> {
+    let forgotten: Vec<String> = plan
+        .changes
+        .iter()
+        .filter(|c| c.action == Action::Forget)
+        .map(|c| format!(" - {}", c.address))
+        .collect();
+    if forgotten.is_empty() {
+        return None;
+    }
+    Some(Diagnostic::warning(
+        "Some objects will no longer be managed by Monoform",
+        format!(
+            "When this plan is applied, these objects leave the state, but they are not deleted:\n{}\n\nFrom then on Monoform \
+             does not manage them. To manage them again, import them.",
+            forgotten.join("\n")
+        ),
+    ))
+}

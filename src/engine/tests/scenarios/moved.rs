@@ -1,0 +1,322 @@
+//! `moved` blocks, and moves that follow without one.
+
+use cty::Value;
+use engine::plan::{Action, Mode, Reason};
+
+use crate::support::{Case, actions, change, instance};
+
+/// The moves of a plan as `from -> to`.
+fn moves(plan: &engine::plan::Plan) -> Vec<String> {
+    plan.changes
+        .iter()
+        .filter_map(|c| Some(format!("{} -> {}", c.previous_address.as_ref()?, c.address)))
+        .collect()
+}
+
+#[test]
+fn a_renamed_resource_keeps_its_object() {
+    let mut case = Case::new(r#"resource "fake_thing" "a" { name = "one" }"#);
+    case.apply();
+    case.main(
+        r#"
+        resource "fake_thing" "b" { name = "one" }
+        moved {
+          from = fake_thing.a
+          to   = fake_thing.b
+        }
+        "#,
+    );
+    let plan = case.plan();
+    assert_eq!(actions(&plan), [""; 0]);
+    assert_eq!(moves(&plan), ["fake_thing.a -> fake_thing.b"]);
+    assert!(plan.has_changes(), "the state must be written");
+    assert!(plan.drift.is_empty());
+    case.apply();
+    assert_eq!(case.addresses(), ["fake_thing.b"]);
+    case.assert_settled();
+}
+
+#[test]
+fn moved_objects_change_like_others() {
+    let mut case = Case::new(r#"resource "fake_thing" "a" { name = "one" }"#);
+    case.apply();
+    case.main(
+        r#"
+        resource "fake_thing" "b" {
+          name  = "one"
+          value = "new"
+        }
+        moved {
+          from = fake_thing.a
+          to   = fake_thing.b
+        }
+        "#,
+    );
+    let plan = case.plan();
+    assert_eq!(actions(&plan), ["~ fake_thing.b"]);
+    assert_eq!(moves(&plan), ["fake_thing.a -> fake_thing.b"]);
+    case.world.drift("one", "value", Value::string("drifted"));
+    let plan = case.plan();
+    assert_eq!(plan.drift.len(), 1);
+    assert_eq!(plan.drift[0].previous_address, Some(instance("fake_thing.a")));
+    case.options.mode = Mode::RefreshOnly;
+    case.world.drift("one", "value", Value::null(cty::Type::String));
+    let plan = case.plan();
+    assert_eq!((plan.drift.len(), plan.drift[0].action), (1, Action::NoOp));
+    assert!(!plan.is_applyable(), "a move alone is nothing to apply a refresh for");
+    case.options.mode = Mode::Destroy;
+    let plan = case.plan();
+    assert_eq!(actions(&plan), ["- fake_thing.b"]);
+    assert_eq!(moves(&plan), [""; 0]);
+}
+
+#[test]
+fn chains_and_modules_and_keys() {
+    const CHILD: &str = r#"
+        variable "n" {}
+        resource "fake_thing" "new" { name = var.n }
+        moved {
+          from = fake_thing.old
+          to   = fake_thing.new
+        }
+    "#;
+    let mut case = Case::of(&[
+        (
+            "main.tf",
+            r#"
+            module "a" {
+              source = "./m"
+              n      = "in-a"
+            }
+            resource "fake_thing" "top" { name = "top" }
+            resource "fake_thing" "list" {
+              count = 2
+              name  = "list-${count.index}"
+            }
+            "#,
+        ),
+        (
+            "m/main.tf",
+            "variable \"n\" {}\nresource \"fake_thing\" \"old\" { name = var.n }",
+        ),
+    ]);
+    case.apply();
+    case.files(&[
+        (
+            "main.tf",
+            r#"
+            module "b" {
+              for_each = toset(["k"])
+              source   = "./m"
+              n        = "in-a"
+            }
+            module "c" {
+              source = "./c"
+            }
+            resource "fake_thing" "map" {
+              for_each = { zero = "list-0", one = "list-1" }
+              name     = each.value
+            }
+            moved {
+              from = module.x
+              to   = module.b["k"]
+            }
+            moved {
+              from = module.a
+              to   = module.x
+            }
+            moved {
+              from = fake_thing.top
+              to   = module.c.fake_thing.inner
+            }
+            moved {
+              from = fake_thing.list[0]
+              to   = fake_thing.map["zero"]
+            }
+            moved {
+              from = fake_thing.list[1]
+              to   = fake_thing.map["one"]
+            }
+            "#,
+        ),
+        ("m/main.tf", CHILD),
+        ("c/main.tf", r#"resource "fake_thing" "inner" { name = "top" }"#),
+    ]);
+    let plan = case.plan();
+    assert_eq!(actions(&plan), [""; 0]);
+    assert_eq!(
+        moves(&plan),
+        [
+            r#"fake_thing.list[1] -> fake_thing.map["one"]"#,
+            r#"fake_thing.list[0] -> fake_thing.map["zero"]"#,
+            r#"module.a.fake_thing.old -> module.b["k"].fake_thing.new"#,
+            "fake_thing.top -> module.c.fake_thing.inner",
+        ]
+    );
+    case.apply();
+    case.assert_settled();
+}
+
+#[test]
+fn count_comes_and_goes_without_a_block() {
+    let single = r#"resource "fake_thing" "a" { name = "x" }"#;
+    let counted = r#"
+        resource "fake_thing" "a" {
+          count = 2
+          name  = "x"
+        }
+    "#;
+    let mut case = Case::new(single);
+    case.apply();
+    case.main(counted);
+    let plan = case.plan();
+    assert_eq!(actions(&plan), ["+ fake_thing.a[1]"]);
+    assert_eq!(moves(&plan), ["fake_thing.a -> fake_thing.a[0]"]);
+    case.apply();
+    case.main(single);
+    let plan = case.plan();
+    assert_eq!(actions(&plan), ["- fake_thing.a[1]"]);
+    assert_eq!(moves(&plan), ["fake_thing.a[0] -> fake_thing.a"]);
+    // Who says something else means it.
+    case.main(&format!(
+        "{counted}\nmoved {{\n from = fake_thing.a[0]\n to = fake_thing.a[1]\n}}"
+    ));
+    assert!(case.plan_errors().contains("Moved object still exists"));
+    case.main(&format!(
+        "{counted}\nmoved {{\n from = fake_thing.a\n to = fake_thing.a[1]\n}}"
+    ));
+    case.apply();
+    assert_eq!(case.addresses(), ["fake_thing.a[0]", "fake_thing.a[1]"]);
+}
+
+#[test]
+fn whole_module_calls_get_other_names_whatever_their_keys() {
+    let child = ("m/main.tf", r#"resource "fake_thing" "t" { name = "x" }"#);
+    let call = |name: &str, count: usize| format!("module \"{name}\" {{\n source = \"./m\"\n count = {count}\n}}\n");
+    let mut case = Case::of(&[("main.tf", &call("a", 2)), child]);
+    case.apply();
+    let main = call("b", 2) + "moved {\n from = module.a\n to = module.b\n}";
+    case.files(&[("main.tf", &main), child]);
+    assert_eq!(
+        moves(&case.plan()),
+        [
+            "module.a[0].fake_thing.t -> module.b[0].fake_thing.t",
+            "module.a[1].fake_thing.t -> module.b[1].fake_thing.t"
+        ]
+    );
+    // Losing count is no move by itself.
+    let main = "module \"a\" {\n source = \"./m\"\n}\n";
+    case.files(&[("main.tf", main), child]);
+    let plan = case.plan();
+    assert_eq!(moves(&plan), [""; 0]);
+    assert_eq!(
+        change(&plan, "module.a[0].fake_thing.t").reason,
+        Reason::DeleteBecauseNoModule
+    );
+}
+
+#[test]
+fn what_is_in_the_way_blocks_a_move() {
+    let mut case = Case::new(
+        r#"
+        resource "fake_thing" "a" { name = "a" }
+        resource "fake_thing" "b" { name = "b" }
+        "#,
+    );
+    case.apply();
+    case.main(
+        r#"
+        resource "fake_thing" "b" { name = "b" }
+        moved {
+          from = fake_thing.a
+          to   = fake_thing.b
+        }
+        "#,
+    );
+    let (plan, problems) = case.try_plan();
+    assert_eq!(actions(&plan.unwrap()), ["- fake_thing.a"]);
+    let warning = problems
+        .iter()
+        .find(|d| d.summary == "Unresolved resource instance address changes");
+    assert!(
+        warning
+            .unwrap()
+            .detail
+            .contains("fake_thing.a could not move to fake_thing.b"),
+        "{warning:?}"
+    );
+}
+
+#[test]
+fn an_object_moved_to_nowhere_is_destroyed_for_that() {
+    let mut case = Case::new(r#"resource "fake_thing" "a" { name = "a" }"#);
+    case.apply();
+    case.main("moved {\n from = fake_thing.a\n to = fake_thing.b\n}");
+    let plan = case.plan();
+    let gone = change(&plan, "fake_thing.b");
+    assert_eq!(
+        (gone.action, gone.reason),
+        (Action::Delete, Reason::DeleteBecauseNoMoveTarget)
+    );
+    assert_eq!(gone.previous_address, Some(instance("fake_thing.a")));
+}
+
+#[test]
+fn contradictions_are_refused() {
+    let refused = |main: &str, summary: &str| {
+        let mut case = Case::new("");
+        case.main(main);
+        let errors = case.plan_errors();
+        assert!(errors.contains(summary), "{errors}");
+    };
+    let moved = |from: &str, to: &str| format!("moved {{\n from = {from}\n to = {to}\n}}\n");
+    refused(&moved("fake_thing.a", "fake_thing.a"), "Redundant move statement");
+    refused(
+        &(moved("fake_thing.a", "fake_thing.b") + &moved("fake_thing.b", "fake_thing.a")),
+        "Cyclic dependency in move statements",
+    );
+    refused(
+        &(moved("fake_thing.a", "fake_thing.b") + &moved("fake_thing.a", "fake_thing.c")),
+        "Ambiguous move statements",
+    );
+    refused(
+        &(moved("fake_thing.a", "fake_thing.c") + &moved("fake_thing.b", "fake_thing.c")),
+        "Ambiguous move statements",
+    );
+    refused(
+        &(r#"resource "fake_thing" "a" {}"#.to_owned() + "\n" + &moved("fake_thing.a", "fake_thing.b")),
+        "Moved object still exists",
+    );
+}
+
+#[test]
+fn targets_must_cover_moves() {
+    let mut case = Case::new(r#"resource "fake_thing" "a" { name = "a" }"#);
+    case.apply();
+    case.main("resource \"fake_thing\" \"b\" { name = \"a\" }\nmoved {\n from = fake_thing.a\n to = fake_thing.b\n}");
+    case.target(&["fake_thing.b"]);
+    let errors = case.plan_errors();
+    assert!(
+        errors.contains("Moved resource instances excluded by targeting"),
+        "{errors}"
+    );
+    assert!(errors.contains("-target=\"fake_thing.a\""), "{errors}");
+    case.target(&["fake_thing.b", "fake_thing.a"]);
+    assert_eq!(moves(&case.plan()), ["fake_thing.a -> fake_thing.b"]);
+}
+
+#[test]
+fn objects_become_objects_of_another_type_if_the_provider_can() {
+    let mut case = Case::new(r#"resource "other_thing" "a" { name = "a" }"#);
+    case.apply();
+    let id = case.attribute("other_thing.a", "id");
+    let main = "resource \"fake_thing\" \"b\" { name = \"a\" }\nmoved {\n from = other_thing.a\n to = fake_thing.b\n}";
+    case.main(main);
+    let plan = case.plan();
+    assert_eq!(actions(&plan), [""; 0]);
+    case.apply();
+    assert_eq!(case.addresses(), ["fake_thing.b"]);
+    assert_eq!(case.attribute("fake_thing.b", "id"), id);
+    case.main("resource \"plain_thing\" \"c\" { name = \"a\" }\nmoved {\n from = fake_thing.b\n to = plain_thing.c\n}");
+    assert!(case.plan_errors().contains("Unsupported `moved` across resource types"));
+}

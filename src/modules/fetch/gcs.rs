@@ -1,0 +1,291 @@
+//! Google Cloud Storage, by its JSON interface.
+//!
+//! The token comes from the environment, from the file of application default credentials, or from the machine's metadata
+//! service. Without any, objects are asked for as anybody may.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use net::{Client, Response, Token, Url};
+use rustls::SignatureScheme;
+use rustls::pki_types::PrivateKeyDer;
+use rustls::pki_types::pem::PemObject;
+
+use super::{archive, http};
+
+const SCOPE: &str = "https://www.googleapis.com/auth/devstorage.read_only";
+const ANSWER_LIMIT: u64 = 16 << 20;
+/// The metadata service answers at once, or is not there.
+const NEARBY: Duration = Duration::from_secs(2);
+
+struct Place {
+    base: Url,
+    bucket: String,
+    object: String,
+    /// Which generation of the object, if the address says one.
+    generation: Option<String>,
+    token: Option<Token>,
+}
+
+/// Takes `…/storage/VERSION/BUCKET/OBJECT` apart.
+fn parse(url: &Url, emulator: Option<&String>) -> Result<(Url, String, String), String> {
+    let bad = || {
+        "an address in Google Cloud Storage has the form gcs::https://www.googleapis.com/storage/v1/BUCKET/OBJECT"
+            .to_owned()
+    };
+    let path = net::decoded_path(url).ok_or_else(bad)?;
+    let parts: Vec<&str> = path.trim_start_matches('/').splitn(4, '/').collect();
+    let ["storage", version, bucket, object] = parts.as_slice() else {
+        return Err(bad());
+    };
+    if bucket.is_empty() || object.is_empty() {
+        return Err(bad());
+    }
+    let base = match emulator {
+        Some(host) if host.contains("://") => Url::parse(host),
+        Some(host) => Url::parse(&format!("http://{host}")),
+        None => Ok(url.clone()),
+    };
+    let mut base = base.map_err(|_| bad())?;
+    base.set_query(None);
+    base.set_fragment(None);
+    base.set_path(&format!("/storage/{version}/"));
+    Ok((base, (*bucket).to_owned(), (*object).to_owned()))
+}
+
+async fn place(client: &Client, url: &Url) -> Result<Place, String> {
+    let variables = &client.settings().variables;
+    let emulator = variables.get("STORAGE_EMULATOR_HOST").filter(|v| !v.is_empty());
+    let (base, bucket, object) = parse(url, emulator)?;
+    Ok(Place {
+        base,
+        bucket,
+        object,
+        generation: url.fragment().map(str::to_owned),
+        token: if emulator.is_some() {
+            None
+        } else {
+            token(client, variables).await?
+        },
+    })
+}
+
+impl Place {
+    fn url(&self, object: Option<&str>) -> Url {
+        let mut url = self.base.clone();
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().extend(["b", &self.bucket, "o"]).extend(object);
+        }
+        url
+    }
+
+    fn explained(&self, error: &net::Error) -> String {
+        let hint = match (error.status().map(|s| s.as_u16()), &self.token) {
+            (Some(401 | 403), None) => {
+                ". No credentials for it were found: neither in the environment (GOOGLE_OAUTH_ACCESS_TOKEN, \
+                 GOOGLE_APPLICATION_CREDENTIALS) nor as application default credentials nor from the machine"
+            }
+            (Some(401 | 403), Some(_)) => ". The credentials that were found are not enough for it",
+            _ => "",
+        };
+        format!("{error}{hint}")
+    }
+}
+
+/// Whether an object has exactly this name; else it is a directory.
+pub(super) async fn is_file(client: &Client, url: &Url) -> Result<bool, String> {
+    let place = place(client, url).await?;
+    let response = client
+        .get(place.url(Some(&place.object)))
+        .token(place.token.as_ref())
+        .retries(2)
+        .send()
+        .await;
+    let response = response.map_err(|e| place.explained(&e))?;
+    match response.status().as_u16() {
+        404 => Ok(false),
+        _ => response.success().map(|_| true).map_err(|e| place.explained(&e)),
+    }
+}
+
+/// Brings one object.
+pub(super) async fn file(client: &Client, url: &Url, to: &Path) -> Result<(), String> {
+    let place = place(client, url).await?;
+    object(client, &place, &place.object, place.generation.as_deref(), to).await
+}
+
+/// Brings all objects below a name.
+pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(), String> {
+    let place = place(client, url).await?;
+    let top = format!("{}/", place.object.trim_end_matches('/'));
+    let mut more: Option<String> = None;
+    let mut any = false;
+    loop {
+        let mut url = place.url(None);
+        url.query_pairs_mut().append_pair("prefix", &top);
+        if let Some(token) = &more {
+            url.query_pairs_mut().append_pair("pageToken", token);
+        }
+        let request = client.get(url.clone()).token(place.token.as_ref()).retries(2);
+        let (_, body) = request.read(ANSWER_LIMIT).await.map_err(|e| place.explained(&e))?;
+        let answer: serde_json::Value = serde_json::from_slice(&body)
+            .map_err(|e| format!("the answer of {} is not JSON: {e}", net::shown(&url)))?;
+        for item in answer.get("items").and_then(|i| i.as_array()).into_iter().flatten() {
+            let name = item.get("name").and_then(|n| n.as_str()).unwrap_or_default();
+            let Some(inside) = name.strip_prefix(&top).filter(|n| !n.is_empty() && !n.ends_with('/')) else {
+                continue;
+            };
+            let target = to.join(archive::inside(inside)?);
+            any = true;
+            let failed = |e| format!("{} cannot be written: {e}", target.display());
+            std::fs::create_dir_all(target.parent().unwrap_or(to)).map_err(failed)?;
+            object(client, &place, name, None, &target).await?;
+        }
+        more = answer.get("nextPageToken").and_then(|t| t.as_str()).map(str::to_owned);
+        match (&more, any) {
+            (Some(_), _) => {}
+            (None, true) => return Ok(()),
+            (None, false) => {
+                return Err(format!(
+                    "the bucket \"{}\" has neither an object nor a directory \"{}\"",
+                    place.bucket, place.object
+                ));
+            }
+        }
+    }
+}
+
+async fn object(client: &Client, place: &Place, name: &str, generation: Option<&str>, to: &Path) -> Result<(), String> {
+    let mut url = place.url(Some(name));
+    url.query_pairs_mut().append_pair("alt", "media");
+    if let Some(generation) = generation {
+        url.query_pairs_mut().append_pair("generation", generation);
+    }
+    let response = client.get(url).token(place.token.as_ref()).retries(2).send().await;
+    let response = response.and_then(Response::success).map_err(|e| place.explained(&e))?;
+    http::save(response, to).await
+}
+
+/// The first token that is found.
+async fn token(client: &Client, variables: &BTreeMap<String, String>) -> Result<Option<Token>, String> {
+    let get = |name: &str| variables.get(name).filter(|v| !v.is_empty());
+    if let Some(token) = get("GOOGLE_OAUTH_ACCESS_TOKEN") {
+        return Ok(Some(Token::new(token)));
+    }
+    let named = get("GOOGLE_APPLICATION_CREDENTIALS").map(PathBuf::from);
+    let usual = get("CLOUDSDK_CONFIG")
+        .map(PathBuf::from)
+        .or_else(|| get("HOME").map(|home| PathBuf::from(home).join(".config/gcloud")))
+        .map(|dir| dir.join("application_default_credentials.json"));
+    let path = named.clone().or_else(|| usual.filter(|p| p.exists()));
+    if let Some(path) = path {
+        let failed = |why: String| format!("the Google credentials in {} cannot be used: {why}", path.display());
+        let text = std::fs::read(&path).map_err(|e| failed(e.to_string()))?;
+        let file: serde_json::Value = serde_json::from_slice(&text).map_err(|_| failed("it is not JSON".to_owned()))?;
+        return from_file(client, &file).await.map(Some).map_err(failed);
+    }
+    let host = get("GCE_METADATA_HOST").map_or("metadata.google.internal", String::as_str);
+    let url = format!("http://{host}/computeMetadata/v1/instance/service-accounts/default/token");
+    let Ok(url) = Url::parse(&url) else { return Ok(None) };
+    let request = client
+        .get(url)
+        .header("metadata-flavor", "Google")
+        .retries(0)
+        .redirects(0)
+        .timeout(NEARBY);
+    Ok(match request.read(ANSWER_LIMIT).await {
+        Ok((_, body)) => access_token(&body).ok(),
+        Err(_) => None,
+    })
+}
+
+async fn from_file(client: &Client, file: &serde_json::Value) -> Result<Token, String> {
+    let text = |name: &str| file.get(name).and_then(|v| v.as_str()).unwrap_or_default();
+    let uri = Some(text("token_uri"))
+        .filter(|u| !u.is_empty())
+        .unwrap_or("https://oauth2.googleapis.com/token");
+    let url = Url::parse(uri).map_err(|_| "its \"token_uri\" is not an address".to_owned())?;
+    let assertion;
+    let form: Vec<(&str, &str)> = match text("type") {
+        "authorized_user" => vec![
+            ("grant_type", "refresh_token"),
+            ("client_id", text("client_id")),
+            ("client_secret", text("client_secret")),
+            ("refresh_token", text("refresh_token")),
+        ],
+        "service_account" => {
+            assertion = signed(text("client_email"), text("private_key_id"), text("private_key"), uri)?;
+            vec![
+                ("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"),
+                ("assertion", &assertion),
+            ]
+        }
+        other => return Err(format!("credentials of the type \"{other}\" are not supported")),
+    };
+    let body = net::form(form);
+    let request = client
+        .post(url, "application/x-www-form-urlencoded", body)
+        .timeout(Duration::from_secs(30));
+    let (_, body) = request.read(ANSWER_LIMIT).await.map_err(|e| e.to_string())?;
+    access_token(&body)
+}
+
+fn access_token(body: &[u8]) -> Result<Token, String> {
+    let answer: serde_json::Value = serde_json::from_slice(body).map_err(|_| "the answer is not JSON".to_owned())?;
+    let token = answer.get("access_token").and_then(|t| t.as_str());
+    token
+        .map(Token::new)
+        .ok_or_else(|| "the answer has no token".to_owned())
+}
+
+/// A statement of a service account about itself, signed by its key.
+fn signed(account: &str, key_id: &str, key: &str, audience: &str) -> Result<String, String> {
+    let now = jiff::Timestamp::now().as_second();
+    let header = serde_json::json!({"alg": "RS256", "typ": "JWT", "kid": key_id});
+    let claims = serde_json::json!({"iss": account, "scope": SCOPE, "aud": audience, "iat": now, "exp": now + 3600});
+    let text = format!(
+        "{}.{}",
+        URL_SAFE_NO_PAD.encode(header.to_string()),
+        URL_SAFE_NO_PAD.encode(claims.to_string())
+    );
+    let unusable = || "its private key cannot be used".to_owned();
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|_| unusable())?;
+    let key = rustls::crypto::aws_lc_rs::sign::any_supported_type(&key).map_err(|_| unusable())?;
+    let signer = key
+        .choose_scheme(&[SignatureScheme::RSA_PKCS1_SHA256])
+        .ok_or_else(unusable)?;
+    let signature = signer.sign(text.as_bytes()).map_err(|_| unusable())?;
+    Ok(format!("{text}.{}", URL_SAFE_NO_PAD.encode(signature)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses() {
+        let url = Url::parse("https://www.googleapis.com/storage/v1/b/dir/x%20y.zip").unwrap();
+        let (base, bucket, object) = parse(&url, None).unwrap();
+        assert_eq!(base.as_str(), "https://www.googleapis.com/storage/v1/");
+        let place = Place {
+            base,
+            bucket,
+            object,
+            generation: None,
+            token: None,
+        };
+        assert_eq!(
+            place.url(Some(&place.object)).as_str(),
+            "https://www.googleapis.com/storage/v1/b/b/o/dir%2Fx%20y.zip"
+        );
+        let emulator = "localhost:1".to_owned();
+        assert_eq!(
+            parse(&url, Some(&emulator)).unwrap().0.as_str(),
+            "http://localhost:1/storage/v1/"
+        );
+        assert!(parse(&Url::parse("https://www.googleapis.com/storage/v1/b").unwrap(), None).is_err());
+    }
+}

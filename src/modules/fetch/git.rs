@@ -1,0 +1,259 @@
+//! Repositories, by the `git` program: with its configuration, its credential helpers and its keys.
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use base64::Engine;
+use net::{Url, shown};
+use tokio::process::Command;
+
+/// A commit's identifier, and the reference that it was asked for by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Commit(pub String);
+
+impl Commit {
+    /// As people write it.
+    #[must_use]
+    pub fn short(&self) -> &str {
+        self.0.get(..12).unwrap_or(&self.0)
+    }
+}
+
+/// These describe a repository that git works in, as in a hook; ours is another.
+const NOT_OURS: [&str; 8] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+];
+
+struct Wanted {
+    url: Url,
+    reference: Option<String>,
+    depth: Option<u32>,
+    key: Option<Vec<u8>>,
+}
+
+impl Wanted {
+    fn parse(url: &Url) -> Result<Wanted, String> {
+        let mut wanted = Wanted {
+            url: url.clone(),
+            reference: None,
+            depth: None,
+            key: None,
+        };
+        let mut rest: Vec<(String, String)> = Vec::new();
+        for (name, value) in url.query_pairs().into_owned() {
+            match name.as_str() {
+                "ref" => wanted.reference = Some(value).filter(|v| !v.is_empty()),
+                "depth" => wanted.depth = value.parse().ok().filter(|d| *d > 0),
+                "sshkey" => {
+                    // A plus sign of base64 is a blank in a query.
+                    let text = value.replace(' ', "+");
+                    let key = base64::engine::general_purpose::STANDARD.decode(text.trim());
+                    wanted.key = Some(key.map_err(|_| "the argument \"sshkey\" is not a key in base64".to_owned())?);
+                }
+                _ => rest.push((name, value)),
+            }
+        }
+        if rest.is_empty() {
+            wanted.url.set_query(None);
+        } else {
+            wanted.url.query_pairs_mut().clear().extend_pairs(rest);
+        }
+        match &wanted.reference {
+            // git would take it for a flag.
+            Some(reference) if reference.starts_with('-') => Err(format!("\"{reference}\" cannot be a git reference")),
+            _ => Ok(wanted),
+        }
+    }
+
+    fn missing(&self, reference: &str) -> String {
+        let place = shown(&self.url);
+        let named = self.depth.is_some();
+        let hint = if named && reference.len() >= 7 && reference.bytes().all(|b| b.is_ascii_hexdigit()) {
+            ". With the argument \"depth\", \"ref\" must be the name of a branch or a tag, not a commit"
+        } else {
+            ""
+        };
+        let kinds = if named {
+            "branch or tag"
+        } else {
+            "branch, tag or commit"
+        };
+        format!("the repository {place} has no {kinds} \"{reference}\"{hint}")
+    }
+}
+
+/// Clones what an address says.
+pub(super) async fn fetch(url: &Url, to: &Path) -> Result<(), String> {
+    let wanted = Wanted::parse(url)?;
+    let key = match &wanted.key {
+        None => None,
+        Some(key) => {
+            // A temporary file can be read by its owner only.
+            let file = tempfile::NamedTempFile::new().and_then(|mut file| file.write_all(key).map(|()| file));
+            Some(
+                file.map_err(|e| format!("the SSH key cannot be put into a temporary file: {e}"))?
+                    .into_temp_path(),
+            )
+        }
+    };
+    let ssh = key.as_ref().map(|key| {
+        let before = std::env::var("GIT_SSH_COMMAND").ok().filter(|c| !c.is_empty());
+        format!("{} -i '{}'", before.as_deref().unwrap_or("ssh"), key.display())
+    });
+    let git = |dir: Option<&Path>| {
+        let mut command = command(dir);
+        if let Some(ssh) = &ssh {
+            command.env("GIT_SSH_COMMAND", ssh);
+        }
+        command
+    };
+
+    let mut clone = git(None);
+    clone.args(["clone", "--quiet"]);
+    if let Some(depth) = wanted.depth {
+        clone.arg("--depth").arg(depth.to_string());
+        if let Some(reference) = &wanted.reference {
+            clone.arg("--branch").arg(reference);
+        }
+    }
+    clone.arg("--").arg(wanted.url.as_str()).arg(to);
+    let cloned = run(clone).await?;
+    if !cloned.status.success() {
+        let said = said(&cloned);
+        return Err(match &wanted.reference {
+            Some(reference) if said.contains("emote branch") && said.contains("not found") => wanted.missing(reference),
+            _ => format!("git could not clone {}: {said}", shown(&wanted.url)),
+        });
+    }
+    if let (Some(reference), None) = (&wanted.reference, wanted.depth) {
+        let mut checkout = git(Some(to));
+        checkout.args(["checkout", "--quiet", reference]);
+        let done = run(checkout).await?;
+        if !done.status.success() {
+            let said = said(&done);
+            return Err(
+                if said.contains("did not match any") || said.contains("reference is not a tree") {
+                    wanted.missing(reference)
+                } else {
+                    format!(
+                        "git could not check out \"{reference}\" of {}: {said}",
+                        shown(&wanted.url)
+                    )
+                },
+            );
+        }
+    }
+    if to.join(".gitmodules").exists() {
+        let mut submodules = git(Some(to));
+        submodules.args(["submodule", "--quiet", "update", "--init", "--recursive"]);
+        if let Some(depth) = wanted.depth {
+            submodules.arg("--depth").arg(depth.to_string());
+        }
+        let done = run(submodules).await?;
+        if !done.status.success() {
+            return Err(format!(
+                "git could not fetch the submodules of {}: {}",
+                shown(&wanted.url),
+                said(&done)
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn command(dir: Option<&Path>) -> Command {
+    let mut command = Command::new("git");
+    for name in NOT_OURS {
+        command.env_remove(name);
+    }
+    // Several run at the same time: none of them may ask. Who wants to be asked says so.
+    if std::env::var_os("GIT_TERMINAL_PROMPT").is_none() {
+        command.env("GIT_TERMINAL_PROMPT", "0");
+    }
+    // What it says is looked at below.
+    command.env("LC_ALL", "C");
+    if let Some(dir) = dir {
+        command.current_dir(dir);
+    }
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    command
+}
+
+async fn run(mut command: Command) -> Result<Output, String> {
+    match command.output().await {
+        Ok(output) => Ok(output),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(
+            "it is in a git repository, and there is no program \"git\" on the PATH. Install git, and try again"
+                .to_owned(),
+        ),
+        Err(e) => Err(format!("git cannot be run: {e}")),
+    }
+}
+
+/// What git said as errors, in one line.
+fn said(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = text
+        .lines()
+        .map(|line| line.trim().trim_start_matches("fatal: ").trim_start_matches("error: "))
+        .filter(|line| !line.is_empty())
+        .collect();
+    if lines.is_empty() {
+        output.status.to_string()
+    } else {
+        lines.join("; ").trim_end_matches('.').to_owned()
+    }
+}
+
+/// The commit a directory is at, if it is the top of a repository's working tree.
+pub(super) async fn commit(dir: &Path) -> Option<Commit> {
+    if !dir.join(".git").exists() {
+        return None;
+    }
+    answer(dir, ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
+        .await
+        .map(Commit)
+}
+
+pub(super) async fn is_tag(dir: &Path, name: &str) -> bool {
+    answer(dir, ["rev-parse", "--verify", "--quiet", &format!("refs/tags/{name}")])
+        .await
+        .is_some()
+}
+
+async fn answer<A: AsRef<OsStr>>(dir: &Path, args: impl IntoIterator<Item = A>) -> Option<String> {
+    let mut command = command(Some(dir));
+    command.args(args);
+    let output = command.output().await.ok()?;
+    let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+    (output.status.success() && !text.is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_of_the_address() {
+        let parse = |text: &str| Wanted::parse(&Url::parse(text).unwrap());
+        let wanted = parse("https://example.com/x.git?ref=v1&depth=2&sshkey=aGk=&a=b").unwrap();
+        assert_eq!(wanted.url.as_str(), "https://example.com/x.git?a=b");
+        assert_eq!((wanted.reference.as_deref(), wanted.depth), (Some("v1"), Some(2)));
+        assert_eq!(wanted.key.as_deref(), Some(&b"hi"[..]));
+        assert!(parse("https://example.com/x.git?ref=--upload-pack=x").is_err());
+        assert!(parse("https://example.com/x.git?sshkey=%21").is_err());
+    }
+}

@@ -1,0 +1,189 @@
+//! Web servers: archives, and pages that say where a module is.
+
+use std::path::Path;
+
+use config::source_address::RemoteSource;
+use net::{Client, Response, Url, shown};
+use tokio::io::AsyncWriteExt;
+
+use super::DOWNLOAD_LIMIT;
+
+/// A page that says where a module is has it in its first part.
+const PAGE_LIMIT: u64 = 4 << 20;
+
+/// Downloads a file.
+pub(super) async fn download(client: &Client, url: &Url, to: &Path) -> Result<(), String> {
+    let response = client.get(url.clone()).with_netrc().retries(2).send().await;
+    let response = response.and_then(Response::success).map_err(|e| explained(&e))?;
+    save(response, to).await
+}
+
+/// Writes the body of an answer to a file.
+pub(super) async fn save(mut response: Response, to: &Path) -> Result<(), String> {
+    let failed = |e: std::io::Error| format!("{} cannot be written: {e}", to.display());
+    let mut file = tokio::fs::File::create(to).await.map_err(failed)?;
+    let announced = response.announced_size();
+    let mut size = 0_u64;
+    while let Some(chunk) = response.chunk().await.map_err(|e| e.to_string())? {
+        let chunk = chunk.as_ref();
+        size += chunk.len() as u64;
+        if size > DOWNLOAD_LIMIT {
+            return Err(format!(
+                "{} is larger than the 4 GiB that are accepted",
+                shown(&response.url)
+            ));
+        }
+        file.write_all(chunk).await.map_err(failed)?;
+    }
+    file.flush().await.map_err(failed)?;
+    match announced {
+        Some(announced) if announced != size => Err(format!(
+            "{} announced {announced} bytes, and sent {size}",
+            shown(&response.url)
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// An error with what helps, where that is known.
+pub(super) fn explained(error: &net::Error) -> String {
+    let hint = match error.status().map(|s| s.as_u16()) {
+        Some(401 | 403) => ". A name and a password can be given in the .netrc file",
+        _ => "",
+    };
+    format!("{error}{hint}")
+}
+
+/// Asks a server where a module is: by a header, or by an element of its page.
+pub(super) async fn elsewhere(client: &Client, url: &Url) -> Result<RemoteSource, String> {
+    let mut asked = url.clone();
+    asked.query_pairs_mut().append_pair("terraform-get", "1");
+    let response = client.get(asked).with_netrc().retries(2).send().await;
+    let mut response = response.and_then(Response::success).map_err(|e| explained(&e))?;
+    let said = match response.header("x-terraform-get").filter(|v| !v.is_empty()) {
+        Some(said) => said.to_owned(),
+        None => {
+            let page = response.bytes(PAGE_LIMIT).await.map_err(|e| e.to_string())?;
+            in_page(&String::from_utf8_lossy(&page)).ok_or_else(|| {
+                format!(
+                    "{} is no archive by its name, and the server does not say where a module is, neither by the header \
+                     X-Terraform-Get nor by an element <meta name=\"terraform-get\">. If it is an archive, add its kind to the \
+                     address, like ?archive=zip",
+                    shown(url)
+                )
+            })?
+        }
+    };
+    let bad = |why: String| {
+        format!(
+            "{} says that the module is at \"{said}\", which cannot be used: {why}",
+            shown(url)
+        )
+    };
+    location(&response.url, &said).map_err(bad)
+}
+
+/// An address that a server gave, which may be relative to the one that was asked.
+pub(crate) fn location(asked: &Url, said: &str) -> Result<RemoteSource, String> {
+    let said = said.trim();
+    let relative = said.starts_with("./") || said.starts_with("../") || said.starts_with('/');
+    let absolute = if relative {
+        // The double slash before a directory is not one of the address.
+        let (path, query) = said.split_at(said.find('?').unwrap_or(said.len()));
+        let (path, subdir) = match path.get(1..).and_then(|p| p.find("//")) {
+            Some(at) => path.split_at(at + 1),
+            None => (path, ""),
+        };
+        let mut base = asked.clone();
+        base.set_query(None);
+        let joined = base.join(path).map_err(|e| format!("{e}."))?;
+        format!("{joined}{subdir}{query}")
+    } else {
+        said.to_owned()
+    };
+    RemoteSource::parse(&absolute).map_err(|e| e.trim_end_matches('.').to_owned())
+}
+
+/// The content of `<meta name="terraform-get" content="…">` in the head of a page.
+fn in_page(page: &str) -> Option<String> {
+    let lower = page.to_ascii_lowercase();
+    let end = lower.find("<body").unwrap_or(lower.len());
+    let mut at = 0;
+    while let Some(found) = lower.get(at..end).and_then(|rest| rest.find("<meta")) {
+        let begin = at + found + "<meta".len();
+        let length = lower.get(begin..end)?.find('>')?;
+        let element = page.get(begin..begin + length)?;
+        if attribute(element, "name").is_some_and(|name| name.eq_ignore_ascii_case("terraform-get")) {
+            return attribute(element, "content");
+        }
+        at = begin + length;
+    }
+    None
+}
+
+/// An attribute of an element's text.
+fn attribute(element: &str, wanted: &str) -> Option<String> {
+    let mut rest = element;
+    loop {
+        let (name, after) = rest.split_once('=')?;
+        let after = after.trim_start();
+        let (value, next) = match after.chars().next()? {
+            quote @ ('"' | '\'') => after.get(1..)?.split_once(quote)?,
+            _ => after
+                .split_once(char::is_whitespace)
+                .unwrap_or((after.trim_end_matches('/'), "")),
+        };
+        if name
+            .trim()
+            .rsplit(char::is_whitespace)
+            .next()
+            .is_some_and(|n| n.eq_ignore_ascii_case(wanted))
+        {
+            let text = value
+                .replace("&quot;", "\"")
+                .replace("&#39;", "'")
+                .replace("&lt;", "<")
+                .replace("&gt;", ">");
+            return Some(text.replace("&amp;", "&"));
+        }
+        rest = next;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_say_where_a_module_is() {
+        for (page, expected) in [
+            (
+                "<!doctype html><HTML><head><meta charset=utf-8><META content='git::https://h/x.git?a=1&amp;b=2' \
+                 name=\"terraform-get\"/></head>",
+                Some("git::https://h/x.git?a=1&b=2"),
+            ),
+            ("<head><body><meta name=terraform-get content=x>", None),
+            ("<meta name=terraform-get content=./x>", Some("./x")),
+            ("<meta name=other content=x><meta", None),
+            ("", None),
+        ] {
+            assert_eq!(in_page(page).as_deref(), expected, "{page}");
+        }
+    }
+
+    #[test]
+    fn locations_may_be_relative() {
+        let asked = Url::parse("https://h.example/v1/a/b?x=1").unwrap();
+        let at = |said: &str| location(&asked, said).map(|s| s.to_string());
+        assert_eq!(
+            at("/x.zip//sub?archive=zip"),
+            Ok("https://h.example/x.zip//sub?archive=zip".to_owned())
+        );
+        assert_eq!(at("../x.zip"), Ok("https://h.example/v1/x.zip".to_owned()));
+        assert_eq!(
+            at("github.com/a/b?ref=1"),
+            Ok("git::https://github.com/a/b.git?ref=1".to_owned())
+        );
+        assert!(at("a/b/c").is_err());
+    }
+}

@@ -1,0 +1,294 @@
+//! Bringing a package from its address to a directory.
+
+pub mod archive;
+mod checksum;
+mod file;
+mod gcs;
+mod git;
+mod http;
+mod s3;
+
+use std::path::{Path, PathBuf};
+
+use config::source_address::{RemoteSource, forced};
+use net::{Client, Url};
+
+use crate::tree;
+use archive::Kind;
+use checksum::Checksum;
+
+pub use git::Commit;
+pub(crate) use http::location;
+
+/// How often one address may lead to another.
+const REDIRECTS: usize = 10;
+/// The largest file that is downloaded.
+const DOWNLOAD_LIMIT: u64 = 4 << 30;
+
+/// Brings packages from anywhere. Every error is a sentence without its full stop.
+#[derive(Clone, Debug)]
+pub struct Fetcher {
+    client: Client,
+}
+
+/// A package address, taken apart.
+struct Address {
+    /// How to fetch it: `git`, `https`, `s3`…
+    way: String,
+    url: Url,
+    /// The kind of archive that is there, if it is one.
+    archive: Option<Kind>,
+    checksum: Option<String>,
+}
+
+/// What came of an address.
+enum Came {
+    /// The package is there.
+    Here,
+    /// The address says that the package is somewhere else.
+    Elsewhere(RemoteSource),
+}
+
+impl Fetcher {
+    /// A fetcher that makes its requests with this client.
+    #[must_use]
+    pub fn new(client: Client) -> Fetcher {
+        Fetcher { client }
+    }
+
+    /// Brings a package to a path where nothing is yet.
+    pub async fn fetch(&self, package: &str, to: &Path) -> Result<(), String> {
+        let mut address = package.to_owned();
+        let mut subdir: Option<String> = None;
+        let raw = match to.file_name() {
+            Some(name) => to.with_file_name(format!("{}.whole", name.to_string_lossy())),
+            None => return Err(format!("{} cannot be written to", to.display())),
+        };
+        for _ in 0..=REDIRECTS {
+            match self.step(&address, &raw).await? {
+                Came::Here => {
+                    let found = match &subdir {
+                        Some(subdir) => tree::subdirectory(&raw, subdir)?,
+                        None => raw.clone(),
+                    };
+                    let failed = |e| format!("the package cannot be put in its place: {e}");
+                    tokio::fs::rename(&found, to).await.map_err(failed)?;
+                    return if found == raw {
+                        Ok(())
+                    } else {
+                        tree::remove(&raw).map_err(failed)
+                    };
+                }
+                Came::Elsewhere(next) => {
+                    tracing::debug!(%address, %next, "the package is elsewhere");
+                    // What was asked for is below what the other address gives.
+                    subdir = match (next.subdir, subdir) {
+                        (Some(outer), Some(inner)) => Some(format!("{outer}/{inner}")),
+                        (outer, inner) => outer.or(inner),
+                    };
+                    address = next.package;
+                }
+            }
+        }
+        Err(format!("the address leads to others more than {REDIRECTS} times"))
+    }
+
+    async fn step(&self, package: &str, to: &Path) -> Result<Came, String> {
+        let address = Address::parse(package)?;
+        let wanted = address.checksum.is_some();
+        match (address.way.as_str(), address.archive) {
+            ("git", None) if !wanted => git::fetch(&address.url, to).await?,
+            ("hg", None) if !wanted => hg(&address.url, to).await?,
+            ("s3", None) if !wanted && !s3::is_file(&self.client, &address.url).await? => {
+                s3::directory(&self.client, &address.url, to).await?;
+            }
+            ("gcs", None) if !wanted && !gcs::is_file(&self.client, &address.url).await? => {
+                gcs::directory(&self.client, &address.url, to).await?;
+            }
+            ("file", None) if !wanted => file::directory(&address.url, to)?,
+            ("http" | "https", None) if !wanted => {
+                return http::elsewhere(&self.client, &address.url).await.map(Came::Elsewhere);
+            }
+            ("http" | "https" | "s3" | "gcs" | "file", Some(kind)) => self.archive(&address, kind, to).await?,
+            ("git" | "hg", _) => {
+                return Err(
+                    "the arguments \"archive\" and \"checksum\" are for files, not for repositories".to_owned(),
+                );
+            }
+            ("http" | "https" | "s3" | "gcs" | "file", None) => {
+                return Err(
+                    "it is a single file that is not an archive of a known kind. If it is one without the usual ending, add the \
+                     argument \"archive\", like ?archive=zip. A checksum can only be given for archives"
+                        .to_owned(),
+                );
+            }
+            (other, _) => return Err(format!("modules cannot be fetched by \"{other}\"")),
+        }
+        Ok(Came::Here)
+    }
+
+    /// Brings an archive, verifies and unpacks it.
+    async fn archive(&self, address: &Address, kind: Kind, to: &Path) -> Result<(), String> {
+        let checksum = match &address.checksum {
+            Some(text) => Some(Checksum::read(self, text, &address.url).await?),
+            None => None,
+        };
+        let parent = to.parent().unwrap_or(Path::new("."));
+        let file = tempfile::Builder::new()
+            .prefix(".archive-")
+            .tempfile_in(parent)
+            .map_err(|e| format!("a temporary file cannot be made in {}: {e}", parent.display()))?
+            .into_temp_path();
+        self.file(&address.way, &address.url, &file).await?;
+        let (file, to, name) = (file.to_path_buf(), to.to_path_buf(), net::shown(&address.url));
+        let work = move || {
+            if let Some(checksum) = checksum {
+                checksum.verify(&file, &name)?;
+            }
+            archive::unpack(kind, &file, &to).map_err(|e| format!("the archive {name} cannot be unpacked: {e}"))
+        };
+        tokio::task::spawn_blocking(work)
+            .await
+            .map_err(|e| format!("unpacking failed: {e}"))?
+    }
+
+    /// Brings one file.
+    async fn file(&self, way: &str, url: &Url, to: &Path) -> Result<(), String> {
+        match way {
+            "http" | "https" => http::download(&self.client, url, to).await,
+            "s3" => s3::file(&self.client, url, to).await,
+            "gcs" => gcs::file(&self.client, url, to).await,
+            "file" => {
+                let path = file::path(url)?;
+                let copied = tokio::fs::copy(&path, to).await;
+                copied
+                    .map(drop)
+                    .map_err(|e| format!("{} cannot be read: {e}", path.display()))
+            }
+            other => Err(format!("files cannot be fetched by \"{other}\"")),
+        }
+    }
+}
+
+impl Address {
+    fn parse(package: &str) -> Result<Address, String> {
+        let (way, rest) = forced(package);
+        let bad = |e| format!("its address cannot be read ({e})");
+        let mut url = Url::parse(rest).map_err(bad)?;
+        let way = way.map_or_else(|| url.scheme().to_owned(), str::to_ascii_lowercase);
+        let mut address = Address {
+            archive: None,
+            checksum: None,
+            url: url.clone(),
+            way,
+        };
+        let mut said: Option<String> = None;
+        let mut rest: Vec<(String, String)> = Vec::new();
+        let mut ours = false;
+        for (name, value) in url.query_pairs().into_owned() {
+            match name.as_str() {
+                "archive" => {
+                    ours = true;
+                    said = Some(value).filter(|v| !v.is_empty());
+                }
+                "checksum" => {
+                    ours = true;
+                    address.checksum = Some(value).filter(|v| !v.is_empty());
+                }
+                _ => rest.push((name, value)),
+            }
+        }
+        // The query is left as it is written where nothing of it is for us: it may be signed.
+        if ours {
+            if rest.is_empty() {
+                url.set_query(None);
+            } else {
+                url.query_pairs_mut().clear().extend_pairs(rest);
+            }
+        }
+        address.archive = match said.as_deref() {
+            Some("false" | "0" | "f" | "F" | "FALSE" | "False") => None,
+            Some("true" | "1" | "t" | "T" | "TRUE" | "True") | None => Kind::of_path(url.path())?,
+            Some(kind) => Some(Kind::named(kind)?),
+        };
+        address.url = url;
+        Ok(address)
+    }
+}
+
+/// The way of the few who still have Mercurial.
+async fn hg(url: &Url, to: &Path) -> Result<(), String> {
+    let mut url = url.clone();
+    let revision = url
+        .query_pairs()
+        .find(|(name, _)| name == "rev")
+        .map(|(_, rev)| rev.into_owned());
+    url.set_query(None);
+    let mut command = tokio::process::Command::new("hg");
+    command.args(["clone", "--quiet"]);
+    if let Some(revision) = &revision {
+        command.args(["--updaterev", revision]);
+        if revision.starts_with('-') {
+            return Err(format!("\"{revision}\" cannot be a revision"));
+        }
+    }
+    let source = match url.to_file_path() {
+        Ok(path) if url.scheme() == "file" => path,
+        _ => PathBuf::from(url.as_str()),
+    };
+    command
+        .arg("--")
+        .arg(source)
+        .arg(to)
+        .stdin(std::process::Stdio::null())
+        .kill_on_drop(true);
+    match command.output().await {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(format!("hg failed: {}", String::from_utf8_lossy(&output.stderr).trim())),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            Err("it is a Mercurial repository, and there is no program \"hg\" on the PATH".to_owned())
+        }
+        Err(e) => Err(format!("hg cannot be run: {e}")),
+    }
+}
+
+/// The commit that a fetched directory is at, if git brought it.
+pub async fn commit(dir: &Path) -> Option<Commit> {
+    git::commit(dir).await
+}
+
+/// Whether a name is one of a tag in a fetched repository.
+pub async fn is_tag(dir: &Path, name: &str) -> bool {
+    git::is_tag(dir, name).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_taken_apart() {
+        let address = Address::parse("git::https://example.com/x.git?ref=v1").unwrap();
+        assert_eq!((address.way.as_str(), address.archive), ("git", None));
+        let address = Address::parse("https://example.com/x?a=%2Fb&archive=tgz&checksum=md5:00").unwrap();
+        assert_eq!(address.archive, Some(Kind::TarGz));
+        assert_eq!(address.url.as_str(), "https://example.com/x?a=%2Fb");
+        assert_eq!(address.checksum.as_deref(), Some("md5:00"));
+        let address = Address::parse("HTTPS://example.com/x.tar.gz?sig=a/b").unwrap();
+        assert_eq!((address.way.as_str(), address.archive), ("https", Some(Kind::TarGz)));
+        assert_eq!(address.url.query(), Some("sig=a/b"));
+        assert_eq!(
+            Address::parse("https://example.com/x.zip?archive=false")
+                .unwrap()
+                .archive,
+            None
+        );
+        for bad in [
+            "https://example.com/x?archive=rar",
+            "https://",
+            "https://example.com/x.tar.zst",
+        ] {
+            assert!(Address::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

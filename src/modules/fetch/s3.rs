@@ -1,0 +1,413 @@
+//! Amazon S3, and services that answer like it.
+//!
+//! Credentials are looked for where the tools of AWS look: in the address, the environment, the profiles of the shared files,
+//! the container's service, the machine's. Without any, objects are asked for as anybody may.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use net::{Client, Response, Url};
+use rusty_s3::actions::ListObjectsV2;
+use rusty_s3::{Bucket, Credentials, S3Action, UrlStyle};
+
+use super::{archive, http};
+
+/// How long a signed address is good for.
+const VALID: Duration = Duration::from_secs(3600);
+/// Services beside the machine answer at once, or are not there.
+const NEARBY: Duration = Duration::from_secs(2);
+const ANSWER_LIMIT: u64 = 16 << 20;
+
+/// An object, or a directory of them.
+struct Place {
+    bucket: Bucket,
+    key: String,
+    version: Option<String>,
+    credentials: Option<Credentials>,
+}
+
+struct Parsed {
+    endpoint: Url,
+    style: UrlStyle,
+    bucket: String,
+    region: String,
+    key: String,
+    version: Option<String>,
+}
+
+fn parse(url: &Url) -> Result<Parsed, String> {
+    let bad = || {
+        "an address in S3 has the form s3::https://s3.amazonaws.com/BUCKET/OBJECT, or the like with another host"
+            .to_owned()
+    };
+    let query = |wanted: &str| {
+        let found = url.query_pairs().find(|(name, _)| name == wanted);
+        found.map(|(_, value)| value.into_owned()).filter(|v| !v.is_empty())
+    };
+    let path = net::decoded_path(url).ok_or_else(bad)?;
+    let path = path.trim_start_matches('/');
+    let host = url.host_str().ok_or_else(bad)?;
+    let first_of_path = || {
+        path.split_once('/')
+            .filter(|(b, k)| !b.is_empty() && !k.is_empty())
+            .ok_or_else(bad)
+    };
+    let (endpoint, style, bucket, region, key) = match host.strip_suffix(".amazonaws.com") {
+        Some(rest) => {
+            let labels: Vec<&str> = rest.split('.').collect();
+            let dashed = |label: &str| {
+                let region = label.trim_start_matches("s3-").trim_start_matches("s3");
+                if region.is_empty() {
+                    "us-east-1".to_owned()
+                } else {
+                    region.to_owned()
+                }
+            };
+            let (bucket, region, key) = match labels.as_slice() {
+                [service] => {
+                    let (bucket, key) = first_of_path()?;
+                    (bucket, dashed(service), key)
+                }
+                ["s3", region] => {
+                    let (bucket, key) = first_of_path()?;
+                    (bucket, (*region).to_owned(), key)
+                }
+                [bucket, service] => (*bucket, dashed(service), path),
+                [bucket, "s3", region] => (*bucket, (*region).to_owned(), path),
+                _ => return Err(bad()),
+            };
+            let endpoint = Url::parse(&format!("https://s3.{region}.amazonaws.com")).map_err(|_| bad())?;
+            // A certificate for all buckets does not fit names with dots.
+            let style = if bucket.contains('.') {
+                UrlStyle::Path
+            } else {
+                UrlStyle::VirtualHost
+            };
+            (endpoint, style, bucket, region, key)
+        }
+        None => {
+            let (bucket, key) = first_of_path()?;
+            let mut endpoint = url.clone();
+            endpoint.set_path("/");
+            endpoint.set_query(None);
+            let region = query("region").unwrap_or_else(|| "us-east-1".to_owned());
+            (endpoint, UrlStyle::Path, bucket, region, key)
+        }
+    };
+    if key.is_empty() {
+        return Err(bad());
+    }
+    Ok(Parsed {
+        endpoint,
+        style,
+        bucket: bucket.to_owned(),
+        region,
+        key: key.to_owned(),
+        version: query("version"),
+    })
+}
+
+async fn place(client: &Client, url: &Url) -> Result<Place, String> {
+    let parsed = parse(url)?;
+    let bucket = Bucket::new(parsed.endpoint, parsed.style, parsed.bucket, parsed.region);
+    Ok(Place {
+        bucket: bucket.map_err(|e| format!("its address cannot be used ({e})"))?,
+        key: parsed.key,
+        version: parsed.version,
+        credentials: credentials(client, url).await?,
+    })
+}
+
+/// Whether an object has exactly this name; else it is a directory.
+pub(super) async fn is_file(client: &Client, url: &Url) -> Result<bool, String> {
+    let place = place(client, url).await?;
+    let (keys, _) = list(client, &place, None, Some(2)).await?;
+    Ok(keys.contains(&place.key))
+}
+
+/// Brings one object.
+pub(super) async fn file(client: &Client, url: &Url, to: &Path) -> Result<(), String> {
+    let place = place(client, url).await?;
+    let key = place.key.clone();
+    object(client, &place, &key, place.version.as_deref(), to).await
+}
+
+/// Brings all objects below a name.
+pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(), String> {
+    let place = place(client, url).await?;
+    let top = format!("{}/", place.key.trim_end_matches('/'));
+    let mut more = None;
+    let mut any = false;
+    loop {
+        let (keys, next) = list(client, &place, more.as_deref(), None).await?;
+        for key in keys {
+            // Names with the same beginning are not below; a name with a slash at its end stands for a directory.
+            let Some(inside) = key.strip_prefix(&top).filter(|k| !k.is_empty() && !k.ends_with('/')) else {
+                continue;
+            };
+            let path = archive::inside(inside)?;
+            any = true;
+            let target = to.join(path);
+            let failed = |e| format!("{} cannot be written: {e}", target.display());
+            std::fs::create_dir_all(target.parent().unwrap_or(to)).map_err(failed)?;
+            object(client, &place, &key, None, &target).await?;
+        }
+        match next {
+            Some(token) => more = Some(token),
+            None if any => return Ok(()),
+            None => {
+                return Err(format!(
+                    "the bucket \"{}\" has neither an object nor a directory \"{}\"",
+                    place.bucket.name(),
+                    place.key
+                ));
+            }
+        }
+    }
+}
+
+async fn object(client: &Client, place: &Place, key: &str, version: Option<&str>, to: &Path) -> Result<(), String> {
+    let mut action = place.bucket.get_object(place.credentials.as_ref(), key);
+    if let Some(version) = version {
+        action.query_mut().insert("versionId", version.to_owned());
+    }
+    let response = client.get(action.sign(VALID)).retries(2).send().await;
+    let response = response.and_then(Response::success).map_err(|e| explained(place, &e))?;
+    http::save(response, to).await
+}
+
+async fn list(
+    client: &Client,
+    place: &Place,
+    more: Option<&str>,
+    limit: Option<usize>,
+) -> Result<(Vec<String>, Option<String>), String> {
+    let mut action = place.bucket.list_objects_v2(place.credentials.as_ref());
+    action.with_prefix(place.key.as_str());
+    if let Some(token) = more {
+        action.with_continuation_token(token);
+    }
+    if let Some(limit) = limit {
+        action.with_max_keys(limit);
+    }
+    let request = client.get(action.sign(VALID)).retries(2);
+    let (_, body) = request.read(ANSWER_LIMIT).await.map_err(|e| explained(place, &e))?;
+    let answer = ListObjectsV2::parse_response(&String::from_utf8_lossy(&body)).map_err(|e| {
+        format!(
+            "the answer of {} cannot be understood: {e}",
+            net::shown(place.bucket.base_url())
+        )
+    })?;
+    let keys = answer.contents.into_iter().map(|object| object.key).collect();
+    Ok((keys, answer.next_continuation_token))
+}
+
+fn explained(place: &Place, error: &net::Error) -> String {
+    let hint = match (error.status().map(|s| s.as_u16()), &place.credentials) {
+        (Some(401 | 403), None) => {
+            ". No credentials for it were found: neither in the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, \
+             AWS_PROFILE) nor in the shared files nor from the machine"
+        }
+        (Some(401 | 403), Some(_)) => ". The credentials that were found are not enough for it",
+        (Some(301), _) => ". The bucket is in another region than the address says",
+        _ => "",
+    };
+    format!("{error}{hint}")
+}
+
+/// The first credentials that are found.
+async fn credentials(client: &Client, url: &Url) -> Result<Option<Credentials>, String> {
+    let query: BTreeMap<String, String> = url.query_pairs().into_owned().collect();
+    let variables = &client.settings().variables;
+    let given = |map: &BTreeMap<String, String>, name: &str| map.get(name).filter(|v| !v.is_empty()).cloned();
+    if ["aws_access_key_id", "aws_access_key_secret", "aws_access_token"]
+        .iter()
+        .any(|n| query.contains_key(*n))
+    {
+        return Ok(made(
+            given(&query, "aws_access_key_id"),
+            given(&query, "aws_access_key_secret"),
+            given(&query, "aws_access_token"),
+        ));
+    }
+    let profile = given(&query, "aws_profile");
+    if profile.is_none() {
+        let found = made(
+            given(variables, "AWS_ACCESS_KEY_ID").or_else(|| given(variables, "AWS_ACCESS_KEY")),
+            given(variables, "AWS_SECRET_ACCESS_KEY").or_else(|| given(variables, "AWS_SECRET_KEY")),
+            given(variables, "AWS_SESSION_TOKEN"),
+        );
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    let home = given(variables, "HOME").map(|home| PathBuf::from(home).join(".aws"));
+    let shared = |variable: &str, name: &str| {
+        let path = given(variables, variable)
+            .map(PathBuf::from)
+            .or_else(|| Some(home.as_ref()?.join(name)));
+        path.and_then(|p| std::fs::read_to_string(p).ok()).unwrap_or_default()
+    };
+    let asked = profile.or_else(|| given(variables, "AWS_PROFILE"));
+    let name = asked.clone().unwrap_or_else(|| "default".to_owned());
+    let mut section = profile_of(&shared("AWS_CONFIG_FILE", "config"), &name, true);
+    section.extend(profile_of(
+        &shared("AWS_SHARED_CREDENTIALS_FILE", "credentials"),
+        &name,
+        false,
+    ));
+    let found = made(
+        given(&section, "aws_access_key_id"),
+        given(&section, "aws_secret_access_key"),
+        given(&section, "aws_session_token"),
+    );
+    if found.is_some() {
+        return Ok(found);
+    }
+    if let Some(asked) = asked {
+        return Err(format!(
+            "the AWS profile \"{asked}\" has no access key in the shared files"
+        ));
+    }
+    Ok(nearby(client, variables).await)
+}
+
+fn made(key: Option<String>, secret: Option<String>, token: Option<String>) -> Option<Credentials> {
+    match (key?, secret?, token) {
+        (key, secret, Some(token)) => Some(Credentials::new_with_token(key, secret, token)),
+        (key, secret, None) => Some(Credentials::new(key, secret)),
+    }
+}
+
+/// A profile's settings in a shared file.
+fn profile_of(text: &str, name: &str, config: bool) -> BTreeMap<String, String> {
+    let mut inside = false;
+    let mut out = BTreeMap::new();
+    for line in text.lines().map(str::trim) {
+        if let Some(section) = line.strip_prefix('[').and_then(|l| l.split(']').next()) {
+            let words: Vec<&str> = section.split_whitespace().collect();
+            inside = match words.as_slice() {
+                [one] => *one == name && (!config || name == "default"),
+                ["profile", one] => config && *one == name,
+                _ => false,
+            };
+        } else if let Some((key, value)) = line.split_once('=').filter(|_| inside && !line.starts_with(['#', ';'])) {
+            out.insert(key.trim().to_owned(), value.trim().to_owned());
+        }
+    }
+    out
+}
+
+/// What the container's or the machine's own service gives.
+async fn nearby(client: &Client, variables: &BTreeMap<String, String>) -> Option<Credentials> {
+    let get = |name: &str| variables.get(name).filter(|v| !v.is_empty());
+    let keys = |body: &[u8]| {
+        let answer: serde_json::Value = serde_json::from_slice(body).ok()?;
+        let text = |name: &str| answer.get(name).and_then(|v| v.as_str()).map(str::to_owned);
+        made(text("AccessKeyId"), text("SecretAccessKey"), text("Token"))
+    };
+    let container = get("AWS_CONTAINER_CREDENTIALS_FULL_URI").cloned().or_else(|| {
+        let path = get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")?;
+        Some(format!("http://169.254.170.2{path}"))
+    });
+    if let Some(url) = container.and_then(|u| Url::parse(&u).ok()) {
+        let mut request = client.get(url).retries(1).timeout(NEARBY).redirects(0);
+        let from_file = get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE").and_then(|p| std::fs::read_to_string(p).ok());
+        if let Some(token) = from_file.or_else(|| get("AWS_CONTAINER_AUTHORIZATION_TOKEN").cloned()) {
+            request = request.secret("authorization", token.trim());
+        }
+        return keys(&request.read(ANSWER_LIMIT).await.ok()?.1);
+    }
+    if get("AWS_EC2_METADATA_DISABLED").is_some_and(|v| v.eq_ignore_ascii_case("true")) {
+        return None;
+    }
+    let base = get("AWS_METADATA_URL")
+        .or_else(|| get("AWS_EC2_METADATA_SERVICE_ENDPOINT"))
+        .map_or("http://169.254.169.254", |u| {
+            u.trim_end_matches('/').trim_end_matches("/latest")
+        });
+    let at = |path: &str| Url::parse(&format!("{base}/latest/{path}")).ok();
+    let session = client
+        .put(at("api/token")?)
+        .header("x-aws-ec2-metadata-token-ttl-seconds", "300")
+        .retries(0)
+        .timeout(NEARBY)
+        .read(ANSWER_LIMIT)
+        .await
+        .ok()?
+        .1;
+    let session = String::from_utf8(session).ok()?;
+    let ask = async |url: Url| {
+        let request = client
+            .get(url)
+            .secret("x-aws-ec2-metadata-token", &session)
+            .retries(1)
+            .timeout(NEARBY);
+        request.read(ANSWER_LIMIT).await.ok().map(|(_, body)| body)
+    };
+    let role = ask(at("meta-data/iam/security-credentials/")?).await?;
+    let role = String::from_utf8(role).ok()?;
+    let role = role.lines().next()?.trim().to_owned();
+    keys(&ask(at(&format!("meta-data/iam/security-credentials/{role}"))?).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_both_styles() {
+        for (text, expected) in [
+            (
+                "https://s3.amazonaws.com/b/k/x.zip",
+                "https://s3.us-east-1.amazonaws.com/ b us-east-1 k/x.zip",
+            ),
+            (
+                "https://s3-eu-west-1.amazonaws.com/b/k",
+                "https://s3.eu-west-1.amazonaws.com/ b eu-west-1 k",
+            ),
+            (
+                "https://s3.eu-west-1.amazonaws.com/b/k",
+                "https://s3.eu-west-1.amazonaws.com/ b eu-west-1 k",
+            ),
+            (
+                "https://b.s3-eu-west-1.amazonaws.com/k",
+                "https://s3.eu-west-1.amazonaws.com/ b eu-west-1 k",
+            ),
+            (
+                "https://b.s3.eu-west-1.amazonaws.com/k",
+                "https://s3.eu-west-1.amazonaws.com/ b eu-west-1 k",
+            ),
+            (
+                "http://localhost:9000/b/k%20l?region=r",
+                "http://localhost:9000/ b r k l",
+            ),
+        ] {
+            let p = parse(&Url::parse(text).unwrap()).unwrap();
+            assert_eq!(
+                format!("{} {} {} {}", p.endpoint, p.bucket, p.region, p.key),
+                expected,
+                "{text}"
+            );
+        }
+        for bad in [
+            "https://s3.amazonaws.com/b",
+            "https://localhost/b/",
+            "https://a.b.c.d.amazonaws.com/k",
+        ] {
+            assert!(parse(&Url::parse(bad).unwrap()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn profiles_of_shared_files() {
+        let text =
+            "[default]\naws_access_key_id = a\n[profile p]\naws_access_key_id=b\n# x=y\n[q]\naws_access_key_id=c\n";
+        let key = |name: &str, config: bool| profile_of(text, name, config).remove("aws_access_key_id");
+        assert_eq!(key("default", true).as_deref(), Some("a"));
+        assert_eq!(key("p", true).as_deref(), Some("b"));
+        assert_eq!(key("q", false).as_deref(), Some("c"));
+        assert_eq!((key("q", true), key("p", false)), (None, None));
+    }
+}

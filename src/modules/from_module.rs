@@ -1,0 +1,153 @@
+//! `init -from-module`: a module becomes the configuration of an empty directory.
+
+use std::io;
+use std::path::Path;
+
+use config::files::{Disk, clean, join};
+use config::manifest::Manifest;
+use config::source_address::{ModuleSource, RemoteSource};
+use config::{LoadOptions, load};
+use net::Client;
+use syntax::{Diagnostic, Diagnostics};
+
+use crate::fetch::Fetcher;
+use crate::registry::Registries;
+use crate::tree;
+
+/// Whether a directory has nothing in it but the data directory.
+pub fn is_empty(dir: &Path, data_dir: &str) -> io::Result<bool> {
+    for entry in std::fs::read_dir(dir)? {
+        let name = entry?.file_name();
+        if name != *".terraform" && name != *data_dir {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Copies a module to an empty directory. Its own modules are left to installation.
+pub async fn copy(
+    client: &Client,
+    source: &str,
+    dir: &Path,
+    data_dir: &str,
+    tool_version: &str,
+) -> Result<(), Diagnostics> {
+    let fail = |summary: &str, detail: String| Err(Diagnostics::from(Diagnostic::error(summary, detail)));
+    // A relative path is meant from here, and is copied, not referred to.
+    let unix = source.replace('\\', "/");
+    let relative = unix == "." || unix == ".." || unix.starts_with("./") || unix.starts_with("../");
+    let written = match std::path::absolute(&unix) {
+        Ok(path) if relative => {
+            let (path, subdir) = match unix.split_once("//") {
+                Some((package, subdir)) => (std::path::absolute(package).unwrap_or(path), Some(subdir)),
+                None => (path, None),
+            };
+            let package = clean(&path.to_string_lossy());
+            subdir.map_or_else(|| package.clone(), |subdir| format!("{package}//{subdir}"))
+        }
+        _ => source.to_owned(),
+    };
+    let remote = match ModuleSource::parse(&written, false) {
+        Ok(ModuleSource::Remote(remote)) => remote,
+        Ok(ModuleSource::Registry(module)) => {
+            let registries = Registries::new(client.clone());
+            let located = async {
+                let version = registries.choose(&module, None).await?;
+                registries.location(&module, &version.text).await
+            };
+            match located.await {
+                Ok(location) => RemoteSource {
+                    subdir: match (location.subdir, &module.subdir) {
+                        (Some(outer), Some(inner)) => Some(format!("{outer}/{inner}")),
+                        (outer, inner) => outer.or_else(|| inner.clone()),
+                    },
+                    package: location.package,
+                },
+                Err(problem) => return fail(problem.summary, problem.detail),
+            }
+        }
+        Ok(ModuleSource::Local(_)) => {
+            return fail(
+                "Invalid module source address",
+                format!("\"{source}\" is not a directory."),
+            );
+        }
+        Err(problem) => return fail("Invalid module source address", problem),
+    };
+    let failed = |e: io::Error| {
+        Diagnostics::from(Diagnostic::error(
+            "Failed to copy root module",
+            format!("The module \"{source}\" cannot be copied to {}: {e}.", dir.display()),
+        ))
+    };
+    std::fs::create_dir_all(data_dir).map_err(failed)?;
+    let partial = tempfile::Builder::new()
+        .prefix("from-module-")
+        .tempdir_in(data_dir)
+        .map_err(failed)?;
+    let package = partial.path().join("package");
+    if let Err(problem) = Fetcher::new(client.clone()).fetch(&remote.package, &package).await {
+        return fail(
+            "Failed to download module",
+            format!("The module could not be fetched from \"{source}\": {problem}."),
+        );
+    }
+    let module = match &remote.subdir {
+        None => package,
+        Some(subdir) => match tree::subdirectory(&package, subdir) {
+            Ok(module) => module,
+            Err(problem) => {
+                return fail(
+                    "Unreadable module subdirectory",
+                    format!("The package of \"{source}\" was fetched, but {problem}."),
+                );
+            }
+        },
+    };
+    // Looked at before anything is copied: a module that needs what lies beside it does not work alone.
+    let problems = leaving(&module.to_string_lossy(), source, &written, tool_version);
+    if problems.has_errors() {
+        return Err(problems);
+    }
+    tree::copy(&module, dir).map_err(failed)
+}
+
+/// The calls of a module that lead out of its directory.
+fn leaving(dir: &str, source: &str, written: &str, tool_version: &str) -> Diagnostics {
+    let mut problems = Diagnostics::new();
+    let nothing = Manifest::default();
+    let options = LoadOptions {
+        tool_version,
+        manifest: &nothing,
+    };
+    let loaded = load(&Disk, dir, &options);
+    for call in loaded.config.root.module.module_calls.values() {
+        let Some(ModuleSource::Local(relative)) = &call.source else {
+            continue;
+        };
+        if !relative.starts_with("../") && relative != ".." {
+            continue;
+        }
+        let instead = RemoteSource::parse(written).ok().map(|remote| {
+            let subdir = join(remote.subdir.as_deref().unwrap_or("."), relative);
+            RemoteSource {
+                subdir: Some(subdir).filter(|s| s != "."),
+                ..remote
+            }
+        });
+        let advice = match instead.filter(|i| i.subdir.as_ref().is_none_or(|s| !s.starts_with(".."))) {
+            Some(instead) => format!(" such as \"{instead}\""),
+            None => String::new(),
+        };
+        problems.push(Diagnostic::error(
+            "Root module references parent directory",
+            format!(
+                "The module \"{source}\" calls the module \"{}\" by way of its parent directory, which is not copied with it. To \
+                 use it as a new root module, its source must be written as a remote address{advice}.",
+                call.name
+            ),
+        ));
+    }
+    problems
+}

@@ -1,0 +1,632 @@
+//! Installation: every call of a configuration gets its module.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use config::files::{Disk, clean, join};
+use config::loader::{Loaded, MissingModule};
+use config::manifest::{Manifest, ManifestEntry};
+use config::model::{Config, ModuleNode};
+use config::source_address::ModuleSource;
+use config::version::{Dialect, Version};
+use config::{LoadOptions, load};
+use futures::future::{BoxFuture, FutureExt, join_all};
+use net::Client;
+use syntax::{Diagnostic, Diagnostics, SourceMap};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::{Semaphore, watch};
+
+use crate::fetch::{self, Commit, Fetcher};
+use crate::registry::{Problem, Registries};
+use crate::tree;
+
+/// How many packages are fetched at the same time.
+const AT_ONCE: usize = 8;
+/// How many remote modules may lie inside one another.
+const MAX_DEPTH: usize = 64;
+/// Directories in which packages are fetched begin with this.
+const PARTIAL: &str = ".partial-";
+
+/// What is to be installed, and how.
+#[derive(Clone, Debug)]
+pub struct Install<'i> {
+    /// What makes the requests.
+    pub client: Client,
+    /// The data directory, as the manifest names it: `.terraform`.
+    pub data_dir: &'i str,
+    /// Fetch everything again, and choose the newest versions.
+    pub upgrade: bool,
+    /// The version of the language's tool.
+    pub tool_version: &'i str,
+}
+
+/// What happens, in the order of the calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A package will be fetched.
+    Downloading {
+        /// The module's key in the manifest.
+        key: String,
+        /// The package.
+        package: String,
+        /// The version that was chosen, of a registry module.
+        version: Option<String>,
+    },
+    /// A module is there that was not, or not so.
+    Installed {
+        /// Its key in the manifest.
+        key: String,
+        /// Its directory.
+        dir: String,
+    },
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The configuration with all its modules, with every problem in it, and with its manifest written.
+    pub loaded: Loaded,
+    /// The problems of installing. If there are errors among them, the configuration is not whole.
+    pub problems: Diagnostics,
+    /// The text of the files that the problems point to.
+    pub sources: SourceMap,
+}
+
+impl Install<'_> {
+    /// Installs the modules of the configuration in a directory.
+    pub async fn run(&self, dir: &str, on_event: &mut (dyn FnMut(Event) + Send)) -> Outcome {
+        let mut problems = Diagnostics::new();
+        let manifest = match Manifest::read(&Disk, self.data_dir) {
+            Ok(manifest) => manifest,
+            Err(problem) => {
+                problems.push(*problem);
+                Manifest::default()
+            }
+        };
+        let modules_dir = join(self.data_dir, "modules");
+        let walk = Walk {
+            install: self,
+            before: manifest.clone(),
+            written: Written {
+                path: PathBuf::from(join(self.data_dir, Manifest::PATH)),
+                manifest: Mutex::new(manifest),
+            },
+            modules_dir,
+            registries: Registries::new(self.client.clone()),
+            fetcher: Fetcher::new(self.client.clone()),
+            permits: Semaphore::new(AT_ONCE),
+            packages: Mutex::default(),
+            found: Mutex::new((problems, SourceMap::default())),
+        };
+        if !walk.found().0.has_errors() {
+            walk.clear_partial();
+            let (sender, mut events) = unbounded_channel();
+            let work = walk.package(dir.to_owned(), addrs::Module::root(), Vec::new(), sender);
+            let told = async {
+                while let Some(event) = events.recv().await {
+                    on_event(event);
+                }
+            };
+            futures::future::join(work, told).await;
+        }
+        let (mut problems, sources) = std::mem::take(&mut *walk.found());
+        let manifest = walk
+            .written
+            .manifest
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        let options = LoadOptions {
+            tool_version: self.tool_version,
+            manifest: &manifest,
+        };
+        let loaded = load(&Disk, dir, &options);
+        // What is no longer called is forgotten; what could not be installed leaves the rest as it is.
+        let whole = loaded.missing.is_empty() && !problems.has_errors();
+        let last = if whole { loaded.config.manifest() } else { manifest };
+        let needed = !loaded.config.root.module.module_calls.is_empty() || walk.written.path.exists();
+        if needed && let Err(problem) = write(&walk.written.path, &last) {
+            problems.push(problem);
+        }
+        Outcome {
+            loaded,
+            problems,
+            sources,
+        }
+    }
+}
+
+/// The manifest on the disk.
+struct Written {
+    path: PathBuf,
+    manifest: Mutex<Manifest>,
+}
+
+/// A package that is fetched once in a run, and copied for other calls.
+type Package = watch::Receiver<Option<Result<PathBuf, String>>>;
+
+struct Walk<'w> {
+    install: &'w Install<'w>,
+    /// The manifest as it was.
+    before: Manifest,
+    written: Written,
+    modules_dir: String,
+    registries: Registries,
+    fetcher: Fetcher,
+    permits: Semaphore,
+    packages: Mutex<HashMap<String, Package>>,
+    found: Mutex<(Diagnostics, SourceMap)>,
+}
+
+/// Who fetches a package.
+enum Turn {
+    /// We do, and tell the others.
+    Ours(watch::Sender<Option<Result<PathBuf, String>>>),
+    /// Somebody else does.
+    Theirs(Package),
+}
+
+/// What a directory's calls need, in their order.
+enum Step<'s> {
+    Told(Event),
+    Remote(&'s MissingModule),
+}
+
+/// A module that lies around the one in question.
+#[derive(Clone, PartialEq, Eq)]
+struct Ancestor {
+    source: String,
+    version: Option<String>,
+}
+
+impl Walk<'_> {
+    fn found(&self) -> std::sync::MutexGuard<'_, (Diagnostics, SourceMap)> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn report(&self, call: &MissingModule, summary: &str, detail: impl Into<String>) {
+        self.found().0.push(Diagnostic::error(summary, detail).at(&call.range));
+    }
+
+    /// What runs that were interrupted have left.
+    fn clear_partial(&self) {
+        for entry in std::fs::read_dir(&self.modules_dir).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(PARTIAL)
+                && let Err(error) = tree::remove(&entry.path())
+            {
+                tracing::warn!(path = %entry.path().display(), %error, "cannot be removed");
+            }
+        }
+    }
+
+    /// The modules that a directory calls, those inside its package and those elsewhere.
+    fn package<'a>(
+        &'a self,
+        dir: String,
+        path: addrs::Module,
+        around: Vec<Ancestor>,
+        events: UnboundedSender<Event>,
+    ) -> BoxFuture<'a, ()> {
+        async move {
+            let nothing = Manifest::default();
+            let options = LoadOptions {
+                tool_version: self.install.tool_version,
+                manifest: &nothing,
+            };
+            let loaded = load(&Disk, &dir, &options);
+            let mut steps = Vec::new();
+            self.steps(&loaded.config, &loaded.config.root, &loaded.missing, &path, &mut steps);
+            self.found().1.extend(loaded.sources.clone());
+            let mut work = Vec::new();
+            let mut told = Vec::new();
+            for step in steps {
+                match step {
+                    Step::Told(event) => told.push(Ok(event)),
+                    Step::Remote(call) => {
+                        let (sender, receiver) = unbounded_channel();
+                        told.push(Err(receiver));
+                        // Whose turn it is follows the order of the calls, not chance.
+                        let turn = match &call.source {
+                            ModuleSource::Remote(remote) if self.needed(call, &path) => {
+                                Some(self.turn(&remote.package))
+                            }
+                            _ => None,
+                        };
+                        work.push(self.remote(call, &path, &around, turn, sender));
+                    }
+                }
+            }
+            let telling = async {
+                for item in told {
+                    match item {
+                        Ok(event) => drop(events.send(event)),
+                        Err(mut receiver) => {
+                            while let Some(event) = receiver.recv().await {
+                                drop(events.send(event));
+                            }
+                        }
+                    }
+                }
+            };
+            futures::future::join(join_all(work), telling).await;
+        }
+        .boxed()
+    }
+
+    /// The calls of a module and of the local modules below, depth first.
+    fn steps<'s>(
+        &self,
+        config: &Config,
+        node: &ModuleNode,
+        missing: &'s [MissingModule],
+        prefix: &addrs::Module,
+        steps: &mut Vec<Step<'s>>,
+    ) {
+        for name in node.module.module_calls.keys() {
+            let inner = node.path.child(name.clone());
+            if let Some(child) = node.children.get(name) {
+                let key = Manifest::key(&below(prefix, &inner));
+                let entry = ManifestEntry {
+                    source: child.source.clone(),
+                    version: None,
+                    dir: child.source_dir().to_owned(),
+                };
+                if self.install.upgrade || self.before.modules.get(&key) != Some(&entry) {
+                    steps.push(Step::Told(Event::Installed {
+                        key: key.clone(),
+                        dir: entry.dir.clone(),
+                    }));
+                }
+                self.written.note(key, entry);
+                self.steps(config, child, missing, prefix, steps);
+            } else if let Some(call) = missing.iter().find(|m| m.path == inner) {
+                steps.push(Step::Remote(call));
+            }
+        }
+    }
+
+    /// Whether a module must be fetched: it is not there, or not so.
+    fn needed(&self, call: &MissingModule, prefix: &addrs::Module) -> bool {
+        self.kept(call, prefix).is_none()
+    }
+
+    /// The entry of a module that can stay as it is.
+    fn kept(&self, call: &MissingModule, prefix: &addrs::Module) -> Option<&ManifestEntry> {
+        let key = Manifest::key(&below(prefix, &call.path));
+        let entry = self.before.modules.get(&key).filter(|_| !self.install.upgrade)?;
+        let version_fits = match (&call.version, &entry.version) {
+            (Some(constraint), Some(text)) => {
+                Version::parse(text, Dialect::Module).is_some_and(|version| constraint.allows(&version))
+            }
+            _ => true,
+        };
+        let there = entry.source == call.source.to_string() && version_fits && Path::new(&entry.dir).is_dir();
+        there.then_some(entry)
+    }
+
+    fn turn(&self, package: &str) -> Turn {
+        let mut all = self.packages.lock().unwrap_or_else(PoisonError::into_inner);
+        match all.get(package) {
+            Some(other) => Turn::Theirs(other.clone()),
+            None => {
+                let (sender, receiver) = watch::channel(None);
+                all.insert(package.to_owned(), receiver);
+                Turn::Ours(sender)
+            }
+        }
+    }
+
+    /// One module from elsewhere, and all below.
+    fn remote<'a>(
+        &'a self,
+        call: &'a MissingModule,
+        prefix: &'a addrs::Module,
+        around: &'a [Ancestor],
+        turn: Option<Turn>,
+        events: UnboundedSender<Event>,
+    ) -> BoxFuture<'a, ()> {
+        async move {
+            let path = below(prefix, &call.path);
+            let key = Manifest::key(&path);
+            let (dir, version) = match self.kept(call, prefix) {
+                Some(entry) => (entry.dir.clone(), entry.version.clone()),
+                None => match self.fetched(call, &key, turn, &events).await {
+                    Some(entry) => (entry.dir, entry.version),
+                    None => return,
+                },
+            };
+            let this = Ancestor {
+                source: call.source.to_string(),
+                version,
+            };
+            if around.contains(&this) || around.len() >= MAX_DEPTH {
+                self.report(
+                    call,
+                    "Module calls itself",
+                    format!(
+                        "The module \"{}\" is called from itself, by way of {path}: there would be no end to it.",
+                        call.source
+                    ),
+                );
+                return;
+            }
+            let mut around = around.to_vec();
+            around.push(this);
+            self.package(dir, path, around, events).await;
+        }
+        .boxed()
+    }
+
+    /// Brings a module to its place. Problems have been reported where there is no entry.
+    async fn fetched(
+        &self,
+        call: &MissingModule,
+        key: &str,
+        turn: Option<Turn>,
+        events: &UnboundedSender<Event>,
+    ) -> Option<ManifestEntry> {
+        let tell = |package: String, version: Option<String>| {
+            let key = key.to_owned();
+            drop(events.send(Event::Downloading { key, package, version }));
+        };
+        let (package, subdir, version, turn) = match &call.source {
+            // Never missing: it is part of the package around it.
+            ModuleSource::Local(_) => return None,
+            ModuleSource::Remote(remote) => {
+                tell(public(&remote.package), None);
+                let turn = turn.unwrap_or_else(|| self.turn(&remote.package));
+                (remote.package.clone(), remote.subdir.clone(), None, turn)
+            }
+            ModuleSource::Registry(module) => {
+                let located = async {
+                    let version = self.registries.choose(module, call.version.as_ref()).await?;
+                    tell(module.package(), Some(version.text.clone()));
+                    let location = self.registries.location(module, &version.text).await?;
+                    Ok::<_, Problem>((version.text, location))
+                };
+                let (version, location) = match located.await {
+                    Ok(located) => located,
+                    Err(problem) => {
+                        self.report(call, problem.summary, problem.detail);
+                        return None;
+                    }
+                };
+                let subdir = match (location.subdir, &module.subdir) {
+                    (Some(outer), Some(inner)) => Some(format!("{outer}/{inner}")),
+                    (outer, inner) => outer.or_else(|| inner.clone()),
+                };
+                let turn = self.turn(&location.package);
+                (location.package, subdir, Some(version), turn)
+            }
+        };
+        let failed = |problem: String| {
+            let name = call.path.0.last().map_or("", |n| &**n);
+            let detail = format!(
+                "The module \"{name}\" could not be fetched from \"{}\": {problem}.",
+                public(&package)
+            );
+            self.report(call, "Failed to download module", detail);
+        };
+        let entry = ManifestEntry {
+            source: call.source.to_string(),
+            version,
+            dir: String::new(),
+        };
+        let place = match self.place(call, key, &package, turn, &entry).await {
+            Ok(place) => place,
+            Err(problem) => {
+                failed(problem);
+                return None;
+            }
+        };
+        let dir = match &subdir {
+            None => place,
+            Some(subdir) => match tree::subdirectory(&place, subdir) {
+                Ok(dir) => dir,
+                Err(problem) => {
+                    self.report(
+                        call,
+                        "Unreadable module subdirectory",
+                        format!("The package \"{}\" was fetched, but {problem}.", public(&package)),
+                    );
+                    return None;
+                }
+            },
+        };
+        let entry = ManifestEntry {
+            dir: clean(&dir.to_string_lossy()),
+            ..entry
+        };
+        self.written.note(key.to_owned(), entry.clone());
+        if let Err(problem) = self.written.save() {
+            self.found().0.push(problem);
+            return None;
+        }
+        drop(events.send(Event::Installed {
+            key: key.to_owned(),
+            dir: entry.dir.clone(),
+        }));
+        Some(entry)
+    }
+
+    /// Fetches or copies a package to the place of a module.
+    async fn place(
+        &self,
+        call: &MissingModule,
+        key: &str,
+        package: &str,
+        turn: Turn,
+        entry: &ManifestEntry,
+    ) -> Result<PathBuf, String> {
+        let modules_dir = Path::new(&self.modules_dir);
+        let failed = |e: std::io::Error| format!("the directory {} cannot be written: {e}", self.modules_dir);
+        std::fs::create_dir_all(modules_dir).map_err(failed)?;
+        let made = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(modules_dir);
+        let partial = made.map_err(failed)?;
+        let new = partial.path().join("package");
+        let place = modules_dir.join(key);
+        let ours = match turn {
+            Turn::Ours(sender) => {
+                let fetched = match self.permits.acquire().await {
+                    Ok(_permit) => self.fetcher.fetch(package, &new).await,
+                    Err(_) => Err("it was given up".to_owned()),
+                };
+                if let Err(problem) = fetched {
+                    drop(sender.send(Some(Err(problem.clone()))));
+                    return Err(problem);
+                }
+                Some(sender)
+            }
+            Turn::Theirs(mut other) => {
+                let result = other.wait_for(Option::is_some).await.map(|r| (*r).clone());
+                match result.ok().flatten() {
+                    Some(Ok(from)) => {
+                        let to = new.clone();
+                        let copied = tokio::task::spawn_blocking(move || tree::copy(&from, &to)).await;
+                        let copied = copied.unwrap_or_else(|e| Err(std::io::Error::other(e)));
+                        copied.map_err(|e| format!("it was fetched for another call, but cannot be copied: {e}"))?;
+                    }
+                    Some(Err(problem)) => return Err(problem),
+                    None => return Err("fetching it was given up".to_owned()),
+                }
+                None
+            }
+        };
+        let moved = self.moved(key, &place, &new, package, entry).await;
+        // From here to the end, the manifest knows nothing of this module.
+        self.written.forget(key);
+        let put = match self.written.save() {
+            Err(problem) => Err(problem.detail),
+            Ok(()) => tree::remove(&place)
+                .and_then(|()| std::fs::rename(&new, &place))
+                .map_err(|e| format!("the directory {} cannot be replaced: {e}", place.display())),
+        };
+        if let Some(sender) = ours {
+            drop(sender.send(Some(put.clone().map(|()| place.clone()))));
+        }
+        put?;
+        if let Some(what) = moved {
+            let warning = Diagnostic::warning("Module source was changed under the same name", what);
+            self.found().0.push(warning.at(&call.range));
+        }
+        Ok(place)
+    }
+
+    /// What a person should know who asked for the same thing as before, by a name that promises not to change, and got
+    /// another commit.
+    async fn moved(&self, key: &str, old: &Path, new: &Path, package: &str, entry: &ManifestEntry) -> Option<String> {
+        let before = self.before.modules.get(key)?;
+        if before.source != entry.source || before.version != entry.version {
+            return None;
+        }
+        let (from, to): (Commit, Commit) = (fetch::commit(old).await?, fetch::commit(new).await?);
+        if from == to {
+            return None;
+        }
+        let commits = format!("was at commit {}, and is at {} now", from.short(), to.short());
+        let advice =
+            "Look at what has changed before you apply it; \"ref\" can be a commit, which always means the same.";
+        if let Some(version) = &entry.version {
+            return Some(format!("Version {version} of the module {key} {commits}. {advice}"));
+        }
+        let url = net::Url::parse(config::source_address::forced(package).1).ok()?;
+        let (_, reference) = url.query_pairs().find(|(name, _)| name == "ref")?;
+        let tag = fetch::is_tag(new, &reference).await;
+        tag.then(|| format!("The tag \"{reference}\" of the module {key} {commits}. {advice}"))
+    }
+}
+
+/// An address as it may be shown: without passwords and keys.
+fn public(package: &str) -> String {
+    let (way, rest) = config::source_address::forced(package);
+    let Ok(mut url) = net::Url::parse(rest) else {
+        return package.to_owned();
+    };
+    let secret = |name: &str| {
+        [
+            "sshkey",
+            "aws_access_key_id",
+            "aws_access_key_secret",
+            "aws_access_token",
+        ]
+        .contains(&name)
+    };
+    let hides = |name: &str| secret(name) || name.starts_with("X-Amz-") || name.eq_ignore_ascii_case("sig");
+    if url.password().is_some() {
+        // An address that has a password can be given another.
+        let _ = url.set_password(Some("redacted"));
+    } else if !url.query_pairs().any(|(name, _)| hides(&name)) {
+        return package.to_owned();
+    }
+    let pairs: Vec<(String, String)> = url
+        .query_pairs()
+        .map(|(name, value)| {
+            let value = if hides(&name) { "redacted".into() } else { value };
+            (name.into_owned(), value.into_owned())
+        })
+        .collect();
+    if !pairs.is_empty() {
+        url.query_pairs_mut().clear().extend_pairs(pairs);
+    }
+    way.map_or_else(|| url.to_string(), |way| format!("{way}::{url}"))
+}
+
+fn below(prefix: &addrs::Module, inner: &addrs::Module) -> addrs::Module {
+    let mut path = prefix.clone();
+    for name in inner.0.iter() {
+        path = path.child(name.clone());
+    }
+    path
+}
+
+impl Written {
+    fn manifest(&self) -> std::sync::MutexGuard<'_, Manifest> {
+        self.manifest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, key: String, entry: ManifestEntry) {
+        self.manifest().modules.insert(key, entry);
+    }
+
+    /// A module is gone, and with it all that lay in it.
+    fn forget(&self, key: &str) {
+        let inside = format!("{key}.");
+        self.manifest()
+            .modules
+            .retain(|k, _| k != key && !k.starts_with(&inside));
+    }
+
+    fn save(&self) -> Result<(), Diagnostic> {
+        write(&self.path, &self.manifest())
+    }
+}
+
+/// Writes a manifest, whole or not at all.
+fn write(path: &Path, manifest: &Manifest) -> Result<(), Diagnostic> {
+    use std::io::Write;
+    let failed = |e: std::io::Error| {
+        Diagnostic::error(
+            "Failed to update module manifest",
+            format!("The file {} cannot be written: {e}.", path.display()),
+        )
+    };
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let mut manifest = manifest.clone();
+    let root = ManifestEntry {
+        source: String::new(),
+        version: None,
+        dir: ".".to_owned(),
+    };
+    manifest.modules.entry(String::new()).or_insert(root);
+    std::fs::create_dir_all(dir).map_err(failed)?;
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    let mut file = builder.prefix(".modules-").tempfile_in(dir).map_err(failed)?;
+    file.write_all(manifest.to_json().as_bytes()).map_err(failed)?;
+    file.persist(path).map_err(|e| failed(e.error))?;
+    Ok(())
+}

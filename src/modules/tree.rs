@@ -1,0 +1,157 @@
+//! Directories as wholes: copied, removed, searched.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What belongs to a working copy, and not to a module.
+const LEFT_BEHIND: [&str; 2] = [".git", ".terraform"];
+
+/// Copies a directory to a path where nothing is yet, or to an empty directory.
+pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    if !to.is_dir() {
+        fs::create_dir(to)?;
+    }
+    let entries: Vec<fs::DirEntry> = fs::read_dir(from)?.collect::<io::Result<_>>()?;
+    for entry in entries {
+        if LEFT_BEHIND.iter().any(|name| entry.file_name() == *name) {
+            continue;
+        }
+        let target = to.join(entry.file_name());
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else if kind.is_symlink() {
+            #[cfg(unix)]
+            std::os::unix::fs::symlink(fs::read_link(entry.path())?, &target)?;
+            #[cfg(not(unix))]
+            fs::copy(entry.path(), &target).map(drop)?;
+        } else {
+            fs::copy(entry.path(), &target)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes whatever is at a path, and nothing that a link there leads to.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(e),
+    }
+}
+
+/// A directory inside a package. Its steps may be patterns (`*`), which must fit exactly one. The error is a sentence
+/// without its full stop.
+pub(crate) fn subdirectory(package: &Path, subdir: &str) -> Result<PathBuf, String> {
+    let mut found = vec![package.to_owned()];
+    for step in subdir.split('/').filter(|s| !s.is_empty() && *s != ".") {
+        if step == ".." {
+            return Err(format!("the subdirectory \"{subdir}\" leads out of the package"));
+        }
+        let mut next = Vec::new();
+        for dir in &found {
+            if step.contains(['*', '?']) {
+                let mut names: Vec<PathBuf> = fs::read_dir(dir)
+                    .into_iter()
+                    .flatten()
+                    .flatten()
+                    .filter(|e| fits(step, &e.file_name().to_string_lossy()) && e.path().is_dir())
+                    .map(|e| e.path())
+                    .collect();
+                names.sort();
+                next.append(&mut names);
+            } else if dir.join(step).is_dir() {
+                next.push(dir.join(step));
+            }
+        }
+        found = next;
+    }
+    match found.as_slice() {
+        [one] => {
+            let inside = || -> io::Result<bool> { Ok(one.canonicalize()?.starts_with(package.canonicalize()?)) };
+            if inside().unwrap_or(false) {
+                Ok(one.clone())
+            } else {
+                Err(format!("the subdirectory \"{subdir}\" leads out of the package"))
+            }
+        }
+        [] => Err(format!(
+            "the package has no directory \"{subdir}\"{}",
+            there_is(package)
+        )),
+        many => Err(format!(
+            "\"{subdir}\" fits {} directories of the package, and must fit exactly one",
+            many.len()
+        )),
+    }
+}
+
+/// The directories of a package, for those who named another.
+fn there_is(package: &Path) -> String {
+    let mut names: Vec<String> = fs::read_dir(package)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|e| e.path().is_dir())
+        .map(|e| e.file_name().to_string_lossy().into_owned())
+        .filter(|name| !name.starts_with('.'))
+        .collect();
+    names.sort();
+    names.truncate(10);
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!("; at its top there are {}", names.join(", "))
+    }
+}
+
+/// Whether a pattern of `*` and `?` fits a name.
+fn fits(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    // Which beginnings of the name the pattern so far fits.
+    let mut reached = vec![false; name.len() + 1];
+    if let Some(first) = reached.first_mut() {
+        *first = true;
+    }
+    for p in pattern {
+        let mut next = vec![false; name.len() + 1];
+        let mut any_before = false;
+        for (i, slot) in next.iter_mut().enumerate() {
+            let here = reached.get(i).copied().unwrap_or(false);
+            any_before |= here;
+            let before = i.checked_sub(1);
+            *slot = match p {
+                '*' => any_before,
+                p => before
+                    .is_some_and(|b| reached.get(b).copied().unwrap_or(false) && (p == '?' || name.get(b) == Some(&p))),
+            };
+        }
+        reached = next;
+    }
+    reached.last().copied().unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subdirectories_are_found() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["repo-1.2/modules/a", "repo-1.2/modules/b"] {
+            fs::create_dir_all(dir.path().join(name)).unwrap();
+        }
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("/", dir.path().join("out")).unwrap();
+        let find = |subdir: &str| subdirectory(dir.path(), subdir);
+        assert_eq!(find("*-1.?/modules/a").unwrap(), dir.path().join("repo-1.2/modules/a"));
+        assert!(find("repo-1.2/modules/*").unwrap_err().contains("2 directories"));
+        assert!(find("none").unwrap_err().contains("repo-1.2"));
+        assert!(find("repo-1.2/../..").is_err());
+        #[cfg(unix)]
+        assert!(find("out/etc").unwrap_err().contains("leads out"));
+    }
+}

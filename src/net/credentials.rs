@@ -1,0 +1,179 @@
+//! The token for a host: from the environment, else from the CLI configuration, else from a helper program.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::client::Error;
+use crate::hosts::{CredentialsHelper, Host};
+
+/// A helper may ask a person or a service; one that never ends is stopped.
+const HELPER_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A token. It is not shown by accident.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(String);
+
+impl Token {
+    /// A token from its text.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Token {
+        Token(text.into())
+    }
+
+    /// The text, to be sent to the host it is for, and nowhere else.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+/// The tokens of the environment: `TF_TOKEN_app_terraform_io`. A dot is written as `_`, a dash as `__` or as itself.
+#[must_use]
+pub fn from_environment(variables: &BTreeMap<String, String>) -> BTreeMap<Host, Token> {
+    let mut tokens = BTreeMap::new();
+    for (name, value) in variables {
+        let Some(name) = name.strip_prefix("TF_TOKEN_") else {
+            continue;
+        };
+        let name = name.replace("__", "-").replace('_', ".");
+        match Host::parse(&name) {
+            Some(host) if !value.is_empty() => {
+                tokens.insert(host, Token::new(value));
+            }
+            _ => tracing::debug!("TF_TOKEN_… for \"{name}\" is not for a host"),
+        }
+    }
+    tokens
+}
+
+/// The helper's program among these directories: `terraform-credentials-NAME`, perhaps with a version behind.
+#[must_use]
+pub fn find_helper(name: &str, dirs: &[PathBuf]) -> Option<PathBuf> {
+    let wanted = format!("terraform-credentials-{name}");
+    let mut found: Vec<(Vec<u64>, PathBuf)> = Vec::new();
+    for dir in dirs {
+        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+            let file = entry.file_name().to_string_lossy().to_lowercase();
+            let Some(rest) = file.strip_prefix(&wanted.to_lowercase()) else {
+                continue;
+            };
+            let rest = rest.strip_suffix(".exe").unwrap_or(rest);
+            let version = match rest.strip_prefix("_v") {
+                Some(version) => version.split("_x").next().unwrap_or(version),
+                None if rest.is_empty() || rest.starts_with("_x") => "0.0.0",
+                None => continue,
+            };
+            let numbers = version.split('.').map(|n| n.parse().unwrap_or(0)).collect();
+            if entry.path().is_file() {
+                found.push((numbers, entry.path()));
+            }
+        }
+    }
+    found.sort();
+    found.pop().map(|(_, path)| path)
+}
+
+/// Asks a helper for the token of a host.
+pub async fn ask_helper(helper: &CredentialsHelper, program: &Path, host: &Host) -> Result<Option<Token>, Error> {
+    let failed = |what: String| Error::Helper {
+        helper: helper.name.clone(),
+        host: host.to_string(),
+        what,
+    };
+    let mut command = tokio::process::Command::new(program);
+    command
+        .args(&helper.args)
+        .args(["get", host.as_str()])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    let output = tokio::time::timeout(HELPER_TIMEOUT, command.output())
+        .await
+        .map_err(|_| failed(format!("it did not answer within {} seconds", HELPER_TIMEOUT.as_secs())))?
+        .map_err(|e| failed(format!("{} cannot be run: {e}", program.display())))?;
+    if !output.status.success() {
+        let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        let message = if message.is_empty() {
+            output.status.to_string()
+        } else {
+            message
+        };
+        return Err(failed(message));
+    }
+    // The answer may hold a token even when it cannot be understood: nothing of it is shown.
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout)
+        .map_err(|_| failed("its answer is not the JSON that was expected".to_owned()))?;
+    match answer.get("token") {
+        None | Some(serde_json::Value::Null) => Ok(None),
+        Some(serde_json::Value::String(token)) if token.is_empty() => Ok(None),
+        Some(serde_json::Value::String(token)) => Ok(Some(Token::new(token))),
+        Some(_) => Err(failed("the token in its answer is not text".to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_names_hosts() {
+        let variables = [
+            ("TF_TOKEN_app_terraform_io", "a"),
+            ("TF_TOKEN_my__site_example_com", "b"),
+            ("TF_TOKEN_xn--80akhbyknj4f_com", "c"),
+            ("TF_TOKEN_", "d"),
+            ("TF_TOKEN_empty_com", ""),
+        ];
+        let tokens = from_environment(&variables.map(|(n, v)| (n.to_owned(), v.to_owned())).into());
+        let found: Vec<(&str, &str)> = tokens.iter().map(|(h, t)| (h.as_str(), t.expose())).collect();
+        assert_eq!(
+            found,
+            [
+                ("app.terraform.io", "a"),
+                ("my-site.example.com", "b"),
+                ("xn--80akhbyknj4f.com", "c")
+            ]
+        );
+        assert!(!format!("{tokens:?}").contains("\"a\""));
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_helper_is_found_and_asked() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        for (version, text) in [
+            ("_v1.9.0", "exit 1"),
+            (
+                "_v1.10.0",
+                "case \"$*\" in 'x get has.it') echo '{\"token\":\"t\"}';; 'x get no.such') echo '{}';; *) echo oops >&2; exit 3;; esac",
+            ),
+        ] {
+            let path = dir.path().join(format!("terraform-credentials-store{version}"));
+            std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        assert_eq!(find_helper("sto", &[dir.path().into()]), None);
+        let program = find_helper("store", &[dir.path().into()]).unwrap();
+        assert!(program.ends_with("terraform-credentials-store_v1.10.0"));
+        let helper = CredentialsHelper {
+            name: "store".to_owned(),
+            args: vec!["x".to_owned()],
+        };
+        let ask = async |host: &str| ask_helper(&helper, &program, &Host::parse(host).unwrap()).await;
+        assert_eq!(ask("has.it").await.unwrap(), Some(Token::new("t")));
+        assert_eq!(ask("no.such").await.unwrap(), None);
+        let error = ask("bad.one").await.unwrap_err().to_string();
+        assert!(error.contains("oops") && error.contains("bad.one"), "{error}");
+    }
+}

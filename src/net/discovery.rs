@@ -1,0 +1,286 @@
+//! What a host offers: its `/.well-known/terraform.json`, or what the CLI configuration says in its place.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use reqwest::StatusCode;
+use url::Url;
+
+use crate::client::{Client, Error, shown};
+use crate::hosts::Host;
+
+/// The service of module registries.
+pub const MODULES: &str = "modules.v1";
+/// The service of provider registries.
+pub const PROVIDERS: &str = "providers.v1";
+
+const LIMIT: u64 = 1024 * 1024;
+const TIMEOUT: Duration = Duration::from_secs(11);
+const REDIRECTS: usize = 3;
+
+/// The services of a host.
+#[derive(Clone, Debug, Default)]
+pub struct Services {
+    /// Where the list came from: addresses in it may be relative to this.
+    base: Option<Url>,
+    /// What each service's entry says.
+    entries: BTreeMap<String, serde_json::Value>,
+}
+
+/// Why a service cannot be used. Each is a sentence without its full stop.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum DiscoveryError {
+    /// The host could not be asked.
+    #[error("the host {host} cannot be asked for its services: {error}")]
+    Unreachable {
+        /// The host.
+        host: Host,
+        /// Why not.
+        error: Error,
+    },
+    /// The host offers other services, or none.
+    #[error("the host {host} {}", offers(.service, .others))]
+    NotOffered {
+        /// The host.
+        host: Host,
+        /// What was wanted: `modules.v1`.
+        service: String,
+        /// What is offered.
+        others: Vec<String>,
+    },
+    /// The entry of the service makes no sense.
+    #[error("the host {host} gives an address for its service {service} that cannot be used: {reason}")]
+    BadAddress {
+        /// The host.
+        host: Host,
+        /// The service.
+        service: String,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+fn offers(service: &str, others: &[String]) -> String {
+    let (kind, _) = service.split_once('.').unwrap_or((service, ""));
+    let prefix = format!("{kind}.");
+    let versions: Vec<&str> = others
+        .iter()
+        .filter(|o| o.starts_with(&prefix))
+        .map(String::as_str)
+        .collect();
+    let what = match kind {
+        "modules" => "a module registry",
+        "providers" => "a provider registry",
+        other => return format!("does not offer the service {other}"),
+    };
+    if versions.is_empty() {
+        format!("does not offer {what}")
+    } else {
+        format!(
+            "offers {what} as {} only, where {service} is needed",
+            versions.join(", ")
+        )
+    }
+}
+
+impl Services {
+    /// The address of a service; `None` if it is not offered. The error says what is wrong with its entry.
+    pub fn url(&self, service: &str) -> Result<Option<Url>, String> {
+        let text = match self.entries.get(service) {
+            None | Some(serde_json::Value::Null) => return Ok(None),
+            Some(serde_json::Value::String(text)) => text,
+            Some(_) => return Err("it is not text".to_owned()),
+        };
+        let parsed = match &self.base {
+            Some(base) => base.join(text),
+            None => Url::parse(text),
+        };
+        let mut url = parsed.map_err(|e| format!("\"{text}\" is not an address ({e})"))?;
+        if !matches!(url.scheme(), "https" | "http") {
+            return Err(format!("\"{text}\" is neither an https nor an http address"));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err("it has a user name or a password in it".to_owned());
+        }
+        // What services answer to is named by paths below.
+        if !url.path().ends_with('/') {
+            let path = format!("{}/", url.path());
+            url.set_path(&path);
+        }
+        url.set_fragment(None);
+        Ok(Some(url))
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.entries.keys().cloned().collect()
+    }
+}
+
+impl Client {
+    /// The address of a service of a host, with a slash at the end.
+    pub async fn service(&self, host: &Host, service: &str) -> Result<Url, DiscoveryError> {
+        let services = self.services(host).await?;
+        match services.url(service) {
+            Ok(Some(url)) => Ok(url),
+            Ok(None) => Err(DiscoveryError::NotOffered {
+                host: host.clone(),
+                service: service.to_owned(),
+                others: services.names(),
+            }),
+            Err(reason) => Err(DiscoveryError::BadAddress {
+                host: host.clone(),
+                service: service.to_owned(),
+                reason,
+            }),
+        }
+    }
+
+    /// The services of a host. It is asked once in a run, unless asking failed.
+    pub async fn services(&self, host: &Host) -> Result<Services, DiscoveryError> {
+        let base = Url::parse(&format!("https://{host}/.well-known/terraform.json"));
+        if let Some(said) = self.settings().hosts.services.get(host) {
+            let entries = said.iter().map(|(name, url)| (name.clone(), url.as_str().into()));
+            return Ok(Services {
+                base: base.ok(),
+                entries: entries.collect(),
+            });
+        }
+        let unreachable = |error| DiscoveryError::Unreachable {
+            host: host.clone(),
+            error,
+        };
+        let url =
+            base.map_err(|e| unreachable(Error::NoClient(format!("\"{host}\" is not the name of a host ({e})"))))?;
+        let cell = self.services_of(host);
+        let services = cell.get_or_try_init(async || self.ask(host, url).await).await;
+        services.cloned().map_err(unreachable)
+    }
+
+    async fn ask(&self, host: &Host, url: Url) -> Result<Services, Error> {
+        let token = self.token(host).await?;
+        let request = self.get(url).token(token.as_ref()).header("accept", "application/json");
+        let mut response = request
+            .to_registry()
+            .redirects(REDIRECTS)
+            .timeout(TIMEOUT)
+            .send()
+            .await?;
+        if response.status() == StatusCode::NOT_FOUND {
+            return Ok(Services::default());
+        }
+        if !response.status().is_success() {
+            return Err(response.failure());
+        }
+        let bad = |reason: String| Error::BadAnswer {
+            url: shown(&response.url),
+            reason,
+        };
+        let kind = response.header("content-type").unwrap_or("").to_owned();
+        if kind.split(';').next().unwrap_or("").trim() != "application/json" {
+            return Err(bad(format!("its content type is \"{kind}\" and not application/json")));
+        }
+        let base = response.url.clone();
+        let body = tokio::time::timeout(TIMEOUT, response.bytes(LIMIT))
+            .await
+            .unwrap_or_else(|_| {
+                Err(Error::Timeout {
+                    url: shown(&base),
+                    seconds: TIMEOUT.as_secs(),
+                })
+            })?;
+        let entries: BTreeMap<String, serde_json::Value> =
+            serde_json::from_slice(&body).map_err(|e| Error::BadAnswer {
+                url: shown(&base),
+                reason: format!("it is not a JSON object ({e})"),
+            })?;
+        Ok(Services {
+            base: Some(base),
+            entries,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::NetSettings;
+    use crate::credentials::Token;
+    use crate::test_server::{Reply, Server};
+
+    #[test]
+    fn addresses_of_services() {
+        let services = Services {
+            base: Url::parse("https://example.com/.well-known/terraform.json").ok(),
+            entries: [
+                ("relative.v1", "/api/"),
+                ("slash.v1", "https://other.example/x"),
+                ("ftp.v1", "ftp://example.com/"),
+                ("user.v1", "https://u:p@example.com/"),
+            ]
+            .map(|(name, url)| (name.to_owned(), url.into()))
+            .into(),
+        };
+        let url = |name: &str| services.url(name).map(|u| u.map(String::from));
+        assert_eq!(url("relative.v1"), Ok(Some("https://example.com/api/".to_owned())));
+        assert_eq!(url("slash.v1"), Ok(Some("https://other.example/x/".to_owned())));
+        assert_eq!(url("none.v1"), Ok(None));
+        assert!(url("ftp.v1").unwrap_err().contains("https"));
+        assert!(!url("user.v1").unwrap_err().contains("u:p"));
+        assert_eq!(
+            offers("modules.v1", &["modules.v2".to_owned(), "x.v1".to_owned()]),
+            "offers a module registry as modules.v2 only, where modules.v1 is needed"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_host_is_asked_once_with_its_token() {
+        let (server, tls) = Server::start_tls(|request| match &*request.path {
+            "/.well-known/terraform.json" => Reply::redirect("/services"),
+            "/services" if request.header("authorization") == Some("Bearer t") => {
+                Reply::json(r#"{"modules.v1":"v1/modules","login.v1":{}}"#)
+            }
+            _ => Reply::status(401),
+        });
+        let host = Host::parse(&server.host()).unwrap();
+        let mut settings = NetSettings::default();
+        settings.hosts.tokens.insert(host.clone(), Token::new("t"));
+        let said = Host::parse("said.example").unwrap();
+        let services = [(MODULES.to_owned(), "http://127.0.0.1/m/".to_owned())];
+        settings.hosts.services.insert(said.clone(), services.into());
+        let client = Client::trusting(settings, tls.clone());
+
+        let url = client.service(&host, MODULES).await.unwrap();
+        assert_eq!(url.as_str(), format!("https://{host}/v1/modules/"));
+        let missing = client.service(&host, PROVIDERS).await.unwrap_err().to_string();
+        assert!(missing.contains("does not offer a provider registry"), "{missing}");
+        assert_eq!(server.count("/services"), 1);
+        assert_eq!(
+            client.service(&said, MODULES).await.unwrap().as_str(),
+            "http://127.0.0.1/m/"
+        );
+
+        let stranger = Client::trusting(NetSettings::default(), tls);
+        let error = stranger.service(&host, MODULES).await.unwrap_err().to_string();
+        assert!(error.contains("401"), "{error}");
+        let distrusting = Client::new(NetSettings::default());
+        let error = distrusting.service(&host, MODULES).await.unwrap_err().to_string();
+        assert!(error.contains("SSL_CERT_FILE"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn answers_that_make_no_sense() {
+        let (server, tls) = Server::start_tls(|request| match request.header("host").unwrap_or("") {
+            host if host.starts_with("127.0.0.1") => Reply::ok("{}"),
+            _ => Reply::json("[]"),
+        });
+        let client = Client::trusting(NetSettings::default(), tls);
+        let ask = async |name: &str| {
+            let host = Host::parse(&server.host().replace("localhost", name)).unwrap();
+            client.service(&host, MODULES).await.unwrap_err().to_string()
+        };
+        for (name, expected) in [("127.0.0.1", "content type"), ("localhost", "JSON object")] {
+            let error = ask(name).await;
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Names of hosts that offer services, and what a person says about them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A host by name, as names are compared: lower case, in ASCII (punycode), without the port if it is 443.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Host(String);
+
+impl Host {
+    /// Reads a name with an optional port; `None` if it is not one.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Host> {
+        let (name, port) = match text.rsplit_once(':') {
+            Some((name, port)) => (name, Some(port)),
+            None => (text, None),
+        };
+        if name.is_empty() || name.contains(['/', '@', '?', '#', '[', ']', '%', '\\']) {
+            return None;
+        }
+        let name = match url::Host::parse(name).ok()? {
+            url::Host::Domain(name) => name,
+            url::Host::Ipv4(address) => address.to_string(),
+            url::Host::Ipv6(_) => return None,
+        };
+        match port {
+            None => Some(Host(name)),
+            Some(port) => {
+                let digits = !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit());
+                let port: u16 = port.parse().ok().filter(|p| digits && *p > 0)?;
+                Some(Host(if port == 443 { name } else { format!("{name}:{port}") }))
+            }
+        }
+    }
+
+    /// The name as it is compared.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What the CLI configuration says about hosts.
+#[derive(Clone, Debug, Default)]
+pub struct HostSettings {
+    /// Services of hosts, instead of what the hosts say themselves: addresses by the name of the service.
+    pub services: BTreeMap<Host, BTreeMap<String, String>>,
+    /// Tokens by host.
+    pub tokens: BTreeMap<Host, crate::Token>,
+    /// A program that knows tokens.
+    pub helper: Option<CredentialsHelper>,
+}
+
+/// A program that knows tokens, by its name: `NAME` of `terraform-credentials-NAME`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CredentialsHelper {
+    /// The name.
+    pub name: String,
+    /// What it is called with, before our own arguments.
+    pub args: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_compared_in_one_form() {
+        for (text, expected) in [
+            ("Registry.Terraform.IO", Some("registry.terraform.io")),
+            ("example.com:443", Some("example.com")),
+            ("example.com:0443", Some("example.com")),
+            ("example.com:8443", Some("example.com:8443")),
+            ("испытание.com", Some("xn--80akhbyknj4f.com")),
+            ("localhost:1", Some("localhost:1")),
+            ("127.0.0.1:80", Some("127.0.0.1:80")),
+            ("", None),
+            ("a b", None),
+            ("example.com:", None),
+            ("example.com:+1", None),
+            ("example.com:99999", None),
+            ("a/b", None),
+            ("user@example.com", None),
+        ] {
+            assert_eq!(Host::parse(text).as_ref().map(Host::as_str), expected, "{text}");
+        }
+    }
+}

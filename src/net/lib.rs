@@ -1,0 +1,30 @@
+//! Requests to the outside: HTTP, service discovery, and the credentials of hosts.
+//!
+//! Registries of modules and of providers, mirrors, archives on any web server: whoever needs one of them asks here, so that
+//! proxies, roots of trust, timeouts, retries and tokens are the same for all.
+//!
+//! - [`hosts`]: names of hosts, and what the CLI configuration says about them ([`HostSettings`]).
+//! - [`credentials`]: the token for a host, from the environment, the CLI configuration, or a helper program.
+//! - [`client`]: one [`Client`] for a run. It costs nothing until the first request: only then are roots of trust read.
+//! - [`discovery`]: what a host offers, by its `/.well-known/terraform.json`.
+//! - [`netrc`]: names and passwords for web servers.
+//!
+//! Redirects are followed here and not by the library below, because every caller has its own limit, and because a token
+//! must not follow to another host. Nothing secret is part of an error or a log line: addresses are shown without their
+//! passwords and queries ([`shown`]).
+//!
+//! The room uses nothing of ours. Where to begin: [`client`].
+
+pub mod client;
+pub mod credentials;
+pub mod discovery;
+pub mod hosts;
+pub mod netrc;
+#[cfg(test)]
+mod test_server;
+mod tls;
+
+pub use client::{Client, Error, NetSettings, Request, Response, decoded_path, form, shown};
+pub use credentials::Token;
+pub use hosts::{Host, HostSettings};
+pub use url::Url;

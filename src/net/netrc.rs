@@ -1,0 +1,117 @@
+//! `.netrc`: names and passwords for web servers.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What the file says: logins by machine.
+#[derive(Clone, Default)]
+pub struct Netrc {
+    machines: BTreeMap<String, Login>,
+    default: Option<Login>,
+}
+
+/// A name and a password.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Login {
+    /// The name.
+    pub name: String,
+    /// The password.
+    pub password: String,
+}
+
+impl Netrc {
+    /// Reads the file that `NETRC` names, or `.netrc` in the home directory. No file, or one that cannot be read, is an
+    /// empty one.
+    #[must_use]
+    pub fn load(variables: &BTreeMap<String, String>) -> Netrc {
+        let get = |name: &str| variables.get(name).filter(|v| !v.is_empty());
+        let path = match get("NETRC") {
+            Some(path) => Some(PathBuf::from(path)),
+            None => get("HOME").map(|home| PathBuf::from(home).join(if cfg!(windows) { "_netrc" } else { ".netrc" })),
+        };
+        path.and_then(|p| std::fs::read_to_string(p).ok())
+            .map(|text| Netrc::parse(&text))
+            .unwrap_or_default()
+    }
+
+    /// Reads the text of a file. What is not understood is passed over, as everybody does.
+    #[must_use]
+    pub fn parse(text: &str) -> Netrc {
+        let mut out = Netrc::default();
+        let mut machine: Option<String> = None;
+        let mut login = Login::default();
+        let mut open = false;
+        let mut in_macro = false;
+        let mut finish = |machine: Option<String>, login: Login| match machine {
+            // The first entry for a machine counts.
+            Some(name) => {
+                out.machines.entry(name).or_insert(login);
+            }
+            None => {
+                out.default.get_or_insert(login);
+            }
+        };
+        for line in text.lines() {
+            if in_macro {
+                in_macro = !line.trim().is_empty();
+                continue;
+            }
+            let mut words = line.split_whitespace();
+            while let Some(word) = words.next() {
+                match word {
+                    "machine" | "default" => {
+                        if open {
+                            finish(machine.take(), std::mem::take(&mut login));
+                        }
+                        open = true;
+                        machine = if word == "machine" {
+                            Some(words.next().unwrap_or_default().to_lowercase())
+                        } else {
+                            None
+                        };
+                    }
+                    "login" => words.next().unwrap_or_default().clone_into(&mut login.name),
+                    "password" => words.next().unwrap_or_default().clone_into(&mut login.password),
+                    "account" => {
+                        words.next();
+                    }
+                    "macdef" => {
+                        in_macro = true;
+                        break;
+                    }
+                    word if word.starts_with('#') => break,
+                    _ => {}
+                }
+            }
+        }
+        if open {
+            finish(machine, login);
+        }
+        out
+    }
+
+    /// The login for a machine.
+    #[must_use]
+    pub fn login(&self, machine: &str) -> Option<&Login> {
+        self.machines.get(&machine.to_lowercase()).or(self.default.as_ref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_found_by_machine() {
+        let netrc = Netrc::parse(
+            "# comment\nmachine a.example login u password p\nmacdef x\n machine no\n\nmachine b.example\n  login v\n  account \
+             w\n  password q\nmachine a.example login later password later\n",
+        );
+        let login = |machine: &str| netrc.login(machine).map(|l| format!("{}:{}", l.name, l.password));
+        assert_eq!(login("A.example").as_deref(), Some("u:p"));
+        assert_eq!(login("b.example").as_deref(), Some("v:q"));
+        assert_eq!(login("no"), None);
+        assert!(Netrc::parse("default login d password e").login("any").is_some());
+        assert!(Netrc::parse("machine").login("x").is_none());
+    }
+}

@@ -1,0 +1,258 @@
+//! The canonical form of a configuration file: what `fmt` writes.
+//!
+//! The formatter works on the tokens the parser read, so that comments, blank lines and every spelling stay as they are.
+//! Three things happen: a few old spellings are replaced by those of today (this file), each token gets the number of
+//! blanks that belongs before it ([`layout`]), and the tokens are written out again. A file with errors has no canonical
+//! form: nothing is known of what its author meant.
+
+mod layout;
+
+use std::borrow::Cow;
+
+use cty::Value;
+
+use crate::ast::{Attribute, Block, Body};
+use crate::lexer::is_printable;
+use crate::token::{TokenKind, Tokens};
+use crate::{Diagnostics, Range, parser};
+
+/// The canonical form of a file.
+///
+/// # Errors
+/// The file is not valid.
+pub fn format_file(name: &str, bytes: &[u8]) -> Result<Vec<u8>, Diagnostics> {
+    let formatted = parser::read_file(name, bytes, |tokens, body, problems| {
+        if problems.has_errors() {
+            return Err(problems);
+        }
+        let mut edits = Edits {
+            tokens,
+            list: Vec::new(),
+        };
+        edits.body(&body, None);
+        let mut pieces = edits.apply();
+        layout::set_spaces(&mut pieces);
+        Ok(write(&pieces, bytes))
+    });
+    formatted.unwrap_or_else(|problem| Err((*problem).into()))
+}
+
+/// A token on its way to the output.
+struct Piece<'t> {
+    kind: TokenKind,
+    text: Cow<'t, str>,
+    /// Where it stands in the file, unless it was made here. A comment need not be valid text: the bytes of the file count.
+    at: Option<usize>,
+    /// How many blanks stand before it.
+    spaces: usize,
+}
+
+impl<'t> Piece<'t> {
+    fn made(kind: TokenKind, text: impl Into<Cow<'t, str>>) -> Piece<'t> {
+        Piece {
+            kind,
+            text: text.into(),
+            at: None,
+            spaces: 0,
+        }
+    }
+}
+
+fn write(pieces: &[Piece<'_>], source: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(source.len() + source.len() / 8);
+    for piece in pieces {
+        out.resize(out.len() + piece.spaces, b' ');
+        let original = piece.at.and_then(|at| source.get(at..at + piece.text.len()));
+        out.extend_from_slice(original.unwrap_or(piece.text.as_bytes()));
+    }
+    out
+}
+
+/// What is to stand in the place of some tokens.
+struct Edit<'t> {
+    from: usize,
+    /// Exclusive.
+    to: usize,
+    by: Vec<Piece<'t>>,
+}
+
+struct Edits<'e, 't> {
+    tokens: &'e Tokens<'t>,
+    list: Vec<Edit<'t>>,
+}
+
+impl<'t> Edits<'_, 't> {
+    /// The tokens of a range.
+    fn span(&self, range: &Range) -> (usize, usize) {
+        let first_from = |byte: u32| self.tokens.list.partition_point(|t| t.start.byte < byte);
+        (first_from(range.start.byte), first_from(range.end.byte))
+    }
+
+    /// The tokens of an expression that are no blanks.
+    fn pieces(&self, from: usize, to: usize) -> Vec<Piece<'t>> {
+        let kept = (from..to).filter(|i| !is_blank(self.tokens.kind(*i)));
+        kept.map(|index| Piece {
+            kind: self.tokens.kind(index),
+            text: Cow::Borrowed(self.tokens.text(index)),
+            at: Some(self.tokens.start(index).byte as usize),
+            spaces: 0,
+        })
+        .collect()
+    }
+
+    /// Looks through a body; `block` is the type of the block at the top of the file whose body it is.
+    fn body(&mut self, body: &Body, block: Option<&str>) {
+        for attribute in &body.attributes {
+            if block == Some("variable") && &*attribute.name == "type" {
+                self.type_constraint(attribute);
+            } else {
+                self.lone_interpolation(attribute);
+            }
+        }
+        for nested in &body.blocks {
+            self.labels(nested);
+            // Only at the top of the file is a `variable` the declaration of one.
+            self.body(&nested.body, Some(if block.is_none() { &*nested.ty } else { "" }));
+        }
+    }
+
+    /// Labels are written in quotes; what stands between them goes.
+    fn labels(&mut self, block: &Block) {
+        let Some(last) = block.labels.last() else { return };
+        let mut by = Vec::with_capacity(3 * block.labels.len());
+        for label in &block.labels {
+            by.push(Piece::made(TokenKind::OpenQuote, "\""));
+            by.push(Piece::made(TokenKind::QuotedText, escape(&label.text)));
+            by.push(Piece::made(TokenKind::CloseQuote, "\""));
+        }
+        let from = self.span(&block.type_range).1;
+        let to = self.span(&last.range).1;
+        self.list.push(Edit { from, to, by });
+    }
+
+    /// The types of variables as Terraform 0.11 wrote them, and collections of anything.
+    fn type_constraint(&mut self, attribute: &Attribute) {
+        let (from, to) = self.span(attribute.expr.range());
+        let pieces = self.pieces(from, to);
+        let (name, element) = match pieces.as_slice() {
+            [word] if word.kind == TokenKind::Ident => match &*word.text {
+                ty @ ("list" | "map" | "set") => (ty.to_owned(), Some("any")),
+                _ => return,
+            },
+            [open, text, _] if open.kind == TokenKind::OpenQuote => match &*text.text {
+                "string" => ("string".to_owned(), None),
+                // There were lists and maps of strings only.
+                ty @ ("list" | "map") => (ty.to_owned(), Some("string")),
+                _ => return,
+            },
+            _ => return,
+        };
+        let mut by = vec![Piece::made(TokenKind::Ident, name)];
+        if let Some(element) = element {
+            by.push(Piece::made(TokenKind::OpenParen, "("));
+            by.push(Piece::made(TokenKind::Ident, element));
+            by.push(Piece::made(TokenKind::CloseParen, ")"));
+        }
+        self.list.push(Edit { from, to, by });
+    }
+
+    /// `"${x}"` is written as `x`, if it is the whole value of an argument.
+    fn lone_interpolation(&mut self, attribute: &Attribute) {
+        let (from, to) = self.span(attribute.expr.range());
+        if self.tokens.kind(from) != TokenKind::OpenQuote || self.tokens.kind(from + 1) != TokenKind::OpenInterpolation
+        {
+            return;
+        }
+        let mut pieces = self.pieces(from, to);
+        let ends = [pieces.pop(), pieces.pop()].map(|p| p.map(|p| p.kind));
+        if ends != [Some(TokenKind::CloseQuote), Some(TokenKind::CloseSequence)] {
+            return;
+        }
+        let mut inside: Vec<Piece<'t>> = pieces.drain(2.min(pieces.len())..).collect();
+        let mut quotes = 0usize;
+        for piece in &inside {
+            match piece.kind {
+                TokenKind::OpenQuote => quotes += 1,
+                TokenKind::CloseQuote => quotes = quotes.saturating_sub(1),
+                // The first and the last sequence are not the same one.
+                TokenKind::OpenInterpolation | TokenKind::CloseSequence | TokenKind::QuotedText if quotes == 0 => {
+                    return;
+                }
+                _ => {}
+            }
+        }
+        let is_newline = |p: &Piece<'_>| p.kind == TokenKind::Newline;
+        while inside.last().is_some_and(&is_newline) {
+            inside.pop();
+        }
+        let lead = inside.iter().take_while(|p| is_newline(p)).count();
+        inside.drain(..lead);
+        let in_parens = matches!(
+            (inside.first(), inside.last()),
+            (Some(first), Some(last)) if first.kind == TokenKind::OpenParen && last.kind == TokenKind::CloseParen
+        );
+        // Outside of a string an expression ends with its line, unless it stands in parentheses.
+        let ends_line = |p: &Piece<'_>| p.kind == TokenKind::LineComment || is_newline(p);
+        if inside.iter().any(ends_line) && !in_parens {
+            inside.insert(0, Piece::made(TokenKind::OpenParen, "("));
+            inside.push(Piece::made(TokenKind::CloseParen, ")"));
+        }
+        self.list.push(Edit { from, to, by: inside });
+    }
+
+    /// The tokens without blanks, with the edits carried out.
+    fn apply(mut self) -> Vec<Piece<'t>> {
+        self.list.sort_by_key(|edit| edit.from);
+        let mut out = Vec::with_capacity(self.tokens.list.len());
+        let mut at = 0;
+        let end = self.tokens.list.len();
+        for edit in std::mem::take(&mut self.list) {
+            out.append(&mut self.pieces(at, edit.from));
+            out.extend(edit.by);
+            at = edit.to;
+        }
+        out.append(&mut self.pieces(at, end));
+        // What stands before the end of the file belongs to no line: it stays, as blanks.
+        if let Some(last) = out.last_mut().filter(|p| p.kind == TokenKind::Eof) {
+            let blanks = (0..end.saturating_sub(1))
+                .rev()
+                .take_while(|i| is_blank(self.tokens.kind(*i)));
+            last.spaces = blanks.map(|i| self.tokens.text(i).len()).sum();
+        }
+        out
+    }
+}
+
+fn is_blank(kind: TokenKind) -> bool {
+    matches!(kind, TokenKind::Blank | TokenKind::Bom)
+}
+
+/// Text as it is written between quotes.
+fn escape(text: &str) -> String {
+    let normal = Value::string(text);
+    let text = normal.as_str().unwrap_or(text);
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '$' | '%' => {
+                out.push(c);
+                if rest.as_str().starts_with('{') {
+                    out.push(c);
+                }
+            }
+            c if is_printable(c) => out.push(c),
+            c if u32::from(c) <= 0xffff => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => out.push_str(&format!("\\U{:08x}", u32::from(c))),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Pos, lexer, parse_file};
+
+fn format(text: &str) -> String {
+    String::from_utf8(format_file("f", text.as_bytes()).unwrap()).unwrap()
+}
+
+#[test]
+fn files_have_one_canonical_form() {
+    for (text, expected) in [
+        ("", ""),
+        ("\u{feff}a=1\n", "a = 1\n"),
+        ("a=1\r\nbb  =  2 # c\r\n", "a  = 1\r\nbb = 2 # c\r\n"),
+        // What follows the last line break is no line.
+        ("a = 1\n   ", "a = 1\n   "),
+        ("a = 1   ", "a = 1   "),
+        // Assignments and comments of lines that follow each other are aligned; longer values stand for themselves.
+        (
+            "a = 1 # x\nbcd = 22 // y\n\ne = [\n1,\n]\nfg=2\n",
+            "a   = 1  # x\nbcd = 22 // y\n\ne = [\n  1,\n]\nfg = 2\n",
+        ),
+        (
+            "ä = 1\nbb = \"日本\" # x\nc = 1 # y\n",
+            "ä  = 1\nbb = \"日本\" # x\nc  = 1    # y\n",
+        ),
+        // Several brackets opened in a line are one step.
+        ("a = f({\nb = [[\n1]]\n})\n", "a = f({\n  b = [[\n  1]]\n})\n"),
+        ("a {\n# x\nb {}\n}\n", "a {\n  # x\n  b {}\n}\n"),
+        // Operators, signs, functions, indexes, keywords.
+        (
+            "a = - 1 +- b*!c [0] . d -e ( f , g ... )\n",
+            "a = -1 + -b * !c[0].d - e(f, g...)\n",
+        ),
+        ("a = provider :: x :: f (1)\n", "a = provider::x::f(1)\n"),
+        (
+            "a = [ for x in [ 1 ] : x if x!=2 ]\n",
+            "a = [for x in [1] : x if x != 2]\n",
+        ),
+        ("a = {b=1}\nc = { }\nd {e=1}\n", "a = { b = 1 }\nc = {}\nd { e = 1 }\n"),
+        // Text is as it is; the code in it is not.
+        (
+            "a = \" ${ b  +c } %{ if d } x %{ endif }\"\n",
+            "a = \" ${b + c} %{if d} x %{endif}\"\n",
+        ),
+        ("a = \"x${{b=1}}\"\n", "a = \"x${ { b = 1 } }\"\n"),
+        (
+            "a {\nb=<<-E\n  x ${ y }\n    E\nccc=1\n}\n",
+            "a {\n  b   = <<-E\n  x ${y}\n    E\n  ccc = 1\n}\n",
+        ),
+        ("a = [<<E\nx\nE\n,1\n]\n", "a = [<<E\nx\nE\n  , 1\n]\n"),
+        ("a = /* x */ 1 /* y */\n", "a = /* x */ 1 /* y */\n"),
+    ] {
+        assert_eq!(format(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn old_spellings_are_replaced() {
+    for (text, expected) in [
+        ("a = \"${b}\"\n", "a = b\n"),
+        ("a {\n  b = \"${ f(\"${c}\") }\"\n}\n", "a {\n  b = f(\"${c}\")\n}\n"),
+        ("a = [\"${b}\"]\n", "a = [\"${b}\"]\n"),
+        ("a = \"${b}${c}\"\n", "a = \"${b}${c}\"\n"),
+        ("a = \"${b} \"\n", "a = \"${b} \"\n"),
+        ("a = \"${\n  b\n}\"\n", "a = b\n"),
+        ("a = \"${b ?\n  c : d}\"\n", "a = (b ?\nc : d)\n"),
+        ("a = \"${(b ?\n  c : d)}\"\n", "a = (b ?\nc : d)\n"),
+        // Without parentheses, the comment would end the argument.
+        ("a = \"${ # x\n b}\"\n", "a = ( # x\nb)\n"),
+        ("resource a b {}\n", "resource \"a\" \"b\" {}\n"),
+        ("r /* x */ a \"b\\\"$${c}\" {}\n", "r \"a\" \"b\\\"$${c}\" {}\n"),
+        (
+            "variable \"a\" {\n  type = \"list\"\n}\nvariable \"b\" {\n  type = map\n}\nvariable \"c\" {\n  type = \"string\"\n}\n",
+            "variable \"a\" {\n  type = list(string)\n}\nvariable \"b\" {\n  type = map(any)\n}\nvariable \"c\" {\n  type = string\n}\n",
+        ),
+        // Only in the declaration of a variable.
+        (
+            "output \"a\" {\n  type = \"list\"\n}\n",
+            "output \"a\" {\n  type = \"list\"\n}\n",
+        ),
+        (
+            "a {\n  variable \"b\" {\n    type = list\n  }\n}\n",
+            "a {\n  variable \"b\" {\n    type = list\n  }\n}\n",
+        ),
+    ] {
+        assert_eq!(format(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn what_is_no_text_stays_in_comments() {
+    assert_eq!(format_file("f", b"a=1 # \xff\n").unwrap(), b"a = 1 # \xff\n");
+}
+
+#[test]
+fn a_file_with_errors_has_no_canonical_form() {
+    assert!(format_file("f", b"a = \n").is_err());
+    assert!(format_file("f", b"a = \"\xff\"\n").is_err());
+}
+
+/// Expressions that stay on one line, and some that do not.
+fn expression() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        Just("1".to_owned()),
+        Just("\"x  y\"".to_owned()),
+        Just("null".to_owned()),
+        Just("a .b[ 0 ]".to_owned()),
+        Just("x[*].y".to_owned()),
+        Just("\"日本 ${ a }%{if b}c%{ endif }\"".to_owned()),
+    ];
+    leaf.prop_recursive(4, 24, 3, |inner| {
+        let two = (inner.clone(), inner.clone());
+        prop_oneof![
+            (two.clone(), "(\\+|-|&&|==|<=|%)").prop_map(|((a, b), op)| format!("{a} {op}{b}")),
+            two.clone().prop_map(|(a, b)| format!("[{a} ,\n  {b}]")),
+            two.clone().prop_map(|(a, b)| format!("{{ k={a}\n(\"l\")  = {b} }}")),
+            two.clone().prop_map(|(a, b)| format!("f( {a},{b} )")),
+            two.clone().prop_map(|(a, b)| format!("(c?{a}:\n{b})")),
+            inner.clone().prop_map(|a| format!("-{a}")),
+            inner.clone().prop_map(|a| format!("[for  v in {a}:v /* c */ if! v]")),
+            inner.prop_map(|a| format!("[ <<E\n t ${{ {a} }}\nE\n ]")),
+        ]
+    })
+}
+
+fn blanks() -> impl Strategy<Value = String> {
+    "[ \t]{0,3}"
+}
+
+fn items() -> impl Strategy<Value = String> {
+    let line_end = prop_oneof![
+        4 => Just("\n".to_owned()),
+        1 => Just("\r\n".to_owned()),
+        1 => Just("\n\n".to_owned()),
+        1 => "[ ]{0,3}(#|//) [a-zé ]{0,6}\n",
+        1 => Just(" /* é */ \n".to_owned()),
+    ];
+    let attribute = ("[a-z]{1,6}", blanks(), expression(), blanks());
+    let attribute = attribute.prop_map(|(name, a, value, b)| format!("{name}{a}={b}{value}"));
+    let line = (blanks(), attribute, line_end.clone()).prop_map(|(a, x, end)| format!("{a}{x}{end}"));
+    let comment = (blanks(), Just("# alone\n")).prop_map(|(a, x)| format!("{a}{x}"));
+    let leaf = prop_oneof![3 => line, 1 => comment].boxed();
+    let body = leaf.prop_recursive(3, 24, 6, move |inner| {
+        let labels = prop::collection::vec(prop_oneof![Just(" a"), Just("\"b\""), Just(" \"c d\" ")], 0..3);
+        (labels, prop::collection::vec(inner, 0..6), line_end.clone())
+            .prop_map(|(labels, items, end)| format!("block{} {{\n{}}}{end}", labels.concat(), items.concat()))
+    });
+    prop::collection::vec(body, 0..6).prop_map(|items| rename(&items.concat()))
+}
+
+/// An argument may be set once: every name gets a number.
+fn rename(text: &str) -> String {
+    let mut out = String::new();
+    for (n, line) in text.split_inclusive('\n').enumerate() {
+        let name = line.trim_start_matches([' ', '\t']);
+        match name.find(|c: char| !c.is_ascii_lowercase()) {
+            Some(end) if end > 0 && name[end..].trim_start_matches([' ', '\t']).starts_with('=') => {
+                out.push_str(&line[..line.len() - name.len()]);
+                out.push_str(&format!("{}{n}{}", &name[..end], &name[end..]));
+            }
+            _ => out.push_str(line),
+        }
+    }
+    out
+}
+
+/// The tokens that mean something, labels without their quotes.
+fn tokens(text: &str) -> Vec<(TokenKind, String)> {
+    let tokens = lexer::lex(&"f".into(), text, Pos::default());
+    (0..tokens.list.len())
+        .filter(|i| !is_blank(tokens.kind(*i)))
+        .map(|i| (tokens.kind(i), tokens.text(i).to_owned()))
+        .filter(|(_, text)| text != "\"")
+        .map(|(kind, text)| match kind {
+            TokenKind::QuotedText if lexer::is_name(&text) => (TokenKind::Ident, text),
+            _ => (kind, text),
+        })
+        .collect()
+}
+
+proptest! {
+    #[test]
+    fn formatting_changes_blanks_only_and_once(text in items()) {
+        let (_, problems) = parse_file("f", text.as_bytes());
+        prop_assert!(problems.is_empty(), "{text}\n{problems:?}");
+        let once = format(&text);
+        prop_assert_eq!(tokens(&text), tokens(&once));
+        prop_assert_eq!(format(&once), once);
+    }
+}
