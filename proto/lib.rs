@@ -44,6 +44,11 @@ pub mod health {
     pub use crate::generated::health::*;
 }
 
+/// Metadata of an answer to GetProviderSchema, beside the protocol: the managed resource types, separated by commas, whose
+/// objects are all in the state. Reading one gives back what was given, and a stored object of the current schema version is
+/// the object as it stands.
+pub const STATE_ONLY: &str = "monoform-state-only";
+
 #[cfg(test)]
 mod tests {
     use prost::Message;

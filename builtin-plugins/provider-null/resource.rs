@@ -22,6 +22,8 @@ impl Resource for NullResource {
     type Model = Model;
     type Client = ();
 
+    const STATE_ONLY: bool = true;
+
     fn schema(&self) -> Schema {
         Schema::of::<Model>().describe(
             "An object that has the usual life cycle and does nothing. It is replaced when its triggers change, which \

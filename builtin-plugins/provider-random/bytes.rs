@@ -49,6 +49,8 @@ impl Resource for RandomBytes {
     type Model = Model;
     type Client = ();
 
+    const STATE_ONLY: bool = true;
+
     fn schema(&self) -> Schema {
         Schema::of::<Model>().describe("Random bytes for a secret, such as a key. They are kept in the state.")
     }

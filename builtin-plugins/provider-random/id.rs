@@ -53,6 +53,8 @@ impl Resource for RandomId {
     type Model = Model;
     type Client = ();
 
+    const STATE_ONLY: bool = true;
+
     fn schema(&self) -> Schema {
         Schema::of::<Model>().describe(
             "A random number that is unlikely to be made twice, in several forms, to be used in names that must be unique.",

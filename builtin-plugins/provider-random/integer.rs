@@ -54,6 +54,8 @@ impl Resource for RandomInteger {
     type Model = Model;
     type Client = ();
 
+    const STATE_ONLY: bool = true;
+
     fn schema(&self) -> Schema {
         Schema::of::<Model>().describe("A random whole number between two others, both included.")
     }

@@ -43,6 +43,8 @@ impl Resource for RandomPet {
     type Model = Model;
     type Client = ();
 
+    const STATE_ONLY: bool = true;
+
     fn schema(&self) -> Schema {
         Schema::of::<Model>().describe("A random name made of words, for things that people have to tell apart.")
     }

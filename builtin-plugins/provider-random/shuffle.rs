@@ -51,6 +51,8 @@ impl Resource for RandomShuffle {
     type Model = Model;
     type Client = ();
 
+    const STATE_ONLY: bool = true;
+
     fn schema(&self) -> Schema {
         Schema::of::<Model>().describe("The elements of a list in random order.")
     }

@@ -204,6 +204,8 @@ impl Resource for RandomString {
     type Model = StringModel;
     type Client = ();
 
+    const STATE_ONLY: bool = true;
+
     fn schema(&self) -> Schema {
         Schema::of::<StringModel>()
             .version(2)
@@ -239,6 +241,8 @@ pub(crate) struct RandomPassword;
 impl Resource for RandomPassword {
     type Model = PasswordModel;
     type Client = ();
+
+    const STATE_ONLY: bool = true;
 
     fn schema(&self) -> Schema {
         Schema::of::<PasswordModel>()

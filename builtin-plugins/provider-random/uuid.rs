@@ -43,6 +43,8 @@ impl Resource for RandomUuid {
     type Model = Model;
     type Client = ();
 
+    const STATE_ONLY: bool = true;
+
     fn schema(&self) -> Schema {
         Schema::of::<Model>().describe("Random text in the form of a UUID.")
     }
@@ -70,6 +72,8 @@ impl Resource for RandomUuid4 {
     type Model = Model;
     type Client = ();
 
+    const STATE_ONLY: bool = true;
+
     fn schema(&self) -> Schema {
         Schema::of::<Model>().describe("A UUID of version 4: random.")
     }
@@ -89,6 +93,8 @@ pub(crate) struct RandomUuid7;
 impl Resource for RandomUuid7 {
     type Model = Model;
     type Client = ();
+
+    const STATE_ONLY: bool = true;
 
     fn schema(&self) -> Schema {
         Schema::of::<Model>().describe("A UUID of version 7: the time, then random.")

@@ -40,6 +40,8 @@ impl Resource for TerraformData {
     type Model = Model;
     type Client = ();
 
+    const STATE_ONLY: bool = true;
+
     fn schema(&self) -> Schema {
         Schema::of::<Model>().describe("Keeps a value, and follows the usual life cycle without any object elsewhere.")
     }

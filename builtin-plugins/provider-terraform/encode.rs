@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     fn value(json: &str) -> Value {
-        from_simple_json(&serde_json::from_str(json).unwrap())
+        from_simple_json(&serde_json::from_str(json).unwrap()).unwrap()
     }
 
     #[test]

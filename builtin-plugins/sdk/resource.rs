@@ -43,6 +43,11 @@ pub trait Resource: Send + Sync + 'static {
     /// Whether [`Resource::plan_destroy`] has something to say: it is called only then.
     const PLANS_DESTROY: bool = false;
 
+    /// Whether the object is all in the state: [`Resource::read`] would give back what it is given, always, and a state of
+    /// the current schema version is the object as it stands. This is announced to whoever calls the plugin, beside the
+    /// protocol; who understands it need not ask.
+    const STATE_ONLY: bool = false;
+
     /// Checks a configuration beyond what the rules of its attributes say.
     fn validate(&self, _config: &Self::Model) -> Diagnostics {
         Diagnostics::new()
@@ -160,6 +165,7 @@ pub(crate) trait AnyResource: Send + Sync {
     fn schema(&self) -> &Compiled;
     fn identity(&self) -> &[IdentityAttribute];
     fn plans_destroy(&self) -> bool;
+    fn state_only(&self) -> bool;
     fn validate(&self, config: &Value) -> Diagnostics;
     fn upgrade(&self, version: i64, state: &serde_json::Value) -> Result<Value>;
     async fn plan(
@@ -232,6 +238,10 @@ impl<R: Resource> AnyResource for Entry<R> {
 
     fn plans_destroy(&self) -> bool {
         R::PLANS_DESTROY
+    }
+
+    fn state_only(&self) -> bool {
+        R::STATE_ONLY
     }
 
     fn validate(&self, config: &Value) -> Diagnostics {

@@ -153,12 +153,33 @@ fn module_prefix(steps: &[Step]) -> Result<(ModuleInstance, &[Step]), ParseError
     Ok((module, rest))
 }
 
+/// Words that begin other references than those to resources.
+const RESERVED: &[&str] = &[
+    "count",
+    "each",
+    "local",
+    "module",
+    "path",
+    "self",
+    "terraform",
+    "var",
+    "template",
+    "lazy",
+    "arg",
+];
+
 /// The resource at the beginning, and the rest.
 fn resource(steps: &[Step]) -> Result<(Resource, &[Step]), ParseError> {
     let (mode, rest) = match steps {
         [Step::Name(w), rest @ ..] if &**w == "data" => (Mode::Data, rest),
         [Step::Name(w), rest @ ..] if &**w == "ephemeral" => (Mode::Ephemeral, rest),
         [Step::Name(w), rest @ ..] if &**w == "resource" => (Mode::Managed, rest),
+        [Step::Name(w), ..] if RESERVED.contains(&&**w) => {
+            return Err(ParseError::address(format!(
+                "The word \"{w}\" is reserved and cannot begin the address of a resource. Of a resource whose type has this name, \
+                 write \"resource.{w}\"."
+            )));
+        }
         rest => (Mode::Managed, rest),
     };
     let [Step::Name(ty), Step::Name(name), rest @ ..] = rest else {

@@ -6,9 +6,15 @@ use engine::stop::Stop;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::ui::Ui;
+use crate::views::stream::Stream;
 
 /// Listens for interrupts as long as the runtime lives.
 pub fn listen(ui: Arc<Ui>, stop: Stop) {
+    listen_telling(ui, None, stop);
+}
+
+/// The same, telling a program.
+pub fn listen_telling(ui: Arc<Ui>, stream: Option<Arc<Stream>>, stop: Stop) {
     tokio::spawn(async move {
         let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
         else {
@@ -25,14 +31,20 @@ pub fn listen(ui: Arc<Ui>, stop: Stop) {
                 return;
             }
             if !first {
-                ui.err("\nTwo interrupts received. Exiting immediately. Note that data loss may have occurred.\n");
+                let text = "\nTwo interrupts received. Exiting immediately. Note that data loss may have occurred.\n";
+                match &stream {
+                    Some(stream) => stream.log(text),
+                    None => ui.err(text),
+                }
                 std::process::exit(1);
             }
             first = false;
-            ui.out(
-                "\nInterrupt received.\nPlease wait for Monoform to exit or data loss may occur.\nGracefully shutting \
-                 down...\n\n",
-            );
+            let text = "\nInterrupt received.\nPlease wait for Monoform to exit or data loss may occur.\nGracefully shutting \
+                        down...\n";
+            match &stream {
+                Some(stream) => stream.log(text),
+                None => ui.line(text),
+            }
             ui.flush();
             stop.request();
         }

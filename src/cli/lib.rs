@@ -22,6 +22,7 @@ mod panics;
 mod planfile;
 mod plugin_source;
 mod session;
+mod state_access;
 mod ui;
 mod views;
 mod workdir;

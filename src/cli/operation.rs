@@ -7,9 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use config::files::FileSource;
 use config::{LoadOptions, values};
 use cty::Value;
+use engine::events::{EventSink, NoEvents};
 use engine::inputs::{Inputs, PlanOptions};
 use engine::plan::{Mode, Plan};
 use engine::planner::Planning;
+use engine::providers::Schemas;
 use engine::stop::Stop;
 use state::store::{LocalStore, write_copy};
 use state::{LockInfo, State};
@@ -22,6 +24,7 @@ use crate::interrupt;
 use crate::planfile::{self, SavedPlan};
 use crate::plugin_source::Plugins;
 use crate::session::{Session, Status};
+use crate::views;
 use crate::views::progress::{Done, Progress};
 use crate::workdir::{self, Project};
 use crate::{TERRAFORM_VERSION, VERSION};
@@ -69,10 +72,13 @@ pub fn plan_options(given: &Given) -> Result<PlanOptions, UsageError> {
         (_, true) => Mode::RefreshOnly,
         _ => Mode::Normal,
     };
-    let mut targets = Vec::new();
-    for text in given.values("target") {
-        let target = addrs::parse::target(&text);
-        targets.push(target.map_err(|e| UsageError::new(format!("Invalid target \"{text}\""), e.detail))?);
+    let targets = addresses(given, "target", "target-file", "target")?;
+    let excludes = addresses(given, "exclude", "exclude-file", "exclude")?;
+    if !targets.is_empty() && !excludes.is_empty() {
+        return Err(UsageError::new(
+            "Invalid combination of arguments",
+            "The -target and -exclude options cannot be used together: one says what to plan for, the other what to leave out.",
+        ));
     }
     let mut force_replace = Vec::new();
     for text in given.values("replace") {
@@ -95,9 +101,34 @@ pub fn plan_options(given: &Given) -> Result<PlanOptions, UsageError> {
         mode,
         refresh,
         targets,
+        excludes,
         force_replace,
         generate_config: false,
+        import: None,
     })
+}
+
+/// The addresses that a flag gives, and those in the files that another one names: one a line, `#` begins a comment.
+fn addresses(given: &Given, flag: &str, file_flag: &str, what: &str) -> Result<Vec<addrs::Target>, UsageError> {
+    let parse = |text: &str, place: String| {
+        addrs::parse::target(text)
+            .map_err(|e| UsageError::new(format!("Invalid {what} \"{text}\""), format!("{place}{}", e.detail)))
+    };
+    let mut out = Vec::new();
+    for text in given.values(flag) {
+        out.push(parse(&text, String::new())?);
+    }
+    for path in given.values(file_flag) {
+        let text = std::fs::read_to_string(&path)
+            .map_err(|e| UsageError::new(format!("Cannot read the {what}s"), format!("The file {path}: {e}.")))?;
+        for (i, line) in text.lines().enumerate() {
+            let address = line.trim();
+            if !address.is_empty() && !address.starts_with('#') {
+                out.push(parse(address, format!("In {path}, line {}: ", i + 1))?);
+            }
+        }
+    }
+    Ok(out)
 }
 
 impl<'s> Operation<'s> {
@@ -130,8 +161,18 @@ impl<'s> Operation<'s> {
         Operation::with_project(session, given, project, what, None)
     }
 
+    /// Gets everything ready for an import, with a configuration that was read already.
+    pub fn for_import(session: &'s Session, given: &Given, project: Project) -> Result<Operation<'s>, Status> {
+        Operation::with_project(session, given, project, "import", None)
+    }
+
+    /// Finds the object that the options ask for; the prior state of what this gives has it.
+    pub fn import(&self, options: &PlanOptions) -> Planning {
+        self.plan_telling(options, Progress::new(self.session.ui.clone()).of_import())
+    }
+
     /// The same for a configuration that was read already, perhaps with values of variables that are known already.
-    fn with_project(
+    pub(crate) fn with_project(
         session: &'s Session,
         given: &Given,
         mut project: Project,
@@ -148,7 +189,7 @@ impl<'s> Operation<'s> {
         let stop = Stop::new();
         {
             let _inside = runtime.enter();
-            interrupt::listen(session.ui.clone(), stop.clone());
+            interrupt::listen_telling(session.ui.clone(), session.stream.clone(), stop.clone());
         }
         let mut store = workdir::store(&place, given);
         if let Some(timeout) = given.lock() {
@@ -165,7 +206,7 @@ impl<'s> Operation<'s> {
         let variables = match known {
             Some(known) => known,
             None => {
-                let input = given.on("input");
+                let input = given.on("input") && session.stream.is_none();
                 let result = workdir::variables(session, &mut project, &given.variables(), input);
                 let (variables, warnings) = result.map_err(|p| shown(p, &project.sources))?;
                 session.show(&warnings, &project.sources);
@@ -242,9 +283,32 @@ impl<'s> Operation<'s> {
         Ok((operation, saved))
     }
 
+    /// What the plugins say about themselves that manage the objects of the configuration or the state. Where there are no
+    /// objects, none is started.
+    pub(crate) fn schemas(&self) -> Result<Schemas, Diagnostics> {
+        let config = &self.project.config;
+        let declared = config.nodes().iter().any(|n| !n.module.resources.is_empty());
+        if !declared && self.state.resources.is_empty() {
+            return Ok(Schemas::default());
+        }
+        let problems = self.runtime.block_on(self.plugins.ask_all(Some(config), &self.state));
+        problems.into_result(self.plugins.schemas())
+    }
+
+    /// Makes a plan without telling what goes on.
+    pub(crate) fn plan_silently(&self, options: &PlanOptions) -> Planning {
+        let surroundings = workdir::surroundings(self.session, &self.workspace);
+        let inputs = self.inputs(&NoEvents, &self.state, &surroundings);
+        self.runtime.block_on(engine::planner::plan(inputs, options))
+    }
+
     /// Makes a plan, telling what goes on.
     pub fn plan(&self, options: &PlanOptions) -> Planning {
-        let progress = Progress::new(self.session.ui.clone());
+        let progress = Progress::new(self.session.ui.clone()).to_program(self.session.stream.clone());
+        self.plan_telling(options, progress)
+    }
+
+    fn plan_telling(&self, options: &PlanOptions, progress: Progress) -> Planning {
         let surroundings = workdir::surroundings(self.session, &self.workspace);
         let result = self.runtime.block_on(async {
             let inputs = self.inputs(&progress, &self.state, &surroundings);
@@ -259,7 +323,7 @@ impl<'s> Operation<'s> {
 
     /// Carries out a plan, telling what goes on, and saves what came of it. Gives the new state, and what was done.
     pub fn apply(&self, plan: &Plan) -> (State, Done, Diagnostics) {
-        let progress = Progress::new(self.session.ui.clone());
+        let progress = Progress::new(self.session.ui.clone()).to_program(self.session.stream.clone());
         let surroundings = workdir::surroundings(self.session, &self.workspace);
         let last = Mutex::new(None);
         let persist = |state: &State| {
@@ -282,6 +346,9 @@ impl<'s> Operation<'s> {
         progress.clear();
         match result {
             Ok((state, mut problems)) => {
+                if plan.is_partial() {
+                    problems.push(views::plan::incomplete_warning(self.session.program));
+                }
                 problems.extend(self.save(&state));
                 (state, progress.done(), problems)
             }
@@ -364,7 +431,7 @@ impl<'s> Operation<'s> {
 
     fn inputs<'a>(
         &'a self,
-        progress: &'a Progress,
+        events: &'a dyn EventSink,
         state: &'a State,
         surroundings: &'a engine::eval::Surroundings,
     ) -> Inputs<'a> {
@@ -374,7 +441,7 @@ impl<'s> Operation<'s> {
             variables: &self.variables,
             surroundings,
             providers: &self.plugins,
-            events: progress,
+            events,
             stop: &self.stop,
             parallelism: self.parallelism,
         }
@@ -410,11 +477,35 @@ fn planned_variables(
         let now = collected.values.get(&variable.name);
         let planned = plan.variables.get(&variable.name).map(|v| v.clone().unmark_deep().0);
         if variable.ephemeral {
-            match now {
-                Some(now) => {
+            let now = now.filter(|n| n.source != values::ValueSource::Default);
+            match (plan.variables.contains_key(&variable.name), now) {
+                (true, Some(now)) => {
                     out.insert(variable.name.clone(), now.value.clone());
                 }
-                None => problems.push(values::missing_variable(variable)),
+                (false, None) => {}
+                (true, None) => problems.push(
+                    Diagnostic::error(
+                        "No value for required variable",
+                        format!(
+                            "The ephemeral input variable \"{0}\" was set when the plan was made. Its value is not kept in the \
+                             plan, so it must be set again to apply it: with -var '{0}=…', in a variable file, or in the \
+                             environment as TF_VAR_{0}.",
+                            variable.name
+                        ),
+                    )
+                    .at(&variable.range),
+                ),
+                (false, Some(_)) => problems.push(
+                    Diagnostic::error(
+                        "Ephemeral variable was not set during planning",
+                        format!(
+                            "The ephemeral input variable \"{}\" was not set when the plan was made, so it must not be set when \
+                             the plan is applied.",
+                            variable.name
+                        ),
+                    )
+                    .at(&variable.range),
+                ),
             }
             continue;
         }

@@ -57,6 +57,8 @@ struct Document {
     mode: Mode,
     timestamp: String,
     targets: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    excludes: Vec<String>,
     force_replace: Vec<String>,
     variables: BTreeMap<String, StoredValue>,
     changes: Vec<StoredChange>,
@@ -64,9 +66,13 @@ struct Document {
     outputs: BTreeMap<String, StoredOutput>,
     graph: ExecGraph,
     relevant_attributes: Vec<(String, StoredPath)>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    function_results: BTreeMap<String, String>,
     checks: Vec<StoredCheck>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     generated_config: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    function_results: BTreeMap<String, String>,
 }
 
 /// How something with conditions turned out, as in states.
@@ -230,6 +236,11 @@ fn load_path(stored: &StoredPath) -> Result<cty::Path, String> {
     Ok(cty::Path(steps.collect::<Result<_, _>>()?))
 }
 
+fn load_targets(texts: &[String]) -> Result<Vec<addrs::Target>, String> {
+    let load = |text: &String| addrs::parse::target(text).map_err(|e| e.to_string());
+    texts.iter().map(load).collect()
+}
+
 fn load_address(text: &str) -> Result<AbsResourceInstance, String> {
     addrs::parse::resource_instance(text).map_err(|e| e.to_string())
 }
@@ -307,6 +318,7 @@ fn document(saved: &SavedPlan, tool_version: &str) -> Result<Document, String> {
         mode: plan.mode,
         timestamp: plan.timestamp.clone(),
         targets: plan.targets.iter().map(ToString::to_string).collect(),
+        excludes: plan.excludes.iter().map(ToString::to_string).collect(),
         force_replace: plan.force_replace.iter().map(ToString::to_string).collect(),
         variables: variables.collect::<Result<_, _>>()?,
         changes: plan.changes.iter().map(store_change).collect::<Result<_, _>>()?,
@@ -314,6 +326,7 @@ fn document(saved: &SavedPlan, tool_version: &str) -> Result<Document, String> {
         outputs: outputs.collect::<Result<_, _>>()?,
         graph: plan.graph.clone(),
         relevant_attributes: relevant.collect::<Result<_, _>>()?,
+        function_results: plan.function_results.clone(),
         checks: plan.checks.iter().map(store_check).collect(),
         generated_config: plan
             .generated_config
@@ -501,11 +514,8 @@ fn load(document: &Document, mut entries: BTreeMap<String, Vec<u8>>) -> Result<S
             .iter()
             .map(|(name, v)| Ok::<_, String>((name.as_str().into(), load_value(v)?)))
             .collect::<Result<_, _>>()?,
-        targets: document
-            .targets
-            .iter()
-            .map(|t| addrs::parse::target(t).map_err(|e| e.to_string()))
-            .collect::<Result<_, _>>()?,
+        targets: load_targets(&document.targets)?,
+        excludes: load_targets(&document.excludes)?,
         force_replace: document
             .force_replace
             .iter()
@@ -522,6 +532,7 @@ fn load(document: &Document, mut entries: BTreeMap<String, Vec<u8>>) -> Result<S
             .iter()
             .map(|(a, p)| Ok::<_, String>((load_address(a)?, load_path(p)?)))
             .collect::<Result<_, _>>()?,
+        function_results: document.function_results.clone(),
         checks: document.checks.iter().map(load_check).collect::<Result<_, _>>()?,
         generated_config: document
             .generated_config
@@ -609,6 +620,7 @@ mod tests {
                 timestamp: "2026-01-01T00:00:00Z".into(),
                 variables: BTreeMap::from([("v".into(), Value::string("x"))]),
                 targets: vec![addrs::parse::target("module.m").unwrap()],
+                excludes: Vec::new(),
                 force_replace: Vec::new(),
                 changes: vec![change],
                 drift: Vec::new(),
@@ -617,6 +629,7 @@ mod tests {
                 prior_state: State::default(),
                 graph,
                 relevant_attributes: Vec::new(),
+                function_results: BTreeMap::new(),
                 checks: Vec::new(),
                 generated_config: BTreeMap::new(),
                 errored: false,
@@ -648,6 +661,13 @@ mod tests {
         assert_eq!(back.plan.graph.edges, saved.plan.graph.edges);
         assert_eq!(back.lock_file.as_deref(), Some(&b"# lock"[..]));
         assert!(read(&path, "1.0.1").is_err(), "another version must not apply it");
+        let other = dir.path().join("q");
+        write(&other, &sample(), "1.0.0").unwrap();
+        assert_eq!(
+            std::fs::read(&path).unwrap(),
+            std::fs::read(&other).unwrap(),
+            "the same plan is the same file"
+        );
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::TERRAFORM_VERSION;
 use crate::env::Env;
 use crate::ui::Ui;
 use crate::views::diagnostics;
+use crate::views::stream::Stream;
 
 /// The exit status of a command.
 pub type Status = u8;
@@ -34,11 +35,19 @@ pub struct Session {
     pub working_dir: PathBuf,
     /// Whether warnings are shown by their summaries.
     pub compact_warnings: bool,
+    /// What goes on is told to a program, not to a person.
+    pub stream: Option<Arc<Stream>>,
 }
 
 impl Session {
     /// Shows problems; says whether there was an error among them.
     pub fn show(&self, problems: &Diagnostics, sources: &SourceMap) -> bool {
+        if let Some(stream) = &self.stream {
+            for problem in problems {
+                stream.diagnostic(problem, sources);
+            }
+            return problems.has_errors();
+        }
         diagnostics::show(&self.ui, problems, sources, self.compact_warnings);
         problems.has_errors()
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use config::files::Disk;
 use config::manifest::Manifest;
-use config::values::{self, ValueInputs, VariableFlag};
+use config::values::{self, ValueInputs, ValueSource, VariableFlag};
 use config::{Config, LoadOptions, Loaded};
 use cty::Value;
 use engine::eval::Surroundings;
@@ -47,7 +47,12 @@ pub fn load(session: &Session) -> Option<Project> {
 
 /// Reads the configuration in the working directory, as far as it can be understood.
 pub fn read(session: &Session) -> (Project, Diagnostics) {
-    let (loaded, mut problems) = load_all(session);
+    read_in(session, ".")
+}
+
+/// Reads the configuration in a directory, as far as it can be understood.
+pub fn read_in(session: &Session, dir: &str) -> (Project, Diagnostics) {
+    let (loaded, mut problems) = load_all(session, dir);
     problems.extend(loaded.diagnostics);
     (
         Project {
@@ -58,8 +63,8 @@ pub fn read(session: &Session) -> (Project, Diagnostics) {
     )
 }
 
-/// Reads the configuration in the working directory, with what is missing of it. The second part is about the manifest.
-pub fn load_all(session: &Session) -> (Loaded, Diagnostics) {
+/// Reads the configuration in a directory, with what is missing of it. The second part is about the manifest.
+pub fn load_all(session: &Session, dir: &str) -> (Loaded, Diagnostics) {
     let mut problems = Diagnostics::new();
     let manifest = match Manifest::read(&Disk, session.env.data_dir()) {
         Ok(manifest) => manifest,
@@ -72,7 +77,7 @@ pub fn load_all(session: &Session) -> (Loaded, Diagnostics) {
         tool_version: TERRAFORM_VERSION,
         manifest: &manifest,
     };
-    (config::load(&Disk, ".", &options), problems)
+    (config::load(&Disk, dir, &options), problems)
 }
 
 /// Whether the working directory has any configuration.
@@ -89,10 +94,14 @@ pub fn workspace(session: &Session) -> Result<String, Diagnostics> {
             .unwrap_or_default(),
     };
     let name = if name.is_empty() { "default".to_owned() } else { name };
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '~');
-    if name == "." || name == ".." || !name.chars().all(fits) {
+    if !is_workspace_name(&name) {
+        let summary = if session.env.workspace().is_some() {
+            "Invalid workspace name set using TF_WORKSPACE"
+        } else {
+            "Invalid workspace name"
+        };
         return Err(Diagnostic::error(
-            "Invalid workspace name",
+            summary,
             format!("The selected workspace is named \"{name}\", which is not a name a workspace may have."),
         )
         .into());
@@ -100,9 +109,37 @@ pub fn workspace(session: &Session) -> Result<String, Diagnostics> {
     Ok(name)
 }
 
+/// Whether a workspace may have this name, which is part of paths and URLs as it is.
+#[must_use]
+pub fn is_workspace_name(name: &str) -> bool {
+    let fits =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '~' | '$' | '&' | '+' | ':' | '=' | '@');
+    !name.is_empty() && name != "." && name != ".." && name.chars().all(fits)
+}
+
 /// Where the state of this configuration is. Without a configuration, where it is by default.
 pub fn state_place(session: &Session, config: Option<&Config>) -> Result<StatePlace, Diagnostics> {
-    let workspace = workspace(session)?;
+    state_place_of(config, workspace(session)?)
+}
+
+/// Where the state of one workspace of this configuration is.
+pub fn state_place_of(config: Option<&Config>, workspace: String) -> Result<StatePlace, Diagnostics> {
+    let (file, others) = local_backend(config)?;
+    let path = if workspace == "default" {
+        PathBuf::from(file)
+    } else {
+        Path::new(&others).join(&workspace).join("terraform.tfstate")
+    };
+    Ok(StatePlace { path, workspace })
+}
+
+/// The directory with a directory for each workspace but the default one.
+pub fn workspaces_dir(config: Option<&Config>) -> Result<PathBuf, Diagnostics> {
+    local_backend(config).map(|(_, others)| others.into())
+}
+
+/// The file of the default workspace's state, and the directory of the others.
+fn local_backend(config: Option<&Config>) -> Result<(String, String), Diagnostics> {
     let mut file = "terraform.tfstate".to_owned();
     let mut others = "terraform.tfstate.d".to_owned();
     if let Some(root) = config.map(|c| &c.root.module) {
@@ -167,12 +204,7 @@ pub fn state_place(session: &Session, config: Option<&Config>) -> Result<StatePl
             }
         }
     }
-    let path = if workspace == "default" {
-        PathBuf::from(file)
-    } else {
-        Path::new(&others).join(&workspace).join("terraform.tfstate")
-    };
-    Ok(StatePlace { path, workspace })
+    Ok((file, others))
 }
 
 /// The store of a state: at its place, or where flags say.
@@ -245,7 +277,15 @@ pub fn variables(
         return Err(problems);
     }
     Ok((
-        collected.values.into_iter().map(|(name, v)| (name, v.value)).collect(),
+        collected
+            .values
+            .into_iter()
+            // Whether an ephemeral variable was set counts when a saved plan is applied; its default is found without this.
+            .filter(|(name, v)| {
+                v.source != ValueSource::Default || !root.variables.get(name).is_some_and(|v| v.ephemeral)
+            })
+            .map(|(name, v)| (name, v.value))
+            .collect(),
         problems,
     ))
 }

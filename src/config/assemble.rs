@@ -42,7 +42,7 @@ pub(crate) fn module(
             .at(&backend.range),
         );
     }
-    resolve_providers(&mut module, diagnostics);
+    resolve_providers(&mut module);
     check_imports(&module, diagnostics);
     module
 }
@@ -250,7 +250,7 @@ fn add(module: &mut Module, file: FileBlocks, requirements_at: &mut Option<Range
 }
 
 /// Decides which provider each local name stands for.
-fn resolve_providers(module: &mut Module, diagnostics: &mut Diagnostics) {
+fn resolve_providers(module: &mut Module) {
     let names: BTreeMap<Arc<str>, addrs::Provider> = module
         .required_providers
         .iter()
@@ -284,31 +284,29 @@ fn resolve_providers(module: &mut Module, diagnostics: &mut Diagnostics) {
         meta.provider = provider(&meta.name);
         module.provider_meta.insert(meta.provider.clone(), meta);
     }
-    // Two local names for one provider are legal, and most often a mistake.
-    let mut seen: BTreeMap<&addrs::Provider, &crate::model::RequiredProvider> = BTreeMap::new();
-    for required in module.required_providers.values() {
-        if let Some(first) = seen.insert(&required.provider, required) {
-            diagnostics.push(
-                Diagnostic::warning(
-                    "Duplicate required provider",
-                    format!(
-                        "The provider {} is required by the local names \"{}\" and \"{}\". Both mean the same provider; one is \
-                         enough.",
-                        required.provider.for_display(),
-                        first.name,
-                        required.name
-                    ),
-                )
-                .at(&required.range),
-            );
-        }
-    }
 }
 
 /// An object is imported once.
 fn check_imports(module: &Module, diagnostics: &mut Diagnostics) {
     let mut seen: BTreeMap<String, &Range> = BTreeMap::new();
     for import in &module.imports {
+        let in_root = import.to_resource.module.is_root();
+        let own = module.resources.get(&import.to_resource.resource).filter(|_| in_root);
+        if let (Some(own), Some(named), Some(at)) = (own, &import.provider_ref, &import.provider_range)
+            && own.provider_ref.as_ref().map(|r| &r.config) != Some(&named.config)
+        {
+            diagnostics.push(
+                Diagnostic::error(
+                    "Invalid import provider argument",
+                    format!(
+                        "Which provider configuration {} has is said by its own block, at {}. The \"provider\" argument here is \
+                         for resources without configuration; remove it.",
+                        own.address, own.range
+                    ),
+                )
+                .at(at),
+            );
+        }
         let Some(instance) = import.to_instance.as_ref().filter(|_| import.for_each.is_none()) else {
             continue;
         };

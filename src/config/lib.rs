@@ -14,7 +14,6 @@
 mod assemble;
 mod decode;
 pub mod files;
-mod json;
 pub mod loader;
 pub mod manifest;
 pub mod model;

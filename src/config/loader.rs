@@ -10,7 +10,7 @@ use crate::files::{FileSource, clean, is_ignored, join};
 use crate::manifest::Manifest;
 use crate::model::{Config, Module, ModuleCall, ModuleFile, ModuleNode};
 use crate::source_address::ModuleSource;
-use crate::version::{Constraint, Dialect, Version};
+use crate::version::{Constraint, Version};
 use crate::{assemble, decode, parse, providers};
 
 /// No tree of modules that people write is deeper. Links could make an endless one.
@@ -79,6 +79,7 @@ pub fn load(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loa
         modules: BTreeMap::new(),
         sources: SourceMap::default(),
         diagnostics: Diagnostics::new(),
+        between: Diagnostics::new(),
         missing: Vec::new(),
     };
     let dir = clean(dir);
@@ -97,10 +98,17 @@ pub fn load(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loa
     let Loader {
         sources,
         mut diagnostics,
+        mut between,
         missing,
         ..
     } = loader;
-    providers::resolve(&mut root, &mut diagnostics);
+    providers::resolve(&mut root, &mut between);
+    root_outputs(&root.module, &mut between);
+    // What does not fit together is told when every part can be understood: many a mistake in one module has another as its
+    // consequence here.
+    if !diagnostics.has_errors() {
+        diagnostics.extend(between);
+    }
     Loaded {
         config: Config { root },
         sources,
@@ -121,6 +129,8 @@ struct Loader<'l> {
     modules: BTreeMap<String, Arc<Module>>,
     sources: SourceMap,
     diagnostics: Diagnostics,
+    /// What does not fit together between modules that are in order each by itself.
+    between: Diagnostics,
     missing: Vec<MissingModule>,
 }
 
@@ -149,7 +159,7 @@ impl Loader<'_> {
             let path = node.path.child(call.name.clone());
             if let Some(child) = self.child(path, call, &module.source_dir, ancestors) {
                 if !child.module.refused {
-                    check_inputs(call, &child.module, &mut self.diagnostics);
+                    check_inputs(call, &child.module, &mut self.between);
                 }
                 node.children.insert(call.name.clone(), child);
             }
@@ -226,9 +236,16 @@ impl Loader<'_> {
                     entry.source
                 ),
             )),
+            Some(entry) if self.files.list(&clean(&entry.dir)).is_err() => Some((
+                "Module not installed",
+                format!(
+                    "The directory {}, in which this module was installed, is not there. Run \"init\" to install the module again.",
+                    entry.dir
+                ),
+            )),
             Some(entry) => match (&call.version, &entry.version) {
-                (Some(constraint), Some(text)) => match Version::parse(text, Dialect::Module) {
-                    Some(version) if constraint.allows(&version) => None,
+                (Some(constraint), Some(text)) => match Version::parse_lenient(text) {
+                    Ok(version) if constraint.allows(&version) => None,
                     _ => Some((
                         "Module version requirements have changed",
                         format!(
@@ -286,7 +303,8 @@ impl Loader<'_> {
             self.sources
                 .insert(path.as_str(), String::from_utf8_lossy(&content).as_ref());
             let (body, problems) = if kind.json {
-                json_body(&path)
+                let (body, mut problems) = syntax::json::parse_file(&path, &content);
+                (decode::resolve(body, &mut problems), problems)
             } else {
                 parse::file(&path, &content)
             };
@@ -347,7 +365,7 @@ impl Loader<'_> {
 
     /// The tool's version is compared by its numbers: a pre-release of 1.12 is a 1.12.
     fn allows_tool(&self, constraint: &Constraint) -> bool {
-        Version::parse(self.options.tool_version, Dialect::Module).is_none_or(|v| constraint.allows(&v.core()))
+        Version::parse_lenient(self.options.tool_version).map_or(true, |v| constraint.allows(&v.core()))
     }
 }
 
@@ -375,28 +393,29 @@ impl FileKind {
     }
 }
 
-fn json_body(path: &str) -> (Arc<syntax::ast::Body>, Diagnostics) {
-    let nowhere = Range::synthetic(path);
-    let problem = Diagnostic::error(
-        "JSON configuration is not supported yet",
-        format!(
-            "The file {path} is written in the JSON syntax of the language, which this release cannot read yet. Nothing of it is \
-             used."
-        ),
-    );
-    let body = syntax::ast::Body {
-        attributes: Vec::new(),
-        blocks: Vec::new(),
-        range: nowhere.clone(),
-        end: nowhere,
-    };
-    (Arc::new(body), problem.into())
+/// Nothing that must not be stored can leave the root module, whose outputs are.
+fn root_outputs(module: &Module, diagnostics: &mut Diagnostics) {
+    for output in module.outputs.values().filter(|o| o.ephemeral) {
+        diagnostics.push(
+            Diagnostic::error(
+                "Ephemeral output not allowed",
+                "The output values of the root module are stored in the state, so none of them can be ephemeral. Remove \
+                 \"ephemeral = true\", or the output.",
+            )
+            .at(&output.range),
+        );
+    }
 }
 
 /// Checks the inputs of a call against the variables of the module.
 fn check_inputs(call: &ModuleCall, module: &Module, diagnostics: &mut Diagnostics) {
     for attribute in &call.inputs.attributes {
         if !module.variables.contains_key(&attribute.name) {
+            if matches!(attribute.expr, syntax::ast::Expr::Json(_)) {
+                let expected = module.variables.keys().map(|n| &**n);
+                diagnostics.push(syntax::json::extraneous(attribute, expected));
+                continue;
+            }
             let hint = suggest(&attribute.name, module.variables.keys().map(|n| &**n));
             diagnostics.push(
                 Diagnostic::error(

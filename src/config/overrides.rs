@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use syntax::ast::{Block, Body};
+use syntax::ast::{Attribute, Block, Body, Expr};
+use syntax::content::{self, BodySpec};
 use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::decode::{self, FileBlocks};
@@ -22,6 +23,16 @@ pub(crate) fn apply(module: &mut Module, file: FileBlocks, diagnostics: &mut Dia
             .required_providers
             .extend(entries.into_iter().map(|e| (e.name.clone(), e)));
     }
+    twice(
+        "Duplicate backend configuration",
+        file.backends.iter().map(|b| &b.range),
+        diagnostics,
+    );
+    twice(
+        "Duplicate HCP Terraform configurations",
+        file.clouds.iter().map(|c| &c.range),
+        diagnostics,
+    );
     // Either one replaces whichever the base has.
     if let Some(backend) = file.backends.into_iter().next_back() {
         module.backend = Some(backend);
@@ -113,6 +124,23 @@ pub(crate) fn apply(module: &mut Module, file: FileBlocks, diagnostics: &mut Dia
     }
 }
 
+/// Errors for all but the first of what an override file can have once.
+fn twice<'r>(summary: &str, ranges: impl Iterator<Item = &'r Range>, diagnostics: &mut Diagnostics) {
+    let mut first: Option<&Range> = None;
+    for range in ranges {
+        match first {
+            None => first = Some(range),
+            Some(first) => diagnostics.push(
+                Diagnostic::error(
+                    summary,
+                    format!("State is kept in one place, and this file said where at {first} already."),
+                )
+                .at(range),
+            ),
+        }
+    }
+}
+
 fn missing(summary: &str, what: &str, range: &Range) -> Diagnostic {
     Diagnostic::error(
         summary,
@@ -166,9 +194,8 @@ fn variable(base: &mut Variable, by: Variable, diagnostics: &mut Diagnostics) {
                 "The override does not agree with the default it leaves in place. {}",
                 problem.detail
             );
-            problem = problem.at(&by.range);
         }
-        diagnostics.push(problem);
+        diagnostics.push(problem.at(&by.range));
     }
 }
 
@@ -235,7 +262,16 @@ fn body(base: &mut Arc<Body>, by: Arc<Body>) {
         return;
     }
     let base = Arc::make_mut(base);
-    let by = Arc::unwrap_or_clone(by);
+    let by = with_dynamic(Arc::unwrap_or_clone(by));
+    *base = with_dynamic(std::mem::replace(base, Body::empty(&by.range)));
+    // A property in the JSON syntax may turn out to be blocks: then it replaces blocks, and is replaced by them.
+    let open: BTreeSet<Arc<str>> = by
+        .attributes
+        .iter()
+        .filter(|a| matches!(a.expr, Expr::Json(_)))
+        .map(|a| a.name.clone())
+        .collect();
+    base.blocks.retain(|b| !open.contains(&schema_type(b)));
     for attribute in by.attributes {
         match base.attributes.iter_mut().find(|a| a.name == attribute.name) {
             Some(old) => *old = attribute,
@@ -244,7 +280,23 @@ fn body(base: &mut Arc<Body>, by: Arc<Body>) {
     }
     let replaced: BTreeSet<Arc<str>> = by.blocks.iter().map(schema_type).collect();
     base.blocks.retain(|b| !replaced.contains(&schema_type(b)));
+    let is_open = |a: &Attribute| matches!(a.expr, Expr::Json(_));
+    base.attributes.retain(|a| !(is_open(a) && replaced.contains(&a.name)));
     base.blocks.extend(by.blocks);
+}
+
+/// A body whose dynamic blocks are blocks, in the JSON syntax, too.
+fn with_dynamic(body: Body) -> Body {
+    let spec = BodySpec {
+        attributes: &[],
+        blocks: &[("dynamic", &["type"])],
+    };
+    // What is wrong with them is told when the body is decoded.
+    if body.blocks.iter().all(|b| &*b.ty != "dynamic") && body.attribute("dynamic").is_some() {
+        content::resolve(body, spec, &mut Diagnostics::new())
+    } else {
+        body
+    }
 }
 
 /// The type of block that a block is, or that a `dynamic` block makes.

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use addrs::{AbsProviderConfig, LocalProviderConfig, Provider};
 use syntax::{Diagnostic, Diagnostics, Range};
 
-use crate::model::{Config, Module, ModuleCall, ModuleNode, ProviderConfig, ProviderSource, Requirement};
+use crate::model::{
+    Config, Module, ModuleCall, ModuleNode, PassedProvider, ProviderConfig, ProviderSource, Requirement,
+};
 
 /// What a module sees: a provider and an alias, and the configuration behind it.
 pub(crate) type Visible = BTreeMap<(Provider, Option<Arc<str>>), AbsProviderConfig>;
@@ -27,8 +29,10 @@ fn is_proxy(config: &ProviderConfig) -> bool {
 /// Fills in what every module of the tree sees, and reports what does not fit together.
 pub(crate) fn resolve(root: &mut ModuleNode, diagnostics: &mut Diagnostics) {
     root.providers = own(root);
+    local_names(root, diagnostics);
+    handed_on(root, None, diagnostics);
     unknown_aliases(root, None, diagnostics);
-    below(root, false, diagnostics);
+    below(root, None, diagnostics);
 }
 
 fn own(node: &ModuleNode) -> Visible {
@@ -47,13 +51,15 @@ fn own(node: &ModuleNode) -> Visible {
     module.provider_configs.keys().map(abs).collect()
 }
 
-fn below(parent: &mut ModuleNode, repeated: bool, diagnostics: &mut Diagnostics) {
+/// `repeats` is the argument that repeats the parent or lets it wait, if one does.
+fn below(parent: &mut ModuleNode, repeats: Option<&Range>, diagnostics: &mut Diagnostics) {
     let caller = parent.module.clone();
     for (name, child) in &mut parent.children {
         let Some(call) = caller.module_calls.get(name) else {
             continue;
         };
-        let repeated = repeated || call.count.is_some() || call.for_each.is_some() || !call.depends_on.is_empty();
+        let counted = call.count.as_ref().or(call.for_each.as_ref()).map(|e| e.range());
+        let repeats = counted.or(call.depends_on.first().map(|r| &r.range)).or(repeats);
         // What the caller sees by default flows down; what the module has itself comes before, what is handed over first.
         let mut visible: Visible = parent
             .providers
@@ -70,21 +76,7 @@ fn below(parent: &mut ModuleNode, repeated: bool, diagnostics: &mut Diagnostics)
             let behind = parent.providers.get(&(provider.clone(), alias.clone())).cloned();
             let expected = key(&child.module, &passed.child.config);
             if expected.0 != provider {
-                diagnostics.push(
-                    Diagnostic::error(
-                        "Provider type mismatch",
-                        format!(
-                            "In this module, \"{}\" stands for {}, but in {} \"{}\" stands for {}. A configuration can only be \
-                             handed over as one of the same provider.",
-                            passed.parent.config.name,
-                            provider.for_display(),
-                            child.path,
-                            passed.child.config.name,
-                            expected.0.for_display()
-                        ),
-                    )
-                    .at(&passed.parent.range),
-                );
+                diagnostics.push(mismatch(passed, &provider, child, &expected.0));
                 continue;
             }
             if behind.is_none() && alias.is_some() {
@@ -102,18 +94,47 @@ fn below(parent: &mut ModuleNode, repeated: bool, diagnostics: &mut Diagnostics)
             }
             visible.insert(expected, behind.unwrap_or_else(|| AbsProviderConfig::root(provider)));
         }
-        check_call(call, child, repeated, diagnostics);
+        check_call(call, child, repeats, diagnostics);
         child.providers = visible;
+        local_names(child, diagnostics);
+        handed_on(child, Some(call), diagnostics);
         unknown_aliases(child, Some(call), diagnostics);
-        below(child, repeated, diagnostics);
+        below(child, repeats, diagnostics);
     }
 }
 
+fn mismatch(passed: &PassedProvider, provider: &Provider, child: &ModuleNode, expected: &Provider) -> Diagnostic {
+    let detail = format!(
+        "In this module, \"{}\" stands for {}, but in {} \"{}\" stands for {}. A configuration can only be handed over as one of the \
+         same provider.",
+        passed.parent.config.name,
+        provider.for_display(),
+        child.path,
+        passed.child.config.name,
+        expected.for_display()
+    );
+    let other = child
+        .module
+        .required_providers
+        .values()
+        .find(|r| r.provider == *provider);
+    let (detail, at) = match other {
+        Some(other) => (
+            format!("{detail} There it has the name \"{}\".", other.name),
+            &passed.child.range,
+        ),
+        None => (detail, &passed.parent.range),
+    };
+    Diagnostic::error("Provider type mismatch", detail).at(at)
+}
+
 /// Checks the configurations that a module has, expects and is given.
-fn check_call(call: &ModuleCall, child: &ModuleNode, repeated: bool, diagnostics: &mut Diagnostics) {
-    for required in child.module.required_providers.values() {
+fn check_call(call: &ModuleCall, child: &ModuleNode, repeats: Option<&Range>, diagnostics: &mut Diagnostics) {
+    let module = &child.module;
+    let configured = |config: &LocalProviderConfig| module.provider_configs.get(config).is_some_and(|c| !is_proxy(c));
+    for required in module.required_providers.values() {
         for alias in &required.configuration_aliases {
-            if call.passed(&alias.config).is_none() && !child.module.provider_configs.contains_key(&alias.config) {
+            if call.passed(&alias.config).is_none() && !configured(&alias.config) {
                 diagnostics.push(
                     Diagnostic::error(
                         "Missing required provider configuration",
@@ -129,76 +150,159 @@ fn check_call(call: &ModuleCall, child: &ModuleNode, repeated: bool, diagnostics
             }
         }
     }
-    let declared =
-        |config: &LocalProviderConfig| {
-            child.module.provider_configs.contains_key(config)
-                || child.module.required_providers.get(&config.name).is_some_and(|r| {
-                    config.alias.is_none() || r.configuration_aliases.iter().any(|a| a.config == *config)
-                })
-        };
+    let expected = |config: &LocalProviderConfig| {
+        module.provider_configs.get(config).is_some_and(is_proxy)
+            || module
+                .required_providers
+                .get(&config.name)
+                .is_some_and(|r| config.alias.is_none() || r.configuration_aliases.iter().any(|a| a.config == *config))
+    };
     for passed in call.providers.iter().flatten() {
-        if !declared(&passed.child.config) {
-            diagnostics.push(
-                Diagnostic::warning(
-                    "Reference to undefined provider",
-                    format!(
-                        "The module {} does not say that it uses a provider by the name {}; it is taken to be {}. To make that \
-                         certain, add an entry to the module's required_providers{}.",
-                        child.path,
-                        passed.child.config,
-                        child.module.provider_for_local_name(&passed.child.config.name).for_display(),
-                        if passed.child.config.alias.is_some() { ", with configuration_aliases" } else { "" }
-                    ),
-                )
-                .at(&passed.child.range),
+        let name = &passed.child.config;
+        if !expected(name) {
+            let provider = module.provider_for_local_name(&name.name);
+            let implied = provider == Provider::implied(&name.name);
+            let detail = format!(
+                "The module {} does not say that it uses a provider by the name {name}; it is taken to be {}. To make that \
+                 certain, add an entry to the module's required_providers{}.",
+                child.path,
+                provider.for_display(),
+                if name.alias.is_some() {
+                    ", with configuration_aliases"
+                } else {
+                    ""
+                }
             );
+            // Which provider is meant can be guessed of a plain name only.
+            let summary = "Reference to undefined provider";
+            let diagnostic = if implied {
+                Diagnostic::warning(summary, detail)
+            } else {
+                Diagnostic::error(summary, detail)
+            };
+            diagnostics.push(diagnostic.at(&passed.child.range));
         }
-    }
-    for (address, config) in &child.module.provider_configs {
-        let handed_over = call.passed(address);
-        if is_proxy(config) {
-            diagnostics.push(
-                Diagnostic::warning(
-                    "Redundant empty provider block",
-                    format!(
-                        "An empty provider block once said that a module expects to be given a configuration. An entry for \
-                         \"{}\" in required_providers says it now; the block can go.",
-                        address.name
-                    ),
-                )
-                .at(&config.range),
-            );
-            continue;
-        }
-        if let Some(passed) = handed_over {
+        if let Some(config) = module.provider_configs.get(name).filter(|c| !is_proxy(c)) {
             diagnostics.push(
                 Diagnostic::error(
                     "Cannot override provider configuration",
                     format!(
-                        "The module configures {address} itself, at {}; it cannot be given another.",
+                        "The module configures {name} itself, at {}; it cannot be given another.",
                         config.range
                     ),
                 )
                 .at(&passed.child.range),
             );
         }
-        if repeated {
-            let repeats = call
-                .count
-                .as_ref()
-                .or(call.for_each.as_ref())
-                .map_or(&call.range, |e| e.range());
+    }
+    if let (Some(at), Some(config)) = (repeats, module.provider_configs.values().find(|c| !is_proxy(c))) {
+        diagnostics.push(
+            Diagnostic::error(
+                "Module is incompatible with count, for_each, and depends_on",
+                format!(
+                    "The module {} has a provider block of its own, at {}. Such a module can have only one instance, and cannot \
+                     wait for other objects. Configure the provider in the root module instead, and hand it over.",
+                    child.path, config.range
+                ),
+            )
+            .at(at),
+        );
+    }
+    // One warning for the blocks of one name, at the first of them.
+    let mut proxies: BTreeMap<&Arc<str>, Vec<&Range>> = BTreeMap::new();
+    for (address, config) in module.provider_configs.iter().filter(|(_, c)| is_proxy(c)) {
+        proxies.entry(&address.name).or_default().push(&config.range);
+    }
+    for (name, ranges) in proxies {
+        if let Some(first) = ranges.into_iter().min_by_key(|r| r.to_string()) {
             diagnostics.push(
-                Diagnostic::error(
-                    "Module is incompatible with count, for_each, and depends_on",
+                Diagnostic::warning(
+                    "Redundant empty provider block",
                     format!(
-                        "The module {} has a provider block of its own, at {}. Such a module can have only one instance, and \
-                         cannot wait for other objects. Configure the provider in the root module instead, and hand it over.",
-                        child.path, config.range
+                        "An empty provider block once said that a module expects to be given a configuration. An entry for \
+                         \"{name}\" in required_providers says it now, with configuration_aliases if there are several; the empty \
+                         blocks can go."
                     ),
                 )
-                .at(repeats),
+                .at(first),
             );
+        }
+    }
+}
+
+/// Reports configurations that a module hands over to those it calls without having them.
+fn handed_on(node: &ModuleNode, call: Option<&ModuleCall>, diagnostics: &mut Diagnostics) {
+    let module = &node.module;
+    let passed = module.module_calls.values().flat_map(|c| c.providers.iter().flatten());
+    for passed in passed.filter(|p| p.parent.config.alias.is_none()) {
+        let name = &passed.parent.config;
+        let configured = module.provider_configs.get(name).is_some_and(|c| !is_proxy(c));
+        let provider = module.provider_for_local_name(&name.name);
+        if !configured && !module.required_providers.contains_key(&name.name) {
+            diagnostics.push(
+                Diagnostic::warning(
+                    "Reference to undefined provider",
+                    format!(
+                        "Nothing here says which provider \"{name}\" is; it is taken to be {}. To make that certain, add an entry \
+                         named \"{name}\" to required_providers.",
+                        provider.for_display()
+                    ),
+                )
+                .at(&passed.parent.range),
+            );
+        } else if let Some(call) = call.filter(|c| !configured && c.passed(name).is_none()) {
+            diagnostics.push(
+                Diagnostic::warning(
+                    "Missing required provider configuration",
+                    format!(
+                        "The module {} hands on a configuration of {} by the name \"{name}\", and is not given one. Add an entry for \
+                         \"{name}\" to the \"providers\" argument of this call.",
+                        node.path,
+                        provider.for_display()
+                    ),
+                )
+                .at(&call.range),
+            );
+        }
+    }
+}
+
+/// Reports providers that have two names in a module: legal, and most often a mistake.
+fn local_names(node: &ModuleNode, diagnostics: &mut Diagnostics) {
+    let module = &node.module;
+    let twice = |provider: &Provider, first: &str, second: &str, range: &Range| {
+        Diagnostic::warning(
+            "Duplicate required provider",
+            format!(
+                "The provider {} has the names \"{first}\" and \"{second}\" here. Both mean the same provider; one is enough.",
+                provider.for_display()
+            ),
+        )
+        .at(range)
+    };
+    let mut names: BTreeMap<&Provider, &Arc<str>> = BTreeMap::new();
+    for required in module.required_providers.values() {
+        let provider = &required.provider;
+        if let Some(first) = names.insert(provider, &required.name) {
+            diagnostics.push(twice(provider, first, &required.name, &required.range));
+        } else if *provider == Provider::implied(&provider.ty)
+            && required.name != provider.ty
+            && module.provider_configs.keys().any(|c| c.name == provider.ty)
+        {
+            diagnostics.push(twice(provider, &required.name, &provider.ty, &required.range));
+        }
+    }
+    for resource in module.resources.values() {
+        let implied = resource.address.implied_provider();
+        if resource.provider_ref.is_some()
+            || resource.address.mode == addrs::Mode::Ephemeral
+            || module.required_providers.contains_key(implied)
+        {
+            continue;
+        }
+        let provider = Provider::implied(implied);
+        if let Some(name) = names.get(&provider) {
+            diagnostics.push(twice(&provider, name, implied, &resource.range));
         }
     }
 }

@@ -11,11 +11,10 @@ use std::sync::Arc;
 use cty::Value;
 use lang::eval::describe_convert_error;
 use syntax::ast::Expr;
-use syntax::{Diagnostic, Diagnostics, Range, SourceMap};
+use syntax::{Diagnostic, Diagnostics, Range, SourceMap, json};
 
 use crate::decode::parts;
 use crate::files::FileSource;
-use crate::json;
 use crate::model::{Module, Variable};
 use crate::parse;
 
@@ -300,17 +299,17 @@ impl Collector<'_> {
         if let Some(problem) = node.duplicate() {
             return self.out.diagnostics.push(problem);
         }
-        let json::Kind::Object(members) = node.kind else {
+        let json::Kind::Object(members) = &node.kind else {
             let problem = Diagnostic::error(
                 "Incorrect JSON value type",
                 "A variable file in JSON is one object, with a property for each variable.",
             );
-            return self.out.diagnostics.push(problem.at(&node.range));
+            return self.out.diagnostics.push(problem.at(&node.start_range()));
         };
-        for member in members.into_iter().filter(|m| &*m.name != "//") {
+        for member in members.iter().filter(|m| &*m.name != "//") {
             let range = member.value.range.clone();
             let content = Content::Value(member.value.literal(), range.clone());
-            self.give(member.name, content, ValueSource::File(range));
+            self.give(member.name.clone(), content, ValueSource::File(range));
         }
     }
 }

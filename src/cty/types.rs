@@ -242,18 +242,11 @@ impl Type {
             Type::String => "string".into(),
             Type::Number => "number".into(),
             Type::Bool => "bool".into(),
-            Type::List(t) => format!("list of {}", t.friendly_element_name()),
-            Type::Set(t) => format!("set of {}", t.friendly_element_name()),
-            Type::Map(t) => format!("map of {}", t.friendly_element_name()),
+            Type::List(t) => format!("list of {}", t.friendly_name()),
+            Type::Set(t) => format!("set of {}", t.friendly_name()),
+            Type::Map(t) => format!("map of {}", t.friendly_name()),
             Type::Tuple(_) => "tuple".into(),
             Type::Object(_) => "object".into(),
-        }
-    }
-
-    fn friendly_element_name(&self) -> String {
-        match self {
-            Type::Dynamic => "any single type".into(),
-            other => other.friendly_name(),
         }
     }
 }

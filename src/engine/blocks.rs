@@ -10,12 +10,13 @@ use std::sync::Arc;
 
 use addrs::{AbsProviderConfig, ConfigResource, Mode, Module, Referenceable};
 use config::{Config, ModuleNode, Resource};
+use lang::checks::{Repetition, block_steps, missing_key, unexpected_key};
 use lang::refs::{references_in_body, references_in_expr};
 use lang::schema::BlockSchema;
 use lang::scope::Reference;
 use petgraph::Direction;
 use petgraph::graph::{DiGraph, NodeIndex};
-use syntax::ast::{Body, Expr};
+use syntax::ast::{Body, Expr, TraversalStep};
 use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics, Range};
 
@@ -77,6 +78,16 @@ impl Blocks {
     /// Builds the graph. Errors are references to what is not declared, references of a kind that is not allowed, and
     /// cycles.
     pub fn build(config: &Config, schemas: &Schemas, in_state: &[StateResource]) -> Result<Blocks, Diagnostics> {
+        let (blocks, diagnostics) = Blocks::build_anyway(config, schemas, in_state);
+        diagnostics.into_result(blocks)
+    }
+
+    /// The same, with whatever could be understood where there are errors.
+    pub(crate) fn build_anyway(
+        config: &Config,
+        schemas: &Schemas,
+        in_state: &[StateResource],
+    ) -> (Blocks, Diagnostics) {
         let mut blocks = Blocks::default();
         blocks.add_nodes(&config.root);
         for (resource, provider) in in_state {
@@ -98,7 +109,28 @@ impl Blocks {
         if !diagnostics.has_errors() {
             diagnostics.extend(blocks.cycles(config));
         }
-        diagnostics.into_result(blocks)
+        (blocks, diagnostics)
+    }
+
+    /// What is wrong with the references of an expression that stands in a module, but not in its files.
+    pub(crate) fn check_references(
+        &mut self,
+        config: &Config,
+        schemas: &Schemas,
+        place: &ModuleNode,
+        expr: &Expr,
+    ) -> Diagnostics {
+        let (references, mut diagnostics) = references_in_expr(expr);
+        let mut edges = Edges {
+            blocks: self,
+            schemas,
+            root: config,
+            diagnostics: &mut diagnostics,
+        };
+        for reference in &references {
+            edges.resolve(place, reference, false);
+        }
+        diagnostics
     }
 
     fn node(&mut self, block: Block) -> NodeIndex {
@@ -193,7 +225,11 @@ impl Blocks {
                     .enumerate()
                     .filter(|(i, _)| above[n.index() * words + i / 64] & (1 << (i % 64)) != 0)
                     .filter_map(|(_, d)| address(*d))
-                    .filter(|r| with_data || r.resource.mode == Mode::Managed)
+                    .filter(|r| match r.resource.mode {
+                        Mode::Managed => true,
+                        Mode::Data => with_data,
+                        Mode::Ephemeral => false,
+                    })
                     .cloned()
                     .collect();
                 Some((address(*n)?.clone(), set))
@@ -218,6 +254,68 @@ impl Blocks {
             }
         }
         out
+    }
+
+    /// For each ephemeral resource the blocks that may use it while they are worked on, directly or through what is only
+    /// evaluated, provider configurations and ephemeral resources included. What is behind a managed resource or a data
+    /// source has to do with that.
+    #[must_use]
+    pub fn ephemeral_users(&self) -> Vec<(ConfigResource, Vec<Block>)> {
+        let mut out = Vec::new();
+        for node in self.graph.node_indices() {
+            let Block::Resource(resource) = &self.graph[node] else {
+                continue;
+            };
+            if resource.resource.mode == Mode::Ephemeral {
+                let users = self.reach(node, Direction::Outgoing);
+                let users = users.into_iter().map(|n| self.graph[n].clone()).collect();
+                out.push((resource.clone(), users));
+            }
+        }
+        out
+    }
+
+    /// The ephemeral resources that a block may use while it is worked on, inner ones first.
+    #[must_use]
+    pub fn ephemeral_before(&self, block: &Block) -> Vec<ConfigResource> {
+        let found = self.find(block).map(|n| self.reach(n, Direction::Incoming));
+        let mut nodes: Vec<NodeIndex> = found.unwrap_or_default();
+        nodes.reverse();
+        let resources = nodes.into_iter().filter_map(|n| match &self.graph[n] {
+            Block::Resource(r) if r.resource.mode == Mode::Ephemeral => Some(r.clone()),
+            _ => None,
+        });
+        resources.collect()
+    }
+
+    /// What can be reached from a node without going through a managed resource or a data source: each after one that
+    /// leads to it, and after all that do if the graph has no cycles. Itself not included.
+    fn reach(&self, start: NodeIndex, direction: Direction) -> Vec<NodeIndex> {
+        let stands = |n: NodeIndex| match &self.graph[n] {
+            Block::Resource(r) => r.resource.mode != Mode::Ephemeral,
+            _ => false,
+        };
+        let next = |n| self.graph.neighbors_directed(n, direction);
+        let mut seen = vec![false; self.graph.node_count()];
+        seen[start.index()] = true;
+        let mut order = Vec::new();
+        let mut stack = vec![(start, next(start))];
+        while let Some((node, neighbors)) = stack.last_mut() {
+            match neighbors.next() {
+                Some(n) if std::mem::replace(&mut seen[n.index()], true) => {}
+                Some(n) if stands(n) => order.push(n),
+                Some(n) => stack.push((n, next(n))),
+                None => {
+                    if *node != start {
+                        order.push(*node);
+                    }
+                    stack.pop();
+                }
+            }
+        }
+        // What is left last was come to by all the others.
+        order.reverse();
+        order
     }
 
     /// The resources that a provider configuration manages.
@@ -312,6 +410,21 @@ fn declared_at(root: &Config, block: &Block) -> Option<Range> {
             .map(|v| v.range.clone()),
         Block::Provider(_) => None,
     }
+}
+
+/// The place of the last step of a reference, a dot and this name.
+fn last_step(range: &Range, name: &str) -> Range {
+    let mut step = range.clone();
+    let bytes = u32::try_from(name.len()).unwrap_or(u32::MAX).saturating_add(1);
+    let columns = u32::try_from(name.chars().count())
+        .unwrap_or(u32::MAX)
+        .saturating_add(1);
+    if range.start.line == range.end.line && columns < range.end.column {
+        step.start = range.end;
+        step.start.byte = range.end.byte.saturating_sub(bytes);
+        step.start.column = range.end.column - columns;
+    }
+    step
 }
 
 /// Draws the edges.
@@ -482,8 +595,17 @@ impl Edges<'_> {
             if own_variable {
                 continue;
             }
+            self.steps(config, node, reference);
             for first in self.resolve(config, reference, false) {
-                if first == node && matches!(self.blocks.graph[node], Block::Resource(_)) {
+                if first == node && matches!(self.blocks.graph[node], Block::Local(..)) {
+                    self.diagnostics.push(
+                        Diagnostic::error(
+                            "Self-referencing local value",
+                            format!("The value of {} cannot depend on itself.", self.blocks.graph[node]),
+                        )
+                        .at(&reference.range),
+                    );
+                } else if first == node && matches!(self.blocks.graph[node], Block::Resource(_)) {
                     self.diagnostics.push(
                         Diagnostic::error(
                             "Self-referential block",
@@ -500,6 +622,55 @@ impl Edges<'_> {
                 }
             }
         }
+    }
+
+    /// Checks what follows a reference to a resource: a key exactly where the resource is repeated, then only what its
+    /// schema has. And that the resource can be seen from here.
+    fn steps(&mut self, config: &ModuleNode, node: NodeIndex, reference: &Reference) {
+        let Some(block) = lang::checks::resource_of(&reference.subject).and_then(|r| config.module.resources.get(r))
+        else {
+            return;
+        };
+        if let Some(check) = &block.check {
+            let inside = match &self.blocks.graph[node] {
+                Block::Check(m, name) => *m == config.path && name == check,
+                Block::Resource(r) => r.module == config.path && r.resource == block.address,
+                _ => false,
+            };
+            if !inside {
+                self.diagnostics.push(
+                    Diagnostic::error(
+                        "Reference to scoped resource",
+                        format!(
+                            "{} stands inside the check block \"{check}\", and can be referred to only there.",
+                            block.address
+                        ),
+                    )
+                    .at(&reference.range),
+                );
+                return;
+            }
+        }
+        let repetition = match (&block.count, &block.for_each) {
+            (Some(_), _) => Repetition::Count,
+            (None, Some(_)) => Repetition::ForEach,
+            (None, None) => Repetition::None,
+        };
+        let keyed = matches!(reference.subject, Referenceable::ResourceInstance(_));
+        let problem = match (repetition, keyed, reference.remaining.first()) {
+            (Repetition::None, true, _) => Some(unexpected_key(&block.address, &reference.range)),
+            (Repetition::Count | Repetition::ForEach, false, Some(TraversalStep::Attribute { .. })) => {
+                Some(missing_key(&block.address, repetition, &reference.range))
+            }
+            // A splat, or all instances.
+            (Repetition::Count | Repetition::ForEach, false, _) => None,
+            _ => {
+                let provider = self.root.provider_for(&block.address.in_module(&config.path)).provider;
+                let schema = self.schemas.resource(&provider, block.address.mode, &block.address.ty);
+                schema.and_then(|s| block_steps(&s.block, &reference.remaining).err().map(|d| *d))
+            }
+        };
+        self.diagnostics.extend(problem);
     }
 
     fn depends_on(&mut self, config: &ModuleNode, node: NodeIndex, reference: &Reference) {
@@ -571,7 +742,14 @@ impl Edges<'_> {
                 let Some(child) = config.children.get(name) else {
                     return out;
                 };
-                if let Referenceable::ModuleOutput(_, _, output) = &reference.subject {
+                // Instances by name may be written with a dot, too.
+                let repeated = module
+                    .module_calls
+                    .get(name)
+                    .is_some_and(|c| c.count.is_some() || c.for_each.is_some());
+                if let Referenceable::ModuleOutput(_, key, output) = &reference.subject
+                    && !(repeated && *key == addrs::InstanceKey::None)
+                {
                     match self.blocks.find(&Block::Output(child.path.clone(), output.clone())) {
                         Some(node) => out.push(node),
                         None => {
@@ -581,7 +759,7 @@ impl Edges<'_> {
                                     "Unsupported attribute",
                                     format!("This object does not have an attribute named \"{output}\".{hint}"),
                                 )
-                                .at(&reference.range),
+                                .at(&last_step(&reference.range, output)),
                             );
                         }
                     }

@@ -9,6 +9,13 @@ use crate::plan::Action;
 /// Something happened.
 #[derive(Clone, Debug)]
 pub enum Event {
+    /// An object is being looked for, to be imported.
+    ImportStart {
+        /// The address it will have.
+        address: AbsResourceInstance,
+        /// The identifier by which it is looked for.
+        id: Arc<str>,
+    },
     /// An object is being read to see what it is now. The identity is a short text such as `id=abc`, if there is one.
     RefreshStart {
         /// The object.
@@ -88,6 +95,36 @@ pub enum Event {
         /// The type of the provisioner.
         provisioner: Arc<str>,
     },
+    /// An ephemeral resource is not opened while planning, because its configuration is not known yet.
+    EphemeralDeferred {
+        /// The instance.
+        address: AbsResourceInstance,
+    },
+    /// An ephemeral resource is being opened, renewed or closed.
+    EphemeralStart {
+        /// The instance.
+        address: AbsResourceInstance,
+        /// What is done.
+        action: EphemeralAction,
+    },
+    /// That is done.
+    EphemeralComplete {
+        /// The instance.
+        address: AbsResourceInstance,
+        /// What was done.
+        action: EphemeralAction,
+        /// How long it took.
+        elapsed: std::time::Duration,
+    },
+    /// That failed.
+    EphemeralFailed {
+        /// The instance.
+        address: AbsResourceInstance,
+        /// What was tried.
+        action: EphemeralAction,
+        /// How long it took.
+        elapsed: std::time::Duration,
+    },
     /// The number of instances planned so far and known to be planned in all, for a progress display.
     Progress {
         /// So many are done.
@@ -97,6 +134,17 @@ pub enum Event {
     },
     /// An interrupt was received; running operations are being asked to stop.
     Stopping,
+}
+
+/// What is done with an ephemeral resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EphemeralAction {
+    /// It is opened.
+    Open,
+    /// It is kept open.
+    Renew,
+    /// It is closed.
+    Close,
 }
 
 /// Where events go. Called from several tasks at once, and must not block for long.

@@ -44,10 +44,15 @@ pub struct PlanOptions {
     pub refresh: bool,
     /// What to plan for; empty for everything.
     pub targets: Vec<Target>,
+    /// What to leave out, with everything that depends on it; never together with targets.
+    pub excludes: Vec<Target>,
     /// What to replace in any case.
     pub force_replace: Vec<AbsResourceInstance>,
     /// Whether to write configuration for imports that have none.
     pub generate_config: bool,
+    /// An object to import, and its identifier. Then this is all that is done: the object is found and looked at, and
+    /// comes into the prior state of the plan; it is not compared with its configuration.
+    pub import: Option<(AbsResourceInstance, Arc<str>)>,
 }
 
 impl Default for PlanOptions {
@@ -56,8 +61,10 @@ impl Default for PlanOptions {
             mode: Mode::Normal,
             refresh: true,
             targets: Vec::new(),
+            excludes: Vec::new(),
             force_replace: Vec::new(),
             generate_config: false,
+            import: None,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cty::{Marks, Path, Value};
 use lang::body::path_range;
-use lang::marking::mark_sensitive;
+use lang::marking::{given_write_only, mark_sensitive, misplaced_ephemeral};
 use lang::schema::Schema;
 use plugins::Provider;
 use plugins::provider::{PluginDiagnostic, RawState};
@@ -178,6 +178,58 @@ pub fn located(
             diagnostic.about(address)
         })
         .collect()
+}
+
+/// An error for each ephemeral value in an argument that is kept.
+#[must_use]
+pub fn forbidden_ephemeral(config: &Value, schema: &Schema, body: &Body, address: &dyn Display) -> Diagnostics {
+    if !config.deep_marks().is_ephemeral() {
+        return Diagnostics::new();
+    }
+    let paths = misplaced_ephemeral(&schema.block, config);
+    let each = paths.iter().map(|path| {
+        let shown = path.to_string();
+        let shown = shown.trim_start_matches('.');
+        let what = if shown.is_empty() {
+            "this block".to_owned()
+        } else {
+            format!("\"{shown}\"")
+        };
+        Diagnostic::error(
+            "Invalid use of ephemeral value",
+            format!(
+                "Ephemeral values are not valid for {what}, because it is not a write-only attribute: its value is kept in the \
+                 plan and the state."
+            ),
+        )
+        .at(&path_range(body, &schema.block, path))
+        .about(address)
+    });
+    each.collect()
+}
+
+/// An error for each write-only attribute that a provider gave back. `when` says what it was doing.
+#[must_use]
+pub fn returned_write_only(
+    value: &Value,
+    schema: &Schema,
+    provider: &addrs::Provider,
+    when: &str,
+    address: &dyn Display,
+) -> Diagnostics {
+    let paths = given_write_only(&schema.block, value);
+    let each = paths.iter().map(|path| {
+        Diagnostic::error(
+            "Provider produced invalid object",
+            format!(
+                "Provider \"{provider}\" returned a value for the write-only attribute \"{address}{path}\" {when}. What is \
+                 given for a write-only attribute is never read back, so the provider must answer null there. This is a bug in \
+                 the provider, which should be reported in the provider's own issue tracker."
+            ),
+        )
+        .about(address)
+    });
+    each.collect()
 }
 
 /// The attribute by which people recognise an object, for progress lines: `id`, or failing that a name.

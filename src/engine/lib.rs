@@ -15,9 +15,12 @@
 pub mod apply;
 pub mod blocks;
 pub mod connection;
+pub mod console;
+pub mod ephemeral;
 pub mod eval;
 pub mod events;
 pub mod execgraph;
+pub mod functions;
 pub mod inputs;
 pub mod instance;
 pub mod objchange;

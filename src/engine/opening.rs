@@ -8,6 +8,7 @@ use config::{Config, ModuleNode};
 use cty::Value;
 use lang::body::decode_body;
 use lang::eval::Context;
+use lang::refs::{provider_functions, provider_functions_in_body};
 use lang::schema::Schema;
 use state::State;
 use syntax::content::{did_you_mean, suggest};
@@ -29,6 +30,67 @@ pub fn providers_needed(config: &Config, state: &State) -> BTreeSet<Provider> {
         }
         for local in node.module.provider_configs.keys() {
             out.insert(node.provider(local).provider);
+        }
+    }
+    out
+}
+
+/// The providers whose functions a configuration calls.
+#[must_use]
+pub fn function_providers_needed(config: &Config) -> BTreeSet<Provider> {
+    let mut out = BTreeSet::new();
+    for node in config.nodes() {
+        let module = &node.module;
+        let mut called = |names: Vec<(Arc<str>, Range)>| {
+            for (name, _) in names {
+                out.extend(module.required_providers.get(&name).map(|r| r.provider.clone()));
+            }
+        };
+        let rules = |rules: &[config::CheckRule]| -> Vec<(Arc<str>, Range)> {
+            let expressions = rules.iter().flat_map(|r| [&r.condition, &r.error_message]);
+            expressions.flat_map(provider_functions).collect()
+        };
+        for variable in module.variables.values() {
+            called(rules(&variable.validations));
+        }
+        for local in module.locals.values() {
+            called(provider_functions(&local.expr));
+        }
+        for output in module.outputs.values() {
+            called(provider_functions(&output.expr));
+            called(rules(&output.preconditions));
+        }
+        for check in module.checks.values() {
+            called(rules(&check.asserts));
+        }
+        for provider in module.provider_configs.values() {
+            called(provider_functions_in_body(&provider.body));
+        }
+        for resource in module.resources.values() {
+            for expr in resource.count.iter().chain(&resource.for_each) {
+                called(provider_functions(expr));
+            }
+            called(provider_functions_in_body(&resource.body));
+            called(rules(&resource.lifecycle.preconditions));
+            called(rules(&resource.lifecycle.postconditions));
+            let of_provisioners = resource.provisioners.iter().filter_map(|p| p.connection.as_ref());
+            for connection in resource.connection.iter().chain(of_provisioners) {
+                called(provider_functions_in_body(&connection.body));
+            }
+            for provisioner in &resource.provisioners {
+                called(provider_functions_in_body(&provisioner.body));
+            }
+        }
+        for import in &module.imports {
+            for expr in import.for_each.iter().chain([&import.id, &import.to]) {
+                called(provider_functions(expr));
+            }
+        }
+        for call in module.module_calls.values() {
+            for expr in call.count.iter().chain(&call.for_each) {
+                called(provider_functions(expr));
+            }
+            called(provider_functions_in_body(&call.inputs));
         }
     }
     out
@@ -253,36 +315,4 @@ pub fn stored_objects(state: &State, schemas: &Schemas, resource: &AbsResource) 
         Some((key.clone(), stored.marked(schema)))
     });
     instances.collect()
-}
-
-/// The error for a kind of block that this version cannot carry out yet.
-#[must_use]
-pub fn unsupported(what: &str, subject: &dyn std::fmt::Display, range: Option<&Range>) -> Diagnostic {
-    let diagnostic = Diagnostic::error(
-        format!("Blocks of type \"{what}\" are not supported yet"),
-        format!(
-            "{subject} cannot be carried out: this version of Monoform does not know how to plan \"{what}\" blocks."
-        ),
-    );
-    match range {
-        Some(range) => diagnostic.at(range),
-        None => diagnostic,
-    }
-}
-
-/// An error for each block whose meaning would otherwise be lost silently.
-#[must_use]
-pub fn unsupported_blocks(config: &Config) -> syntax::Diagnostics {
-    let mut out = syntax::Diagnostics::new();
-    for node in config.nodes() {
-        let module = &node.module;
-        out.extend(
-            module
-                .resources
-                .values()
-                .filter(|r| r.address.mode == Mode::Ephemeral)
-                .map(|r| unsupported("ephemeral", &r.address, Some(&r.range))),
-        );
-    }
-    out
 }

@@ -158,6 +158,8 @@ pub struct Plan {
     pub variables: BTreeMap<Arc<str>, Value>,
     /// What `-target` selected; empty for everything.
     pub targets: Vec<Target>,
+    /// What `-exclude` left out.
+    pub excludes: Vec<Target>,
     /// What `-replace` asked for.
     pub force_replace: Vec<AbsResourceInstance>,
     /// What will be done to objects, no-ops included, in the order of addresses.
@@ -174,6 +176,8 @@ pub struct Plan {
     pub graph: crate::execgraph::ExecGraph,
     /// Attributes whose values the changes depend on: (resource instance or resource, path), for the drift display.
     pub relevant_attributes: Vec<(AbsResourceInstance, Path)>,
+    /// What functions of providers said.
+    pub function_results: crate::functions::FunctionResults,
     /// How everything with conditions turned out, in the order of addresses.
     pub checks: Vec<state::CheckResult>,
     /// The blocks that were written for imports that had none.
@@ -183,6 +187,12 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether the plan is for a part of the configuration only.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        !(self.targets.is_empty() && self.excludes.is_empty())
+    }
+
     /// Whether applying would do anything.
     #[must_use]
     pub fn has_changes(&self) -> bool {
@@ -190,6 +200,28 @@ impl Plan {
             .iter()
             .any(|c| c.action != Action::NoOp || c.importing.is_some() || c.previous_address.is_some())
             || self.outputs.values().any(|o| o.action != Action::NoOp)
+    }
+
+    /// Whether looking at the objects has changed anything that the state says of them. That they were brought to a newer
+    /// version of their schema does not count.
+    fn refreshes(&self) -> bool {
+        let managed = |state: &'_ state::State| -> Vec<(AbsResourceInstance, state::InstanceState)> {
+            state
+                .instances()
+                .filter(|(resource, ..)| resource.resource.mode == addrs::Mode::Managed)
+                .map(|(resource, _, key, instance)| (resource.instance(key.clone()), instance.clone()))
+                .collect()
+        };
+        let same = |a: &Option<Arc<state::Object>>, b: &Option<Arc<state::Object>>| match (a, b) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b) || a.schema_version != b.schema_version || a == b,
+            (None, None) => true,
+            _ => false,
+        };
+        let (before, now) = (managed(&self.previous_state), managed(&self.prior_state));
+        before.len() != now.len()
+            || before.iter().zip(&now).any(|((at, a), (now_at, b))| {
+                at != now_at || !same(&a.current, &b.current) || a.deposed.len() != b.deposed.len()
+            })
     }
 
     /// Whether the plan may be applied: there is something to do, and nothing went wrong.

@@ -5,14 +5,19 @@ use std::sync::Arc;
 
 use addrs::AbsProviderConfig;
 use async_trait::async_trait;
+use config::Config;
 use cty::Value;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use lang::schema::Schema;
 use plugins::provider::ProviderSchema;
 use plugins::{Provider, Provisioner};
+use state::State;
 use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::Mutex;
+
+use crate::functions::Functions;
+use crate::opening;
 
 /// Where plugins come from.
 #[async_trait]
@@ -53,18 +58,34 @@ pub struct Providers<'s> {
     idle: Mutex<HashMap<addrs::Provider, Arc<dyn Provider>>>,
     open: Mutex<BTreeMap<AbsProviderConfig, Arc<dyn Provider>>>,
     provisioners: HashMap<Arc<str>, Arc<dyn Provisioner>>,
+    functions: Functions,
 }
 
 impl<'s> Providers<'s> {
-    /// Starts every provider and provisioner named, side by side, and asks for their schemas.
+    /// Starts every plugin that a configuration and a state need.
+    pub async fn needed(
+        source: &'s dyn ProviderSource,
+        config: &Config,
+        state: &State,
+    ) -> Result<Providers<'s>, Diagnostics> {
+        let providers = opening::providers_needed(config, state);
+        let functions = opening::function_providers_needed(config);
+        Providers::start(source, providers, opening::provisioners_needed(config), functions).await
+    }
+
+    /// Starts every provider and provisioner named, side by side, and asks for their schemas. Those whose functions are
+    /// called are started once more for that: such a process is never configured.
     pub async fn start(
         source: &'s dyn ProviderSource,
         providers: impl IntoIterator<Item = addrs::Provider>,
         provisioners: impl IntoIterator<Item = Arc<str>>,
+        functions: impl IntoIterator<Item = addrs::Provider>,
     ) -> Result<Providers<'s>, Diagnostics> {
         let mut starting: FuturesUnordered<_> = providers
             .into_iter()
-            .map(|provider| async move {
+            .map(|provider| (provider, false))
+            .chain(functions.into_iter().map(|provider| (provider, true)))
+            .map(|(provider, for_functions)| async move {
                 let started = async {
                     let running = source.start(&provider).await?;
                     match running.schema().await {
@@ -76,7 +97,7 @@ impl<'s> Providers<'s> {
                     }
                 };
                 let result = started.await;
-                (provider, result)
+                (provider, for_functions, result)
             })
             .collect();
         let mut starting_provisioners: FuturesUnordered<_> = provisioners
@@ -94,11 +115,17 @@ impl<'s> Providers<'s> {
         let mut diagnostics = Diagnostics::new();
         let mut schemas = Schemas::default();
         let mut idle = HashMap::new();
-        while let Some((provider, result)) = starting.next().await {
-            if let Some((running, schema)) = diagnostics.take(result) {
-                schemas.providers.insert(provider.clone(), schema);
-                idle.insert(provider, running);
+        let mut functions = Functions::default();
+        while let Some((provider, for_functions, result)) = starting.next().await {
+            let Some((running, schema)) = diagnostics.take(result) else {
+                continue;
+            };
+            if for_functions {
+                functions.add(provider.clone(), running, &schema);
+            } else {
+                idle.insert(provider.clone(), running);
             }
+            schemas.providers.insert(provider, schema);
         }
         let mut running_provisioners = HashMap::new();
         while let Some((name, result)) = starting_provisioners.next().await {
@@ -114,6 +141,7 @@ impl<'s> Providers<'s> {
             idle: Mutex::new(idle),
             open: Mutex::new(BTreeMap::new()),
             provisioners: running_provisioners,
+            functions,
         };
         if diagnostics.has_errors() {
             all.close().await;
@@ -130,6 +158,12 @@ impl<'s> Providers<'s> {
     #[must_use]
     pub fn schemas(&self) -> &Schemas {
         &self.schemas
+    }
+
+    /// The functions of providers.
+    #[must_use]
+    pub fn functions(&self) -> &Functions {
+        &self.functions
     }
 
     /// A process of this provider that needs no configuration: for validation and for upgrading stored objects.
@@ -214,6 +248,7 @@ impl<'s> Providers<'s> {
     pub async fn close(&self) {
         let mut all: Vec<_> = self.idle.lock().await.drain().map(|(_, p)| p).collect();
         all.extend(std::mem::take(&mut *self.open.lock().await).into_values());
+        all.extend(self.functions.processes().cloned());
         futures::future::join_all(all.iter().map(|p| p.close())).await;
         futures::future::join_all(self.provisioners.values().map(|p| p.close())).await;
     }

@@ -1,26 +1,26 @@
 //! Validate: everything that can be said about a configuration without its variables' values, its state, or any object.
 
 use addrs::{ConfigResource, InstanceKey, Mode, Module, ModuleInstance};
-use config::{Config, ModuleNode, Resource};
+use config::{Config, IgnoreChanges, ModuleNode, Resource};
+use cty::Step;
 use lang::body::decode_body;
 use lang::eval::Context;
-use lang::schema::Schema;
+use lang::schema::{BlockSchema, Schema};
+use syntax::ast::{Expr, TraversalStep};
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::blocks::{Block, Blocks};
 use crate::connection::connection_schema;
-use crate::eval::{Evaluator, Expansion, Failed, Phase};
+use crate::eval::{Evaluator, Expansion, Failed, Phase, Repetition};
 use crate::inputs::Inputs;
-use crate::instance::located;
+use crate::instance::{forbidden_ephemeral, located};
 use crate::opening;
 use crate::providers::Providers;
 
 /// Checks a configuration. The state and the variables' values are not looked at.
 pub async fn validate(inputs: Inputs<'_>) -> Diagnostics {
     let nothing = state::State::new();
-    let needed = opening::providers_needed(inputs.config, &nothing);
-    let provisioners = opening::provisioners_needed(inputs.config);
-    let providers = match Providers::start(inputs.providers, needed, provisioners).await {
+    let providers = match Providers::needed(inputs.providers, inputs.config, &nothing).await {
         Ok(providers) => providers,
         Err(diagnostics) => return diagnostics,
     };
@@ -37,7 +37,8 @@ async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>) -> Diagno
     let mut surroundings = inputs.surroundings.clone();
     surroundings.functions.pure = true;
     let stored = Box::new(|_: &addrs::AbsResource| std::collections::BTreeMap::new());
-    let evaluator = Evaluator::new(inputs.config, Phase::Validate, surroundings, inputs.variables, stored);
+    let evaluator = Evaluator::new(inputs.config, Phase::Validate, surroundings, inputs.variables, stored)
+        .with_functions(providers.functions());
     let validator = Validator {
         config: inputs.config,
         providers,
@@ -57,6 +58,7 @@ async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>) -> Diagno
         // A failure has been reported, and concerns nobody else.
         let _: Result<(), Failed> = validator.visit(&blocks.graph[node]).await;
     }
+    validator.imports();
     evaluator.take_diagnostics()
 }
 
@@ -192,7 +194,8 @@ impl Validator<'_> {
             .ok_or(Failed)?;
         let (value, diagnostics) = decode_body(&block.body, &schema.block, Context::new(&scope));
         let failed = diagnostics.has_errors();
-        self.evaluator.report(diagnostics.into_iter().map(|d| d.about(address)));
+        self.evaluator.report(diagnostics);
+        self.ignored_changes(block, &schema.block);
         let own = cty::Value::dynamic();
         let with_self = self
             .evaluator
@@ -202,13 +205,9 @@ impl Validator<'_> {
         if failed {
             return Err(Failed);
         }
-        for path in lang::marking::misplaced_ephemeral(&schema.block, &value) {
-            self.evaluator.report([Diagnostic::error(
-                "Invalid use of ephemeral value",
-                "Ephemeral values are not valid for this argument, because it is kept in the plan and the state.",
-            )
-            .at(&lang::body::path_range(&block.body, &schema.block, &path))
-            .about(address)]);
+        if address.resource.mode != Mode::Ephemeral {
+            self.evaluator
+                .report(forbidden_ephemeral(&value, schema, &block.body, address));
         }
         let (value, _) = value.unmark_deep();
         let running = self.providers.unconfigured(&provider).await.map_err(|d| self.fail(d))?;
@@ -224,11 +223,80 @@ impl Validator<'_> {
         Ok(())
     }
 
+    /// What `ignore_changes` names must be there, and be something that the configuration can change.
+    fn ignored_changes(&self, block: &Resource, schema: &BlockSchema) {
+        let IgnoreChanges::Paths(paths) = &block.lifecycle.ignore_changes else {
+            return;
+        };
+        for (path, range) in paths {
+            let steps: Vec<TraversalStep> = path
+                .0
+                .iter()
+                .map(|step| match step {
+                    Step::Attribute(name) => TraversalStep::Attribute {
+                        name: name.clone(),
+                        range: range.clone(),
+                    },
+                    Step::Index(key) => TraversalStep::Index {
+                        key: key.clone(),
+                        range: range.clone(),
+                    },
+                })
+                .collect();
+            if let Err(problem) = lang::checks::block_steps(schema, &steps) {
+                self.evaluator.report([*problem]);
+                continue;
+            }
+            let [Step::Attribute(name)] = path.0.as_slice() else {
+                continue;
+            };
+            if schema.attributes.get(name).is_some_and(|a| a.computed && !a.optional) {
+                self.evaluator.report([Diagnostic::warning(
+                    "Redundant ignore_changes element",
+                    format!(
+                        "The provider alone decides what \"{name}\" is, so the configuration has no changes of it to ignore. Remove \
+                         it from ignore_changes.",
+                    ),
+                )
+                .at(&block.type_range)]);
+            }
+        }
+    }
+
+    /// The expressions of `import` blocks, which stand in the root module only.
+    fn imports(&self) {
+        let root = ModuleInstance::root();
+        for import in &self.config.root.module.imports {
+            let Some(scope) = self.evaluator.scope(&root) else {
+                continue;
+            };
+            let mut repetition = Repetition::default();
+            if let Some(expr) = &import.for_each {
+                if self.evaluator.for_each(expr, &scope).is_err() {
+                    continue;
+                }
+                repetition = Expansion::Unknown { counted: false }.repetition(&InstanceKey::None);
+            }
+            let Some(scope) = self.evaluator.scope_with(&root, repetition, None) else {
+                continue;
+            };
+            let mut to = &import.to;
+            while let Expr::Index { collection: next, .. } | Expr::Relative { source: next, .. } = to {
+                if let Expr::Index { key, .. } = to {
+                    // Its problems are reported; nothing else comes of it.
+                    let _: Result<_, Failed> = self.evaluator.evaluate(key, &scope);
+                }
+                to = next;
+            }
+            let _: Result<_, Failed> = self.evaluator.evaluate(&import.id, &scope);
+        }
+    }
+
     async fn provisioners(&self, address: &ConfigResource, block: &Resource, scope: &crate::eval::ModuleScope<'_>) {
         let decode = |body: &syntax::ast::Body, schema: &Schema| {
             let (value, diagnostics) = decode_body(body, &schema.block, Context::new(scope));
             let failed = diagnostics.has_errors();
-            self.evaluator.report(diagnostics.into_iter().map(|d| d.about(address)));
+            self.evaluator.report(diagnostics);
             (!failed).then(|| value.unmark_deep().0)
         };
         for connection in block

@@ -8,10 +8,8 @@
 //! schemas to references and objects; [`typeexpr`] reads type constraints; [`render`] prints values for people. The
 //! functions are one file a group under [`functions`].
 //!
-//! What is promised of expressions is what `tests/console.txt` records: the answers of the console of the release we
-//! answer as, errors included. Known differences: the wording of errors that come from a parser of regular expressions,
-//! JSON, YAML or CSV beyond the usual ones, and a negative `indent`, which is an error here and a crash there. Not there
-//! yet: `base64gzip`, `rsadecrypt`, `textencodebase64`, `textdecodebase64`.
+//! What is promised of expressions is what `tests/conformance` at the top of the project records: the answers of the
+//! console of the release we answer as, errors included, with the deviations that are meant and why.
 //!
 //! The room uses `syntax`, `cty` and `addrs`.
 

@@ -70,6 +70,29 @@ pub fn misplaced_ephemeral(schema: &BlockSchema, object: &Value) -> Vec<Path> {
     out
 }
 
+/// The paths of write-only attributes that are not null.
+#[must_use]
+pub fn given_write_only(schema: &BlockSchema, object: &Value) -> Vec<Path> {
+    let mut out = Vec::new();
+    if has_write_only(schema) {
+        walk(
+            &Node::Block(schema),
+            object,
+            &mut Path::root(),
+            &mut |attribute, value, path| {
+                if attribute.write_only {
+                    if !value.is_null() && !out.contains(path) {
+                        out.push(path.clone());
+                    }
+                    return false;
+                }
+                true
+            },
+        );
+    }
+    out
+}
+
 /// The object with its write-only attributes null: they are given to a provider, never kept.
 #[must_use]
 pub fn without_write_only(schema: &BlockSchema, object: &Value) -> Value {

@@ -258,6 +258,8 @@ fn in_body(
     diagnostics: &mut Diagnostics,
 ) {
     let nothing = BlockSchema::default();
+    // What is wrong with it is told when it is decoded.
+    let body = &*crate::body::resolve(body, schema, &mut Diagnostics::new());
     for attribute in &body.attributes {
         collect(&attribute.expr, iterators, out, diagnostics);
     }
@@ -292,6 +294,7 @@ fn in_body(
 fn walk<'e>(expr: &'e Expr, bound: &mut Vec<Arc<str>>, f: &mut dyn FnMut(Node<'e>)) {
     match expr {
         Expr::Literal { .. } | Expr::SplatElement { .. } | Expr::Invalid { .. } => {}
+        Expr::Json(json) => walk(json.expr(), bound, f),
         Expr::Template(t) => walk_parts(&t.parts, bound, f),
         Expr::Wrap { inner, .. } | Expr::Parens { inner, .. } => walk(inner, bound, f),
         Expr::Traversal(t) => {

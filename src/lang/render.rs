@@ -17,6 +17,11 @@ fn write(value: &Value, indent: usize, out: &mut String) {
         out.push_str(value.as_str().unwrap_or_default());
         return;
     }
+    if !value.is_known() {
+        // That it will be hidden once it is known need not be said.
+        out.push_str("(known after apply)");
+        return;
+    }
     if marks.is_sensitive() {
         out.push_str("(sensitive value)");
         return;
@@ -32,7 +37,7 @@ fn write(value: &Value, indent: usize, out: &mut String) {
         out.push(')');
     };
     match (value.kind(), value.ty()) {
-        (Kind::Unknown(_), _) => out.push_str("(known after apply)"),
+        (Kind::Unknown(_), _) => {}
         (Kind::Null, ty) => null(ty, out),
         (Kind::Bool(b), _) => out.push_str(if *b { "true" } else { "false" }),
         (Kind::Number(n), _) => out.push_str(&n.to_string()),

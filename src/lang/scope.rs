@@ -1,6 +1,7 @@
 //! What evaluation asks of its surroundings: the values that references have, and how functions behave here.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use addrs::Referenceable;
 use cty::{Type, Value};
@@ -8,6 +9,7 @@ use syntax::ast::TraversalStep;
 use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::functions::CallError;
+use crate::functions::provider::Signature;
 
 /// A reference: what is named, where, and the steps from there.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,22 +38,21 @@ pub trait Scope: Sync {
     /// How functions behave here; `None` where functions may not be called at all.
     fn functions(&self) -> Option<&FunctionSettings>;
 
-    /// Calls a function of a provider. The arguments are as written: the scope converts them to the parameter types
-    /// (see [`crate::functions::provider`]) and decides about null, unknown and marked ones.
-    fn call_provider_function(&self, call: &ProviderCall<'_>) -> Result<Value, CallError> {
+    /// What a function of a provider takes and gives; an error if it cannot be called here.
+    fn provider_function(&self, provider: &str, function: &str) -> Result<Arc<Signature>, CallError> {
         Err(CallError::Unknown(Diagnostic::error(
             "Unknown provider function",
             format!(
-                "There is no function named \"provider::{}::{}\" here: provider functions are not available in this \
-                 context.",
-                call.provider, call.function
+                "There is no function named \"provider::{provider}::{function}\" here: provider functions are not available \
+                 in this context."
             ),
         )))
     }
 
-    /// The names of provider functions that could have been meant, for suggestions.
-    fn provider_function_names(&self) -> Vec<String> {
-        Vec::new()
+    /// Calls a function of a provider, the arguments converted to its parameters' types and free of marks.
+    fn call_provider_function(&self, call: &ProviderCall<'_>) -> Result<Value, CallError> {
+        self.provider_function(call.provider, call.function)
+            .map(|signature| Value::unknown(signature.result.clone()))
     }
 }
 
@@ -62,10 +63,8 @@ pub struct ProviderCall<'a> {
     pub provider: &'a str,
     /// The name of the function.
     pub function: &'a str,
-    /// The arguments, expanded, marks and all.
+    /// The arguments.
     pub arguments: &'a [Value],
-    /// The whole call.
-    pub range: &'a Range,
 }
 
 /// How functions behave in some surroundings.

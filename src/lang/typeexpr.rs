@@ -30,6 +30,26 @@ pub fn type_constraint(expr: &Expr) -> (Type, Defaults, Diagnostics) {
 /// and types in quotes, as they were once written, get a hint.
 #[must_use]
 pub fn variable_type(expr: &Expr) -> (Type, Defaults, Diagnostics) {
+    if let Expr::Json(json) = expr {
+        // There the quotes are those of the syntax.
+        return match json.unquoted() {
+            Some((inner, problems)) if problems.is_empty() => match inner.as_keyword() {
+                Some("list" | "map") => variable_type(&inner),
+                Some(_) => {
+                    let (ty, defaults, mut problems) = type_constraint(&inner);
+                    // A word is the whole string.
+                    for problem in &mut problems.0 {
+                        problem.subject = Some(expr.range().clone());
+                    }
+                    (ty, defaults, problems)
+                }
+                None => type_constraint(&inner),
+            },
+            _ => type_constraint(&Expr::SplatElement {
+                range: expr.range().clone(),
+            }),
+        };
+    }
     match expr.as_keyword() {
         Some("list") => return (Type::list(Type::Dynamic), Defaults::default(), Diagnostics::new()),
         Some("map") => return (Type::map(Type::Dynamic), Defaults::default(), Diagnostics::new()),
@@ -174,7 +194,7 @@ impl Reader {
             };
             let at = match call.args.get(1) {
                 Some(extra) => extra.range().clone(),
-                None => call.close.clone(),
+                None => call.open.to(&call.close),
             };
             return self.invalid(
                 format!("The {name} type constructor requires one argument specifying {what}."),

@@ -7,9 +7,9 @@ use std::sync::{Mutex, PoisonError};
 use config::files::{Disk, clean, join};
 use config::loader::{Loaded, MissingModule};
 use config::manifest::{Manifest, ManifestEntry};
-use config::model::{Config, ModuleNode};
+use config::model::ModuleNode;
 use config::source_address::ModuleSource;
-use config::version::{Dialect, Version};
+use config::version::Version;
 use config::{LoadOptions, load};
 use futures::future::{BoxFuture, FutureExt, join_all};
 use net::Client;
@@ -215,7 +215,8 @@ impl Walk<'_> {
             };
             let loaded = load(&Disk, &dir, &options);
             let mut steps = Vec::new();
-            self.steps(&loaded.config, &loaded.config.root, &loaded.missing, &path, &mut steps);
+            let missing = loaded.missing.iter().map(|m| (Manifest::key(&m.path), m)).collect();
+            self.steps(&loaded.config.root, &missing, &path, &mut steps);
             self.found().1.extend(loaded.sources.clone());
             let mut work = Vec::new();
             let mut told = Vec::new();
@@ -256,9 +257,8 @@ impl Walk<'_> {
     /// The calls of a module and of the local modules below, depth first.
     fn steps<'s>(
         &self,
-        config: &Config,
         node: &ModuleNode,
-        missing: &'s [MissingModule],
+        missing: &HashMap<String, &'s MissingModule>,
         prefix: &addrs::Module,
         steps: &mut Vec<Step<'s>>,
     ) {
@@ -278,8 +278,8 @@ impl Walk<'_> {
                     }));
                 }
                 self.written.note(key, entry);
-                self.steps(config, child, missing, prefix, steps);
-            } else if let Some(call) = missing.iter().find(|m| m.path == inner) {
+                self.steps(child, missing, prefix, steps);
+            } else if let Some(call) = missing.get(&Manifest::key(&inner)) {
                 steps.push(Step::Remote(call));
             }
         }
@@ -296,7 +296,7 @@ impl Walk<'_> {
         let entry = self.before.modules.get(&key).filter(|_| !self.install.upgrade)?;
         let version_fits = match (&call.version, &entry.version) {
             (Some(constraint), Some(text)) => {
-                Version::parse(text, Dialect::Module).is_some_and(|version| constraint.allows(&version))
+                Version::parse_lenient(text).is_ok_and(|version| constraint.allows(&version))
             }
             _ => true,
         };
@@ -618,6 +618,10 @@ fn write(path: &Path, manifest: &Manifest) -> Result<(), Diagnostic> {
         dir: ".".to_owned(),
     };
     manifest.modules.entry(String::new()).or_insert(root);
+    let text = manifest.to_json();
+    if std::fs::read(path).is_ok_and(|there| there == text.as_bytes()) {
+        return Ok(());
+    }
     std::fs::create_dir_all(dir).map_err(failed)?;
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
@@ -626,7 +630,7 @@ fn write(path: &Path, manifest: &Manifest) -> Result<(), Diagnostic> {
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
     let mut file = builder.prefix(".modules-").tempfile_in(dir).map_err(failed)?;
-    file.write_all(manifest.to_json().as_bytes()).map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(failed)?;
     file.persist(path).map_err(|e| failed(e.error))?;
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use config::source_address::{RegistrySource, RemoteSource};
-use config::version::{Constraint, Dialect, Version};
+use config::version::{Constraint, Version};
 use net::discovery::{DiscoveryError, MODULES};
 use net::{Client, Host, Token, Url};
 use tokio::sync::OnceCell;
@@ -54,15 +54,15 @@ impl Registries {
             all.entry(module.package()).or_default().clone()
         };
         let versions = cell.get_or_try_init(|| self.list(module)).await?;
-        let allowed = |v: &&Available| constraint.map_or(v.version.prerelease.is_empty(), |c| c.allows(&v.version));
+        let allowed = |v: &&Available| constraint.map_or(!v.version.is_prerelease(), |c| c.allows(&v.version));
         let newest = |candidates: &mut dyn Iterator<Item = &Available>| {
-            candidates.max_by(|a, b| a.version.precedence(&b.version)).cloned()
+            candidates.max_by(|a, b| a.version.cmp(&b.version)).cloned()
         };
         if let Some(found) = newest(&mut versions.iter().filter(allowed)) {
             return Ok(found);
         }
         let name = module.package();
-        let newest_release = newest(&mut versions.iter().filter(|v| v.version.prerelease.is_empty()));
+        let newest_release = newest(&mut versions.iter().filter(|v| !v.version.is_prerelease()));
         let Some(newest_release) = newest_release else {
             let prereleases = match newest(&mut versions.iter()) {
                 Some(one) => format!(
@@ -151,12 +151,12 @@ impl Registries {
         let mut found = Vec::new();
         for entry in versions.into_iter().flatten() {
             let text = entry.get("version").and_then(|v| v.as_str()).unwrap_or_default();
-            match Version::parse(text, Dialect::Module) {
-                Some(version) => found.push(Available {
+            match Version::parse_lenient(text) {
+                Ok(version) => found.push(Available {
                     text: version.to_string(),
                     version,
                 }),
-                None => tracing::warn!(module = module.package(), text, "a version of a registry that is none"),
+                Err(_) => tracing::warn!(module = module.package(), text, "a version of a registry that is none"),
             }
         }
         Ok(found)
@@ -195,7 +195,7 @@ impl Registries {
 /// The versions beside the newest one, newest first, as far as a person will read.
 fn others(versions: &[Available], newest: &Available) -> String {
     let mut rest: Vec<&Available> = versions.iter().filter(|v| *v != newest).collect();
-    rest.sort_by(|a, b| b.version.precedence(&a.version));
+    rest.sort_by(|a, b| b.version.cmp(&a.version));
     let shown: Vec<&str> = rest.iter().take(8).map(|v| v.text.as_str()).collect();
     match (shown.is_empty(), rest.len() > shown.len()) {
         (true, _) => String::new(),

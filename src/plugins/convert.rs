@@ -136,6 +136,7 @@ pub fn provider_schema(response: pb::get_provider_schema::Response) -> Result<Pr
             schema_optional: capabilities.get_provider_schema_optional,
             move_resource_state: capabilities.move_resource_state,
         },
+        ..ProviderSchema::default()
     })
 }
 

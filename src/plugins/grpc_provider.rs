@@ -10,10 +10,10 @@ use prost::Message;
 use proto::{tfplugin5, tfplugin6 as pb};
 use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::OnceCell;
-use tonic::Request;
 use tonic::client::Grpc;
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::Channel;
+use tonic::{Request, Response};
 
 use crate::channel::MESSAGE_LIMIT;
 use crate::grpc::{Methods, encode, name, relay_stdio, shut_down};
@@ -84,6 +84,15 @@ impl GrpcProvider {
         Q: Message + 'static,
         A: Message + Default + 'static,
     {
+        self.call_whole(path, request).await.map(Response::into_inner)
+    }
+
+    /// The same, with what came beside the message.
+    async fn call_whole<Q, A>(&self, path: &'static str, request: Q) -> Result<Response<A>, Diagnostics>
+    where
+        Q: Message + 'static,
+        A: Message + Default + 'static,
+    {
         let mut grpc = self.grpc.clone();
         let answer = async {
             grpc.ready()
@@ -94,19 +103,25 @@ impl GrpcProvider {
                 .await
         };
         match answer.await {
-            Ok(response) => Ok(response.into_inner()),
+            Ok(response) => Ok(response),
             Err(status) => Err(self.peer.failure(name(path), &status).await),
         }
     }
 
     async fn ask_schema(&self) -> Result<Arc<ProviderSchema>, Diagnostics> {
         let path = self.methods.get_schema;
-        let mut response: pb::get_provider_schema::Response = if self.methods.version == 5 {
+        let (metadata, mut response): (_, pb::get_provider_schema::Response) = if self.methods.version == 5 {
             let request = tfplugin5::get_provider_schema::Request {};
-            grpc_v5::provider_schema(self.call(path, request).await?)
+            let (metadata, response, _) = self.call_whole(path, request).await?.into_parts();
+            (metadata, grpc_v5::provider_schema(response))
         } else {
-            self.call(path, pb::get_provider_schema::Request {}).await?
+            let request = pb::get_provider_schema::Request {};
+            let (metadata, response, _) = self.call_whole(path, request).await?.into_parts();
+            (metadata, response)
         };
+        let announced = metadata.get(proto::STATE_ONLY).and_then(|names| names.to_str().ok());
+        let announced = announced.unwrap_or_default().split(',').filter(|n| !n.is_empty());
+        let state_only = announced.map(Arc::from).collect();
         let problems = convert::diagnostics(std::mem::take(&mut response.diagnostics));
         if convert::has_errors(&problems) {
             return Err(plain(problems));
@@ -121,7 +136,7 @@ impl GrpcProvider {
             );
         }
         convert::provider_schema(response)
-            .map(Arc::new)
+            .map(|schema| Arc::new(ProviderSchema { state_only, ..schema }))
             .map_err(|error| self.peer.fault(name(path), &error).into())
     }
 

@@ -44,7 +44,7 @@ pub mod registry;
 pub mod selection;
 pub mod settings;
 pub mod tls;
-pub mod version;
+pub use addrs::version;
 
 pub use provider::{Provider, Provisioner};
 pub use registry::Registry;

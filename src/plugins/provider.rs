@@ -1,6 +1,6 @@
 //! What the engine asks of a provider and of a provisioner, whatever protocol it speaks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -25,6 +25,9 @@ pub struct ProviderSchema {
     pub functions: BTreeMap<Arc<str>, FunctionSchema>,
     /// What it can do beyond the basics.
     pub capabilities: Capabilities,
+    /// Managed resource types whose objects are all in the state: reading gives back what it is given, and a stored object
+    /// of the current schema version is the object as it stands. Announced by plugins written against our SDK.
+    pub state_only: BTreeSet<Arc<str>>,
 }
 
 /// What a provider can do beyond the basics; all false if it does not say.

@@ -182,7 +182,7 @@ impl Registry {
     fn no_provisioner(&self, name: &str) -> Diagnostic {
         let builtin = self.settings.builtins.provisioners.join(", ");
         Diagnostic::error(
-            "Provisioner not available",
+            "Missing required provisioner plugin",
             format!(
                 "There is no provisioner \"{name}\". Built in are: {builtin}. Others are executables named \
                  terraform-provisioner-{name} in a plugin directory."

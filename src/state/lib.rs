@@ -18,6 +18,7 @@ pub mod document;
 pub mod error;
 pub mod lock;
 pub mod model;
+mod moving;
 pub mod store;
 pub mod upgrade;
 mod v4;

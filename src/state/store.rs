@@ -167,19 +167,28 @@ impl LocalStore {
 
     /// Saves what was there before the first write that changes it; there is nothing to save if this run began it.
     fn back_up(&mut self, snapshot: &State) -> Result<(), StateError> {
+        let Some(backup) = self.backup.clone().filter(|_| !self.backed_up) else {
+            return Ok(());
+        };
+        if self.read_path != self.path {
+            // What is lost is in the file that is written, not in the one that was read.
+            let found = read_file(&self.path, self.lock.is_some())?;
+            if found.state.is_some_and(|previous| !previous.same_content(snapshot)) {
+                replace_file(&backup, &found.text)?;
+            }
+            self.backed_up = true;
+            return Ok(());
+        }
         let Some(previous) = self.known.as_ref().and_then(Option::as_ref) else {
             self.backed_up = true;
             return Ok(());
         };
-        if let Some(backup) = &self.backup
-            && !self.backed_up
-            && !previous.same_content(snapshot)
-        {
+        if !previous.same_content(snapshot) {
             let text = match self.pending {
                 true => encode(previous)?,
                 false => fs::read(&self.read_path).map_err(|e| StateError::io("cannot read", &self.read_path, e))?,
             };
-            replace_file(backup, &text)?;
+            replace_file(&backup, &text)?;
             self.backed_up = true;
         }
         Ok(())

@@ -86,7 +86,7 @@ pub(crate) fn from_v3(text: &str) -> Result<State, FormatError> {
 }
 
 fn output(output: OutputV3) -> Result<OutputValue, String> {
-    let value = cty::json::from_simple_json(&output.value);
+    let value = cty::json::from_simple_json(&output.value).map_err(|e| e.to_string())?;
     let value = cty::convert(&value, &collected(value.ty())).map_err(|e| e.to_string())?;
     Ok(OutputValue {
         value,

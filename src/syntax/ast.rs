@@ -8,6 +8,8 @@ use std::sync::Arc;
 use cty::Value;
 
 use crate::Range;
+use crate::json::JsonExpr;
+use crate::lexer::is_name;
 
 /// A body: the content of a file or of a block.
 #[derive(Clone, Debug, PartialEq)]
@@ -184,6 +186,8 @@ pub enum Expr {
         /// The whole expression.
         range: Range,
     },
+    /// A value of a file in the JSON syntax, of which only its reader knows what is meant.
+    Json(Arc<JsonExpr>),
     /// What could not be understood; the parser has reported why.
     Invalid {
         /// The stretch.
@@ -392,10 +396,43 @@ impl Expr {
             Expr::Traversal(t) => &t.range,
             Expr::Call(c) => &c.range,
             Expr::For(f) => &f.range,
+            Expr::Json(j) => &j.node().range,
         }
     }
 
-    /// The text of a template without interpolations.
+    /// Where the expression begins: its leftmost part. What is wrong with a value of the expression is told there, so for
+    /// quoted text it is inside the quotes.
+    #[must_use]
+    pub fn start_range(&self) -> &Range {
+        match self {
+            Expr::Traversal(t) => &t.root_range,
+            Expr::Relative { source, .. } | Expr::Splat { source, .. } => source.start_range(),
+            Expr::Index { collection, .. } => collection.start_range(),
+            Expr::Call(c) => &c.name_range,
+            Expr::Conditional { condition, .. } => condition.start_range(),
+            Expr::Binary { left, .. } => left.start_range(),
+            Expr::Unary { op_range, .. } => op_range,
+            Expr::Tuple { open, .. } | Expr::Object { open, .. } => open,
+            Expr::For(e) => &e.open,
+            Expr::Template(t) => match t.parts.first() {
+                Some(TemplatePart::Literal { range, .. }) => range,
+                Some(TemplatePart::Interpolation(inner)) => inner.start_range(),
+                _ => &t.range,
+            },
+            other => other.range(),
+        }
+    }
+
+    /// The expression that a value of the JSON syntax is; any other is what it is.
+    #[must_use]
+    pub fn plain(&self) -> &Expr {
+        match self {
+            Expr::Json(json) => json.expr(),
+            other => other,
+        }
+    }
+
+    /// The text of a template without interpolations, or of a string in the JSON syntax, whatever is in it.
     #[must_use]
     pub fn as_literal_text(&self) -> Option<Arc<str>> {
         match self {
@@ -404,6 +441,7 @@ impl Expr {
                 [TemplatePart::Literal { text, .. }] => Some(text.clone()),
                 _ => None,
             },
+            Expr::Json(json) => json.text().cloned(),
             _ => None,
         }
     }
@@ -413,6 +451,7 @@ impl Expr {
     pub fn as_keyword(&self) -> Option<&str> {
         match self {
             Expr::Traversal(t) if t.steps.is_empty() => Some(&t.root),
+            Expr::Json(json) => json.text().filter(|text| is_name(text)).map(|text| &**text),
             _ => None,
         }
     }

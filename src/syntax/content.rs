@@ -1,7 +1,7 @@
 //! Reading a body against a list of expected attributes and blocks.
 
-use crate::ast::{Attribute, Block, Body};
-use crate::{Diagnostic, Diagnostics};
+use crate::ast::{Attribute, Block, Body, Expr};
+use crate::{Diagnostic, Diagnostics, json};
 
 /// What a body may contain, for the blocks whose content the language itself fixes.
 #[derive(Clone, Copy, Debug)]
@@ -38,12 +38,37 @@ impl<'b> Content<'b> {
     }
 }
 
+/// Turns the properties of a body in the JSON syntax that the spec knows as blocks into blocks.
+#[must_use]
+pub fn resolve(body: Body, spec: BodySpec<'_>, diagnostics: &mut Diagnostics) -> Body {
+    let labels_of = |name: &str| {
+        let found = spec.blocks.iter().find(|(ty, _)| *ty == name);
+        found.map(|(_, labels)| *labels)
+    };
+    json::resolve(body, labels_of, diagnostics)
+}
+
 /// Sorts the content of a body into what the spec expects and the rest. Reports missing required attributes and wrong
 /// numbers of labels, nothing about the rest.
 pub fn partial<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnostics) -> Content<'b> {
     let mut content = Content::default();
     for attribute in &body.attributes {
         if spec.attributes.iter().any(|(name, _)| *name == &*attribute.name) {
+            // Of the native syntax the parser has said it.
+            if let Some(first) = content.attribute(&attribute.name) {
+                diagnostics.push(
+                    Diagnostic::error(
+                        "Duplicate argument",
+                        format!(
+                            "The argument \"{}\" was already set at {}.",
+                            attribute.name, first.range
+                        ),
+                    )
+                    .at(&attribute.name_range)
+                    .within(&attribute.range),
+                );
+                continue;
+            }
             content.attributes.push(attribute);
         } else {
             content.other_attributes.push(attribute);
@@ -110,6 +135,13 @@ pub fn exact<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnosti
     let content = partial(body, spec, diagnostics);
     for attribute in &content.other_attributes {
         let name = &*attribute.name;
+        if matches!(attribute.expr, Expr::Json(_)) {
+            let unused = |name: &str| content.attribute(name).is_none();
+            let attributes = spec.attributes.iter().map(|(n, _)| *n).filter(|n| unused(n));
+            let expected = attributes.chain(spec.blocks.iter().map(|(t, _)| *t));
+            diagnostics.push(json::extraneous(attribute, expected));
+            continue;
+        }
         let detail = if spec.blocks.iter().any(|(ty, _)| *ty == name) {
             format!(
                 "An argument named \"{name}\" is not expected here. Did you mean to define a block of type \"{name}\"?"

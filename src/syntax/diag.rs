@@ -51,6 +51,8 @@ pub enum Extra {
     CausedByUnknown,
     /// The problem is that a value is sensitive.
     CausedBySensitive,
+    /// The problem is one of a check block: each is told, however many there are of a kind.
+    OfCheck,
     /// Several warnings of one kind were folded into this one; how many more there were.
     Folded(usize),
 }
@@ -143,6 +145,18 @@ impl Diagnostics {
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
+    }
+
+    /// In the order in which they are shown: warnings before errors; what has no place before what has one; then by file
+    /// (those of directories further down later) and by place.
+    pub fn sort(&mut self) {
+        self.0.sort_by_cached_key(|d| {
+            let place = d.subject.as_ref().map(|r| {
+                let depth = r.file.matches('/').count();
+                (depth, r.file.clone(), r.start.byte, r.end.byte)
+            });
+            (d.is_error(), place)
+        });
     }
 
     /// One after the other.

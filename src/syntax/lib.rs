@@ -5,13 +5,15 @@
 //! go on and report more.
 //!
 //! Where to begin: [`source`] (positions), [`diag`] (what a problem looks like, everywhere in the house), [`ast`] (the
-//! tree), then [`token`], [`lexer`] and [`parser`]. [`format`] writes the tokens back in their canonical form. [`content`] reads a body against a list of expected attributes and blocks.
+//! tree), then [`token`], [`lexer`] and [`parser`]. [`format`] writes the tokens back in their canonical form. [`json`] reads the
+//! other syntax into the same tree. [`content`] reads a body against a list of expected attributes and blocks.
 //! The room uses `cty` for the numbers of literals and nothing else of ours.
 
 pub mod ast;
 pub mod content;
 pub mod diag;
 pub mod format;
+pub mod json;
 pub mod lexer;
 pub mod parser;
 pub mod source;

@@ -21,7 +21,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-config", &["lang", "syntax", "cty"]),
     ("monoform-state", &["cty"]),
     ("monoform-net", &[]),
-    ("monoform-modules", &["config", "net", "lang", "syntax", "cty"]),
+    ("monoform-modules", &["config", "net", "syntax"]),
     ("monoform-plugins", &["proto", "net", "lang", "syntax", "cty"]),
     (
         "monoform-engine",

@@ -19,6 +19,7 @@ mod arguments;
 mod configuration;
 mod formatting;
 mod interrupts;
+mod json_syntax;
 mod plans;
 mod plugins;
 mod states;

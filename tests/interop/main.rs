@@ -2,8 +2,8 @@
 //!
 //! [`framework`], [`sdkv2`]: the whole life of objects of a Go provider, over protocol 6 and protocol 5. [`side_by_side`]:
 //! the same configurations and providers under Terraform, with the same results. [`terraform`]: going on where the other
-//! left off. [`our_plugins`]: our plugins, called by Terraform and by hand. [`recorded`]: what Terraform did with a provider
-//! that has a bit of everything, step by step.
+//! left off. [`modules`]: modules installed by both. [`our_plugins`]: our plugins, called by Terraform and by hand.
+//! [`recorded`]: what Terraform did with a provider that has a bit of everything, step by step.
 
 #![allow(
     clippy::expect_used,
@@ -17,6 +17,7 @@
 mod support;
 
 mod framework;
+mod modules;
 mod our_plugins;
 mod recorded;
 mod sdkv2;
@@ -35,7 +36,7 @@ use support::{Ran, Workspace, missing};
 /// The tests, with the programs each needs. One whose programs are not installed is reported as ignored, by name, and never
 /// counted as passed; programs named in `MONOFORM_REQUIRE` must be there.
 fn main() {
-    let tests: [(&str, &[&str], fn()); 16] = [
+    let tests: [(&str, &[&str], fn()); 18] = [
         ("framework::the_life_of_a_book", &["go"], framework::the_life_of_a_book),
         ("framework::an_import_by_apply", &["go"], framework::an_import_by_apply),
         (
@@ -47,6 +48,16 @@ fn main() {
             "framework::a_package_that_was_changed_after_init",
             &["go"],
             framework::a_package_that_was_changed_after_init,
+        ),
+        (
+            "modules::the_same_lines_and_the_same_manifest",
+            &["git", "terraform"],
+            modules::the_same_lines_and_the_same_manifest,
+        ),
+        (
+            "modules::we_use_what_terraform_installed",
+            &["git", "terraform"],
+            modules::we_use_what_terraform_installed,
         ),
         (
             "our_plugins::terraform_uses_them_and_we_go_on",
@@ -81,6 +92,7 @@ fn main() {
         ),
         ("sdkv2::mistakes_in_blocks", &["go"], sdkv2::mistakes_in_blocks),
         ("side_by_side::books", &["go", "terraform"], side_by_side::books),
+        ("side_by_side::refactoring", &["terraform"], side_by_side::refactoring),
         ("side_by_side::tools", &["go", "terraform"], side_by_side::tools),
         (
             "terraform::each_goes_on_where_the_other_left_off",

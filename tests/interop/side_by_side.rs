@@ -37,11 +37,23 @@ fn comparable(document: &Value) -> Value {
     if let Some(planned) = value.get_mut("planned_values") {
         without(planned, "sensitive_values");
     }
-    // Which attributes matter to what has changed is not in our plans yet.
-    if let Some(document) = value.as_object_mut() {
-        document.remove("relevant_attributes");
+    // Their order is of no meaning; Terraform's differs from run to run.
+    if let Some(relevant) = value.get_mut("relevant_attributes").and_then(Value::as_array_mut) {
+        relevant.sort_by_key(ToString::to_string);
     }
+    sort_checks(&mut value);
     value
+}
+
+/// Puts the results of checks in a state in order: Terraform's differs from run to run.
+pub fn sort_checks(state: &mut Value) {
+    let Some(results) = state.get_mut("check_results").and_then(Value::as_array_mut) else {
+        return;
+    };
+    results.sort_by_key(|r| r["config_addr"].to_string());
+    for objects in results.iter_mut().filter_map(|r| r["objects"].as_array_mut()) {
+        objects.sort_by_key(|o| o["object_addr"].to_string());
+    }
 }
 
 /// Removes a key everywhere.
@@ -162,6 +174,93 @@ output "dune" {
         .replace("born = 1920", "born = 1921");
     let third = second.replace("\"en\"", "\"fr\"");
     compare(new, &[&first, &second, &third, head]);
+}
+
+pub fn refactoring() {
+    let new = || Workspace::with(&[("m/main.tf", "resource \"terraform_data\" \"x\" {\n  input = \"m\"\n}\n")]);
+    let first = r#"
+resource "terraform_data" "old" {
+  input = 1
+}
+resource "terraform_data" "counted" {
+  input = 1
+}
+resource "terraform_data" "blocked" {
+  input = 1
+}
+resource "terraform_data" "blocking" {
+  input = 1
+}
+resource "terraform_data" "nowhere" {}
+resource "terraform_data" "forgotten" {}
+resource "terraform_data" "removed" {
+  count = 2
+}
+"#;
+    let second = r#"
+variable "v" {
+  default = 1
+  validation {
+    condition     = var.v > 0
+    error_message = "Not positive."
+  }
+}
+resource "terraform_data" "new" {
+  input = 2
+  lifecycle {
+    postcondition {
+      condition     = self.output == 2
+      error_message = "Not two."
+    }
+  }
+}
+resource "terraform_data" "counted" {
+  count = 2
+  input = 1
+}
+resource "terraform_data" "blocking" {
+  input = terraform_data.new.output
+}
+moved {
+  from = terraform_data.old
+  to   = terraform_data.new
+}
+moved {
+  from = terraform_data.blocked
+  to   = terraform_data.blocking
+}
+moved {
+  from = terraform_data.nowhere
+  to   = terraform_data.gone
+}
+removed {
+  from = terraform_data.forgotten
+  lifecycle {
+    destroy = false
+  }
+}
+removed {
+  from = terraform_data.removed
+  lifecycle {
+    destroy = true
+  }
+}
+check "c" {
+  assert {
+    condition     = terraform_data.new.output == 3
+    error_message = "Not three but ${terraform_data.new.output}."
+  }
+}
+output "o" {
+  value = terraform_data.counted[*].output
+  precondition {
+    condition     = terraform_data.new.output == 2
+    error_message = "Not two."
+  }
+}
+"#;
+    let third = second.replace("input = 2\n", "input = 2\n  triggers_replace = var.v\n");
+    compare(new, &[first, second, &third]);
 }
 
 pub fn tools() {

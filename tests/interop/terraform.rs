@@ -109,8 +109,7 @@ fn workspace() -> Workspace {
 fn comparable(mut state: Value) -> Value {
     state["lineage"] = json!("");
     state["serial"] = json!(0);
-    // The results of checks are not kept in our states yet.
-    state["check_results"] = Value::Null;
+    crate::side_by_side::sort_checks(&mut state);
     for resource in state["resources"].as_array_mut().expect("resources") {
         for instance in resource["instances"].as_array_mut().expect("instances") {
             assert!(instance["attributes"]["id"].is_string());

@@ -95,7 +95,7 @@ macro_rules! provider_service {
                 _: Request<pb::get_provider_schema::Request>,
             ) -> Answer<pb::get_provider_schema::Response> {
                 let name = |n: &&'static str| (*n).to_owned();
-                Ok(Response::new(pb::get_provider_schema::Response {
+                let mut response = Response::new(pb::get_provider_schema::Response {
                     provider: Some(schema(self.0.config_schema())),
                     resource_schemas: self.0.resources.iter().map(|(n, r)| (name(n), schema(r.schema()))).collect(),
                     data_source_schemas: self.0.data_sources.iter().map(|(n, r)| (name(n), schema(r.schema()))).collect(),
@@ -103,7 +103,13 @@ macro_rules! provider_service {
                     functions: self.0.functions.iter().map(|(n, f)| (name(n), function(f))).collect(),
                     server_capabilities: Some(capabilities(self)),
                     ..Default::default()
-                }))
+                });
+                let state_only: Vec<&str> =
+                    self.0.resources.iter().filter(|(_, r)| r.state_only()).map(|(n, _)| *n).collect();
+                if let Ok(names) = state_only.join(",").parse() {
+                    response.metadata_mut().insert(proto::STATE_ONLY, names);
+                }
+                Ok(response)
             }
 
             async fn get_resource_identity_schemas(

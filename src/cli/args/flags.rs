@@ -91,7 +91,7 @@ pub fn planning(command: Command) -> Command {
 /// What kind of plan.
 #[must_use]
 pub fn modes(command: Command) -> Command {
-    command
+    let command = command
         .arg(switch(
             "destroy",
             false,
@@ -111,11 +111,33 @@ pub fn modes(command: Command) -> Command {
             "replace",
             "ADDRESS",
             "Replace this resource instance in any case. May be given many times.",
-        ))
+        ));
+    targeting(command)
+}
+
+/// Which part of the configuration.
+#[must_use]
+pub fn targeting(command: Command) -> Command {
+    command
         .arg(values(
             "target",
             "ADDRESS",
-            "Plan only for this module or resource, and what it depends on. May be given many times.",
+            "Work only on this module or resource, and what it depends on. May be given many times.",
+        ))
+        .arg(values(
+            "target-file",
+            "PATH",
+            "The same for each address in this file, one a line; # begins a comment.",
+        ))
+        .arg(values(
+            "exclude",
+            "ADDRESS",
+            "Leave out this module or resource, and what depends on it. May be given many times.",
+        ))
+        .arg(values(
+            "exclude-file",
+            "PATH",
+            "The same for each address in this file, one a line; # begins a comment.",
         ))
 }
 
@@ -141,6 +163,11 @@ pub fn operation(command: Command) -> Command {
     locking(command)
         .arg(value("parallelism", "N", "How many operations may run at a time.").default_value("10"))
         .arg(switch("input", true, "Whether to ask for values that are missing."))
+        .arg(switch(
+            "json",
+            false,
+            "Tell what goes on as JSON, one object a line, and ask nothing.",
+        ))
         .arg(switch(
             "compact-warnings",
             false,

@@ -6,11 +6,12 @@ use engine::inputs::PlanOptions;
 use engine::plan::{Mode, Plan};
 use engine::planner::Planning;
 use state::State;
+use syntax::Diagnostics;
 
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
-use crate::commands::plan::{add_missing, finish};
-use crate::commands::{Command, NO_JSON, confirmed, is_file, output};
+use crate::commands::plan::finish;
+use crate::commands::{Command, confirmed, is_file, output};
 use crate::operation::{Operation, plan_options};
 use crate::session::{Session, Status};
 use crate::views;
@@ -32,7 +33,7 @@ pub const COMMAND: Command = Command {
             "Skip interactive approval of the plan before applying.",
         ))
     },
-    refused: &[NO_JSON],
+    refused: &[],
     run,
 };
 
@@ -48,12 +49,24 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         return Ok(saved(session, given, path));
     }
     let options = plan_options(given)?;
+    approval_possible(session, given)?;
     let work = Work {
         options,
         auto_approve: given.on("auto-approve"),
         verb: ("Apply", "Applying"),
     };
     Ok(direct(session, given, &work))
+}
+
+/// Refuses a stream in which a question would have to be asked.
+pub fn approval_possible(session: &Session, given: &Given) -> Result<(), UsageError> {
+    if session.stream.is_none() || given.on("auto-approve") {
+        return Ok(());
+    }
+    Err(UsageError::new(
+        "Plan file or auto-approve required",
+        "With -json nobody can be asked for approval. Apply a saved plan file, or use the -auto-approve option.",
+    ))
 }
 
 /// What to do without a saved plan.
@@ -84,7 +97,10 @@ fn saved(session: &Session, given: &Given, path: &str) -> Status {
             "Planning ended with errors, so this plan cannot be applied.",
         );
     }
-    perform(session, operation, &saved.plan, true)
+    if let Some(stream) = &session.stream {
+        stream.planned_changes(&saved.plan);
+    }
+    perform(session, operation, &saved.plan, Diagnostics::new(), true)
 }
 
 /// Plans, asks, and carries out.
@@ -99,18 +115,21 @@ pub fn direct(session: &Session, given: &Given, work: &Work) -> Status {
         schemas,
         diagnostics: mut problems,
     } = operation.plan(options);
-    if !options.targets.is_empty() && plan.is_some() {
-        add_missing(&mut problems, views::plan::targeting_warning());
-    }
     let Some(plan) = plan else {
         session.show(&problems, &operation.project.sources);
         return finish(session, operation, 1);
     };
-    views::plan::show(&session.ui, &plan, &schemas);
-    if session.show(&problems, &operation.project.sources) || plan.errored {
+    match &session.stream {
+        Some(stream) => stream.plan(&plan),
+        None => views::plan::show(&session.ui, &plan, &schemas),
+    }
+    if problems.has_errors() || plan.errored {
+        session.show(&problems, &operation.project.sources);
         return finish(session, operation, 1);
     }
     if plan.is_applyable() && !work.auto_approve {
+        // Warnings are to be known before the question is answered; without a question they come at the end.
+        session.show(&std::mem::take(&mut problems), &operation.project.sources);
         if !given.on("input") || !session.env.input() {
             session.fail(
                 "Approval required",
@@ -130,7 +149,7 @@ pub fn direct(session: &Session, given: &Given, work: &Work) -> Status {
             Err(status) => return finish(session, operation, status),
         }
     }
-    perform(session, operation, &plan, false)
+    perform(session, operation, &plan, problems, false)
 }
 
 fn question(mode: Mode, workspace: &str) -> (String, &'static str) {
@@ -163,21 +182,23 @@ fn question(mode: Mode, workspace: &str) -> (String, &'static str) {
     }
 }
 
-/// Carries out a plan and says what was done.
-fn perform(session: &Session, operation: Operation<'_>, plan: &Plan, saved: bool) -> Status {
-    let (state, done, mut problems) = operation.apply(plan);
-    let failed = problems.has_errors();
+/// Carries out a plan and says what was done, after the warnings there are already.
+fn perform(
+    session: &Session,
+    operation: Operation<'_>,
+    plan: &Plan,
+    mut problems: Diagnostics,
+    saved: bool,
+) -> Status {
+    let (state, done, more) = operation.apply(plan);
+    problems.extend(more);
+    let failed = session.show(&problems, &operation.project.sources);
     // Who applies a saved plan is told of applying, whatever is in it.
     let destroying = plan.mode == Mode::Destroy && !saved;
     if !failed {
-        session.ui.line("");
         summary(session, plan, destroying, done);
     }
     session.ui.flush();
-    if !plan.targets.is_empty() {
-        problems.extend(views::plan::targeted_warning());
-    }
-    session.show(&problems, &operation.project.sources);
     if !failed && !destroying {
         outputs(session, &state);
     }
@@ -202,11 +223,21 @@ fn summary(session: &Session, plan: &Plan, destroying: bool, done: Done) {
     } else {
         format!("Apply complete! Resources: {added} added, {changed} changed, {destroyed} destroyed.")
     };
-    session.ui.line(style.good(text));
+    match &session.stream {
+        Some(stream) => {
+            let operation = if plan.mode == Mode::Destroy { "destroy" } else { "apply" };
+            stream.summary(&text, done, imported, operation);
+        }
+        None => session.ui.line(format!("\n{}", style.good(text))),
+    }
 }
 
 /// Shows the output values of a state.
 pub fn outputs(session: &Session, state: &State) {
+    if let Some(stream) = &session.stream {
+        stream.outputs(state);
+        return;
+    }
     if state.outputs.is_empty() {
         return;
     }

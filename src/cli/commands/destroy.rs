@@ -4,8 +4,8 @@ use engine::plan::Mode;
 
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
-use crate::commands::apply::{Work, direct};
-use crate::commands::{Command, NO_JSON};
+use crate::commands::Command;
+use crate::commands::apply::{Work, approval_possible, direct};
 use crate::operation::plan_options;
 use crate::session::{Session, Status};
 
@@ -18,17 +18,12 @@ pub const COMMAND: Command = Command {
             "destroy",
             "Destroys all objects that the configuration manages. This is apply with the -destroy option.",
         );
-        let command = flags::local_state(flags::operation(flags::variables(command)));
+        let command = flags::local_state(flags::operation(flags::targeting(flags::variables(command))));
         flags::positional(command, "args")
             .arg(flags::switch(
                 "refresh",
                 true,
                 "Whether to look at the objects before planning.",
-            ))
-            .arg(flags::values(
-                "target",
-                "ADDRESS",
-                "Destroy only this module or resource, and what depends on it.",
             ))
             .arg(flags::switch(
                 "auto-approve",
@@ -37,7 +32,6 @@ pub const COMMAND: Command = Command {
             ))
     },
     refused: &[
-        NO_JSON,
         ("destroy", "it is what this command does."),
         ("refresh-only", "this command destroys. Use \"apply -refresh-only\"."),
         ("replace", "nothing is replaced when everything is destroyed."),
@@ -53,6 +47,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         ));
     }
     let mut options = plan_options(given)?;
+    approval_possible(session, given)?;
     options.mode = Mode::Destroy;
     let work = Work {
         options,

@@ -57,15 +57,18 @@ pub fn install(session: &Session, upgrade: bool) -> Result<(Project, Diagnostics
         session.show(&problems, &SourceMap::default());
         1
     })?;
-    let ui = session.ui.clone();
+    let say = |text: String| match &session.stream {
+        Some(stream) => stream.log(text.trim_start_matches("- ")),
+        None => session.ui.line(text),
+    };
     let mut tell = |event| match event {
         Event::Downloading {
             key,
             package,
             version: Some(version),
-        } => ui.line(format!("Downloading {package} {version} for {key}...")),
-        Event::Downloading { key, package, .. } => ui.line(format!("Downloading {package} for {key}...")),
-        Event::Installed { key, dir } => ui.line(format!("- {key} in {dir}")),
+        } => say(format!("Downloading {package} {version} for {key}...")),
+        Event::Downloading { key, package, .. } => say(format!("Downloading {package} for {key}...")),
+        Event::Installed { key, dir } => say(format!("- {key} in {dir}")),
     };
     let outcome = runtime.block_on(install.run(".", &mut tell));
     let (loaded, mut problems, mut sources) = (outcome.loaded, outcome.problems, outcome.sources);

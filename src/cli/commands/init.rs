@@ -26,6 +26,11 @@ pub const COMMAND: Command = Command {
         );
         let command = flags::positional(flags::locking(flags::variables(command)), "args");
         command
+            .arg(flags::switch(
+                "json",
+                false,
+                "Tell what goes on as JSON, one object a line, and ask nothing.",
+            ))
             .arg(flags::switch("backend", true, "Whether to look at the backend."))
             .arg(flags::switch("cloud", true, "The same."))
             .arg(flags::value(
@@ -66,7 +71,6 @@ pub const COMMAND: Command = Command {
             ))
     },
     refused: &[
-        ("json", "the machine-readable stream of this command is still to come."),
         (
             "backend-config",
             "states are kept in local files only, which the \"backend\" block configures.",
@@ -112,14 +116,15 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         return Ok(1);
     }
     if !workdir::has_configuration() {
-        ui.out(format!(
-            "{}\n\nThe directory has no Terraform configuration files. You may begin working\nwith Monoform immediately by creating \
-             Terraform configuration files.\n",
-            style.bold("Monoform initialized in an empty directory!")
-        ));
+        let title = style.bold("Monoform initialized in an empty directory!");
+        let text = format!(
+            "{title}\n\nThe directory has no Terraform configuration files. You may begin working\nwith Monoform immediately by creating \
+             Terraform configuration files."
+        );
+        say(session, "output_init_empty_message", text);
         return Ok(0);
     }
-    let (loaded, mut problems) = workdir::load_all(session);
+    let (loaded, mut problems) = workdir::load_all(session, ".");
     // What must be installed is no problem yet.
     problems.extend(if given.on("get") {
         loaded.apart_from_missing()
@@ -134,7 +139,11 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         config: loaded.config,
         sources: loaded.sources,
     };
-    ui.line(style.bold("Initializing the backend..."));
+    say(
+        session,
+        "initializing_backend_message",
+        style.bold("Initializing the backend..."),
+    );
     let place = match workdir::state_place(session, Some(&project.config)) {
         Ok(place) => place,
         Err(problems) => {
@@ -143,12 +152,12 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         }
     };
     if given.on("get") && !project.config.root.module.module_calls.is_empty() {
-        let doing = if given.on("upgrade") {
-            "Upgrading"
+        let (code, text) = if given.on("upgrade") {
+            ("upgrading_modules_message", "Upgrading modules...")
         } else {
-            "Initializing"
+            ("initializing_modules_message", "Initializing modules...")
         };
-        ui.line(style.bold(format!("{doing} modules...")));
+        say(session, code, style.bold(text));
         match get::install(session, given.on("upgrade")) {
             Ok((installed, found)) => {
                 project = installed;
@@ -162,7 +171,11 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         Ok(1)
     };
     session.show(&problems, &project.sources);
-    ui.line(style.bold("Initializing provider plugins..."));
+    say(
+        session,
+        "initializing_provider_plugin_message",
+        style.bold("Initializing provider plugins..."),
+    );
     let state = match workdir::store(&place, given).read() {
         Ok(state) => state.unwrap_or_default(),
         Err(e) => return fail(workdir::state_problem(&e)),
@@ -200,18 +213,21 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         return fail(problems);
     }
     session.show(&installation.warnings, &SourceMap::default());
-    ui.out(format!(
-        "\n{}\n",
-        style.good("Monoform has been successfully initialized!")
-    ));
+    space(session);
+    say(
+        session,
+        "output_init_success_message",
+        style.good("Monoform has been successfully initialized!"),
+    );
     if !session.env.in_automation() {
-        ui.out(style.green(
-            "\nYou may now begin working with Monoform. Try running \"monoform plan\" to see\nany changes that are required for \
+        space(session);
+        let text = style.green(
+            "You may now begin working with Monoform. Try running \"monoform plan\" to see\nany changes that are required for \
              your infrastructure. All Monoform commands\nshould now work.\n\nIf you ever set or change modules or backend \
              configuration for Monoform,\nrerun this command to reinitialize your working directory. If you forget, other\n\
              commands will detect it and remind you to do so if necessary.",
-        ));
-        ui.line("");
+        );
+        say(session, "output_init_success_cli_message", text);
     }
     Ok(0)
 }
@@ -237,13 +253,39 @@ fn copy_module(session: &Session, source: &str) -> Result<(), Diagnostics> {
             .into());
         }
     }
-    let ui = &session.ui;
-    ui.line(ui.style().bold(format!("Copying configuration from \"{source}\"...")));
+    let text = session
+        .ui
+        .style()
+        .bold(format!("Copying configuration from \"{source}\"..."));
+    say(session, "copying_configuration_message", text);
     let client = session.net();
     let copied = modules::from_module::copy(&client, source, Path::new("."), data_dir, TERRAFORM_VERSION);
     session.runtime()?.block_on(copied)?;
-    ui.line("");
+    space(session);
     Ok(())
+}
+
+/// Says what is done now; to a program, by the name of the step.
+fn say(session: &Session, code: &str, text: String) {
+    match &session.stream {
+        Some(stream) => stream.init(code, &text),
+        None => session.ui.line(text),
+    }
+}
+
+/// Says something that has no name.
+fn note(session: &Session, text: String) {
+    match &session.stream {
+        Some(stream) => stream.log(text.trim_start_matches(['-', ' '])),
+        None => session.ui.line(text),
+    }
+}
+
+/// An empty line, for people.
+fn space(session: &Session) {
+    if session.stream.is_none() {
+        session.ui.line("");
+    }
 }
 
 /// What `-plugin-dir` said holds for later commands.
@@ -270,56 +312,57 @@ fn write(path: &Path, text: &[u8]) -> Result<(), Diagnostics> {
 }
 
 fn told(session: &Session, installation: &Installation) {
-    let ui = &session.ui;
     for (provider, outcome) in &installation.providers {
         let name = provider.for_display();
         match &outcome.selection {
-            Selection::Builtin { version: None, .. } => ui.line(format!("- {name} is built in to Monoform")),
+            Selection::Builtin { version: None, .. } => note(session, format!("- {name} is built in to Monoform")),
             Selection::Builtin {
                 version: Some(version), ..
             } => {
-                ui.line(format!("- {name} v{version} is built in to Monoform"));
+                note(session, format!("- {name} v{version} is built in to Monoform"));
                 if let Some(locked) = outcome.locked.as_ref().filter(|l| *l != version) {
-                    ui.line(format!(
-                        "  (the lock file chose v{locked}, which holds for programs without built-in plugins)"
-                    ));
+                    note(
+                        session,
+                        format!("  (the lock file chose v{locked}, which holds for programs without built-in plugins)"),
+                    );
                 }
             }
             Selection::External(found) | Selection::Installed(found) => {
                 let version = &found.version;
                 match (&outcome.locked, outcome.new) {
                     (Some(_), false) => {
-                        ui.line(format!(
-                            "- Reusing previous version of {name} from the dependency lock file"
-                        ));
-                        ui.line(format!("- Using previously-installed {name} v{version}"));
+                        note(
+                            session,
+                            format!("- Reusing previous version of {name} from the dependency lock file"),
+                        );
+                        note(session, format!("- Using previously-installed {name} v{version}"));
                     }
-                    (_, false) => ui.line(format!("- Using previously-installed {name} v{version}")),
-                    (_, true) => ui.line(format!(
-                        "- Installed {name} v{version} (from {})",
-                        found.executable.display()
-                    )),
+                    (_, false) => note(session, format!("- Using previously-installed {name} v{version}")),
+                    (_, true) => note(
+                        session,
+                        format!("- Installed {name} v{version} (from {})", found.executable.display()),
+                    ),
                 }
             }
             Selection::DevOverride(path) => {
-                ui.line(format!(
-                    "- {name} is under development, and taken from {}",
-                    path.display()
-                ));
+                note(
+                    session,
+                    format!("- {name} is under development, and taken from {}", path.display()),
+                );
             }
-            Selection::Reattached(_) => ui.line(format!("- {name} is running already")),
+            Selection::Reattached(_) => note(session, format!("- {name} is running already")),
         }
     }
     if installation.lock_created {
-        ui.line(
-            "\nTerraform has created a lock file .terraform.lock.hcl to record the provider\nselections it made above. Include \
+        space(session);
+        let text = "Terraform has created a lock file .terraform.lock.hcl to record the provider\nselections it made above. Include \
              this file in your version control repository\nso that Monoform can guarantee to make the same selections by \
-             default when\nyou run \"monoform init\" in the future.",
-        );
+             default when\nyou run \"monoform init\" in the future.";
+        say(session, "lock_info", text.to_owned());
     } else if installation.lock_changed {
-        ui.line(
-            "\nTerraform has made some changes to the provider dependency selections recorded\nin the .terraform.lock.hcl file. \
-             Review those changes and commit them to your\nversion control system if they represent changes you intended to make.",
-        );
+        space(session);
+        let text = "Terraform has made some changes to the provider dependency selections recorded\nin the .terraform.lock.hcl file. \
+             Review those changes and commit them to your\nversion control system if they represent changes you intended to make.";
+        say(session, "dependencies_lock_changes_info", text.to_owned());
     }
 }

@@ -1,19 +1,24 @@
 //! The commands: one file each, and the table of all.
 
 mod apply;
+mod console;
 mod destroy;
 mod fmt;
 mod force_unlock;
 mod get;
+mod import;
 mod init;
+mod metadata;
 mod output;
 mod plan;
 mod providers;
 mod refresh;
 mod show;
 mod state;
+mod taint;
 mod validate;
 mod version;
+mod workspace;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,6 +34,7 @@ use crate::env::Env;
 use crate::session::{Session, Status};
 use crate::ui::Ui;
 use crate::views::diagnostics;
+use crate::views::stream::Stream;
 use crate::{Invocation, VERSION, logging};
 
 /// A command.
@@ -47,44 +53,62 @@ pub struct Command {
     run: fn(&Session, &Given) -> Result<Status, UsageError>,
 }
 
-/// Flags of the machine-readable stream, which is not there yet.
-const NO_JSON: Refused = (
-    "json",
-    "the machine-readable stream of this command is still to come. \"show -json\" gives the document of a saved plan.",
-);
+/// The commands whose `-json` is a stream of what goes on.
+const STREAMING: &[&str] = &["plan", "apply", "destroy", "refresh", "init"];
+
+/// Whether the stream is asked for. This is known before the arguments are understood, since their mistakes go there, too.
+fn json_asked(arguments: &[String]) -> bool {
+    let flags = arguments.iter().take_while(|a| *a != "--");
+    let value = |a: &String| {
+        let flag = a.strip_prefix("--").or_else(|| a.strip_prefix('-'))?;
+        match flag.split_once('=') {
+            None => (flag == "json").then_some(true),
+            Some((name, value)) => (name == "json").then(|| args::switch(value).unwrap_or_default()),
+        }
+    };
+    flags.filter_map(value).last().unwrap_or_default()
+}
 
 const COMMANDS: &[&Command] = &[
     &init::COMMAND,
+    &import::COMMAND,
     &validate::COMMAND,
     &plan::COMMAND,
     &apply::COMMAND,
+    &console::COMMAND,
     &destroy::COMMAND,
     &fmt::COMMAND,
     &force_unlock::COMMAND,
     &get::COMMAND,
+    &metadata::FUNCTIONS,
     &output::COMMAND,
     &providers::SCHEMA,
     &refresh::COMMAND,
     &show::COMMAND,
     &state::LIST,
+    &state::MV,
+    &state::PULL,
+    &state::PUSH,
+    &state::REPLACE_PROVIDER,
+    &state::RM,
     &state::SHOW,
+    &taint::TAINT,
+    &taint::UNTAINT,
     &version::COMMAND,
+    &workspace::DELETE,
+    &workspace::LIST,
+    &workspace::NEW,
+    &workspace::SELECT,
+    &workspace::SHOW,
+    &workspace::ENV_DELETE,
+    &workspace::ENV_LIST,
+    &workspace::ENV_NEW,
+    &workspace::ENV_SELECT,
 ];
 
 /// Commands of Terraform that are still to come.
 const TO_COME: &[&str] = &[
-    "console",
-    "env",
-    "graph",
-    "import",
-    "login",
-    "logout",
-    "metadata",
-    "modules",
-    "taint",
-    "test",
-    "untaint",
-    "workspace",
+    "graph", "login", "logout", "modules", "test",
 ];
 
 /// Runs the command that arguments ask for.
@@ -162,6 +186,7 @@ fn start(
         working_dir: std::env::current_dir().unwrap_or_else(|_| original_dir.clone()),
         original_dir,
         compact_warnings: false,
+        stream: None,
     };
     dispatch(session, parsed)
 }
@@ -271,6 +296,9 @@ fn dispatch(mut session: Session, parsed: Parsed) -> Status {
         return unknown(&session, &parsed);
     };
     let declared = (command.declare)();
+    if !parsed.help && STREAMING.contains(&command.path) && json_asked(&parsed.arguments) {
+        session.stream = Some(Arc::new(Stream::begin(session.ui.clone())));
+    }
     if parsed.help {
         session.ui.out(help::command(
             session.program,
@@ -298,6 +326,9 @@ fn dispatch(mut session: Session, parsed: Parsed) -> Status {
         Ok(status) => status,
         Err(error) => {
             session.fail(error.summary, error.detail);
+            if session.stream.is_some() {
+                return 1;
+            }
             session.ui.err(format!(
                 "\nFor more help on using this command, run:\n  {} {} -help\n",
                 session.program, command.path

@@ -7,7 +7,7 @@ use syntax::Diagnostic;
 
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
-use crate::commands::{Command, NO_JSON, no_positional};
+use crate::commands::{Command, no_positional};
 use crate::operation::{Operation, plan_options};
 use crate::session::{Session, Status};
 use crate::views;
@@ -44,7 +44,7 @@ pub const COMMAND: Command = Command {
                 "The state file to read, in place of the working directory's.",
             ))
     },
-    refused: &[NO_JSON],
+    refused: &[],
     run,
 };
 
@@ -77,11 +77,8 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     let Planning {
         plan,
         schemas,
-        diagnostics: mut problems,
+        diagnostics: problems,
     } = operation.plan(&options);
-    if !options.targets.is_empty() && plan.is_some() {
-        add_missing(&mut problems, views::plan::targeting_warning());
-    }
     let mut status = u8::from(problems.has_errors());
     let Some(plan) = plan else {
         session.show(&problems, &operation.project.sources);
@@ -95,7 +92,10 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         }
         status = u8::from(problems.has_errors());
     }
-    views::plan::show(&session.ui, &plan, &schemas);
+    match &session.stream {
+        Some(stream) => stream.plan(&plan),
+        None => views::plan::show(&session.ui, &plan, &schemas),
+    }
     session.show(&problems, &operation.project.sources);
     if status == 0 && given.on("detailed-exitcode") && plan.is_applyable() {
         status = 2;
@@ -109,7 +109,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         session.show(&problem.into(), &operation.project.sources);
         return Ok(finish(session, operation, 1));
     }
-    if applyable && !errored && !session.env.in_automation() {
+    if applyable && !errored && session.stream.is_none() && !session.env.in_automation() {
         let ui = &session.ui;
         ui.out(views::plan::rule(ui.style(), ui.width()));
         if let Some(path) = generated {
@@ -148,6 +148,7 @@ fn write_generated(path: &std::path::Path, plan: &Plan) -> Result<(), Diagnostic
         }
         text.push('\n');
         text.push_str(block);
+        text.push('\n');
     }
     let write = || {
         let mut file = std::fs::File::create_new(path)?;

@@ -8,7 +8,7 @@ use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
 use crate::commands::apply::outputs;
 use crate::commands::plan::finish;
-use crate::commands::{Command, NO_JSON, no_positional};
+use crate::commands::{Command, no_positional};
 use crate::operation::{Operation, plan_options};
 use crate::session::{Session, Status};
 
@@ -21,14 +21,10 @@ pub const COMMAND: Command = Command {
             "refresh",
             "Updates the state to what the objects are now, without asking. \"apply -refresh-only\" shows the changes first.",
         );
-        let command = flags::local_state(flags::operation(flags::variables(command)));
-        flags::positional(command, "args").arg(flags::values(
-            "target",
-            "ADDRESS",
-            "Look only at this module or resource.",
-        ))
+        let command = flags::local_state(flags::operation(flags::targeting(flags::variables(command))));
+        flags::positional(command, "args")
     },
-    refused: &[NO_JSON],
+    refused: &[],
     run,
 };
 

@@ -59,6 +59,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     if !problems.has_errors() {
         problems.extend(check(session, &project));
     }
+    problems.sort();
     let status = u8::from(problems.has_errors());
     if given.on("json") {
         session.ui.line(cty::json::to_text(

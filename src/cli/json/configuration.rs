@@ -10,6 +10,7 @@ use lang::refs::{reference, traversals};
 use lang::schema::{BlockSchema, Nesting};
 use lang::scope::{Constant, Reference};
 use serde_json::{Map, Value as Json};
+use syntax::Diagnostics;
 use syntax::ast::{Body, Expr, TraversalStep};
 
 use super::Object;
@@ -244,6 +245,7 @@ fn depends_on(references: &[Reference]) -> Vec<String> {
 /// The expressions of a body: one for each attribute, and for each type of nested block one object or a list of them.
 fn body_expressions(body: &Body, schema: &BlockSchema) -> Json {
     let mut out = Map::new();
+    let body = &*lang::body::resolve(body, schema, &mut Diagnostics::new());
     for attribute in &body.attributes {
         if schema.attributes.contains_key(&attribute.name) {
             out.insert(attribute.name.to_string(), expression(&attribute.expr));
@@ -277,9 +279,14 @@ fn body_expressions(body: &Body, schema: &BlockSchema) -> Json {
     Json::Object(out)
 }
 
-/// An expression: its value if it is constant, else what it refers to.
+/// An expression: its value if it is constant, else what it refers to. In the JSON syntax it is both what is written, with
+/// templates as text, and what they refer to.
 fn expression(expr: &Expr) -> Json {
     let found = traversals(expr);
+    let written = match expr {
+        Expr::Json(json) => known_part(&json.node().literal()),
+        _ => None,
+    };
     if found.is_empty() {
         let (value, diagnostics) = evaluate(expr, Context::new(&Constant));
         if diagnostics.is_empty() && value.is_wholly_known() {
@@ -297,7 +304,10 @@ fn expression(expr: &Expr) -> Json {
             }
         }
     }
-    Object::default().with_content("references", names).into()
+    Object::default()
+        .with_some("constant_value", written)
+        .with_content("references", names)
+        .into()
 }
 
 /// What a reference names, followed by each shorter form of it.

@@ -39,7 +39,12 @@ pub fn document(plan: &Plan, config: &Config, schemas: &Schemas, tool_version: &
         .iter()
         .map(|(address, at)| json!({"resource": address.to_string(), "attribute": path(at)}))
         .collect();
-    let prior = state_document(&plan.prior_state, Some(schemas), tool_version);
+    // The results of checks are those of the plan.
+    let prior_state = state::State {
+        check_results: None,
+        ..plan.prior_state.clone()
+    };
+    let prior = state_document(&prior_state, Some(schemas), tool_version);
     let prior = if plan.prior_state.is_empty() { Json::Null } else { prior };
     Object::default()
         .with("format_version", PLAN_FORMAT)
@@ -55,7 +60,7 @@ pub fn document(plan: &Plan, config: &Config, schemas: &Schemas, tool_version: &
         .with_content("checks", checks(&plan.checks))
         .with_content("timestamp", plan.timestamp.clone())
         .with("applyable", plan.is_applyable())
-        .with("complete", plan.targets.is_empty() && !plan.errored)
+        .with("complete", !plan.is_partial() && !plan.errored)
         .with("errored", plan.errored)
         .into()
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ::state::{Object as StoredObject, ObjectStatus, State};
 use addrs::ModuleInstance;
+use cty::{Type, Value};
 use engine::instance::{decode, stored_marks};
 use engine::providers::Schemas;
 use serde_json::{Map, Value as Json};
@@ -98,6 +99,8 @@ fn plain(object: &StoredObject) -> (Json, Json) {
         return (Json::Null, Json::Object(Map::new()));
     };
     let json = raw.to_value().unwrap_or(Json::Null);
-    let value = cty::json::from_simple_json(&json).mark_paths(&stored_marks(object));
+    let value = cty::json::from_simple_json(&json)
+        .unwrap_or_else(|_| Value::null(Type::Dynamic))
+        .mark_paths(&stored_marks(object));
     (json, sensitive_parts(&value))
 }

@@ -137,7 +137,8 @@ pub fn fold_warnings(diagnostics: Diagnostics) -> Diagnostics {
     let mut more: Vec<(usize, usize)> = Vec::new();
     for diagnostic in diagnostics {
         // A warning without place is one of a kind.
-        if diagnostic.severity == Severity::Error || diagnostic.subject.is_none() {
+        let alone = diagnostic.subject.is_none() || diagnostic.extra == Extra::OfCheck;
+        if diagnostic.severity == Severity::Error || alone {
             out.push(diagnostic);
             continue;
         }

@@ -6,4 +6,5 @@ pub mod plan;
 pub mod progress;
 pub mod snippet;
 pub mod unified_diff;
+pub mod stream;
 pub mod wrap;

@@ -2,7 +2,7 @@
 
 use engine::plan::Plan;
 use engine::providers::Schemas;
-use syntax::{Diagnostic, Diagnostics};
+use syntax::Diagnostic;
 
 use crate::ui::{Style, Ui};
 use crate::views::diff;
@@ -26,27 +26,15 @@ pub fn rule(style: Style, width: usize) -> String {
     format!("\n{}\n", style.dim("─".repeat(width.saturating_sub(1))))
 }
 
-/// The warning that goes with `-target`.
+/// The warning that goes with the application of a plan for a part of the configuration.
 #[must_use]
-pub fn targeting_warning() -> Diagnostics {
-    Diagnostic::warning(
-        "Resource targeting is in effect",
-        "You are creating a plan with the -target option, which means that the result of this plan may not represent all of \
-         the changes requested by the current configuration.\n\nThe -target option is not for routine use, and is provided \
-         only for exceptional situations such as recovering from errors or mistakes, or when Monoform specifically suggests \
-         to use it as part of an error message.",
-    )
-    .into()
-}
-
-/// The warning that goes with applying a plan that was made with `-target`.
-#[must_use]
-pub fn targeted_warning() -> Diagnostics {
+pub fn incomplete_warning(program: &str) -> Diagnostic {
     Diagnostic::warning(
         "Applied changes may be incomplete",
-        "The plan was made with the -target option, so some changes that the configuration asks for may have been left out, \
-         and output values may not be up to date. Make a plan without -target to see what is still to be done.\n\nThe -target \
-         option is meant for exceptional situations only, such as recovering from errors or mistakes.",
+        format!(
+            "The plan was made with the -target or -exclude option, so some of the changes that the configuration asks for may \
+             have been left out, and output values may not be up to date. This command shows what is pending:\n    {program} \
+             plan"
+        ),
     )
-    .into()
 }

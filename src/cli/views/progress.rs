@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use addrs::AbsResourceInstance;
-use engine::events::{Event, EventSink};
+use engine::events::{EphemeralAction, Event, EventSink};
 use engine::plan::Action;
 
 use crate::ui::Ui;
+use crate::views::stream::Stream;
 
 /// How often an operation that goes on is mentioned again.
 const REMINDER: Duration = Duration::from_secs(10);
@@ -29,6 +30,9 @@ pub struct Done {
 /// Tells events.
 pub struct Progress {
     ui: Arc<Ui>,
+    stream: Option<Arc<Stream>>,
+    /// Whether an import is all that is done.
+    import: bool,
     inner: Mutex<Inner>,
 }
 
@@ -41,8 +45,17 @@ struct Inner {
     status: bool,
 }
 
+/// What is done with an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// It is changed, or read.
+    Change(Action),
+    /// It is ephemeral, and opened, renewed or closed.
+    Ephemeral(EphemeralAction),
+}
+
 struct Running {
-    action: Action,
+    doing: Doing,
     id: String,
     since: Instant,
     reminded: u64,
@@ -54,8 +67,22 @@ impl Progress {
     pub fn new(ui: Arc<Ui>) -> Progress {
         Progress {
             ui,
+            stream: None,
+            import: false,
             inner: Mutex::default(),
         }
+    }
+
+    /// Tells them in the words of the import command.
+    #[must_use]
+    pub fn of_import(self) -> Progress {
+        Progress { import: true, ..self }
+    }
+
+    /// Tells them to a program, if there is one.
+    #[must_use]
+    pub fn to_program(self, stream: Option<Arc<Stream>>) -> Progress {
+        Progress { stream, ..self }
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -87,11 +114,18 @@ impl Progress {
             let times = elapsed.as_secs() / REMINDER.as_secs();
             if times > running.reminded {
                 running.reminded = times;
-                let what = match running.action {
-                    Action::Create => "creating",
-                    Action::Update => "modifying",
-                    Action::Delete => "destroying",
-                    _ => "reading",
+                if let Some(stream) = &self.stream {
+                    let elapsed = Duration::from_secs(times * REMINDER.as_secs());
+                    stream.still(address, running.doing, elapsed);
+                }
+                let what = match running.doing {
+                    Doing::Change(Action::Create) => "creating",
+                    Doing::Change(Action::Update) => "modifying",
+                    Doing::Change(Action::Delete) => "destroying",
+                    Doing::Change(_) => "reading",
+                    Doing::Ephemeral(EphemeralAction::Open) => "opening",
+                    Doing::Ephemeral(EphemeralAction::Renew) => "renewing",
+                    Doing::Ephemeral(EphemeralAction::Close) => "closing",
                 };
                 let elapsed = seconds(Duration::from_secs(times * REMINDER.as_secs()));
                 let id = if running.id.is_empty() {
@@ -112,7 +146,7 @@ impl Progress {
     }
 
     fn status(&self) {
-        if !self.ui.is_terminal() {
+        if !self.ui.is_terminal() || self.stream.is_some() {
             return;
         }
         let mut inner = self.inner();
@@ -134,6 +168,9 @@ impl Progress {
     }
 
     fn say(&self, inner: &mut Inner, line: &str) {
+        if self.stream.is_some() {
+            return;
+        }
         if std::mem::take(&mut inner.status) {
             self.ui.out("\r\x1b[2K");
         }
@@ -173,9 +210,26 @@ pub fn seconds(time: Duration) -> String {
 
 impl EventSink for Progress {
     fn event(&self, event: Event) {
+        if let Some(stream) = &self.stream {
+            stream.event(&event);
+        }
         let mut inner = self.inner();
         match event {
+            Event::ImportStart { address, id } => {
+                let line = if self.import {
+                    format!("{address}: Importing from ID {:?}...", &*id)
+                } else {
+                    format!("{address}: Preparing import... [id={id}]")
+                };
+                self.say(&mut inner, &line);
+            }
             Event::RefreshStart { address, id } => {
+                if self.import {
+                    let style = self.ui.style();
+                    let ty = &address.resource.resource.ty;
+                    self.ui.line(style.good(format!("{address}: Import prepared!")));
+                    self.ui.line(style.green(format!("  Prepared {ty} for import")));
+                }
                 self.say(
                     &mut inner,
                     &format!("{address}: Refreshing state...{}", bracketed(id.as_ref())),
@@ -200,7 +254,7 @@ impl EventSink for Progress {
                     &format!("{}: {what}{}", name(&address, deposed.as_ref()), bracketed(shown)),
                 );
                 let running = Running {
-                    action,
+                    doing: Doing::Change(action),
                     id: identity(shown),
                     since: Instant::now(),
                     reminded: 0,
@@ -214,7 +268,8 @@ impl EventSink for Progress {
                 id,
                 elapsed,
             } => {
-                let shown = name(&address, deposed.as_ref());
+                // Which object of an instance it was has been said at the beginning.
+                let shown = name(&address, None);
                 inner.running.remove(&(address, deposed));
                 let what = match action {
                     Action::Create => {
@@ -245,6 +300,43 @@ impl EventSink for Progress {
             Event::OperationFailed { address, deposed, .. } => {
                 inner.running.remove(&(address, deposed));
             }
+            Event::EphemeralDeferred { address } => {
+                self.say(&mut inner, &format!("{address}: Configuration unknown, deferring..."));
+            }
+            Event::EphemeralStart { address, action } => {
+                let what = match action {
+                    EphemeralAction::Open => "Opening...",
+                    EphemeralAction::Renew => "Renewing...",
+                    EphemeralAction::Close => "Closing...",
+                };
+                self.say(&mut inner, &format!("{address}: {what}"));
+                let running = Running {
+                    doing: Doing::Ephemeral(action),
+                    id: String::new(),
+                    since: Instant::now(),
+                    reminded: 0,
+                };
+                inner.running.insert((address, None), running);
+            }
+            Event::EphemeralComplete {
+                address,
+                action,
+                elapsed,
+            } => {
+                let what = match action {
+                    EphemeralAction::Open => "Opening",
+                    EphemeralAction::Renew => "Renewal",
+                    EphemeralAction::Close => "Closing",
+                };
+                self.say(
+                    &mut inner,
+                    &format!("{address}: {what} complete after {}", seconds(elapsed)),
+                );
+                inner.running.remove(&(address, None));
+            }
+            Event::EphemeralFailed { address, .. } => {
+                inner.running.remove(&(address, None));
+            }
             Event::ProvisionStart { address, provisioner } => {
                 self.say(&mut inner, &format!("{address}: Provisioning with '{provisioner}'..."));
             }
@@ -253,6 +345,9 @@ impl EventSink for Progress {
                 provisioner,
                 output,
             } => {
+                if self.stream.is_some() {
+                    return;
+                }
                 let head = self.ui.style().bold(format!("{address} ({provisioner}):"));
                 for line in output.lines() {
                     if std::mem::take(&mut inner.status) {

@@ -2,7 +2,7 @@
 
 use addrs::{Target, parse};
 use syntax::ast::{Expr, Traversal, TraversalStep};
-use syntax::{Diagnostic, Diagnostics};
+use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::decode::parts;
 
@@ -28,7 +28,7 @@ pub(crate) fn text(traversal: &Traversal) -> Result<String, Diagnostic> {
 
 /// The address an expression is.
 pub(crate) fn target(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Target> {
-    let traversal = parts::static_traversal(expr, diagnostics)?;
+    let traversal = parts::unquoted_traversal(expr, diagnostics)?;
     let target = text(&traversal)
         .and_then(|text| parse::target(&text).map_err(|e| Diagnostic::error(e.summary, e.detail).at(&traversal.range)));
     match target {
@@ -37,6 +37,15 @@ pub(crate) fn target(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Targe
             diagnostics.push(problem);
             None
         }
+    }
+}
+
+/// Where the first key of an address stands; the whole of it if there is none.
+pub(crate) fn first_key(expr: &Expr) -> &Range {
+    let keyed = |s: &TraversalStep| matches!(s, TraversalStep::Index { .. });
+    match expr {
+        Expr::Traversal(t) => t.steps.iter().find(|s| keyed(s)).map_or(&t.range, TraversalStep::range),
+        other => other.range(),
     }
 }
 

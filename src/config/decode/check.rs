@@ -2,8 +2,8 @@
 
 use addrs::Mode;
 use lang::refs;
-use syntax::ast::{Attribute, Block, Expr};
-use syntax::content::BodySpec;
+use syntax::ast::{Attribute, Block, Body, Expr};
+use syntax::content::{self, BodySpec};
 use syntax::{Diagnostic, Range};
 
 use super::{Decoder, parts};
@@ -17,6 +17,12 @@ const RULE: BodySpec<'static> = BodySpec {
 const CHECK: BodySpec<'static> = BodySpec {
     attributes: &[],
     blocks: &[("data", &["type", "name"]), ("assert", &[])],
+};
+
+/// What must not be in the data source of a check, and so must be seen there.
+const CHECK_DATA: BodySpec<'static> = BodySpec {
+    attributes: &[],
+    blocks: &[("lifecycle", &[])],
 };
 
 impl Decoder<'_> {
@@ -61,9 +67,13 @@ impl Decoder<'_> {
     /// An error if an override file has `depends_on`.
     pub(super) fn no_depends_on_override(&mut self, attribute: Option<&Attribute>) {
         if let Some(attribute) = attribute {
+            let first = match &attribute.expr {
+                Expr::Tuple { items, .. } => items.first(),
+                _ => None,
+            };
             self.diagnostics.push(
                 Diagnostic::error("Unsupported override", "The depends_on argument cannot be overridden.")
-                    .at(attribute.expr.range()),
+                    .at(first.unwrap_or(&attribute.expr).range()),
             );
         }
     }
@@ -85,7 +95,11 @@ impl Decoder<'_> {
             );
             return (None, None);
         }
-        let taken = parts::exact(block.body, CHECK, self.diagnostics);
+        let mut taken = parts::exact(block.body, CHECK, self.diagnostics);
+        for inner in &mut taken.blocks {
+            let body = std::mem::replace(&mut inner.body, Body::empty(&range));
+            inner.body = content::resolve(body, CHECK_DATA, self.diagnostics);
+        }
         let mut check = Check {
             name: label.text,
             data: None,

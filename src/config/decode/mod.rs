@@ -20,8 +20,9 @@ pub(crate) use variable::convert_default;
 use std::sync::Arc;
 
 use addrs::Mode;
+use addrs::version::VersionError;
 use syntax::ast::Body;
-use syntax::content::BodySpec;
+use syntax::content::{self, BodySpec};
 use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::model::{
@@ -77,6 +78,11 @@ const TOP: BodySpec<'static> = BodySpec {
     ],
 };
 
+/// The body of a file in the JSON syntax with its blocks told from the rest.
+pub(crate) fn resolve(body: Arc<Body>, diagnostics: &mut Diagnostics) -> Arc<Body> {
+    Arc::new(content::resolve(Arc::unwrap_or_clone(body), TOP, diagnostics))
+}
+
 /// Decodes the body of a file.
 pub(crate) fn file(body: Arc<Body>, overriding: bool, diagnostics: &mut Diagnostics) -> FileBlocks {
     let mut out = FileBlocks::default();
@@ -126,7 +132,7 @@ pub(crate) fn required_versions(body: &Body) -> Vec<Constraint> {
     attributes
         .filter_map(|a| {
             let text = parts::constant_string(&a.expr, &mut Diagnostics::new())?;
-            Constraint::parse(&text, crate::version::Dialect::Module, &a.range)
+            Constraint::parse(&text, crate::version::Dialect::Module, &a.range).ok()
         })
         .collect()
 }
@@ -139,17 +145,19 @@ pub(crate) fn constraint(
 ) -> Option<Constraint> {
     let text = parts::constant_string(expr, diagnostics)?;
     let range = expr.range();
-    let parsed = Constraint::parse(&text, dialect, range);
-    if parsed.is_none() {
-        diagnostics.push(invalid_constraint(range));
+    match Constraint::parse(&text, dialect, range) {
+        Ok(constraint) => Some(constraint),
+        Err(error) => {
+            diagnostics.push(invalid_constraint(&error, range));
+            None
+        }
     }
-    parsed
 }
 
-pub(crate) fn invalid_constraint(range: &Range) -> Diagnostic {
+pub(crate) fn invalid_constraint(error: &VersionError, range: &Range) -> Diagnostic {
     Diagnostic::error(
         "Invalid version constraint",
-        "This is not a version constraint, such as \"1.2.3\", \"~> 1.2\" or \">= 1.0, < 3.0\".",
+        format!("A version constraint looks like \"1.2.3\", \"~> 1.2\" or \">= 1.0, < 3.0\"; here, {error}."),
     )
     .at(range)
 }

@@ -107,7 +107,7 @@ impl Decoder<'_> {
     }
 
     fn passed_providers(&mut self, expr: &Expr) -> Vec<PassedProvider> {
-        let items = match expr {
+        let items = match expr.plain() {
             Expr::Object { items, .. } => items,
             Expr::Invalid { .. } => return Vec::new(),
             _ => {

@@ -135,7 +135,7 @@ impl Decoder<'_> {
         };
         if let Some((summary, detail)) = problem {
             self.diagnostics
-                .push(Diagnostic::error(summary, detail).at(&from_range));
+                .push(Diagnostic::error(summary, detail).at(address::first_key(&from)));
             return None;
         }
         if let (Target::Module(_), Some(provisioner)) = (&target, first_provisioner) {
@@ -170,12 +170,15 @@ impl Decoder<'_> {
             return None;
         }
         let mut taken = parts::exact(block.body, IMPORT, self.diagnostics);
-        let provider_ref = taken
-            .attribute("provider")
+        let provider = taken.attribute("provider");
+        let provider_ref = provider
+            .as_ref()
             .and_then(|a| parts::provider_ref(&a.expr, "provider", self.diagnostics));
+        let provider_range = provider.map(|a| a.range);
         let for_each = taken.expr("for_each");
-        let (to, id) = (taken.expr("to"), taken.expr("id"));
+        let (to, id) = (taken.attribute("to"), taken.expr("id"));
         let (to, id) = (to?, id?);
+        let (to, to_attribute) = (parts::unquoted(to.expr, self.diagnostics), to.range);
         let to_range = to.range().clone();
         let found = match address::with_dynamic_keys(&to) {
             Some(found) => found,
@@ -196,9 +199,20 @@ impl Decoder<'_> {
         };
         if instance.resource.resource.mode != Mode::Managed {
             self.diagnostics.push(
-                Diagnostic::error("Invalid import address", "Only managed resources can be imported.").at(&to_range),
+                Diagnostic::error("Invalid import address", "Only managed resources can be imported.")
+                    .at(&to_attribute),
             );
             return None;
+        }
+        if let Some(at) = provider_range.as_ref().filter(|_| !instance.module.is_root()) {
+            self.diagnostics.push(
+                Diagnostic::error(
+                    "Invalid import provider argument",
+                    "Which provider configuration a resource inside a module has is said by the module, and by the \"providers\" \
+                     argument of its call. The \"provider\" argument here is for resources without configuration.",
+                )
+                .at(at),
+            );
         }
         Some(Import {
             to,
@@ -207,6 +221,7 @@ impl Decoder<'_> {
             id,
             for_each,
             provider_ref,
+            provider_range,
             provider: Provider::default_for(""),
             range,
         })

@@ -36,12 +36,14 @@ impl Taken {
 
 /// Sorts a body into what the spec expects and the rest, which is left alone.
 pub(crate) fn partial(body: Body, spec: BodySpec<'_>, diagnostics: &mut Diagnostics) -> Taken {
+    let body = content::resolve(body, spec, diagnostics);
     content::partial(&body, spec, diagnostics);
     split(body, spec)
 }
 
 /// As [`partial`], and everything else in the body is an error.
 pub(crate) fn exact(body: Body, spec: BodySpec<'_>, diagnostics: &mut Diagnostics) -> Taken {
+    let body = content::resolve(body, spec, diagnostics);
     content::exact(&body, spec, diagnostics);
     split(body, spec)
 }
@@ -159,6 +161,8 @@ pub(crate) fn check_name(label: &Label, summary: &str, diagnostics: &mut Diagnos
 pub(crate) fn constant(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Value> {
     match expr {
         Expr::Literal { value, .. } => return Some(value.clone()),
+        // A constant is meant as it stands: nothing in it is a template.
+        Expr::Json(json) => return Some(json.node().literal()),
         // The parser has reported it.
         Expr::Invalid { .. } => return None,
         _ => {}
@@ -175,7 +179,7 @@ pub(crate) fn constant(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Val
 /// A constant of a type; null counts as not set.
 fn constant_as(expr: &Expr, ty: &Type, what: &str, diagnostics: &mut Diagnostics) -> Option<Value> {
     let value = constant(expr, diagnostics)?;
-    let unsuitable = |detail: String| Diagnostic::error("Unsuitable value type", detail).at(expr.range());
+    let unsuitable = |detail: String| Diagnostic::error("Unsuitable value type", detail).at(expr.start_range());
     if value.ty() == ty {
         return value.is_present().then_some(value);
     }
@@ -207,7 +211,7 @@ pub(crate) fn constant_bool(expr: &Expr, diagnostics: &mut Diagnostics) -> Optio
 
 /// The elements of a list that is written as one.
 pub(crate) fn static_list<'e>(expr: &'e Expr, diagnostics: &mut Diagnostics) -> &'e [Expr] {
-    match expr {
+    match expr.plain() {
         Expr::Tuple { items, .. } => items,
         Expr::Parens { inner, .. } => static_list(inner, diagnostics),
         Expr::Invalid { .. } => &[],
@@ -217,7 +221,7 @@ pub(crate) fn static_list<'e>(expr: &'e Expr, diagnostics: &mut Diagnostics) -> 
                     "Invalid expression",
                     "A list is required here, written out between brackets.",
                 )
-                .at(expr.range()),
+                .at(expr.start_range()),
             );
             &[]
         }
@@ -229,12 +233,19 @@ pub(crate) fn static_traversal(expr: &Expr, diagnostics: &mut Diagnostics) -> Op
     match expr {
         Expr::Traversal(t) => return Some(t.clone()),
         Expr::Invalid { .. } => return None,
+        Expr::Json(json) => {
+            let text = json.text();
+            let traversal = text.and_then(|text| crate::parse::traversal(text, expr.range()).ok());
+            if traversal.is_some() {
+                return traversal;
+            }
+        }
         _ => {}
     }
     if let Some(traversal) = keyword_traversal(expr) {
         return Some(traversal);
     }
-    if let Some(text) = expr.as_literal_text() {
+    if let Some(text) = expr.as_literal_text().filter(|_| !matches!(expr, Expr::Json(_))) {
         // Inside the quotes, one column further. Escapes would shift it; there are none in a reference.
         let traversal = diagnostics.take(crate::parse::traversal(&text, &inside_quotes(expr.range())))?;
         diagnostics.push(
@@ -247,6 +258,20 @@ pub(crate) fn static_traversal(expr: &Expr, diagnostics: &mut Diagnostics) -> Op
         );
         return Some(traversal);
     }
+    not_a_traversal(expr, diagnostics);
+    None
+}
+
+/// As [`static_traversal`], where quotes have never been understood in the native syntax.
+pub(crate) fn unquoted_traversal(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Traversal> {
+    if expr.as_literal_text().is_some() && !matches!(expr, Expr::Json(_)) {
+        not_a_traversal(expr, diagnostics);
+        return None;
+    }
+    static_traversal(expr, diagnostics)
+}
+
+fn not_a_traversal(expr: &Expr, diagnostics: &mut Diagnostics) {
     diagnostics.push(
         Diagnostic::error(
             "Invalid expression",
@@ -255,7 +280,18 @@ pub(crate) fn static_traversal(expr: &Expr, diagnostics: &mut Diagnostics) -> Op
         )
         .at(expr.range()),
     );
-    None
+}
+
+/// The expression that is meant where the JSON syntax has a string in its place.
+pub(crate) fn unquoted(expr: Expr, diagnostics: &mut Diagnostics) -> Expr {
+    let Expr::Json(json) = &expr else { return expr };
+    match json.unquoted() {
+        Some((inner, problems)) => {
+            diagnostics.extend(problems);
+            inner
+        }
+        None => expr,
+    }
 }
 
 fn inside_quotes(range: &Range) -> Range {
@@ -356,6 +392,10 @@ pub(crate) fn provider_ref(expr: &Expr, argument: &str, diagnostics: &mut Diagno
         return None;
     }
     let traversal = static_traversal(expr, diagnostics)?;
+    if !is_provider_name(&traversal.root) {
+        diagnostics.push(invalid_provider_name(&traversal.root, &traversal.root_range));
+        return None;
+    }
     match provider_ref_of(&traversal) {
         Some(mut reference) => {
             reference.range = expr.range().clone();
@@ -383,6 +423,17 @@ pub(crate) fn provider_ref_of(traversal: &Traversal) -> Option<ProviderRef> {
         config,
         range: traversal.range.clone(),
     })
+}
+
+/// An error for a local name that no provider can have.
+pub(crate) fn invalid_provider_name(name: &str, range: &Range) -> Diagnostic {
+    Diagnostic::error(
+        "Invalid provider local name",
+        format!(
+            "\"{name}\" cannot be the local name of a provider: it has lower-case letters, digits and inner dashes only."
+        ),
+    )
+    .at(range)
 }
 
 /// Whether this can be the local name of a provider: letters, digits, dashes inside.

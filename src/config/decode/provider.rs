@@ -85,16 +85,7 @@ impl Decoder<'_> {
     pub(super) fn provider_name(&mut self, name: &str, range: &syntax::Range) -> bool {
         let valid = parts::is_provider_name(name);
         if !valid {
-            self.diagnostics.push(
-                Diagnostic::error(
-                    "Invalid provider local name",
-                    format!(
-                        "\"{name}\" cannot be the local name of a provider: it has lower-case letters, digits and inner \
-                         dashes only."
-                    ),
-                )
-                .at(range),
-            );
+            self.diagnostics.push(parts::invalid_provider_name(name, range));
         }
         valid
     }

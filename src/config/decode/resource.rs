@@ -55,9 +55,13 @@ impl Decoder<'_> {
             Mode::Data => "data",
             Mode::Ephemeral => "ephemeral",
         };
-        let summary = if mode == Mode::Data { "data source" } else { "resource" };
-        let valid_type = parts::check_name(&ty, &format!("Invalid {summary} type name"), self.diagnostics);
-        parts::check_name(&name, &format!("Invalid {summary} name"), self.diagnostics);
+        let (invalid_type, invalid_name) = match mode {
+            Mode::Managed => ("Invalid resource type name", "Invalid resource name"),
+            Mode::Data => ("Invalid data source name", "Invalid data resource name"),
+            Mode::Ephemeral => ("Invalid ephemeral resource type", "Invalid ephemeral resource name"),
+        };
+        let valid_type = parts::check_name(&ty, invalid_type, self.diagnostics);
+        parts::check_name(&name, invalid_name, self.diagnostics);
         let spec = if mode == Mode::Managed { MANAGED } else { READ };
         let mut taken = parts::partial(block.body, spec, self.diagnostics);
         let owner = if mode == Mode::Managed {
@@ -198,8 +202,9 @@ impl Decoder<'_> {
         }
         if let Some(a) = taken.attribute("replace_triggered_by") {
             for item in parts::static_list(&a.expr, self.diagnostics) {
-                if self.replace_trigger(item) {
-                    lifecycle.replace_triggered_by.push(item.clone());
+                let item = parts::unquoted(item.clone(), self.diagnostics);
+                if self.replace_trigger(&item) {
+                    lifecycle.replace_triggered_by.push(item);
                 }
             }
         }
@@ -225,22 +230,25 @@ impl Decoder<'_> {
 
     /// A condition cannot speak of its own resource by name: before, there is nothing yet; after, it is `self`.
     fn condition_avoids_itself(&mut self, rule: &CheckRule, kind: &str, resource: &addrs::Resource) {
+        let early = "A precondition is checked before its object is there, so it cannot refer to it. A postcondition can, by \
+                     the name self.";
         for expr in [&rule.condition, &rule.error_message] {
             for traversal in lang::refs::traversals(expr) {
-                let own = match lang::refs::whole_reference(traversal).map(|r| r.subject) {
-                    Ok(Referenceable::Resource(r)) => r == *resource,
-                    Ok(Referenceable::SelfRef) => kind == "precondition",
-                    _ => false,
+                let problem = match lang::refs::whole_reference(traversal).map(|r| r.subject) {
+                    Ok(Referenceable::Resource(r)) if r == *resource => {
+                        let detail = if kind == "precondition" {
+                            early
+                        } else {
+                            "A postcondition refers to its own object by the name self."
+                        };
+                        Diagnostic::error(format!("Invalid reference in {kind}"), detail).at(expr.range())
+                    }
+                    Ok(Referenceable::SelfRef) if kind == "precondition" => {
+                        Diagnostic::error("Invalid \"self\" reference", early).at(&traversal.range)
+                    }
+                    _ => continue,
                 };
-                if own {
-                    let detail = if kind == "precondition" {
-                        "A precondition is checked before its object is there, so it cannot refer to it. A postcondition can, by the name self."
-                    } else {
-                        "A postcondition refers to its own object by the name self."
-                    };
-                    self.diagnostics
-                        .push(Diagnostic::error(format!("Invalid reference in {kind}"), detail).at(&traversal.range));
-                }
+                self.diagnostics.push(problem);
             }
         }
     }
@@ -250,6 +258,7 @@ impl Decoder<'_> {
             return IgnoreChanges::All;
         }
         let mut paths = Vec::new();
+        let mut wildcard: Option<&Range> = None;
         for item in parts::static_list(expr, self.diagnostics) {
             if item.as_literal_text().as_deref() == Some("*") {
                 self.diagnostics.push(
@@ -257,9 +266,10 @@ impl Decoder<'_> {
                         "Invalid ignore_changes wildcard",
                         "The form [\"*\"] is no longer understood. Write \"ignore_changes = all\" to ignore every change.",
                     )
-                    .at(item.range()),
+                    .at(expr.range()),
                 );
-                return IgnoreChanges::All;
+                wildcard = Some(item.range());
+                continue;
             }
             let Some(traversal) = parts::static_traversal(item, self.diagnostics) else {
                 continue;
@@ -275,19 +285,35 @@ impl Decoder<'_> {
                 ),
             }
         }
-        IgnoreChanges::Paths(paths)
+        match wildcard {
+            None => IgnoreChanges::Paths(paths),
+            Some(at) => {
+                if !paths.is_empty() {
+                    self.diagnostics.push(
+                        Diagnostic::error(
+                            "Invalid ignore_changes ruleset",
+                            "Either all changes are ignored or those of the listed attributes: the wildcard cannot stand beside \
+                             names.",
+                        )
+                        .at(at)
+                        .within(expr.range()),
+                    );
+                }
+                IgnoreChanges::All
+            }
+        }
     }
 
     /// Whether this may stand in `replace_triggered_by`: a reference to a managed resource, in whose keys only
     /// `count.index` and `each.key` are used.
     fn replace_trigger(&mut self, expr: &Expr) -> bool {
-        let wrong = |range: &Range| {
+        let wrong = |what: &str| {
             Diagnostic::error(
-                "Invalid reference in replace_triggered_by expression",
+                format!("Invalid {what} in replace_triggered_by expression"),
                 "Only managed resources, their instances and attributes can be named here, with count.index and each.key in \
                  instance keys.",
             )
-            .at(range)
+            .at(expr.range())
         };
         let Some((traversal, keys)) = address::with_dynamic_keys(expr) else {
             if !matches!(expr, Expr::Invalid { .. }) {
@@ -304,7 +330,7 @@ impl Decoder<'_> {
         let before = self.diagnostics.len();
         match lang::refs::whole_reference(&traversal).map(|r| r.subject) {
             Ok(Referenceable::Resource(r)) if r.mode == Mode::Managed => {}
-            Ok(_) => self.diagnostics.push(wrong(expr.range())),
+            Ok(_) => self.diagnostics.push(wrong("reference")),
             Err(problem) => self.diagnostics.push(problem),
         }
         for key in keys {
@@ -312,7 +338,9 @@ impl Decoder<'_> {
                 match lang::refs::whole_reference(traversal).map(|r| r.subject) {
                     Ok(Referenceable::Count(n)) if &*n == "index" => {}
                     Ok(Referenceable::Each(n)) if &*n == "key" => {}
-                    _ => self.diagnostics.push(wrong(&traversal.range)),
+                    Ok(Referenceable::Count(_)) => self.diagnostics.push(wrong("count reference")),
+                    Ok(Referenceable::Each(_)) => self.diagnostics.push(wrong("each reference")),
+                    _ => self.diagnostics.push(wrong("reference")),
                 }
             }
         }

@@ -61,7 +61,14 @@ impl Decoder<'_> {
                     let Some(label) = block.labels.into_iter().next() else {
                         continue;
                     };
-                    if self.provider_name(&label.text, &label.range) {
+                    for inner in &block.body.blocks {
+                        self.no_block_here(inner, "a setting for the provider is an argument.");
+                    }
+                    for attribute in &block.body.attributes {
+                        // It goes to the provider before anything is evaluated.
+                        parts::constant(&attribute.expr, self.diagnostics);
+                    }
+                    if self.provider_name(&label.text, &range) {
                         let provider = Provider::default_for("");
                         let body = Arc::new(block.body);
                         out.provider_metas.push(ProviderMeta {
@@ -108,13 +115,7 @@ impl Decoder<'_> {
 
     fn required_providers(&mut self, block: Block) -> Vec<RequiredProvider> {
         for inner in &block.body.blocks {
-            self.diagnostics.push(
-                Diagnostic::error(
-                    format!("Unexpected \"{}\" block", inner.ty),
-                    "Blocks are not allowed here: each provider is an argument.",
-                )
-                .at(&inner.type_range),
-            );
+            self.no_block_here(inner, "each provider is an argument.");
         }
         block
             .body
@@ -122,6 +123,16 @@ impl Decoder<'_> {
             .into_iter()
             .filter_map(|a| self.required_provider(a))
             .collect()
+    }
+
+    fn no_block_here(&mut self, inner: &Block, instead: &str) {
+        self.diagnostics.push(
+            Diagnostic::error(
+                format!("Unexpected \"{}\" block", inner.ty),
+                format!("Blocks are not allowed here: {instead}"),
+            )
+            .at(&inner.type_range),
+        );
     }
 
     fn required_provider(&mut self, attribute: Attribute) -> Option<RequiredProvider> {
@@ -142,12 +153,14 @@ impl Decoder<'_> {
             configuration_aliases: Vec::new(),
             range,
         };
-        let items = match &expr {
+        let items = match expr.plain() {
             Expr::Object { items, .. } => items,
             Expr::Invalid { .. } => return Some(required),
             // The form of old: the constraint alone.
             _ => {
-                required.constraint = constraint(&expr, Dialect::Provider, self.diagnostics);
+                if let Some(text) = parts::constant_string(&expr, self.diagnostics) {
+                    required.constraint = self.provider_constraint(&text, expr.range(), &required.range);
+                }
                 return Some(required);
             }
         };
@@ -160,7 +173,7 @@ impl Decoder<'_> {
             let at = item.value.range();
             match &*key {
                 "version" => match text {
-                    Some(text) => required.constraint = self.provider_constraint(&text, at),
+                    Some(text) => required.constraint = self.provider_constraint(&text, at, &required.range),
                     None => self.diagnostics.push(
                         Diagnostic::error("Invalid version constraint", "The version must be written as a string.")
                             .at(at),
@@ -195,18 +208,27 @@ impl Decoder<'_> {
                         )
                         .at(item.key.range()),
                     );
+                    break;
                 }
             }
         }
         Some(required)
     }
 
-    fn provider_constraint(&mut self, text: &str, at: &Range) -> Option<Constraint> {
-        let parsed = Constraint::parse(text, Dialect::Provider, at);
-        if parsed.is_none() {
-            self.diagnostics.push(invalid_constraint(at));
+    /// A constraint on a provider, which `at` is the text of, in this entry of the block.
+    fn provider_constraint(&mut self, text: &str, at: &Range, entry: &Range) -> Option<Constraint> {
+        match Constraint::parse(text, Dialect::Provider, at) {
+            Ok(constraint) => Some(constraint),
+            Err(error) => {
+                // What only the strict reader refuses is told of the whole entry.
+                let place = match Constraint::parse(text, Dialect::Module, at) {
+                    Ok(_) => entry,
+                    Err(_) => at,
+                };
+                self.diagnostics.push(invalid_constraint(&error, place));
+                None
+            }
         }
-        parsed
     }
 
     fn configuration_alias(&mut self, expr: &Expr, name: &str) -> Option<ProviderRef> {
@@ -222,7 +244,7 @@ impl Decoder<'_> {
                 }),
             },
         };
-        let reference = reference.filter(|r| r.config.alias.is_some() && &*r.config.name == name);
+        let reference = reference.filter(|r| &*r.config.name == name);
         if reference.is_none() {
             self.diagnostics.push(
                 Diagnostic::error(

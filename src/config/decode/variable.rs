@@ -1,5 +1,6 @@
 //! `variable`, `locals` and `output` blocks.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cty::{Type, Value};
@@ -156,7 +157,21 @@ impl Decoder<'_> {
                 .at(&inner.type_range),
             );
         }
+        let mut seen: BTreeMap<Arc<str>, Range> = BTreeMap::new();
         for attribute in block.body.attributes {
+            // Of the native syntax the parser has said it.
+            if matches!(attribute.expr, Expr::Json(_))
+                && let Some(first) = seen.insert(attribute.name.clone(), attribute.range.clone())
+            {
+                self.diagnostics.push(
+                    Diagnostic::error(
+                        "Duplicate attribute definition",
+                        format!("The argument \"{}\" was already set at {first}.", attribute.name),
+                    )
+                    .at(&attribute.name_range),
+                );
+                continue;
+            }
             if !addrs::parse::is_identifier(&attribute.name) {
                 self.diagnostics
                     .push(Diagnostic::error("Invalid local value name", parts::NAME_RULE).at(&attribute.name_range));

@@ -125,11 +125,11 @@ fn bad_meta_arguments() {
         "error main.tf:3,2-10 Invalid combination of \"count\" and \"for_each\"
          error main.tf:4,21-24 Invalid depends_on reference
          error main.tf:4,26-27 Invalid expression
-         error main.tf:7,15-18 Invalid expression
+         error main.tf:7,16-17 Invalid expression
          error main.tf:8,13-18 Invalid provider configuration reference
          error main.tf:9,2-8 Reserved block type name in resource block
          error main.tf:13,3-6 Unsupported argument
-         error main.tf:14,21-24 Invalid ignore_changes wildcard
+         error main.tf:14,20-25 Invalid ignore_changes wildcard
          error main.tf:16,2-11 Duplicate lifecycle block
          error main.tf:20,3-18 Invalid data resource lifecycle argument",
     );
@@ -215,10 +215,10 @@ fn bad_addresses() {
         "error main.tf:1,1-6 Invalid \"moved\" addresses
          error main.tf:6,9-12 Invalid address
          error main.tf:7,7-8 Invalid expression
-         error main.tf:10,9-17 Resource instance keys not allowed
+         error main.tf:10,14-17 Resource instance keys not allowed
          error main.tf:13,9-17 Data source address not allowed
-         error main.tf:16,9-20 Module instance keys not allowed
-         error main.tf:19,7-15 Invalid import address
+         error main.tf:16,17-20 Module instance keys not allowed
+         error main.tf:19,2-15 Invalid import address
          error main.tf:27,7-12 Duplicate import configuration for \"x_y.z\"",
     );
 }
@@ -241,14 +241,6 @@ fn a_version_that_is_not_ours_is_the_only_thing_told() {
     check(
         "terraform {\n required_version = \">= 99\"\n}\nfoo {}\n",
         "error main.tf:2,2-28 Unsupported Terraform Core version",
-    );
-}
-
-#[test]
-fn files_in_json_are_refused_by_name() {
-    super::check_files(
-        &[("main.tf", ""), ("x.tf.json", "{}")],
-        "error - JSON configuration is not supported yet",
     );
 }
 

@@ -82,7 +82,7 @@ fn conditions_and_depends_on_cannot_be_overridden() {
                  list(string)\n validation {}\n}\n",
             ),
         ],
-        "error x_override.tf:2,15-22 Unsupported override
+        "error x_override.tf:2,16-21 Unsupported override
          error x_override.tf:4,3-15 Can't override precondition blocks
          error x_override.tf:7,1-13 Invalid default value for variable
          error x_override.tf:9,2-12 Can't override validation blocks",

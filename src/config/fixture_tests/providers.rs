@@ -128,7 +128,8 @@ fn what_does_not_fit_is_told() {
         ],
         "error main.tf:2,13-19 Provider configuration not present
          error main.tf:7,7-13 Provider configuration not present
-         error main.tf:8,7-8 Provider type mismatch
+         error main.tf:8,3-4 Provider type mismatch
+         warning main.tf:8,7-8 Reference to undefined provider
          error main.tf:11,1-11 Missing required provider configuration
          error main.tf:14,10-11 Module is incompatible with count, for_each, and depends_on",
     );

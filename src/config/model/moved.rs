@@ -69,6 +69,8 @@ pub struct Import {
     pub for_each: Option<Expr>,
     /// The provider configuration, if named, for a target without configuration.
     pub provider_ref: Option<ProviderRef>,
+    /// Where the `provider` argument stands.
+    pub provider_range: Option<Range>,
     /// The provider that imports.
     pub provider: Provider,
     /// The header of the block.

@@ -44,8 +44,17 @@ pub fn mismatch_message(got: &Type, want: &Type) -> String {
 fn constraint_name(ty: &Type) -> String {
     match ty {
         Type::Dynamic => "any type".into(),
-        Type::Object(_) | Type::Tuple(_) | Type::List(_) | Type::Set(_) | Type::Map(_) => ty.friendly_name(),
-        Type::String | Type::Number | Type::Bool => ty.friendly_name(),
+        Type::List(t) => format!("list of {}", element_constraint_name(t)),
+        Type::Set(t) => format!("set of {}", element_constraint_name(t)),
+        Type::Map(t) => format!("map of {}", element_constraint_name(t)),
+        Type::Object(_) | Type::Tuple(_) | Type::String | Type::Number | Type::Bool => ty.friendly_name(),
+    }
+}
+
+fn element_constraint_name(ty: &Type) -> String {
+    match ty {
+        Type::Dynamic => "any single type".into(),
+        other => constraint_name(other),
     }
 }
 

@@ -33,21 +33,28 @@ pub fn to_simple_json(value: &Value) -> Result<Json, CodecError> {
 
 /// The type a JSON document has by itself (objects, tuples, primitives; null is dynamic) and its value: what
 /// `jsondecode` gives.
-#[must_use]
-pub fn from_simple_json(json: &Json) -> Value {
-    match json {
+///
+/// Fails where a number's exponent is beyond what a [`Number`] can have.
+pub fn from_simple_json(json: &Json) -> Result<Value, CodecError> {
+    Ok(match json {
         Json::Null => Value::null(Type::Dynamic),
         Json::Bool(b) => Value::bool(*b),
-        // Every JSON number is a number; the fallback is never used.
-        Json::Number(n) => Value::number(Number::parse(n.as_str()).unwrap_or(Number::ZERO)),
+        Json::Number(n) => read_number(n.as_str())?,
         Json::String(s) => Value::string(s),
-        Json::Array(items) => Value::tuple(items.iter().map(from_simple_json).collect()),
-        Json::Object(items) => Value::object(
-            items
-                .iter()
-                .map(|(name, item)| (crate::value::normalize(name), from_simple_json(item))),
-        ),
-    }
+        Json::Array(items) => {
+            let read = |(i, item)| from_simple_json(item).map_err(|e| e.under(Step::Index(Value::number(i))));
+            Value::tuple(items.iter().enumerate().map(read).collect::<Result<_, _>>()?)
+        }
+        Json::Object(items) => {
+            let mut out = Vec::with_capacity(items.len());
+            for (name, item) in items {
+                let name = crate::value::normalize(name);
+                let item = from_simple_json(item).map_err(|e| e.under(Step::Attribute(name.clone())))?;
+                out.push((name, item));
+            }
+            Value::object(out)
+        }
+    })
 }
 
 fn write(value: &Value, ty: &Type) -> Result<Json, CodecError> {

@@ -54,11 +54,8 @@ pub(super) fn parse(text: &str, precision: u32) -> Option<Big> {
     // The number is below ten to `size` and not below ten to `size - 1`; a decimal digit is worth three to four bits.
     let size = scale.saturating_add(significant.len() as i64);
     let bits = |digits: i64, up: bool| digits * if (digits >= 0) == up { 4 } else { 3 } + shift;
-    if bits(size - 1, false) > MAX_BINARY_EXPONENT {
-        return Some(Big::infinity(negative, precision));
-    }
-    if bits(size, true) < -MAX_BINARY_EXPONENT {
-        return Some(Big::zero(negative, precision));
+    if bits(size - 1, false) > MAX_BINARY_EXPONENT || bits(size, true) < -MAX_BINARY_EXPONENT {
+        return None;
     }
     let mantissa = UBig::from_str_radix(significant, 10).ok()?;
     let power = usize::try_from(scale.unsigned_abs()).ok()?;

@@ -47,7 +47,7 @@ impl Number {
     /// The number written by this decimal text, at 512 bits; `None` if it is none.
     ///
     /// Accepted are a sign, digits with or without a point, an exponent (`e` for powers of ten, `p` for powers of two),
-    /// and `inf`.
+    /// and `inf`. A number too large or too small to be kept is none: it must not silently become infinity or zero.
     #[must_use]
     pub fn parse(text: &str) -> Option<Number> {
         // The usual case: a few digits.

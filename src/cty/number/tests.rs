@@ -51,12 +51,16 @@ fn text_to_number_to_text() {
 
 #[test]
 fn huge_exponents_cost_nothing() {
-    assert!(p("1e999999999").is_infinite());
-    assert!(p("-1e99999999999999999999999").is_negative());
-    assert!(p("1e-999999999").is_zero());
-    assert!(p("1p999999999").is_infinite());
-    assert!(p(&format!("0.{}1e999999999", "0".repeat(1000))).is_infinite());
-    assert!(p(&format!("1{}e-999999999", "0".repeat(1000))).is_zero());
+    for text in [
+        "1e999999999",
+        "-1e99999999999999999999999",
+        "1e-999999999",
+        "1p999999999",
+    ] {
+        assert_eq!(Number::parse(text), None, "{text}");
+    }
+    assert_eq!(Number::parse(&format!("0.{}1e999999999", "0".repeat(1000))), None);
+    assert_eq!(Number::parse(&format!("1{}e-999999999", "0".repeat(1000))), None);
     // Nor do they grow by arithmetic.
     let mut n = p("1e300");
     for _ in 0..64 {

@@ -15,7 +15,7 @@ use super::{Applier, Subject};
 use crate::eval::checks::{Checked, Kind};
 use crate::eval::{Failed, Repetition};
 use crate::events::Event;
-use crate::instance::{decode, encode, identity, lasting, located, with_marks};
+use crate::instance::{decode, encode, identity, lasting, located, returned_write_only, with_marks};
 use crate::objchange::{Ignore, Problem, applied_problems, ignore_changes, plan_problems, proposed_new};
 use crate::plan::Action;
 
@@ -250,6 +250,15 @@ impl Applier<'_> {
         let mut problems = located(answer.diagnostics, written, s.address);
         let mut failed = problems.has_errors();
         let applied = answer.value;
+        let returned = returned_write_only(
+            &applied.state,
+            s.schema,
+            &s.change.provider.provider,
+            "after applying",
+            s.address,
+        );
+        failed |= !returned.is_empty();
+        problems.extend(returned);
         let mut state = without_write_only(&s.schema.block, &applied.state);
         if !state.is_wholly_known() {
             if !failed {

@@ -23,6 +23,7 @@ use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::OnceCell;
 
 use crate::blocks::{Block, Blocks};
+use crate::ephemeral::Ephemerals;
 use crate::eval::checks::{Checked, Kind};
 use crate::eval::{Evaluator, Failed, Phase};
 use crate::events::Event;
@@ -42,9 +43,7 @@ const PERSIST_INTERVAL: Duration = Duration::from_secs(20);
 /// Carries out a plan. The state is what became of it, with or without errors; `persist` gets it from time to time on the
 /// way. The inputs' state is not looked at: the plan has its own.
 pub async fn apply(inputs: Inputs<'_>, plan: &Plan, persist: &(dyn Fn(&State) + Send + Sync)) -> (State, Diagnostics) {
-    let needed = opening::providers_needed(inputs.config, &plan.prior_state);
-    let provisioners = opening::provisioners_needed(inputs.config);
-    let providers = match Providers::start(inputs.providers, needed, provisioners).await {
+    let providers = match Providers::needed(inputs.providers, inputs.config, &plan.prior_state).await {
         Ok(providers) => providers,
         Err(diagnostics) => return (plan.prior_state.clone(), diagnostics),
     };
@@ -96,7 +95,26 @@ async fn with_providers(
     let mut surroundings = inputs.surroundings.clone();
     surroundings.functions.pure = false;
     surroundings.functions.plan_timestamp = Some(plan.timestamp.clone());
-    let evaluator = Evaluator::new(inputs.config, phase, surroundings, inputs.variables, stored);
+    providers.functions().expect(&plan.function_results);
+    let evaluator = Evaluator::new(inputs.config, phase, surroundings, inputs.variables, stored)
+        .with_functions(providers.functions())
+        .applying()
+        .partial(plan.is_partial());
+    let mut operations: HashMap<ConfigResource, usize> = HashMap::new();
+    for operation in &plan.graph.nodes {
+        if let Operation::Change(i) | Operation::Destroy(i) = operation
+            && let Some(change) = plan.changes.get(*i as usize)
+        {
+            *operations.entry(change.address.config()).or_default() += 1;
+        }
+    }
+    let ephemerals = Ephemerals::new(inputs, providers, &evaluator, &blocks, |block| match block {
+        Block::Resource(resource) => operations.get(resource).copied().unwrap_or_default(),
+        // These are evaluated when all operations are done.
+        Block::Output(module, _) => usize::from(module.is_root()),
+        Block::Check(..) => 1,
+        _ => 0,
+    });
     let dependencies = blocks.resource_dependencies(false);
     let applier = Applier {
         cbd: create_before_destroy(inputs, &dependencies),
@@ -113,6 +131,9 @@ async fn with_providers(
         plan,
         providers,
         evaluator: &evaluator,
+        ephemerals: &ephemerals,
+        opened_ephemerals: Mutex::default(),
+        ephemerals_before: Mutex::default(),
         blocks: &blocks,
         removals: Removals::new(inputs.config),
         priming: Priming::new(&blocks),
@@ -127,20 +148,15 @@ async fn with_providers(
         total: plan.graph.operations(),
     };
     let graph = plan.graph.to_walk();
-    walk(&graph, inputs.parallelism, |node| applier.visit(graph[node])).await;
-    let mut diagnostics = evaluator.take_diagnostics();
-    if inputs.stop.is_requested() {
-        diagnostics.push(Diagnostic::error(
-            "Operation interrupted",
-            "The apply was interrupted: what had been started was completed and is in the state, the rest was not begun. Run \
-             apply again to go on.",
-        ));
-    }
-    applier.outputs(&mut diagnostics);
-    if plan.mode == Mode::Normal && !inputs.stop.is_requested() {
-        applier.checks();
-        applier.late_conditions();
-    }
+    let work = async {
+        walk(&graph, inputs.parallelism, |node| applier.visit(graph[node])).await;
+        applier.after().await
+    };
+    let mut diagnostics = tokio::select! {
+        diagnostics = work => diagnostics,
+        never = ephemerals.keep() => match never {},
+    };
+    ephemerals.close_all().await;
     diagnostics.extend(evaluator.take_diagnostics());
     let mut state = applier.state().clone();
     let results = evaluator.check_results(&plan.checks, |_| false);
@@ -158,6 +174,10 @@ struct Applier<'a> {
     plan: &'a Plan,
     providers: &'a Providers<'a>,
     evaluator: &'a Evaluator<'a>,
+    ephemerals: &'a Ephemerals<'a>,
+    opened_ephemerals: Mutex<HashMap<ConfigResource, Arc<OnceCell<Result<(), Failed>>>>>,
+    /// The ephemeral resources that blocks use, as far as it was asked.
+    ephemerals_before: Mutex<HashMap<Block, Arc<[ConfigResource]>>>,
     blocks: &'a Blocks,
     removals: Removals<'a>,
     priming: Priming<'a>,
@@ -211,6 +231,9 @@ impl Applier<'_> {
             return Outcome::Failed;
         }
         let result = self.carry_out(operation, index, change).await;
+        if !self.ephemerals.is_empty() {
+            self.ephemerals.used(&Block::Resource(change.address.config())).await;
+        }
         self.maybe_persist();
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         let total = self.total;
@@ -247,6 +270,7 @@ impl Applier<'_> {
         }
         self.open(&change.provider).await?;
         if matches!(operation, Operation::Change(_)) {
+            self.open_ephemerals(&Block::Resource(change.address.config())).await?;
             self.priming
                 .prepare(self.evaluator, &Block::Resource(change.address.config()))?;
         }
@@ -269,8 +293,47 @@ impl Applier<'_> {
         }
     }
 
-    /// Opens a provider configuration, once; all who need it wait.
+    /// Opens a provider configuration and what it uses.
     async fn open(&self, address: &AbsProviderConfig) -> Result<(), Failed> {
+        self.open_ephemerals(&Block::Provider(address.clone())).await?;
+        self.open_provider(address).await
+    }
+
+    /// Opens the ephemeral resources that a block uses, each once.
+    async fn open_ephemerals(&self, block: &Block) -> Result<(), Failed> {
+        if self.ephemerals.is_empty() {
+            return Ok(());
+        }
+        let needed = {
+            let mut before = self.ephemerals_before.lock().unwrap_or_else(PoisonError::into_inner);
+            match before.get(block) {
+                Some(known) => known.clone(),
+                None => {
+                    let found: Arc<[ConfigResource]> = self.blocks.ephemeral_before(block).into();
+                    before.insert(block.clone(), found.clone());
+                    found
+                }
+            }
+        };
+        for resource in &*needed {
+            let cell = {
+                let mut opened = self.opened_ephemerals.lock().unwrap_or_else(PoisonError::into_inner);
+                opened.entry(resource.clone()).or_default().clone()
+            };
+            // What its provider uses comes before it in this list.
+            let open = || async {
+                self.open_provider(&self.inputs.config.provider_for(resource)).await?;
+                self.priming
+                    .prepare(self.evaluator, &Block::Resource(resource.clone()))?;
+                self.ephemerals.open(resource).await
+            };
+            (*cell.get_or_init(open).await)?;
+        }
+        Ok(())
+    }
+
+    /// Opens a provider configuration, once; all who need it wait.
+    async fn open_provider(&self, address: &AbsProviderConfig) -> Result<(), Failed> {
         let cell = {
             let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
             opened.entry(address.clone()).or_default().clone()
@@ -312,9 +375,27 @@ impl Applier<'_> {
                 .any(|r| resources.contains(r))
     }
 
+    /// What remains to be done after the last operation. Gives the problems so far.
+    async fn after(&self) -> Diagnostics {
+        let mut diagnostics = self.evaluator.take_diagnostics();
+        if self.inputs.stop.is_requested() {
+            diagnostics.push(Diagnostic::error(
+                "Operation interrupted",
+                "The apply was interrupted: what had been started was completed and is in the state, the rest was not begun. \
+                 Run apply again to go on.",
+            ));
+        }
+        self.outputs(&mut diagnostics).await;
+        if self.plan.mode == Mode::Normal && !self.inputs.stop.is_requested() {
+            self.checks().await;
+            self.late_conditions().await;
+        }
+        diagnostics
+    }
+
     /// Evaluates the check blocks, now that everything is what it is. Only where all was planned: what was left out may be
     /// missing.
-    fn checks(&self) {
+    async fn checks(&self) {
         if !self.plan.targets.is_empty() {
             return;
         }
@@ -330,6 +411,9 @@ impl Applier<'_> {
                 if self.depends_on_any(&block, &failed) {
                     continue;
                 }
+                if self.open_ephemerals(&block).await.is_err() {
+                    continue;
+                }
                 // Nothing that goes wrong here matters to anything else.
                 let prepared = self.priming.prepare(self.evaluator, &block);
                 let _: Result<(), Failed> = prepared.and_then(|()| {
@@ -343,7 +427,7 @@ impl Applier<'_> {
 
     /// Evaluates the conditions that could not be evaluated when the plan was made, as far as nothing that was carried out
     /// has.
-    fn late_conditions(&self) {
+    async fn late_conditions(&self) {
         let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let unknown = |address: &str| {
             let at = self.plan.checks.binary_search_by(|r| (*r.config_addr).cmp(address));
@@ -355,14 +439,14 @@ impl Applier<'_> {
         for node in self.inputs.config.nodes() {
             for name in node.module.variables.keys() {
                 let block = Block::Variable(node.path.clone(), name.clone());
-                if open(&block) && self.priming.prepare(self.evaluator, &block).is_ok() {
+                if open(&block) && self.prepare_late(&block).await.is_ok() {
                     // A failure has been reported.
                     let _: Result<(), Failed> = opening::visit_variable(self.evaluator, &node.path, name);
                 }
             }
             for name in node.module.outputs.keys().filter(|_| !node.path.is_root()) {
                 let block = Block::Output(node.path.clone(), name.clone());
-                if open(&block) && self.priming.prepare(self.evaluator, &block).is_ok() {
+                if open(&block) && self.prepare_late(&block).await.is_ok() {
                     let _: Result<(), Failed> = opening::visit_output(self.evaluator, &node.path, name, false);
                 }
             }
@@ -375,13 +459,22 @@ impl Applier<'_> {
             let lifecycle = &block.lifecycle;
             let conditions = !(lifecycle.preconditions.is_empty() && lifecycle.postconditions.is_empty());
             let node = Block::Resource(resource);
-            if conditions && unknown(&node.to_string()) && !self.depends_on_any(&node, &failed) {
+            if conditions
+                && unknown(&node.to_string())
+                && !self.depends_on_any(&node, &failed)
+            {
                 let _: Result<(), Failed> = self
-                    .priming
-                    .prepare(self.evaluator, &node)
+                    .prepare_late(&node)
+                    .await
                     .and_then(|()| self.conditions_of_unchanged(&change.address, block));
             }
         }
+    }
+
+    /// Evaluates what a block needs, when all operations are done.
+    async fn prepare_late(&self, block: &Block) -> Result<(), Failed> {
+        self.open_ephemerals(block).await?;
+        self.priming.prepare(self.evaluator, block)
     }
 
     fn conditions_of_unchanged(&self, address: &AbsResourceInstance, block: &config::Resource) -> Result<(), Failed> {
@@ -409,7 +502,7 @@ impl Applier<'_> {
     }
 
     /// Brings the root outputs up to date. Those that depend on something that failed keep their old value.
-    fn outputs(&self, diagnostics: &mut Diagnostics) {
+    async fn outputs(&self, diagnostics: &mut Diagnostics) {
         let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let root = &self.inputs.config.root;
         let lenient = self.plan.mode == Mode::RefreshOnly;
@@ -423,6 +516,9 @@ impl Applier<'_> {
             }
             let block = Block::Output(Module::root(), name.clone());
             if self.depends_on_any(&block, &failed) {
+                continue;
+            }
+            if self.open_ephemerals(&block).await.is_err() {
                 continue;
             }
             let visited = self

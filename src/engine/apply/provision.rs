@@ -105,7 +105,7 @@ impl Applier<'_> {
             self.providers.provisioner(&provisioner.ty),
         ) else {
             return Err(syntax::Diagnostic::error(
-                "Provisioner not available",
+                "Missing required provisioner plugin",
                 format!("The provisioner \"{}\" was not started.", provisioner.ty),
             )
             .at(&provisioner.type_range)

@@ -164,6 +164,7 @@ impl Evaluator<'_> {
         }
         for problem in &mut problems.0 {
             problem.severity = syntax::Severity::Warning;
+            problem.extra = Extra::OfCheck;
         }
         self.report(problems);
     }
@@ -247,7 +248,7 @@ impl Evaluator<'_> {
             let (condition, _) = condition.unmark();
             match cty::convert(&condition, &Type::Bool) {
                 Ok(value) if !value.is_known() => {
-                    if kind == Kind::Assertion {
+                    if kind == Kind::Assertion && self.phase() != super::Phase::Validate {
                         let diagnostic = Diagnostic::warning(
                             "Check block assertion known after apply",
                             "The condition could not be evaluated at this time, a result will be known when this plan is \
@@ -289,6 +290,9 @@ impl Evaluator<'_> {
             // Whatever goes wrong in a check block must not stop anything else.
             for problem in &mut problems.0 {
                 problem.severity = syntax::Severity::Warning;
+                if kind == Kind::Assertion {
+                    problem.extra = Extra::OfCheck;
+                }
             }
         }
         self.report(problems);

@@ -116,6 +116,27 @@ impl Expansion {
     }
 }
 
+impl Expansion {
+    /// The value of a resource of which only a part is worked on: instances that are not there yet are left out.
+    pub(super) fn gather_present(&self, objects: &BTreeMap<InstanceKey, Value>) -> Result<Value, Failed> {
+        let value = |key: InstanceKey| Ok(objects.get(&key).cloned().unwrap_or_else(Value::dynamic));
+        match self {
+            Expansion::Count(n) => {
+                let present = |i: &u64| objects.contains_key(&InstanceKey::Int(*i));
+                let end = (0..*n).rev().find(present).map_or(0, |last| last + 1);
+                Expansion::Count(end).gather(value)
+            }
+            Expansion::ForEach(items) => {
+                let keys = items.keys().map(|k| (k.clone(), InstanceKey::String(k.clone())));
+                Ok(Value::object(
+                    keys.filter_map(|(name, key)| Some((name, objects.get(&key)?.clone()))),
+                ))
+            }
+            Expansion::Single | Expansion::Unknown { .. } => self.gather(value),
+        }
+    }
+}
+
 /// The value of the instances that exist, when nobody asks the configuration which there should be.
 pub(super) fn gather_existing(counted: bool, for_each: bool, objects: BTreeMap<InstanceKey, Value>) -> Value {
     if counted {
@@ -209,12 +230,19 @@ impl Evaluator<'_> {
         if marks.is_ephemeral() {
             return Err(wrong(
                 Extra::None,
-                "The given \"count\" is derived from an ephemeral value, which means that Terraform cannot persist it between \
-                 plan/apply rounds. Use only non-ephemeral values to specify a number of resource instances.",
+                "The given \"count\" is derived from an ephemeral value, which means that it cannot be kept between plan and \
+                 apply. Use only non-ephemeral values to specify the number of resource instances.",
             ));
         }
-        let number = cty::convert(&value, &Type::Number)
-            .map_err(|e| wrong(Extra::None, &format!("Invalid \"count\" argument: {}.", e.message)))?;
+        let number = cty::convert(&value, &Type::Number).map_err(|e| {
+            let detail = format!(
+                "The \"count\" argument says how many instances there are: {}.",
+                e.message
+            );
+            let diagnostic = Diagnostic::error("Incorrect value type", detail).at(expr.range());
+            self.report([with_expression(diagnostic, expr, Context::new(scope))]);
+            Failed
+        })?;
         if !number.is_known() {
             if self.phase == Phase::Validate {
                 return Ok(Expansion::Unknown { counted: true });
@@ -319,14 +347,14 @@ impl Evaluator<'_> {
                     return Ok(Expansion::ForEach(BTreeMap::new()));
                 }
                 if !matches!(**element, Type::String) {
-                    return Err(wrong(
-                        Extra::None,
-                        &format!(
-                            "The given \"for_each\" argument value is unsuitable: \"for_each\" supports maps and sets of \
-                             strings, but you have provided a set containing type {}.",
-                            element.friendly_name()
-                        ),
-                    ));
+                    let detail = format!(
+                        "The given \"for_each\" argument value is unsuitable: \"for_each\" supports maps and sets of strings, but \
+                         you have provided a set containing type {}.",
+                        element.friendly_name()
+                    );
+                    let diagnostic = Diagnostic::error("Invalid for_each set argument", detail).at(expr.range());
+                    self.report([with_expression(diagnostic, expr, Context::new(scope))]);
+                    return Err(Failed);
                 }
                 let mut out = BTreeMap::new();
                 for item in items {

@@ -16,13 +16,15 @@ pub mod scope;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
-use addrs::{AbsResource, AbsResourceInstance, InstanceKey, ModuleInstance};
+use addrs::{AbsResource, AbsResourceInstance, InstanceKey, Mode, ModuleInstance};
 use config::{Config, ModuleNode, Variable};
 use cty::{Marks, Value};
 use lang::eval::{Context, evaluate, with_expression};
 use lang::scope::FunctionSettings;
 use syntax::ast::Expr;
 use syntax::{Diagnostic, Diagnostics, Range};
+
+use crate::functions::Functions;
 
 pub use expand::{Expansion, Repetition};
 pub use scope::ModuleScope;
@@ -34,6 +36,9 @@ pub enum Phase {
     Validate,
     /// Objects are as planned.
     Plan,
+    /// Objects are as they are, and nothing is about to happen: what the console sees. What cannot be evaluated is
+    /// unknown.
+    Console,
     /// Objects are as they are; resources have the instances that exist, whatever the configuration says.
     Destroy,
     /// Objects are as they are, one after the other becoming what was planned.
@@ -75,6 +80,8 @@ pub type Stored<'a> = Box<dyn Fn(&AbsResource) -> Objects + Send + Sync + 'a>;
 pub struct Evaluator<'a> {
     config: &'a Config,
     phase: Phase,
+    /// Whether only a part of the configuration is worked on.
+    partial: bool,
     surroundings: Surroundings,
     variables: &'a BTreeMap<Arc<str>, Value>,
     stored: Stored<'a>,
@@ -82,6 +89,9 @@ pub struct Evaluator<'a> {
     expansions: RwLock<HashMap<expand::Repeated, Slot<Arc<Expansion>>>>,
     objects: RwLock<HashMap<AbsResource, Objects>>,
     diagnostics: Mutex<Diagnostics>,
+    functions: Option<&'a Functions>,
+    /// Whether changes are being carried out: `terraform.applying`.
+    applying: bool,
     results: Mutex<checks::Results>,
 }
 
@@ -113,6 +123,7 @@ impl<'a> Evaluator<'a> {
         Evaluator {
             config,
             phase,
+            partial: false,
             surroundings,
             variables,
             stored,
@@ -120,8 +131,31 @@ impl<'a> Evaluator<'a> {
             expansions: RwLock::default(),
             objects: RwLock::default(),
             diagnostics: Mutex::default(),
+            functions: None,
+            applying: phase == Phase::Apply,
             results: Mutex::default(),
         }
+    }
+
+    /// The functions of providers that expressions may call.
+    #[must_use]
+    pub fn with_functions(mut self, functions: &'a Functions) -> Evaluator<'a> {
+        self.functions = Some(functions);
+        self
+    }
+
+    /// Changes are being carried out, even if in this phase they need not be.
+    #[must_use]
+    pub fn applying(mut self) -> Evaluator<'a> {
+        self.applying = true;
+        self
+    }
+
+    /// Only a part of the configuration is worked on, so instances may be missing.
+    #[must_use]
+    pub fn partial(mut self, partial: bool) -> Evaluator<'a> {
+        self.partial = partial;
+        self
     }
 
     /// The configuration.
@@ -241,7 +275,7 @@ impl<'a> Evaluator<'a> {
         };
         let value = self.evaluate(&attribute.expr, &scope)?;
         let range = attribute.expr.range();
-        if value.marks().is_ephemeral() && !variable.ephemeral {
+        if value.deep_marks().is_ephemeral() && !variable.ephemeral {
             self.report([Diagnostic::error(
                 "Ephemeral value not allowed",
                 format!(
@@ -282,16 +316,33 @@ impl<'a> Evaluator<'a> {
             if output.ephemeral {
                 marks |= Marks::EPHEMERAL;
             }
-            if value.deep_marks().is_ephemeral() && !output.ephemeral {
-                let detail = if module.is_root() {
-                    "This output value is derived from an ephemeral value, which cannot be stored. The output values of the \
-                     root module cannot be ephemeral."
-                } else {
-                    "This output value is not declared as returning an ephemeral value, so it cannot be set to a result \
-                     derived from one. Declare it with ephemeral = true."
-                };
-                self.report([Diagnostic::error("Ephemeral value not allowed", detail).at(output.expr.range())]);
-                return Err(Failed);
+            let refuse = |summary, detail| {
+                self.report([Diagnostic::error(summary, detail).at(output.expr.range())]);
+                Err(Failed)
+            };
+            match (value.deep_marks().is_ephemeral(), output.ephemeral) {
+                (true, false) if module.is_root() => {
+                    return refuse(
+                        "Ephemeral value not allowed",
+                        "This output value is derived from an ephemeral value, which cannot be stored. The output values of \
+                         the root module cannot be ephemeral.",
+                    );
+                }
+                (true, false) => {
+                    return refuse(
+                        "Ephemeral value not allowed",
+                        "This output value is not declared as returning an ephemeral value, so it cannot be set to a result \
+                         derived from one. Declare it with ephemeral = true.",
+                    );
+                }
+                (false, true) => {
+                    return refuse(
+                        "Value not allowed in ephemeral output",
+                        "This output value is declared as returning an ephemeral value, so it can only be set to one. Remove \
+                         ephemeral = true, or use an ephemeral value.",
+                    );
+                }
+                _ => {}
             }
             if module.is_root() && value.deep_marks().is_sensitive() && !output.sensitive {
                 self.report([Diagnostic::error(
@@ -301,7 +352,7 @@ impl<'a> Evaluator<'a> {
                      the intent.\n\nIf you do intend to export this data, annotate the output value as sensitive by adding \
                      the following argument:\n    sensitive = true",
                 )
-                .at(output.expr.range())]);
+                .at(&output.range)]);
                 return Err(Failed);
             }
             Ok(value.with_marks(marks))
@@ -343,7 +394,10 @@ impl<'a> Evaluator<'a> {
     /// The value of a resource: its object, or a tuple or object of them.
     fn resource_value(&self, resource: &AbsResource) -> Result<Value, Failed> {
         if self.phase == Phase::Validate {
-            return Ok(Value::dynamic());
+            return Ok(match resource.resource.mode {
+                Mode::Ephemeral => Value::dynamic().with_marks(Marks::EPHEMERAL),
+                _ => Value::dynamic(),
+            });
         }
         self.memo(&Key::Resource(resource.clone()), || {
             let objects = self.with_objects(resource, |objects| objects.clone());
@@ -355,7 +409,21 @@ impl<'a> Evaluator<'a> {
                     objects,
                 ));
             }
+            if self.phase == Phase::Console {
+                if objects.is_empty() {
+                    // It may be created one day.
+                    return Ok(Value::dynamic());
+                }
+                return Ok(expand::gather_existing(
+                    block.count.is_some(),
+                    block.for_each.is_some(),
+                    objects,
+                ));
+            }
             let expansion = self.resource_expansion(&resource.module, &resource.resource)?;
+            if self.partial {
+                return expansion.gather_present(&objects);
+            }
             expansion.gather(|key| Ok(objects.get(&key).cloned().unwrap_or_else(Value::dynamic)))
         })
     }

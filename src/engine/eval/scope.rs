@@ -1,9 +1,14 @@
 //! The surroundings of the expressions of a module instance.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use addrs::{ModuleInstance, Referenceable};
 use config::ModuleNode;
 use cty::{Marks, Value};
-use lang::scope::{FunctionSettings, Reference, Scope};
+use lang::functions::CallError;
+use lang::functions::provider::Signature;
+use lang::scope::{FunctionSettings, ProviderCall, Reference, Scope};
 use syntax::ast::TraversalStep;
 use syntax::{Diagnostic, Diagnostics};
 
@@ -46,7 +51,10 @@ impl ModuleScope<'_> {
                     return Ok(());
                 }
                 Err(Diagnostic::error(
-                    format!("Missing {what} instance key"),
+                    match what {
+                        "module" => "Unsupported attribute".to_owned(),
+                        _ => format!("Missing {what} instance key"),
+                    },
                     format!(
                         "Because {subject} has \"{argument}\" set, its attributes must be accessed on specific \
                          instances.\n\nFor example, to correlate with indices of a referring resource, use:\n    {example}"
@@ -88,7 +96,7 @@ impl ModuleScope<'_> {
     fn terraform(&self, reference: &Reference, name: &str) -> Result<Value, Diagnostics> {
         match name {
             "workspace" => Ok(Value::string(&self.evaluator.surroundings.workspace)),
-            "applying" => Ok(Value::bool(self.evaluator.phase == Phase::Apply).with_marks(Marks::EPHEMERAL)),
+            "applying" => Ok(Value::bool(self.evaluator.applying).with_marks(Marks::EPHEMERAL)),
             "env" => Err(error(
                 reference,
                 "Invalid \"terraform\" attribute",
@@ -113,7 +121,15 @@ impl Scope for ModuleScope<'_> {
             Referenceable::Variable(name) => evaluator.variable(&self.module, self.node, name).map_err(silent),
             Referenceable::Local(name) => evaluator.local(&self.module, self.node, name).map_err(silent),
             Referenceable::Resource(resource) => {
-                if evaluator.phase != Phase::Destroy {
+                if evaluator.phase == Phase::Console {
+                    let block = self.node.module.resources.get(resource).ok_or_else(Diagnostics::new)?;
+                    let expansion = match (&block.count, &block.for_each) {
+                        (Some(_), _) => Expansion::Count(0),
+                        (None, Some(_)) => Expansion::ForEach(BTreeMap::new()),
+                        (None, None) => Expansion::Single,
+                    };
+                    self.check_key(reference, &expansion, "resource")?;
+                } else if evaluator.phase != Phase::Destroy {
                     let expansion = evaluator.resource_expansion(&self.module, resource).map_err(silent)?;
                     self.check_key(reference, &expansion, "resource")?;
                 }
@@ -147,6 +163,11 @@ impl Scope for ModuleScope<'_> {
             )),
             Referenceable::Each(name) if matches!(&**name, "key" | "value") => match &self.repetition.each {
                 Some((key, value)) => Ok(if &**name == "key" { key.clone() } else { value.clone() }),
+                None if &**name == "value" => Err(error(
+                    reference,
+                    "each.value cannot be used in this context",
+                    "There is no \"each\" object here: it is there in blocks that have the \"for_each\" argument.",
+                )),
                 None => Err(error(
                     reference,
                     "Reference to \"each\" in context without for_each",
@@ -178,5 +199,22 @@ impl Scope for ModuleScope<'_> {
 
     fn functions(&self) -> Option<&FunctionSettings> {
         Some(&self.evaluator.surroundings.functions)
+    }
+
+    fn provider_function(&self, provider: &str, function: &str) -> Result<Arc<Signature>, CallError> {
+        match self.evaluator.functions {
+            Some(functions) => functions.signature(self.node, provider, function),
+            None => Err(CallError::Unknown(Diagnostic::error(
+                "Unknown provider function",
+                "Functions of providers cannot be called here.",
+            ))),
+        }
+    }
+
+    fn call_provider_function(&self, call: &ProviderCall<'_>) -> Result<Value, CallError> {
+        match self.evaluator.functions {
+            Some(functions) => functions.call(self.node, call.provider, call.function, call.arguments),
+            None => Err(CallError::Failed("functions of providers cannot be called here".into())),
+        }
     }
 }

@@ -76,6 +76,12 @@ fn replace(config: &Value, prior: &Value, path: &[Step]) -> Value {
         }
         return Value::map((**element).clone(), items).with_marks(config.marks());
     }
+    // What is written as an index may be the attribute of an object, where the type is only known by its value.
+    let attribute = match (step, config.ty()) {
+        (Step::Index(key), Type::Object(_)) => key.as_arc_str().map(|name| Step::Attribute(name.clone())),
+        _ => None,
+    };
+    let step = attribute.as_ref().unwrap_or(step);
     let (Some(inner), Some(before)) = (step.get(config), step.get(prior)) else {
         return config.clone();
     };

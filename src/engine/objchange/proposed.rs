@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cty::Value;
+use lang::marking::without_write_only;
 use lang::schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting};
 
 use super::{attribute, empty_object, rebuild_map, rebuild_seq};
@@ -11,11 +12,13 @@ use super::{attribute, empty_object, rebuild_map, rebuild_seq};
 /// Merges prior object and configuration: what is set in the configuration is taken from there, what is computed and not
 /// set keeps its prior value. Nested objects are matched by index, by key, or (in sets) by content.
 pub fn proposed_new(schema: &BlockSchema, prior: &Value, config: &Value) -> Value {
-    if prior.is_null() {
+    let merged = if prior.is_null() {
         merge_block(schema, &empty_object(schema), config)
     } else {
         merge_block(schema, prior, config)
-    }
+    };
+    // Blocks that are new are taken from the configuration as they are.
+    without_write_only(schema, &merged)
 }
 
 fn merge_block(schema: &BlockSchema, prior: &Value, config: &Value) -> Value {

@@ -81,11 +81,12 @@ pub(super) fn block(
     }
     body(&mut inner, &schema.block, value, true);
     let resource = &address.resource.resource;
-    let text = layout(&format!(
+    let text = format!(
         "resource {} {} {{\n{inner}}}\n",
         addrs::module::quoted(&resource.ty),
         addrs::module::quoted(&resource.name)
-    ));
+    );
+    let text = canonical(&text);
     let (file, problems) = syntax::parser::parse_file("generated configuration", text.as_bytes());
     let body = file.blocks.first().map(|b| {
         let mut body = b.body.clone();
@@ -96,7 +97,15 @@ pub(super) fn block(
         body: body.map_or_else(|| like.body.clone(), Arc::new),
         ..like.clone()
     };
-    (text, block, problems)
+    (text.trim_end().to_owned(), block, problems)
+}
+
+/// Text in the canonical style. What cannot be read stays as it is; reading it again reports why.
+fn canonical(text: &str) -> String {
+    syntax::format::format_file("generated configuration", text.as_bytes())
+        .ok()
+        .and_then(|bytes| String::from_utf8(bytes).ok())
+        .unwrap_or_else(|| text.to_owned())
 }
 
 /// Whether an attribute is left out: only providers set it, or nobody should.
@@ -292,104 +301,6 @@ fn key_text(key: &str) -> String {
     }
 }
 
-/// A line of generated text in its parts.
-struct Line<'t> {
-    depth: usize,
-    lead: &'t str,
-    /// From the equals sign on, if the line is a whole argument.
-    assign: &'t str,
-    comment: &'t str,
-}
-
-/// Brackets that a line opens, less those it closes; what is in quotes does not count. And where its equals sign and its
-/// comment are.
-fn scan(line: &str) -> (i64, Option<usize>, Option<usize>) {
-    let (mut net, mut equals, mut quoted, mut escaped) = (0, None, false, false);
-    for (i, c) in line.char_indices() {
-        if quoted {
-            match c {
-                _ if escaped => escaped = false,
-                '\\' => escaped = true,
-                '"' => quoted = false,
-                _ => {}
-            }
-            continue;
-        }
-        match c {
-            '"' => quoted = true,
-            '{' | '[' | '(' => net += 1,
-            '}' | ']' | ')' => net -= 1,
-            '=' => equals = equals.or(Some(i)),
-            '#' => return (net, equals, Some(i)),
-            _ => {}
-        }
-    }
-    (net, equals, None)
-}
-
-/// Indents lines by the brackets around them, and puts the equals signs of neighbours, and their comments, below one
-/// another.
-fn layout(text: &str) -> String {
-    let mut open: Vec<i64> = Vec::new();
-    let mut lines: Vec<Line<'_>> = Vec::new();
-    for line in text.lines() {
-        let line = line.trim();
-        let (net, equals, comment) = scan(line);
-        let (code, comment) = line.split_at(comment.unwrap_or(line.len()));
-        let code = code.trim_end();
-        let mut closed = -net;
-        while closed > 0 {
-            let Some(last) = open.last_mut() else { break };
-            if closed < *last {
-                *last -= closed;
-                closed = 0;
-            } else {
-                closed -= *last;
-                open.pop();
-            }
-        }
-        let whole = equals.filter(|_| net == 0);
-        let (lead, assign) = code.split_at(whole.unwrap_or(code.len()));
-        lines.push(Line {
-            depth: open.len(),
-            lead: lead.trim_end(),
-            assign,
-            comment,
-        });
-        if net > 0 {
-            open.push(net);
-        }
-    }
-    let width = |text: &str| text.chars().count();
-    let mut heads: Vec<String> = lines.iter().map(|l| "  ".repeat(l.depth) + l.lead).collect();
-    align(&mut heads, &lines, |l| l.assign, &width);
-    align(&mut heads, &lines, |l| l.comment, &width);
-    let mut out = heads.join("\n");
-    out.push('\n');
-    out
-}
-
-/// Adds one part of each line, below one another where neighbouring lines have it.
-fn align(
-    heads: &mut [String],
-    lines: &[Line<'_>],
-    part: for<'t> fn(&'t Line<'_>) -> &'t str,
-    width: &dyn Fn(&str) -> usize,
-) {
-    let mut start = 0;
-    while start < lines.len() {
-        let length = lines[start..].iter().take_while(|l| !part(l).is_empty()).count();
-        let chain = start..start + length;
-        let widest = heads[chain.clone()].iter().map(|h| width(h)).max().unwrap_or(0);
-        for i in chain {
-            let blanks = widest - width(&heads[i]) + 1;
-            heads[i].push_str(&" ".repeat(blanks));
-            heads[i].push_str(part(&lines[i]));
-        }
-        start += length + 1;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -486,6 +397,6 @@ rule {
   port = 443
 }
 "#;
-        assert_eq!(layout(&out), expected);
+        assert_eq!(canonical(&out), expected);
     }
 }

@@ -15,7 +15,7 @@ use super::{Planner, Subject};
 use crate::blocks::Block;
 use crate::eval::{Failed, ModuleScope, Repetition};
 use crate::events::Event;
-use crate::instance::{Stored, encode, located};
+use crate::instance::{Stored, encode, located, returned_write_only};
 
 /// An object to be imported.
 pub(super) struct Imported {
@@ -228,6 +228,23 @@ impl Planner<'_> {
         }
     }
 
+    /// Imports an object if that is all that is to be done; says whether it is.
+    pub(super) async fn import_only(&self, p: &Subject<'_>, address: &AbsResourceInstance) -> Result<bool, Failed> {
+        let Some((_, id)) = self.options.import.as_ref().filter(|(wanted, _)| wanted == address) else {
+            return Ok(false);
+        };
+        let imported = self.import(p, address, id.clone()).await?;
+        // What it depends on is recorded when it is applied: until then its configuration has had no part in it.
+        let object = Object {
+            dependencies: Arc::default(),
+            ..(*imported.stored.object).clone()
+        };
+        self.prior()
+            .set_current(address, &p.provider_address, Some(Arc::new(object)));
+        self.evaluator.set_object(address, imported.stored.marked(p.schema));
+        Ok(true)
+    }
+
     /// Finds an object by its identifier, looks at it, and puts it into the state.
     pub(super) async fn import(
         &self,
@@ -237,12 +254,16 @@ impl Planner<'_> {
     ) -> Result<Imported, Failed> {
         let ty = &address.resource.resource.ty;
         let shown = Some(("id".to_owned(), id.to_string()));
+        self.inputs.events.event(Event::ImportStart {
+            address: address.clone(),
+            id: id.clone(),
+        });
+        let answer = p.provider.import(ty, &id).await.map_err(|d| self.failed(d))?;
+        self.report_all(located(answer.diagnostics, None, address))?;
         self.inputs.events.event(Event::RefreshStart {
             address: address.clone(),
             id: shown.clone(),
         });
-        let answer = p.provider.import(ty, &id).await.map_err(|d| self.failed(d))?;
-        self.report_all(located(answer.diagnostics, None, address))?;
         let none = || -> Diagnostics {
             Diagnostic::error(
                 "Cannot import non-existent remote object",
@@ -274,7 +295,14 @@ impl Planner<'_> {
             address: address.clone(),
             id: shown,
         });
-        let value = lang::marking::without_write_only(&p.schema.block, &value);
+        let provider = &p.provider_address.provider;
+        self.report_all(returned_write_only(
+            &value,
+            p.schema,
+            provider,
+            "while importing",
+            address,
+        ))?;
         let record = Object {
             dependencies: p.dependencies.clone(),
             ..Object::new(p.schema.version, state::Attributes::Flat(Arc::default()))
@@ -307,6 +335,7 @@ impl Planner<'_> {
             .blocks
             .resources_before(&Block::Resource(resource.clone()))
             .into_iter()
+            .filter(|r| r.resource.mode != addrs::Mode::Ephemeral)
             .collect();
         out.sort_by_cached_key(ToString::to_string);
         out.into()

@@ -7,7 +7,6 @@ use config::IgnoreChanges;
 use cty::{Path, Value};
 use lang::body::decode_body;
 use lang::eval::Context;
-use lang::marking::{misplaced_ephemeral, without_write_only};
 use plugins::provider::PlannedChange;
 use state::Object;
 use syntax::ast::Expr;
@@ -18,7 +17,9 @@ use super::{Planner, Subject};
 use crate::eval::checks::{Checked, Kind};
 use crate::eval::{Failed, ModuleScope, Repetition};
 use crate::events::Event;
-use crate::instance::{Stored, encode, identity, lasting, located, upgrade, with_marks};
+use crate::instance::{
+    Stored, decode, encode, forbidden_ephemeral, identity, lasting, located, returned_write_only, upgrade, with_marks,
+};
 use crate::objchange::{Ignore, Problem, ignore_changes, plan_problems, proposed_new};
 use crate::plan::{Action, Mode, Reason, ResourceChange};
 
@@ -39,6 +40,9 @@ impl Planner<'_> {
         address: &AbsResourceInstance,
         repetition: Repetition,
     ) -> Result<(), Failed> {
+        if self.import_only(p, address).await? {
+            return Ok(());
+        }
         let mut stored = self.look(p, address).await?;
         let mut importing = None;
         if stored.is_none()
@@ -72,6 +76,7 @@ impl Planner<'_> {
                 None => Value::dynamic(),
             };
             self.evaluator.set_object(address, value.clone());
+            self.record_order(p, address);
             let lifecycle = &block.lifecycle;
             let scope = |me| self.evaluator.scope_with(&address.module, repetition.clone(), me);
             if !lifecycle.preconditions.is_empty() {
@@ -165,11 +170,19 @@ impl Planner<'_> {
         let mut prior = self.prior();
         let Some(object) = prior.current(address) else { return };
         let creates_first = self.creates_first(p.address);
-        if object.dependencies == p.dependencies && object.create_before_destroy == creates_first {
+        let mut dependencies = p.dependencies.clone();
+        if self.options.mode == Mode::RefreshOnly && object.dependencies != dependencies {
+            // Nothing will be done to the object: what it was made with counts as well as what is configured now.
+            let mut both: Vec<_> = object.dependencies.iter().chain(&*dependencies).cloned().collect();
+            both.sort_by_cached_key(ToString::to_string);
+            both.dedup();
+            dependencies = both.into();
+        }
+        if object.dependencies == dependencies && object.create_before_destroy == creates_first {
             return;
         }
         let object = Object {
-            dependencies: p.dependencies.clone(),
+            dependencies,
             create_before_destroy: creates_first,
             ..(**object).clone()
         };
@@ -194,25 +207,8 @@ impl Planner<'_> {
         address: &AbsResourceInstance,
         config: &Value,
     ) -> Result<(), Failed> {
-        if !config.deep_marks().is_ephemeral() {
-            return Ok(());
-        }
-        let paths = misplaced_ephemeral(&p.schema.block, config);
-        if paths.is_empty() {
-            return Ok(());
-        }
-        for path in paths {
-            let mut diagnostic = Diagnostic::error(
-                "Invalid use of ephemeral value",
-                "Ephemeral values are not valid for this argument, because it is kept in the plan and the state.",
-            )
-            .about(address);
-            if let Some(block) = p.block {
-                diagnostic = diagnostic.at(&lang::body::path_range(&block.body, &p.schema.block, &path));
-            }
-            self.evaluator.report([diagnostic]);
-        }
-        Err(Failed)
+        let Some(block) = p.block else { return Ok(()) };
+        self.report_all(forbidden_ephemeral(config, p.schema, &block.body, address))
     }
 
     /// Writes the block for an imported object that has none.
@@ -235,9 +231,16 @@ impl Planner<'_> {
             return Ok(None);
         };
         let ty = &address.resource.resource.ty;
-        let stored = upgrade(&*p.provider, p.schema, ty, &object, address)
-            .await
-            .map_err(|d| self.failed(d))?;
+        let state_only = self.is_state_only(p, ty);
+        let as_it_stands = (state_only && object.schema_version == p.schema.version)
+            .then(|| decode(p.schema, &object, address).ok())
+            .flatten();
+        let stored = match as_it_stands {
+            Some(stored) => stored,
+            None => upgrade(&*p.provider, p.schema, ty, &object, address)
+                .await
+                .map_err(|d| self.failed(d))?,
+        };
         if !self.options.refresh {
             self.keep(p, address, &stored, None)?;
             return Ok(Some(stored));
@@ -247,13 +250,17 @@ impl Planner<'_> {
             address: address.clone(),
             id: id.clone(),
         });
-        let answer = p
-            .provider
-            .read(ty, stored.value.clone(), stored.private.clone(), None)
-            .await
-            .map_err(|d| self.failed(d))?;
-        self.report_all(located(answer.diagnostics, None, address))?;
-        let (value, private) = answer.value;
+        let (value, private) = if state_only {
+            (stored.value.clone(), stored.private.clone())
+        } else {
+            let answer = p
+                .provider
+                .read(ty, stored.value.clone(), stored.private.clone(), None)
+                .await
+                .map_err(|d| self.failed(d))?;
+            self.report_all(located(answer.diagnostics, None, address))?;
+            answer.value
+        };
         if !value.is_wholly_known() {
             return Err(self.failed(
                 Diagnostic::error(
@@ -268,7 +275,14 @@ impl Planner<'_> {
                 .into(),
             ));
         }
-        let value = without_write_only(&p.schema.block, &value);
+        let provider = &p.provider_address.provider;
+        self.report_all(returned_write_only(
+            &value,
+            p.schema,
+            provider,
+            "while reading the object",
+            address,
+        ))?;
         self.inputs.events.event(Event::RefreshComplete {
             address: address.clone(),
             id,
@@ -280,6 +294,13 @@ impl Planner<'_> {
         };
         self.keep(p, address, &now, Some(&stored))?;
         Ok((!now.value.is_null()).then_some(now))
+    }
+
+    /// Whether the provider has said that asking it what became of an object of this type would tell nothing.
+    fn is_state_only(&self, p: &Subject<'_>, ty: &str) -> bool {
+        let schemas = self.providers.schemas();
+        let provider = schemas.providers.get(&p.provider_address.provider);
+        provider.is_some_and(|s| s.state_only.contains(ty))
     }
 
     /// Puts an object as it turned out to be into the state, and notes drift against what it was.

@@ -29,6 +29,8 @@ use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::Semaphore;
 
 use crate::blocks::{Block, Blocks};
+use crate::ephemeral::Ephemerals;
+use crate::eval::checks::{Checked, Status};
 use crate::eval::{Evaluator, Failed, Phase};
 use crate::events::Event;
 use crate::execgraph::{Dependencies, ExecGraph, Planned};
@@ -63,9 +65,7 @@ pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
         config: completed.as_ref().unwrap_or(written),
         ..inputs
     };
-    let needed = opening::providers_needed(inputs.config, inputs.state);
-    let provisioners = opening::provisioners_needed(inputs.config);
-    let providers = match Providers::start(inputs.providers, needed, provisioners).await {
+    let providers = match Providers::needed(inputs.providers, inputs.config, inputs.state).await {
         Ok(providers) => providers,
         Err(diagnostics) => {
             return Planning {
@@ -146,27 +146,31 @@ async fn with_providers(
     let mut surroundings = inputs.surroundings.clone();
     surroundings.functions.pure = true;
     let timestamp = surroundings.functions.plan_timestamp.clone().unwrap_or_default();
+    let partial = !(options.targets.is_empty() && options.excludes.is_empty());
     let prior = Arc::new(Mutex::new(inputs.state.clone()));
     let stored = {
         let (prior, schemas) = (prior.clone(), providers.schemas());
         Box::new(move |resource: &AbsResource| {
-            if phase == Phase::Destroy {
+            if phase == Phase::Destroy || partial {
                 opening::stored_objects(&prior.lock().unwrap_or_else(PoisonError::into_inner), schemas, resource)
             } else {
                 BTreeMap::new()
             }
         })
     };
-    let evaluator = Evaluator::new(inputs.config, phase, surroundings, inputs.variables, stored);
+    let evaluator = Evaluator::new(inputs.config, phase, surroundings, inputs.variables, stored)
+        .with_functions(providers.functions())
+        .partial(partial);
     let dependencies = blocks.resource_dependencies(false);
     let selection = Selection::new(&blocks, options);
+    let ephemerals = Ephemerals::new(inputs, providers, &evaluator, &blocks, |_| 1);
     let planner = Planner {
         cbd: create_before_destroy(inputs, &dependencies),
         read_for_providers: match options.mode {
             Mode::Destroy => {
                 let before = |p: &AbsProviderConfig| blocks.resources_before(&Block::Provider(p.clone()));
                 let all = selection.providers().flat_map(before);
-                all.filter(|r| r.resource.mode == ResourceMode::Data).collect()
+                all.filter(|r| r.resource.mode != ResourceMode::Managed).collect()
             }
             _ => BTreeSet::new(),
         },
@@ -181,6 +185,7 @@ async fn with_providers(
         dependencies: &dependencies,
         priming: Priming::new(&blocks),
         evaluator: &evaluator,
+        ephemerals: &ephemerals,
         moves: &moves,
         removals: &removals,
         prior,
@@ -192,8 +197,10 @@ async fn with_providers(
     if options.mode == Mode::Normal {
         planner.check_imports();
     }
-    evaluator.report(opening::unsupported_blocks(inputs.config));
-    let outcomes = walk(&blocks.graph, usize::MAX, |node| planner.visit(&blocks.graph[node])).await;
+    let outcomes = tokio::select! {
+        outcomes = walk(&blocks.graph, usize::MAX, |node| planner.visit(&blocks.graph[node])) => outcomes,
+        never = ephemerals.keep() => match never {},
+    };
     let mut diagnostics = evaluator.take_diagnostics();
     // The order in which providers answered is of no interest; that of the files is.
     diagnostics.0.sort_by_cached_key(|d| {
@@ -222,6 +229,7 @@ async fn with_providers(
         ));
     }
     let outputs = outputs::changes(&planner, errored);
+    ephemerals.close_all().await;
     diagnostics.extend(evaluator.take_diagnostics());
     errored |= diagnostics.has_errors();
     let plan = planner.finish(timestamp, outputs, errored);
@@ -315,6 +323,7 @@ pub(crate) struct Planner<'a> {
     selection: &'a Selection,
     dependencies: &'a BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
     evaluator: &'a Evaluator<'a>,
+    ephemerals: &'a Ephemerals<'a>,
     moves: &'a Moves,
     removals: &'a Removals<'a>,
     priming: Priming<'a>,
@@ -368,6 +377,9 @@ impl<'a> Planner<'a> {
         }
         let result = match block {
             _ if !self.selection.includes(block) => Ok(()),
+            Block::Resource(address) if address.resource.mode == ResourceMode::Ephemeral => {
+                self.ephemeral(address).await
+            }
             Block::Resource(address) => self.resource(address).await,
             Block::Provider(address) => self.provider(address).await,
             // When everything goes, only what provider configurations need is evaluated, on demand.
@@ -391,7 +403,20 @@ impl<'a> Planner<'a> {
                 })
             }
         };
+        self.ephemerals.used(block).await;
         if result.is_ok() { Outcome::Done } else { Outcome::Failed }
+    }
+
+    /// Opens an ephemeral resource. When everything goes, only what provider configurations need is opened.
+    async fn ephemeral(&self, address: &ConfigResource) -> Result<(), Failed> {
+        if self.options.mode == Mode::Destroy {
+            if !self.read_for_providers.contains(address) {
+                return Ok(());
+            }
+            self.priming
+                .prepare(self.evaluator, &Block::Resource(address.clone()))?;
+        }
+        self.ephemerals.open(address).await
     }
 
     async fn provider(&self, address: &AbsProviderConfig) -> Result<(), Failed> {
@@ -475,10 +500,8 @@ impl<'a> Planner<'a> {
                     (Task::Desired(address, repetition), ResourceMode::Data) => {
                         self.data(planning, &address, repetition).await
                     }
-                    (Task::Desired(address, _), ResourceMode::Ephemeral) => {
-                        let range = planning.block.map(|b| b.range.clone());
-                        Err(self.failed(opening::unsupported("ephemeral", &address, range.as_ref()).into()))
-                    }
+                    // These are no objects to plan for; see `ephemeral`.
+                    (Task::Desired(..), ResourceMode::Ephemeral) => Ok(()),
                     (Task::Orphan(address, reason), ResourceMode::Managed) => {
                         self.delete(planning, &address, reason).await
                     }
@@ -699,6 +722,7 @@ impl<'a> Planner<'a> {
             timestamp,
             variables: variables.collect(),
             targets: self.options.targets.clone(),
+            excludes: self.options.excludes.clone(),
             force_replace: self.options.force_replace.clone(),
             changes,
             drift,
@@ -707,6 +731,7 @@ impl<'a> Planner<'a> {
             prior_state: self.prior().clone(),
             graph,
             relevant_attributes,
+            function_results: self.providers.functions().take_results(),
             checks: self.check_results(),
             generated_config: done.generated,
             errored,
@@ -735,6 +760,14 @@ impl<'a> Planner<'a> {
     /// How everything with conditions turned out.
     fn check_results(&self) -> Vec<state::CheckResult> {
         let destroy = self.options.mode == Mode::Destroy;
+        if destroy {
+            // Of what goes, only the outputs of the root module are spoken of.
+            let root = &self.inputs.config.root.module;
+            for (name, _) in root.outputs.iter().filter(|(_, o)| !o.preconditions.is_empty()) {
+                let of = Checked::Output(addrs::ModuleInstance::root(), name.clone());
+                self.evaluator.record(&of, &Status::Unknown);
+            }
+        }
         self.evaluator
             .check_results(&[], |block| !destroy && self.selection.includes(block))
     }

@@ -1,4 +1,4 @@
-//! What `-target` selects of the graph.
+//! What `-target` selects of the graph, or `-exclude` leaves of it.
 
 use std::collections::HashSet;
 
@@ -14,6 +14,7 @@ use crate::plan::Mode;
 /// The part of the graph that is worked on.
 pub(super) struct Selection {
     targets: Vec<Target>,
+    excludes: Vec<Target>,
     /// The blocks that are selected; `None` for all.
     blocks: Option<HashSet<Block>>,
     /// Resources that are selected as a whole because something selected needs them.
@@ -26,12 +27,15 @@ impl Selection {
     pub(super) fn new(blocks: &Blocks, options: &PlanOptions) -> Selection {
         let mut selection = Selection {
             targets: options.targets.clone(),
+            excludes: options.excludes.clone(),
             blocks: None,
             whole: HashSet::new(),
             providers: HashSet::new(),
         };
         if !options.targets.is_empty() {
             selection.select(blocks, options.mode);
+        } else if !options.excludes.is_empty() {
+            selection.leave_out(blocks, options.mode);
         }
         for node in blocks.graph.node_indices() {
             if matches!(blocks.graph[node], Block::Resource(_)) && selection.includes(&blocks.graph[node]) {
@@ -63,7 +67,7 @@ impl Selection {
                 .filter(|b| seen.insert(*b))
             {
                 match &graph[before] {
-                    Block::Resource(r) if r.resource.mode != ResourceMode::Data => continue,
+                    Block::Resource(r) if r.resource.mode == ResourceMode::Managed => continue,
                     Block::Resource(r) => {
                         self.whole.insert(r.clone());
                         self.blocks.get_or_insert_default().insert(graph[before].clone());
@@ -132,6 +136,44 @@ impl Selection {
         self.blocks = Some(selected.into_iter().map(|n| graph[n].clone()).collect());
     }
 
+    /// Leaves out what is named, and everything that depends on it; when destroying, everything it depends on, which cannot
+    /// go before it. A resource of which only some instances are named stays, without these; but what depends on it goes,
+    /// since it may need just those.
+    fn leave_out(&mut self, blocks: &Blocks, mode: Mode) {
+        let graph = &blocks.graph;
+        let direction = if mode == Mode::Destroy {
+            Direction::Incoming
+        } else {
+            Direction::Outgoing
+        };
+        let mut left_out: HashSet<NodeIndex> = HashSet::new();
+        let mut queue = Vec::new();
+        for n in graph.node_indices() {
+            let Block::Resource(resource) = &graph[n] else { continue };
+            if self.excludes.iter().any(|t| t.may_select(resource)) {
+                queue.push(n);
+            }
+            if self.excludes.iter().any(|t| selects_whole(t, resource)) {
+                left_out.insert(n);
+            }
+        }
+        let mut seen: HashSet<NodeIndex> = HashSet::new();
+        while let Some(n) = queue.pop() {
+            for next in graph.neighbors_directed(n, direction) {
+                // When destroying, values and provider configurations are evaluated in any case.
+                let goes = mode != Mode::Destroy || matches!(graph[next], Block::Resource(_));
+                if goes {
+                    left_out.insert(next);
+                }
+                if seen.insert(next) {
+                    queue.push(next);
+                }
+            }
+        }
+        let rest = graph.node_indices().filter(|n| !left_out.contains(n));
+        self.blocks = Some(rest.map(|n| graph[n].clone()).collect());
+    }
+
     /// Whether a block is worked on.
     pub(super) fn includes(&self, block: &Block) -> bool {
         self.blocks.as_ref().is_none_or(|blocks| blocks.contains(block))
@@ -139,9 +181,10 @@ impl Selection {
 
     /// Whether an instance of a selected resource is worked on.
     pub(super) fn includes_instance(&self, address: &AbsResourceInstance) -> bool {
-        self.blocks.is_none()
-            || self.whole.contains(&address.config())
-            || self.targets.iter().any(|t| t.selects(address))
+        if self.targets.is_empty() {
+            return !self.excludes.iter().any(|t| t.selects(address));
+        }
+        self.whole.contains(&address.config()) || self.targets.iter().any(|t| t.selects(address))
     }
 
     /// Whether some selected resource uses a provider configuration.
@@ -161,14 +204,24 @@ impl Selection {
 
     /// Warns that the plan is partial.
     pub(super) fn describe(&self, diagnostics: &mut Diagnostics) {
-        if self.blocks.is_some() {
-            diagnostics.push(Diagnostic::warning(
-                "Resource targeting is in effect",
-                "You are creating a plan with the -target option, which means that the result of this plan may not represent \
-                 all of the changes requested by the current configuration.\n\nThe -target option is not for routine use, and \
-                 is provided only for exceptional situations such as recovering from errors or mistakes, or when an error \
-                 message specifically suggests to use it.",
-            ));
+        if self.blocks.is_none() {
+            return;
         }
+        let option = if self.targets.is_empty() { "-exclude" } else { "-target" };
+        diagnostics.push(Diagnostic::warning(
+            "Resource targeting is in effect",
+            format!(
+                "This plan is made with the {option} option, so it may leave out changes that the current configuration asks \
+                 for.\n\nThe option is meant for exceptions, such as recovering from errors or mistakes, not for everyday use."
+            ),
+        ));
+    }
+}
+
+/// Whether every instance of a resource is selected, whatever keys there are.
+fn selects_whole(target: &Target, resource: &ConfigResource) -> bool {
+    match target {
+        Target::Module(_) | Target::ConfigResource(_) => target.may_select(resource),
+        Target::ModuleInstance(_) | Target::Resource(_) | Target::ResourceInstance(_) => false,
     }
 }

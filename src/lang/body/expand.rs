@@ -40,7 +40,7 @@ impl Expanded<'_> {
     }
 }
 
-const DYNAMIC: BodySpec<'static> = BodySpec {
+pub(super) const DYNAMIC: BodySpec<'static> = BodySpec {
     attributes: &[("for_each", true), ("iterator", false), ("labels", false)],
     blocks: &[("content", &[])],
 };

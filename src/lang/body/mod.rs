@@ -6,19 +6,46 @@
 mod expand;
 mod ranges;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cty::types::{ObjectAttribute, ObjectType};
 use cty::{Type, Value};
-use syntax::ast::{Attribute, Body};
-use syntax::content::{did_you_mean, suggest};
+use syntax::ast::{Attribute, Body, Expr};
+use syntax::content::{self, did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::eval::{Context, evaluate, with_expression};
 use crate::schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting};
 use expand::Expanded;
 pub use ranges::path_range;
+
+/// The labels of the blocks of a map, and of dynamic blocks.
+const KEY: &[&str] = &["key"];
+const TYPE: &[&str] = &["type"];
+
+/// A body in which the blocks of the schema are blocks. In the JSON syntax only the schema can tell them from attributes;
+/// a body in the native syntax is given back as it is.
+pub fn resolve<'b>(body: &'b Body, schema: &BlockSchema, diagnostics: &mut Diagnostics) -> Cow<'b, Body> {
+    if !body.attributes.iter().any(|a| matches!(a.expr, Expr::Json(_))) {
+        return Cow::Borrowed(body);
+    }
+    let labels_of = |name: &str| match schema.blocks.get(name) {
+        Some(nested) if nested.nesting == Nesting::Map => Some(KEY),
+        Some(_) => Some(&[][..]),
+        None if name == "dynamic" && !schema.attributes.contains_key(name) => Some(TYPE),
+        None => None,
+    };
+    let mut body = syntax::json::resolve(body.clone(), labels_of, diagnostics);
+    for block in &mut body.blocks {
+        if &*block.ty == "dynamic" && !schema.blocks.contains_key("dynamic") {
+            let inner = std::mem::replace(&mut block.body, Body::empty(&block.range));
+            block.body = content::resolve(inner, expand::DYNAMIC, diagnostics);
+        }
+    }
+    Cow::Owned(body)
+}
 
 /// The object a body forms under a schema: attributes evaluated and converted, nested blocks gathered, `dynamic` blocks
 /// expanded. The body holds only what belongs to the schema: meta-arguments have been taken out of it. Where there are
@@ -38,6 +65,7 @@ struct Decoder {
 
 impl Decoder {
     fn body(&mut self, body: &Body, schema: &BlockSchema, context: &Context<'_>) -> Value {
+        let body = &*resolve(body, schema, &mut self.diagnostics);
         self.check_names(body, schema);
         let ty = schema.implied_object();
         let mut blocks = self.expand(body, schema, context);
@@ -62,6 +90,11 @@ impl Decoder {
         for attribute in &body.attributes {
             let name = &*attribute.name;
             if schema.attributes.contains_key(name) {
+                continue;
+            }
+            if matches!(attribute.expr, Expr::Json(_)) {
+                let expected = schema.attributes.keys().chain(schema.blocks.keys()).map(|k| &**k);
+                self.diagnostics.push(syntax::json::extraneous(attribute, expected));
                 continue;
             }
             let detail = if schema.blocks.contains_key(name) {

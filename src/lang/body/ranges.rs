@@ -1,8 +1,8 @@
 //! The way back from a part of an object to where it is written.
 
 use cty::{Path, Step};
-use syntax::Range;
 use syntax::ast::{Block, Body, Expr, ObjectKey};
+use syntax::{Diagnostics, Range};
 
 use crate::schema::{BlockSchema, Nesting};
 
@@ -20,6 +20,8 @@ fn in_body(body: &Body, schema: &BlockSchema, steps: &[Step]) -> Range {
     if let Some(attribute) = body.attribute(name) {
         return in_expr(&attribute.expr, rest).clone();
     }
+    // What is wrong with it is told when it is decoded.
+    let body = &*super::resolve(body, schema, &mut Diagnostics::new());
     let nothing = BlockSchema::default();
     let (inner, nesting) = schema
         .blocks
@@ -82,6 +84,7 @@ fn in_expr<'e>(expr: &'e Expr, steps: &[Step]) -> &'e Range {
     };
     let inner = match (expr, step) {
         (Expr::Parens { inner, .. }, _) => return in_expr(inner, steps),
+        (Expr::Json(json), _) => return in_expr(json.expr(), steps),
         (Expr::Object { items, .. }, Step::Attribute(name)) => item(items, name),
         (Expr::Object { items, .. }, Step::Index(key)) => key.as_str().and_then(|k| item(items, k)),
         (Expr::Tuple { items, .. }, Step::Index(key)) => key

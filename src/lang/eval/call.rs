@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use cty::{Type, Value};
+use cty::{Marks, Type, Value};
 use syntax::ast::{Call, Expr};
 use syntax::diag::ExpressionContext;
-use syntax::{Diagnostic, Pos, Range};
+use syntax::{Diagnostic, Pos};
 
 use super::{Context, Evaluator, evaluate_template};
 use crate::functions::{self, CallError, Function, Surroundings};
@@ -36,8 +36,11 @@ impl Evaluator {
         if let Some((provider, function)) = name.strip_prefix("provider::").and_then(|n| n.split_once("::")) {
             return self.provider_function(call, provider, function, whole, context);
         }
-        let Some(function) = functions::find(name) else {
-            self.fixed.push(unknown_function(call));
+        // The console has no plan, and so nothing to tell its time.
+        let timeless = name == "plantimestamp" && settings.console && settings.plan_timestamp.is_none();
+        let Some(function) = functions::find(name).filter(|_| !timeless) else {
+            let hidden = if timeless { Some(name) } else { None };
+            self.dynamic.push(unknown_function(call, hidden));
             return Value::dynamic();
         };
         let args = match self.arguments(call, whole, context) {
@@ -142,19 +145,24 @@ impl Evaluator {
             self.too_few(call, at_least, wanted, missing);
             false
         } else if given > wanted && function.variadic.is_none() {
-            let extra = args.get(wanted).map_or(&call.range, |a| start_range(a.expr));
-            self.dynamic.push(
-                Diagnostic::error(
-                    "Too many function arguments",
-                    format!("Function \"{}\" expects only {wanted} argument(s).", call.name),
-                )
-                .at(extra)
-                .within(&call.range),
-            );
+            if let Some(extra) = args.get(wanted) {
+                self.too_many(call, wanted, extra);
+            }
             false
         } else {
             true
         }
+    }
+
+    fn too_many(&mut self, call: &Call, wanted: usize, extra: &Argument<'_>) {
+        self.dynamic.push(
+            Diagnostic::error(
+                "Too many function arguments",
+                format!("Function \"{}\" expects only {wanted} argument(s).", call.name),
+            )
+            .at(extra.expr.start_range())
+            .within(&call.range),
+        );
     }
 
     fn too_few(&mut self, call: &Call, at_least: &str, wanted: usize, missing: &str) {
@@ -182,7 +190,7 @@ impl Evaluator {
         context: &Context<'_>,
     ) {
         let name = function.parameter(position).map_or("", |p| p.name);
-        let at = args.get(position).map_or(&call.range, |a| start_range(a.expr));
+        let at = args.get(position).map_or(&call.range, |a| a.expr.start_range());
         let problem = Diagnostic::error(
             "Invalid function argument",
             format!("Invalid value for \"{name}\" parameter: {message}."),
@@ -205,7 +213,7 @@ impl Evaluator {
                 self.invalid_argument(call, function, i, &message, args, whole, context);
             }
             (CallError::Argument(i, message), None) => {
-                let at = args.get(i).map_or(&call.range, |a| start_range(a.expr));
+                let at = args.get(i).map_or(&call.range, |a| a.expr.start_range());
                 let detail = format!("Invalid value for argument {}: {message}.", i + 1);
                 let problem = Diagnostic::error("Invalid function argument", detail);
                 self.report_call(
@@ -228,7 +236,7 @@ impl Evaluator {
             format!("Call to function \"{}\" failed: {message}.", call.name),
         );
         self.report_call(
-            problem.at(&call.name_range).within(&call.range),
+            problem.at(&call.name_range.to(&call.open)).within(&call.range),
             signature,
             whole,
             context,
@@ -255,16 +263,70 @@ impl Evaluator {
             Ok(args) => args,
             Err(value) => return value,
         };
-        let arguments: Vec<Value> = args.iter().map(|a| a.value.clone()).collect();
+        let signature = match context.scope.provider_function(provider, function) {
+            Ok(signature) => signature,
+            Err(error) => {
+                self.failed(call, None, error, &args, whole, context);
+                return Value::dynamic();
+            }
+        };
+        let wanted = signature.parameters.len();
+        if args.len() < wanted {
+            let at_least = if signature.variadic.is_some() { " at least" } else { "" };
+            let missing = signature.parameters.get(args.len()).map_or("", |p| &*p.name);
+            self.too_few(call, at_least, wanted, missing);
+            return Value::dynamic();
+        }
+        let (mut marks, mut unknown) = (Marks::NONE, false);
+        let mut values = Vec::with_capacity(args.len());
+        for (i, arg) in args.iter().enumerate() {
+            let Some(parameter) = signature.parameter(i) else {
+                self.too_many(call, wanted, arg);
+                return Value::dynamic();
+            };
+            let (value, own) = arg.value.clone().unmark_deep();
+            marks |= own;
+            let problem = match cty::convert(&value, &parameter.ty) {
+                Ok(value) if value.is_null() && !parameter.allow_null => "argument must not be null".to_owned(),
+                Ok(value) => {
+                    unknown |= !value.is_wholly_known() && !parameter.allow_unknown;
+                    values.push(value);
+                    continue;
+                }
+                Err(error) => error.message,
+            };
+            let detail = format!("Invalid value for \"{}\" parameter: {problem}.", parameter.name);
+            let problem = Diagnostic::error("Invalid function argument", detail);
+            let problem = problem.at(arg.expr.start_range()).within(&call.range);
+            self.report_call(problem, signature.shown(&call.name), whole, context);
+        }
+        if values.len() < args.len() {
+            return Value::dynamic();
+        }
+        if unknown {
+            return Value::unknown(signature.result.clone()).with_marks(marks);
+        }
         let request = ProviderCall {
             provider,
             function,
-            arguments: &arguments,
-            range: &call.range,
+            arguments: &values,
         };
         match context.scope.call_provider_function(&request) {
-            Ok(value) => value,
-            Err(error) => {
+            Ok(value) => value.with_marks(marks),
+            Err(CallError::Argument(i, message)) => {
+                let at = args.get(i).map_or(&call.range, |a| a.expr.start_range());
+                let name = signature.parameter(i).map_or("", |p| &*p.name);
+                let detail = format!("Invalid value for \"{name}\" parameter: {message}.");
+                let problem = Diagnostic::error("Invalid function argument", detail);
+                let problem = problem.at(at).within(&call.range);
+                self.report_call(problem, signature.shown(&call.name), whole, context);
+                Value::dynamic()
+            }
+            Err(CallError::Failed(message)) => {
+                self.call_failed(call, &message, signature.shown(&call.name), whole, context);
+                Value::dynamic()
+            }
+            Err(error @ CallError::Unknown(_)) => {
                 self.failed(call, None, error, &args, whole, context);
                 Value::dynamic()
             }
@@ -274,6 +336,14 @@ impl Evaluator {
     /// `try`: the first argument that evaluates without a dynamic error.
     fn try_function(&mut self, call: &Call, whole: &Expr, context: &Context<'_>) -> Value {
         let signature = || "try(expressions...)".to_owned();
+        if call.expand_last {
+            // The values are there already, so the first of them counts.
+            match self.arguments(call, whole, context).map(|args| args.into_iter().next()) {
+                Err(value) => return value,
+                Ok(Some(first)) => return first.value,
+                Ok(None) => {}
+            }
+        }
         if call.args.is_empty() {
             self.call_failed(call, "at least one argument is required", signature(), whole, context);
             return Value::dynamic();
@@ -305,17 +375,22 @@ impl Evaluator {
     }
 
     /// `can`: whether the argument evaluates without a dynamic error.
-    fn can_function(&mut self, call: &Call, _whole: &Expr, context: &Context<'_>) -> Value {
+    fn can_function(&mut self, call: &Call, whole: &Expr, context: &Context<'_>) -> Value {
         let Some(arg) = self.only_argument(call, "expression") else {
             return Value::dynamic();
         };
+        if call.expand_last
+            && let Err(value) = self.arguments(call, whole, context)
+        {
+            return value;
+        }
         let (value, problems) = self.attempt(arg, context);
         if problems.has_errors() {
             Value::bool(false)
         } else if value.is_wholly_known() {
             Value::bool(true)
         } else {
-            Value::unknown_not_null(Type::Bool)
+            Value::unknown(Type::Bool)
         }
     }
 
@@ -337,7 +412,7 @@ impl Evaluator {
                         "Too many function arguments",
                         format!("Function \"{}\" expects only 1 argument(s).", call.name),
                     )
-                    .at(start_range(extra))
+                    .at(extra.start_range())
                     .within(&call.range),
                 );
                 None
@@ -355,7 +430,12 @@ impl Evaluator {
         if self.errors() > errors {
             return Value::dynamic();
         }
-        Value::string(crate::render::format_type(value.ty())).with_marks(cty::Marks::TYPE)
+        let text = if value.marks().contains(Marks::TYPE) {
+            "type".to_owned()
+        } else {
+            crate::render::format_type(value.ty())
+        };
+        Value::string(text).with_marks(Marks::TYPE)
     }
 
     /// `templatestring`: a template that is the value of a reference.
@@ -367,6 +447,20 @@ impl Evaluator {
         context: &Context<'_>,
     ) -> Value {
         let signature = "templatestring(template, vars)".to_owned();
+        if call.expand_last {
+            match self.arguments(call, whole, context) {
+                Err(value) => return value,
+                Ok(args) => {
+                    if let Some(first) = args.first() {
+                        let detail = format!("Invalid value for \"template\" parameter: {NOT_DIRECT}.");
+                        let problem =
+                            Diagnostic::error("Invalid function argument", detail).at(first.expr.start_range());
+                        self.report_call(problem.within(&call.range), signature, whole, context);
+                        return Value::dynamic();
+                    }
+                }
+            }
+        }
         let (template, vars) = match call.args.as_slice() {
             [template, vars] => (template, vars),
             [] => {
@@ -383,7 +477,7 @@ impl Evaluator {
                         "Too many function arguments",
                         format!("Function \"{}\" expects only 2 argument(s).", call.name),
                     )
-                    .at(start_range(extra))
+                    .at(extra.start_range())
                     .within(&call.range),
                 );
                 return Value::dynamic();
@@ -391,7 +485,7 @@ impl Evaluator {
         };
         let invalid = |this: &mut Self, name: &str, arg: &Expr, message: &str| {
             let detail = format!("Invalid value for \"{name}\" parameter: {message}.");
-            let problem = Diagnostic::error("Invalid function argument", detail).at(start_range(arg));
+            let problem = Diagnostic::error("Invalid function argument", detail).at(arg.start_range());
             this.report_call(problem.within(&call.range), signature.clone(), whole, context);
             Value::dynamic()
         };
@@ -406,12 +500,14 @@ impl Evaluator {
         }
         let (text, marks) = text.unmark_deep();
         let text = match cty::convert(&text, &Type::String) {
-            Ok(text) if text.is_null() => return invalid(self, "template", template, "argument must not be null"),
-            Ok(text) => text,
-            Err(error) => return invalid(self, "template", template, &error.message),
+            Ok(text) if !text.is_null() => text,
+            _ => {
+                let message = "invalid template value: a string is required";
+                return invalid(self, "template", template, message);
+            }
         };
         let Some(text) = text.as_str() else {
-            return Value::dynamic().with_marks(marks);
+            return Value::unknown_not_null(Type::String).with_marks(marks);
         };
         if variables.is_null() {
             return invalid(self, "vars", vars, "argument must not be null");
@@ -420,7 +516,9 @@ impl Evaluator {
         let around = Surroundings::new(settings, context.scope, self.in_template, self.depth);
         match render(place, text, &variables, &around) {
             Ok(value) => value.with_marks(marks),
-            Err(CallError::Argument(0, message)) => invalid(self, "template", template, &message),
+            Err(CallError::Argument(0, message)) => {
+                invalid(self, "template", template, &format!("invalid template: {message}"))
+            }
             Err(CallError::Argument(_, message)) => invalid(self, "vars", vars, &message),
             Err(CallError::Failed(message)) => {
                 self.call_failed(call, &message, "templatestring(template, vars)".into(), whole, context);
@@ -438,18 +536,22 @@ impl Evaluator {
 fn not_a_reference(expr: &Expr) -> Option<&'static str> {
     match expr {
         Expr::Traversal(_) | Expr::Relative { .. } | Expr::Index { .. } => None,
-        Expr::Parens { inner, .. } => not_a_reference(inner),
-        Expr::Template(_) | Expr::Wrap { .. } => Some(
+        Expr::Wrap { .. } => Some(
+            "invalid template expression: templatestring is only for rendering templates retrieved dynamically from \
+             elsewhere; to treat the inner expression as template syntax, write the reference expression directly without \
+             any template interpolation syntax",
+        ),
+        Expr::Template(_) => Some(
             "invalid template expression: templatestring is only for rendering templates retrieved dynamically from \
              elsewhere, and so does not support providing a literal template; consider using a template string expression \
              instead",
         ),
-        _ => Some(
-            "invalid template expression: must be a direct reference to a single string from elsewhere, containing valid \
-             Terraform template syntax",
-        ),
+        _ => Some(NOT_DIRECT),
     }
 }
+
+const NOT_DIRECT: &str = "invalid template expression: must be a direct reference to a single string from elsewhere, \
+                          containing valid Terraform template syntax";
 
 /// Parses and evaluates a template in which only `variables` may be referred to. Errors tell whether the template
 /// (argument 0) or the variables (argument 1) are to blame.
@@ -459,6 +561,9 @@ pub(crate) fn render(name: &str, text: &str, variables: &Value, around: &Surroun
         return Err(CallError::Argument(0, sentences(&problems)));
     }
     let marks = variables.marks();
+    if !variables.is_known() {
+        return Ok(Value::dynamic().with_marks(marks));
+    }
     let structure = matches!(variables.ty(), Type::Object(_) | Type::Map(_) | Type::Dynamic);
     if !structure {
         return Err(CallError::Argument(1, "invalid vars value: must be a map".into()));
@@ -509,7 +614,7 @@ fn sentences(problems: &syntax::Diagnostics) -> String {
     }
 }
 
-fn unknown_function(call: &Call) -> Diagnostic {
+fn unknown_function(call: &Call, hidden: Option<&str>) -> Diagnostic {
     let name = call.name.strip_prefix("core::").unwrap_or(&call.name);
     let problem = match name.rsplit_once("::") {
         Some((namespace, _)) => Diagnostic::error(
@@ -520,7 +625,8 @@ fn unknown_function(call: &Call) -> Diagnostic {
             ),
         ),
         None => {
-            let hint = syntax::content::suggest(name, functions::names());
+            let hint = syntax::content::suggest(name, functions::names().filter(|n| hidden != Some(*n)));
+            let hint = hint.filter(|_| hidden.is_none());
             Diagnostic::error(
                 "Call to unknown function",
                 format!(
@@ -532,20 +638,4 @@ fn unknown_function(call: &Call) -> Diagnostic {
         }
     };
     problem.at(&call.name_range).within(&call.range)
-}
-
-/// Where an expression begins: the first of its words or signs.
-fn start_range(expr: &Expr) -> &Range {
-    match expr {
-        Expr::Traversal(t) => &t.root_range,
-        Expr::Relative { source, .. } | Expr::Splat { source, .. } => start_range(source),
-        Expr::Index { collection, .. } => start_range(collection),
-        Expr::Call(c) => &c.name_range,
-        Expr::Conditional { condition, .. } => start_range(condition),
-        Expr::Binary { left, .. } => start_range(left),
-        Expr::Unary { op_range, .. } => op_range,
-        Expr::Tuple { open, .. } | Expr::Object { open, .. } => open,
-        Expr::For(e) => &e.open,
-        other => other.range(),
-    }
 }

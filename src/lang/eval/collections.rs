@@ -336,6 +336,19 @@ impl Evaluator {
             .with_marks(marks);
         }
         if !value.is_known() {
+            // What no element can have is wrong however many there will be.
+            let types: Vec<Type> = match value.ty() {
+                Type::Tuple(types) => types.to_vec(),
+                Type::List(e) | Type::Set(e) => vec![(**e).clone()],
+                _ => Vec::new(),
+            };
+            let errors = self.errors();
+            for ty in types {
+                self.expr(each, &context.with_splat_element(&Value::unknown(ty)));
+            }
+            if self.errors() > errors {
+                return Value::dynamic().with_marks(marks);
+            }
             let ty = self.splat_type(value.ty(), each, context);
             let refinements = Refinements {
                 not_null: true,

@@ -249,6 +249,10 @@ impl Evaluator {
             Expr::Tuple { items, .. } => Value::tuple(items.iter().map(|i| self.expr(i, context)).collect()),
             Expr::Object { items, .. } => self.object(items, expr, context),
             Expr::For(e) => self.for_expression(e, expr, context),
+            Expr::Json(json) => {
+                self.fixed.extend(json.problems().iter().cloned());
+                self.expr(json.expr(), context)
+            }
             // The parser has said why.
             Expr::Invalid { .. } => Value::dynamic(),
         }

@@ -123,6 +123,11 @@ impl Evaluator {
             );
             return;
         }
+        if !value.is_known() && !matches!(value.ty(), Type::String | Type::Number | Type::Bool) {
+            // What it will be is told when it is there.
+            text.open = true;
+            return;
+        }
         match cty::convert(value, &Type::String) {
             Ok(string) => match string.as_str() {
                 Some(known) => text.push(known),

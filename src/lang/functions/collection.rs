@@ -229,7 +229,8 @@ fn coalescelist_type(args: &[Value]) -> CallResult<Type> {
     }
     let mut types = Vec::new();
     for arg in args {
-        if !arg.is_known() && *arg.ty() == Type::Dynamic {
+        // What is not known yet is not looked at.
+        if !arg.is_known() {
             return Ok(Type::Dynamic);
         }
         if !matches!(arg.ty(), Type::List(_) | Type::Tuple(_)) {
@@ -309,6 +310,9 @@ fn element(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
 
 fn flatten(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     let (list, mut marks) = args[0].clone().unmark();
+    if list.as_seq().is_none() && !list.is_wholly_known() {
+        return Ok(Value::dynamic().with_marks(list.deep_marks() | marks));
+    }
     if list.as_seq().is_none() {
         return Err(CallError::failed("can only flatten lists, sets and tuples"));
     }
@@ -319,7 +323,8 @@ fn flatten(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
 
 /// Whether all that must be flattened is known.
 fn flatten_into(list: &Value, out: &mut Vec<Value>, marks: &mut cty::Marks) -> bool {
-    let mut known = true;
+    // How many elements a set has is not known before all of them are.
+    let mut known = !matches!(list.ty(), Type::Set(_)) || list.is_wholly_known();
     for item in sequence(list) {
         let nested = matches!(item.ty(), Type::List(_) | Type::Set(_) | Type::Tuple(_)) && !item.is_null();
         if nested {

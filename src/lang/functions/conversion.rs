@@ -73,9 +73,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
             Ok(Value::bool(false))
         } else {
             // It may turn out to be sensitive.
-            Ok(Value::unknown_not_null(t.clone()))
+            Ok(Value::unknown(t.clone()))
         }
-    }),
+    })
+    .nullable(),
     Function::new(
         "ephemeralasnull",
         &[any("value").everything()],
@@ -131,6 +132,11 @@ fn to(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
 fn ephemeral_as_null(value: &Value) -> Value {
     if !value.deep_marks().is_ephemeral() {
         return value.clone();
+    }
+    if !value.is_known() {
+        // It may turn out to be null all the same.
+        let (bare, marks) = value.clone().unmark();
+        return bare.with_marks(marks.without(Marks::EPHEMERAL));
     }
     if value.marks().is_ephemeral() {
         let rest = value.marks().without(Marks::EPHEMERAL);

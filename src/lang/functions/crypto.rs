@@ -6,7 +6,7 @@ use cty::Value;
 use sha2::Digest;
 use uuid::Uuid;
 
-use super::filesystem::read;
+use super::filesystem::read_to_hash;
 use super::{CallError, CallResult, Function, Returns, Surroundings, integer, number, string, text, unknown};
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -18,22 +18,22 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
     Function::new("bcrypt", &[string("str")], Returns::String, bcrypt_hash).variadic(number("cost")),
     Function::new("filebase64sha256", &[string("path")], Returns::String, |a, _, s| {
-        base64(&sha256(&read(text(a, 0), s)?))
+        base64(&sha256(&read_to_hash(text(a, 0), s)?))
     }),
     Function::new("filebase64sha512", &[string("path")], Returns::String, |a, _, s| {
-        base64(&sha512(&read(text(a, 0), s)?))
+        base64(&sha512(&read_to_hash(text(a, 0), s)?))
     }),
     Function::new("filemd5", &[string("path")], Returns::String, |a, _, s| {
-        hex(&md5(&read(text(a, 0), s)?))
+        hex(&md5(&read_to_hash(text(a, 0), s)?))
     }),
     Function::new("filesha1", &[string("path")], Returns::String, |a, _, s| {
-        hex(&sha1(&read(text(a, 0), s)?))
+        hex(&sha1(&read_to_hash(text(a, 0), s)?))
     }),
     Function::new("filesha256", &[string("path")], Returns::String, |a, _, s| {
-        hex(&sha256(&read(text(a, 0), s)?))
+        hex(&sha256(&read_to_hash(text(a, 0), s)?))
     }),
     Function::new("filesha512", &[string("path")], Returns::String, |a, _, s| {
-        hex(&sha512(&read(text(a, 0), s)?))
+        hex(&sha512(&read_to_hash(text(a, 0), s)?))
     }),
     Function::new("md5", &[string("str")], Returns::String, |a, _, _| {
         hex(&md5(text(a, 0).as_bytes()))

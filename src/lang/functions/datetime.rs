@@ -38,7 +38,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
                 .map_err(|e| CallError::argument(1, e.to_string()))?;
             Ok(Value::string(Time { instant: sum, ..time }.rfc3339()))
         },
-    ),
+    )
+    .nullable(),
     Function::new(
         "timecmp",
         &[string("timestamp_a"), string("timestamp_b")],

@@ -1,12 +1,19 @@
-//! Base64, URLs, CSV and JSON.
+//! Base64, other encodings of text, URLs, CSV and JSON.
 
 use std::sync::Arc;
 
 use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
 use cty::{Refinements, Type, Value};
 
+use super::charset::{self, Encoding};
 use super::{CallError, CallResult, Function, Returns, Surroundings, any, string, text, unknown};
+
+/// Base64 as most decoders take it: bits too many in the last symbol do not matter.
+pub(super) const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+);
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("base64decode", &[string("str")], Returns::String, |a, _, _| {
@@ -14,7 +21,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         let invalid = || CallError::failed(format!("failed to decode base64 data {given:?}"));
         // Line breaks inside are allowed.
         let compact: String = given.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
-        let bytes = STANDARD.decode(compact).map_err(|_| invalid())?;
+        let bytes = LENIENT.decode(compact).map_err(|_| invalid())?;
         match String::from_utf8(bytes) {
             Ok(text) => Ok(Value::string(text)),
             Err(_) => Err(CallError::failed(
@@ -24,6 +31,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
     Function::new("base64encode", &[string("str")], Returns::String, |a, _, _| {
         Ok(Value::string(STANDARD.encode(text(a, 0))))
+    }),
+    Function::new("base64gzip", &[string("str")], Returns::String, |a, _, _| {
+        Ok(Value::string(STANDARD.encode(super::gzip::gzip(text(a, 0).as_bytes()))))
     }),
     Function::new("csvdecode", &[string("str")], Returns::By(csv_type), |a, t, _| {
         csv(text(a, 0), t)
@@ -41,6 +51,43 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Returns::String,
         jsonencode,
     ),
+    Function::new(
+        "textdecodebase64",
+        &[string("source"), string("encoding")],
+        Returns::String,
+        |a, _, _| {
+            let encoding = named(text(a, 1))?;
+            let bytes = decode_base64(text(a, 0)).map_err(|at| {
+                CallError::argument(
+                    0,
+                    format!("the given value has an invalid base64 symbol at offset {at}"),
+                )
+            })?;
+            encoding.decode(&bytes).map(Value::string).ok_or_else(|| {
+                let why = format!(
+                    "the given string contains symbols that are not defined for {}",
+                    encoding.name
+                );
+                CallError::argument(0, why)
+            })
+        },
+    ),
+    Function::new(
+        "textencodebase64",
+        &[string("string"), string("encoding")],
+        Returns::String,
+        |a, _, _| {
+            let encoding = named(text(a, 1))?;
+            let bytes = encoding.encode(text(a, 0)).ok_or_else(|| {
+                let why = format!(
+                    "the given string contains characters that cannot be represented in {}",
+                    encoding.name
+                );
+                CallError::argument(0, why)
+            })?;
+            Ok(Value::string(STANDARD.encode(bytes)))
+        },
+    ),
     Function::new("urlencode", &[string("str")], Returns::String, |a, _, _| {
         let mut out = String::new();
         for byte in text(a, 0).bytes() {
@@ -54,9 +101,27 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
 ];
 
+fn named(name: &str) -> CallResult<&'static Encoding> {
+    charset::find(name).ok_or_else(|| {
+        let why = format!("{name:?} is not a supported IANA encoding name or alias in this Terraform version");
+        CallError::argument(1, why)
+    })
+}
+
+/// The bytes of a base64 text, in which there may be line breaks; or the offset where it goes wrong.
+fn decode_base64(text: &str) -> Result<Vec<u8>, usize> {
+    let compact: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
+    LENIENT.decode(&compact).map_err(|e| match e {
+        base64::DecodeError::InvalidByte(at, _) => at,
+        // An incomplete group goes wrong where it begins, or where its padding should go on.
+        _ if compact.ends_with('=') => compact.len(),
+        _ => compact.len() / 4 * 4,
+    })
+}
+
 fn jsondecode(text: &str) -> CallResult {
     let json = serde_json::from_str(text).map_err(|e| CallError::Failed(describe(&e)))?;
-    Ok(cty::json::from_simple_json(&json))
+    cty::json::from_simple_json(&json).map_err(|e| CallError::failed(format!("{e}.")))
 }
 
 /// What is wrong with a JSON text, without the position words of the library.
@@ -104,7 +169,7 @@ fn jsonencode(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     if value.is_null() {
         return Ok(Value::string("null"));
     }
-    let json = cty::json::to_simple_json(value).map_err(|e| CallError::argument(0, e.to_string()))?;
+    let json = cty::json::to_simple_json(value).map_err(|e| CallError::failed(e.to_string()))?;
     Ok(Value::string(cty::json::to_text(&json, None)))
 }
 

@@ -38,8 +38,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
     Function::new("fileexists", &[string("path")], Returns::Bool, |a, _, s| {
         let given = text(a, 0);
-        match fs::metadata(resolve(given, s)?) {
-            Ok(found) if found.is_dir() => Err(CallError::failed(format!("{given:?} is a directory, not a file"))),
+        let place = resolve(given, s)?;
+        match fs::metadata(&place) {
+            Ok(found) if found.is_dir() => Err(CallError::failed(format!("{place:?} is a directory, not a file"))),
             Ok(_) => Ok(Value::bool(true)),
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(Value::bool(false)),
             Err(e) => Err(CallError::failed(format!("failed to stat {given:?}: {e}"))),
@@ -135,7 +136,16 @@ pub(super) fn read(path: &str, around: &Surroundings<'_>) -> CallResult<Vec<u8>>
                 path
             ),
         ),
-        _ => CallError::argument(0, format!("failed to read {}: {}", place.display(), os_message(&e))),
+        _ => CallError::argument(0, format!("failed to read file: read {}: {}", place.display(), os_message(&e))),
+    })
+}
+
+/// The bytes of a file to be hashed.
+pub(super) fn read_to_hash(path: &str, around: &Surroundings<'_>) -> CallResult<Vec<u8>> {
+    let place = resolve(path, around)?;
+    fs::read(&place).map_err(|e| match e.kind() {
+        ErrorKind::NotFound => CallError::failed(format!("open {}: no such file or directory", place.display())),
+        _ => CallError::failed(format!("read {}: {}", place.display(), os_message(&e))),
     })
 }
 
@@ -150,35 +160,35 @@ fn os_message(error: &std::io::Error) -> String {
 
 fn read_text(path: &str, around: &Surroundings<'_>) -> CallResult<String> {
     String::from_utf8(read(path, around)?).map_err(|_| {
-        CallError::argument(
-            0,
-            format!(
-                "contents of {path} are not valid UTF-8; use the filebase64 function to obtain the Base64 encoded contents or \
-                 the other file functions (e.g. filemd5, filesha256) to obtain file hashing results instead"
-            ),
-        )
+        CallError::failed(format!(
+            "contents of {path:?} are not valid UTF-8; use the filebase64 function to obtain the Base64 encoded contents or \
+             the other file functions (e.g. filemd5, filesha256) to obtain file hashing results instead"
+        ))
     })
 }
 
 fn fileset(args: &[Value], _: &Type, around: &Surroundings<'_>) -> CallResult {
     let root = resolve(text(args, 0), around)?;
-    let pattern = text(args, 1);
-    let found = glob::files(&root, pattern).map_err(|why| {
-        CallError::failed(format!(
-            "failed to glob pattern ({}): {why}",
-            root.join(pattern).display()
-        ))
-    })?;
+    let pattern = clean(Path::new(text(args, 1)));
+    let pattern = &*pattern.to_string_lossy();
+    let found = glob::files(&root, pattern)
+        .map_err(|why| CallError::failed(format!("failed to glob pattern {:?}: {why}", root.join(pattern))))?;
     Ok(Value::set(Type::String, found.into_iter().map(Value::from).collect()))
 }
 
 fn templatefile(args: &[Value], _: &Type, around: &Surroundings<'_>) -> CallResult {
     if around.in_template {
         return Err(CallError::failed(
-            "cannot recursively call templatefile from inside another template",
+            "cannot recursively call templatefile from inside another template function",
         ));
     }
     let path = text(args, 0);
     let template = read_text(path, around)?;
-    crate::eval::render(path, &template, &args[1], around)
+    match crate::eval::render(path, &template, &args[1], around) {
+        Err(CallError::Argument(0, message)) => Err(CallError::Failed(message)),
+        Ok(value) if value.is_null() => Err(CallError::failed(format!(
+            "{path}: Template result is null; The result of the template is null, which is not a valid result"
+        ))),
+        other => other,
+    }
 }

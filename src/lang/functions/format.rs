@@ -38,7 +38,10 @@ fn formatlist(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     let mut length: Option<(usize, usize)> = None;
     let mut open = false;
     for (i, arg) in rest.iter().enumerate().filter(|(_, a)| is_list(a)) {
-        let Some(n) = arg.len() else {
+        let Some(n) = arg
+            .len()
+            .filter(|_| !matches!(arg.ty(), Type::Set(_)) || arg.is_wholly_known())
+        else {
             open = true;
             continue;
         };
@@ -74,7 +77,9 @@ fn formatlist(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
             })
             .collect();
         let text = apply(text(args, 0), &one).map_err(|e| match e {
-            CallError::Failed(message) => CallError::Failed(format!("error on format iteration {row}: {message}")),
+            CallError::Failed(message) | CallError::Argument(_, message) => {
+                CallError::Failed(format!("error on format iteration {row}: {message}"))
+            }
             other => other,
         })?;
         out.push(match text {
@@ -157,7 +162,8 @@ fn apply(format: &str, args: &[Value]) -> CallResult<Text> {
             .map_err(|why| CallError::failed(format!("unsupported value for \"%{}\" at {offset}: {why}", verb.raw)))?;
     }
     out.push_str(rest);
-    if highest < args.len() {
+    // Arguments of which nothing is known yet are not counted.
+    if highest < args.len() && args.iter().all(Value::is_wholly_known) {
         let message = if highest == 0 {
             "too many arguments; no verbs in format string".to_owned()
         } else {
@@ -175,11 +181,11 @@ fn apply(format: &str, args: &[Value]) -> CallResult<Text> {
 fn parse(text: &str, offset: usize) -> CallResult<(Verb, &str)> {
     let mut verb = Verb::default();
     let mut chars = text.char_indices().peekable();
-    let error = |upto: usize| {
+    // Offsets count from the beginning of the format, so behind the percent sign.
+    let error = |at: usize, c: char| {
         CallError::failed(format!(
-            "unrecognized format character {:?} at offset {}",
-            &text[..upto],
-            offset
+            "unrecognized format character {c:?} at offset {}",
+            offset + 1 + at
         ))
     };
     loop {
@@ -215,9 +221,11 @@ fn parse(text: &str, offset: usize) -> CallResult<(Verb, &str)> {
     if matches!(chars.peek(), Some((_, '['))) {
         chars.next();
         verb.argument = number(&mut chars).unwrap_or(0);
+        let first = text.char_indices().find(|(i, _)| text[..*i].ends_with('['));
         match chars.next() {
             Some((_, ']')) if verb.argument > 0 => {}
-            Some((i, c)) => return Err(error(i + c.len_utf8())),
+            Some((_, ']')) => return Err(first.map_or_else(|| error(0, ']'), |(i, c)| error(i, c))),
+            Some((i, c)) => return Err(error(i, c)),
             None => return Err(CallError::failed("format string ends in the middle of a verb")),
         }
     }
@@ -230,6 +238,9 @@ fn parse(text: &str, offset: usize) -> CallResult<(Verb, &str)> {
     let end = i + mode.len_utf8();
     verb.mode = mode;
     verb.raw = text[..end].to_owned();
+    if !mode.is_ascii_alphabetic() && (mode != '%' || i > 0) {
+        return Err(error(i, mode));
+    }
     if !"vtbdoxXeEfgGsq%".contains(mode) {
         return Err(CallError::failed(format!(
             "unsupported format verb {mode:?} in \"%{}\" at offset {offset}",

@@ -178,6 +178,9 @@ fn lookup(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     let Some(name) = key.as_str() else {
         return Ok(Value::unknown(ty.clone()).with_marks(marks));
     };
+    if let (Some(default), Type::Map(_)) = (args.get(2), map.ty()) {
+        cty::convert(default, ty).map_err(|_| CallError::argument(2, DEFAULT_TYPE))?;
+    }
     if let Some(found) = map.get(name) {
         return Ok(found.clone().with_marks(marks));
     }
@@ -190,7 +193,7 @@ fn lookup(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
             };
             Ok(default.with_marks(marks))
         }
-        None if !marks.is_empty() => Err(CallError::failed("lookup failed to find key with sensitive value")),
+        None if !key_marks.is_empty() => Err(CallError::failed("lookup failed to find key with sensitive value")),
         None => Err(CallError::failed(format!("lookup failed to find key {name:?}"))),
     }
 }
@@ -206,6 +209,7 @@ fn merge_type(args: &[Value]) -> CallResult<Type> {
     for arg in args {
         if *arg.ty() == Type::Dynamic && (arg.is_null() || !arg.is_known()) {
             if arg.is_null() {
+                all_same = false;
                 continue;
             }
             return Ok(Type::Dynamic);
@@ -258,6 +262,9 @@ fn transpose(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     }
     let mut out: BTreeMap<Arc<str>, Vec<Value>> = BTreeMap::new();
     for (key, list) in args[0].entries().into_iter().flatten() {
+        if sequence(list).iter().any(Value::is_null) {
+            return Err(CallError::failed("input list must not contain null string"));
+        }
         if list.is_null() {
             return Err(CallError::argument(0, "input must not contain null list elements"));
         }
@@ -290,9 +297,9 @@ fn zipmap_type(args: &[Value]) -> CallResult<Type> {
                 return Err(length_error(names.len(), types.len()));
             }
             let mut attributes = Vec::new();
-            for (name, ty) in names.iter().zip(types.iter()) {
+            for (i, (name, ty)) in names.iter().zip(types.iter()).enumerate() {
                 let Some(name) = name.as_arc_str() else {
-                    return Err(CallError::argument(0, "keys list must not contain null values"));
+                    return Err(CallError::failed(format!("keys list has null value at index {i}")));
                 };
                 attributes.push((name.clone(), ty.clone()));
             }
@@ -320,9 +327,9 @@ fn zipmap(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
         return Err(length_error(names.len(), items.len()));
     }
     let mut out: BTreeMap<Arc<str>, Value> = BTreeMap::new();
-    for (name, value) in names.iter().zip(items) {
+    for (i, (name, value)) in names.iter().zip(items).enumerate() {
         let Some(name) = name.as_arc_str() else {
-            return Err(CallError::argument(0, "keys list must not contain null values"));
+            return Err(CallError::failed(format!("keys list has null value at index {i}")));
         };
         out.insert(name.clone(), value.clone());
     }

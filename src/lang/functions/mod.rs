@@ -6,6 +6,7 @@
 //!
 //! `try`, `can` and `templatestring` take expressions, not values; they are part of [`crate::eval`].
 
+mod charset;
 mod collection;
 mod conversion;
 mod crypto;
@@ -14,12 +15,15 @@ mod encoding;
 mod filesystem;
 mod format;
 mod glob;
+mod gzip;
 mod merging;
 mod network;
 mod numeric;
 pub mod provider;
 mod regular;
+mod rsa;
 mod sets;
+pub mod signature;
 mod string;
 mod yaml;
 mod yamldecode;
@@ -287,6 +291,7 @@ static TABLE: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new
         yamldecode::FUNCTIONS,
         filesystem::FUNCTIONS,
         crypto::FUNCTIONS,
+        rsa::FUNCTIONS,
         datetime::FUNCTIONS,
         network::FUNCTIONS,
     ]
@@ -316,6 +321,7 @@ pub fn call(function: &Function, args: Vec<Value>, around: &Surroundings<'_>) ->
     let mut unknown = false;
     let mut untyped = false;
     let mut clean = Vec::with_capacity(args.len());
+    let mut secrets: Vec<String> = Vec::new();
     for (i, arg) in args.into_iter().enumerate() {
         let Some(parameter) = function.parameter(i) else {
             continue;
@@ -328,6 +334,9 @@ pub fn call(function: &Function, args: Vec<Value>, around: &Surroundings<'_>) ->
         } else {
             let (arg, inner) = arg.unmark_deep();
             marks |= inner;
+            if !inner.is_empty() {
+                secrets.extend(arg.as_str().filter(|s| !s.is_empty()).map(str::to_owned));
+            }
             arg
         };
         untyped |= *arg.ty() == Type::Dynamic && !parameter.dynamic;
@@ -337,7 +346,7 @@ pub fn call(function: &Function, args: Vec<Value>, around: &Surroundings<'_>) ->
     if untyped {
         return Ok(Value::dynamic().with_marks(marks));
     }
-    let ty = function.result_type(&clean)?;
+    let ty = function.result_type(&clean).map_err(|e| redacted(e, &secrets))?;
     if unknown {
         let refinements = if function.not_null {
             Refinements::not_null()
@@ -346,7 +355,7 @@ pub fn call(function: &Function, args: Vec<Value>, around: &Surroundings<'_>) ->
         };
         return Ok(Value::unknown_refined(ty, refinements).with_marks(marks));
     }
-    let value = (function.body)(&clean, &ty, around)?;
+    let value = (function.body)(&clean, &ty, around).map_err(|e| redacted(e, &secrets))?;
     let bare = function.not_null && !value.is_known() && value.refinements().is_none();
     let value = if bare {
         Value::unknown_not_null(value.ty().clone()).with_marks(value.marks())
@@ -354,6 +363,25 @@ pub fn call(function: &Function, args: Vec<Value>, around: &Surroundings<'_>) ->
         value
     };
     Ok(value.with_marks(marks))
+}
+
+/// An error that does not quote what is to be hidden.
+fn redacted(error: CallError, secrets: &[String]) -> CallError {
+    let hide = |message: String| {
+        secrets.iter().fold(message, |message, secret| {
+            let message = message.replace(&format!("{secret:?}"), "(sensitive value)");
+            if message.contains("(sensitive value)") {
+                message
+            } else {
+                message.replace(secret.as_str(), "(sensitive value)")
+            }
+        })
+    };
+    match error {
+        CallError::Argument(position, message) => CallError::Argument(position, hide(message)),
+        CallError::Failed(message) => CallError::Failed(hide(message)),
+        other => other,
+    }
 }
 
 /// The text of an argument that the flags let through only if it is a known string.

@@ -106,17 +106,17 @@ fn mask(length: u8, width: u8) -> u128 {
 }
 
 /// A whole number of any size that fits in 128 bits and a sign.
-fn whole(args: &[Value], i: usize) -> CallResult<i128> {
+fn whole(args: &[Value], i: usize, otherwise: &str) -> CallResult<i128> {
     let number = args.get(i).and_then(Value::as_number);
     number
         .filter(|n| n.is_integer())
         .and_then(|n| n.to_string().parse().ok())
-        .ok_or_else(|| CallError::failed("value must be a whole number"))
+        .ok_or_else(|| CallError::failed(otherwise))
 }
 
 fn cidrhost(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+    let host = whole(args, 1, "value must be a whole number")?;
     let network = Network::parse(text(args, 0))?;
-    let host = whole(args, 1)?;
     let bits = u32::from(network.width - network.length);
     let room: u128 = if bits == 128 { u128::MAX } else { (1u128 << bits) - 1 };
     let does_not_fit = || {
@@ -142,8 +142,9 @@ fn cidrhost(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
 }
 
 fn cidrsubnet(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+    let newbits = whole(args, 1, super::NOT_WHOLE)?;
+    let netnum = whole(args, 2, "value must be a whole number")?;
     let network = Network::parse(text(args, 0))?;
-    let (newbits, netnum) = (whole(args, 1)?, whole(args, 2)?);
     let length = i128::from(network.length).saturating_add(newbits);
     if length > i128::from(network.width) || length < 0 {
         return Err(CallError::failed(format!(
@@ -170,12 +171,15 @@ fn cidrsubnet(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
 }
 
 fn cidrsubnets(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
-    let network = Network::parse(text(args, 0))?;
+    let network = Network::parse(text(args, 0)).map_err(|e| match e {
+        CallError::Failed(message) => CallError::argument(0, message),
+        other => other,
+    })?;
     let end = network.address | !mask(network.length, network.width) & mask(network.width, network.width);
     let mut next = Some(network.address);
     let mut out = Vec::new();
     for i in 1..args.len() {
-        let newbits = whole(args, i)?;
+        let newbits = whole(args, i, super::NOT_WHOLE)?;
         if newbits < 1 {
             return Err(CallError::argument(i, "must extend prefix by at least one bit"));
         }

@@ -28,7 +28,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         parseint,
     ),
     Function::new("pow", &[number("num"), number("power")], Returns::Number, |a, _, _| {
-        double(a, f64::powf)
+        double(a, power)
     }),
     Function::new("range", &[], Returns::ListOfNumber, range).variadic(number("params")),
     Function::new("signum", &[number("num")], Returns::Number, |a, _, _| {
@@ -53,6 +53,65 @@ fn double(args: &[Value], f: fn(f64, f64) -> f64) -> CallResult {
     Number::from_f64(result)
         .map(Value::number)
         .ok_or_else(|| CallError::failed("the result is not a number"))
+}
+
+/// A power to the last bit as it is known: the fraction of the exponent by logarithm, the rest by squaring.
+fn power(x: f64, y: f64) -> f64 {
+    let special = x == 0.0 || x == 1.0 || y == 0.0 || y == 1.0 || !x.is_finite() || !y.is_finite();
+    let size = y.abs();
+    let (mut whole, mut fraction) = (size.trunc(), size.fract());
+    if special || (x < 0.0 && fraction != 0.0) || whole >= 9.223_372_036_854_775e18 || size == 0.5 {
+        return x.powf(y);
+    }
+    let mut result = 1.0;
+    let mut exponent: i64 = 0;
+    if fraction != 0.0 {
+        if fraction > 0.5 {
+            fraction -= 1.0;
+            whole += 1.0;
+        }
+        result = (fraction * x.ln()).exp();
+    }
+    let (mut mantissa, mut scale) = split(x);
+    #[allow(clippy::cast_possible_truncation, reason = "checked above")]
+    let mut left = whole as i64;
+    while left != 0 {
+        if !(-4096..=4096).contains(&scale) {
+            // Far beyond what a double can hold, either way.
+            return x.powf(y);
+        }
+        if left & 1 == 1 {
+            result *= mantissa;
+            exponent += scale;
+        }
+        mantissa *= mantissa;
+        scale <<= 1;
+        if mantissa.abs() < 0.5 {
+            mantissa += mantissa;
+            scale -= 1;
+        }
+        left >>= 1;
+    }
+    if y < 0.0 {
+        result = 1.0 / result;
+        exponent = -exponent;
+    }
+    // In two steps, as neither factor may be beyond a double.
+    let half = exponent / 2;
+    let two = |n: i64| 2f64.powi(i32::try_from(n).unwrap_or(i32::MAX));
+    result * two(half) * two(exponent - half)
+}
+
+/// A number as a fraction between a half and one, and a power of two.
+fn split(x: f64) -> (f64, i64) {
+    let (x, shift) = if x.abs() < f64::MIN_POSITIVE {
+        (x * 2f64.powi(64), 64)
+    } else {
+        (x, 0)
+    };
+    let bits = x.to_bits();
+    let exponent = i64::try_from((bits >> 52) & 0x7ff).unwrap_or(0) - 1022;
+    (f64::from_bits(bits & !(0x7ff << 52) | (1022 << 52)), exponent - shift)
 }
 
 fn extreme(args: &[Value], better: fn(&Number, &Number) -> bool) -> CallResult {
@@ -83,7 +142,7 @@ const MAX_DIGITS: usize = 2048;
 
 fn parseint(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     let given = text(args, 0);
-    let base = integer(args, 1)?;
+    let base = integer(args, 1).map_err(|_| CallError::argument(1, super::NOT_WHOLE))?;
     if !(2..=62).contains(&base) {
         return Err(CallError::argument(
             1,

@@ -1,10 +1,8 @@
-//! Calling functions of providers: what is common to all who do.
+//! What a provider's function takes and gives, as far as evaluation must know it.
 
 use std::sync::Arc;
 
-use cty::{Marks, Type, Value};
-
-use super::CallError;
+use cty::Type;
 
 /// A parameter of a provider's function.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,52 +17,29 @@ pub struct Parameter {
     pub allow_unknown: bool,
 }
 
-/// What is to be done about a call.
+/// A provider's function.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Prepared {
-    /// The provider is to be called with these arguments, free of marks; its result gets these marks.
-    Call(Vec<Value>, Marks),
-    /// The result is this, without asking the provider: an argument is not known yet.
-    Result(Value),
+pub struct Signature {
+    /// The positional parameters.
+    pub parameters: Vec<Parameter>,
+    /// What takes all further arguments.
+    pub variadic: Option<Parameter>,
+    /// The type of the result.
+    pub result: Type,
 }
 
-/// Checks and converts the arguments of a call as the function's signature says.
-pub fn prepare(
-    parameters: &[Parameter],
-    variadic: Option<&Parameter>,
-    result: &Type,
-    arguments: &[Value],
-) -> Result<Prepared, CallError> {
-    if arguments.len() < parameters.len() {
-        let missing = &parameters[arguments.len()].name;
-        return Err(CallError::failed(format!(
-            "expects {} argument(s); missing value for \"{missing}\"",
-            parameters.len()
-        )));
+impl Signature {
+    /// The parameter that takes the argument at this position.
+    #[must_use]
+    pub fn parameter(&self, position: usize) -> Option<&Parameter> {
+        self.parameters.get(position).or(self.variadic.as_ref())
     }
-    let mut marks = Marks::NONE;
-    let mut unknown = false;
-    let mut out = Vec::with_capacity(arguments.len());
-    for (i, argument) in arguments.iter().enumerate() {
-        let Some(parameter) = parameters.get(i).or(variadic) else {
-            return Err(CallError::failed(format!(
-                "expects only {} argument(s)",
-                parameters.len()
-            )));
-        };
-        let (argument, own) = argument.clone().unmark_deep();
-        marks |= own;
-        let invalid =
-            |message: &str| CallError::failed(format!("invalid value for \"{}\" parameter: {message}", parameter.name));
-        let value = cty::convert(&argument, &parameter.ty).map_err(|e| invalid(&e.message))?;
-        if value.is_null() && !parameter.allow_null {
-            return Err(invalid("argument must not be null"));
-        }
-        unknown |= !value.is_wholly_known() && !parameter.allow_unknown;
-        out.push(value);
+
+    /// The function under this name as it is told in messages: `provider::p::f(a, more...)`.
+    #[must_use]
+    pub fn shown(&self, name: &str) -> String {
+        let mut names: Vec<String> = self.parameters.iter().map(|p| p.name.to_string()).collect();
+        names.extend(self.variadic.iter().map(|p| format!("{}...", p.name)));
+        format!("{name}({})", names.join(", "))
     }
-    if unknown {
-        return Ok(Prepared::Result(Value::unknown(result.clone()).with_marks(marks)));
-    }
-    Ok(Prepared::Call(out, marks))
 }

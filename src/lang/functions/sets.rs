@@ -138,7 +138,7 @@ fn product(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     for (arg, element) in args.iter().zip(columns.iter()) {
         let (arg, own) = arg.clone().unmark();
         marks |= own;
-        uncertain |= matches!(arg.ty(), Type::Set(_)) && !arg.is_wholly_known();
+        uncertain |= matches!(arg.ty(), Type::Set(_)) && !arg.is_wholly_known() && sequence(&arg).len() > 1;
         let items: Vec<Value> = sequence(&arg)
             .iter()
             .map(|v| cty::convert(v, element).map_err(|e| CallError::failed(e.message)))

@@ -52,8 +52,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
             let (given, what, with) = (text(a, 0), text(a, 1), text(a, 2));
             match what.strip_prefix('/').and_then(|w| w.strip_suffix('/')) {
                 Some(pattern) => {
-                    let pattern = regular::compile(pattern).map_err(CallError::Failed)?;
-                    Ok(Value::string(pattern.replace_all(given, with)))
+                    let pattern = regular::compile(pattern)
+                        .map_err(|e| CallError::failed(format!("error parsing regexp: {}: `{}`", e.why, e.part)))?;
+                    Ok(Value::string(pattern.regex.replace_all(given, with)))
                 }
                 None => Ok(Value::string(given.replace(what, with))),
             }
@@ -84,7 +85,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         &[string("str"), string("substr")],
         Returns::Bool,
         |a, _, _| Ok(Value::bool(text(a, 0).contains(text(a, 1)))),
-    ),
+    )
+    .nullable(),
     Function::new("strrev", &[string("str").dynamic()], Returns::String, |a, _, _| {
         Ok(Value::string(text(a, 0).graphemes(true).rev().collect::<String>()))
     }),

@@ -2,19 +2,23 @@
 
 use cty::{Kind, Value};
 
-use super::{CallResult, Function, Returns, Surroundings, any, unknown};
+use super::{CallResult, Function, Returns, Surroundings, any};
 
 pub(super) const FUNCTIONS: &[Function] = &[Function::new(
     "yamlencode",
     &[any("value").null().unknown().dynamic()],
     Returns::String,
     yamlencode,
-)];
+)
+.nullable()];
+
+/// Lines longer than this end at the next blank.
+const WIDTH: usize = 80;
 
 fn yamlencode(args: &[Value], ty: &cty::Type, _: &Surroundings<'_>) -> CallResult {
     let value = &args[0];
     if !value.is_wholly_known() {
-        return unknown(ty);
+        return Ok(Value::unknown(ty.clone()));
     }
     let mut out = String::new();
     match value.len() {
@@ -98,11 +102,44 @@ fn scalar_line(value: &Value, indent: usize, out: &mut String) {
                 out.push('\n');
             }
         }
-        _ => {
+        Some(text) => {
+            let column = out.rsplit('\n').next().unwrap_or_default().chars().count();
+            out.push_str(&folded(text, column, indent + 2));
+            out.push('\n');
+        }
+        None => {
             scalar(value, out);
             out.push('\n');
         }
     }
+}
+
+/// A quoted text that begins at a column, with long lines broken at blanks; lines after the first begin with so many.
+fn folded(text: &str, mut column: usize, indent: usize) -> String {
+    let mut out = String::from('"');
+    column += 1;
+    let mut after_blank = false;
+    let mut chars = text.char_indices().peekable();
+    while let Some((i, c)) = chars.next() {
+        if c == ' ' && !after_blank && column > WIDTH && i > 0 && chars.peek().is_some() {
+            out.push('\n');
+            spaces(indent, &mut out);
+            column = indent;
+            if chars.peek().is_some_and(|(_, c)| *c == ' ') {
+                // A blank at the beginning of a line would be lost.
+                out.push('\\');
+                column += 1;
+            }
+            after_blank = true;
+            continue;
+        }
+        after_blank = c == ' ';
+        let before = out.len();
+        escaped(c, &mut out);
+        column += out[before..].chars().count();
+    }
+    out.push('"');
+    out
 }
 
 /// Whether text of several lines can stand as a literal block.
@@ -124,28 +161,31 @@ fn scalar(value: &Value, out: &mut String) {
 
 fn quoted(text: &str) -> String {
     let mut out = String::from('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\0' => out.push_str("\\0"),
-            '\x07' => out.push_str("\\a"),
-            '\x08' => out.push_str("\\b"),
-            '\x0b' => out.push_str("\\v"),
-            '\x0c' => out.push_str("\\f"),
-            '\x1b' => out.push_str("\\e"),
-            '\u{85}' => out.push_str("\\N"),
-            '\u{a0}' => out.push_str("\\_"),
-            '\u{2028}' => out.push_str("\\L"),
-            '\u{2029}' => out.push_str("\\P"),
-            c if c.is_control() => out.push_str(&format!("\\x{:02X}", u32::from(c))),
-            '\u{feff}' => out.push_str("\\uFEFF"),
-            c => out.push(c),
-        }
-    }
+    text.chars().for_each(|c| escaped(c, &mut out));
     out.push('"');
     out
+}
+
+fn escaped(c: char, out: &mut String) {
+    match c {
+        '"' => out.push_str("\\\""),
+        '\\' => out.push_str("\\\\"),
+        '\n' => out.push_str("\\n"),
+        '\r' => out.push_str("\\r"),
+        '\t' => out.push_str("\\t"),
+        '\0' => out.push_str("\\0"),
+        '\x07' => out.push_str("\\a"),
+        '\x08' => out.push_str("\\b"),
+        '\x0b' => out.push_str("\\v"),
+        '\x0c' => out.push_str("\\f"),
+        '\x1b' => out.push_str("\\e"),
+        '\u{85}' => out.push_str("\\N"),
+        '\u{a0}' => out.push_str("\\_"),
+        '\u{2028}' => out.push_str("\\L"),
+        '\u{2029}' => out.push_str("\\P"),
+        c if c.is_control() => out.push_str(&format!("\\x{:02X}", u32::from(c))),
+        '\u{feff}' => out.push_str("\\uFEFF"),
+        c if u32::from(c) > 0xffff => out.push_str(&format!("\\U{:08X}", u32::from(c))),
+        c => out.push(c),
+    }
 }

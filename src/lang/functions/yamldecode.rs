@@ -54,7 +54,10 @@ fn decode(source: &str) -> CallResult {
             Event::DocumentStart(_) => {
                 documents += 1;
                 if documents > 1 {
-                    return Err(fail("unexpected extra content after value"));
+                    // The place is that of the document, as others tell it.
+                    return Err(CallError::failed(
+                        "on line 1, column 1: unexpected extra content after value",
+                    ));
                 }
                 continue;
             }
@@ -74,6 +77,12 @@ fn decode(source: &str) -> CallResult {
             Event::SequenceStart(anchor, _) | Event::MappingStart(anchor, _) if open.len() >= MAX_DEPTH => {
                 let _ = anchor;
                 return Err(fail("the document is nested too deeply"));
+            }
+            Event::SequenceStart(_, Some(tag)) if !is_standard(&tag, "seq") => {
+                return Err(fail(&format!("cannot read a sequence as {}{}", tag.handle, tag.suffix)));
+            }
+            Event::MappingStart(_, Some(tag)) if !is_standard(&tag, "map") => {
+                return Err(fail(&format!("cannot read a mapping as {}{}", tag.handle, tag.suffix)));
             }
             Event::SequenceStart(anchor, _) => {
                 open.push((Open::Sequence(Vec::new()), anchor));
@@ -111,20 +120,25 @@ fn decode(source: &str) -> CallResult {
             Some((Open::Sequence(items), _)) => items.push(value),
             Some((Open::Mapping { entries, merged, key }, _)) => match key.take() {
                 None if bare_merge => *key = Some(Key::Merge),
+                None if value.is_null() => return Err(fail("mapping key cannot be null")),
                 None => {
                     *key = Some(Key::Name(
-                        key_text(&value).ok_or_else(|| fail("only scalar values can be keys"))?,
+                        key_text(&value).ok_or_else(|| fail("only strings are allowed as mapping keys"))?,
                     ))
                 }
                 Some(Key::Name(name)) => {
                     entries.insert(name, value);
                 }
                 Some(Key::Merge) => merge(&value, merged)
-                    .ok_or_else(|| fail("only mappings, or sequences of mappings, can be merged with \"<<\""))?,
+                    .ok_or_else(|| fail(&format!("cannot merge {} into mapping", value.ty().friendly_name())))?,
             },
         }
     }
     result.ok_or_else(|| CallError::failed("on line 1, column 1: missing start of document"))
+}
+
+fn is_standard(tag: &Tag, suffix: &str) -> bool {
+    (tag.handle == "tag:yaml.org,2002:" || tag.handle == "!!") && tag.suffix == suffix
 }
 
 fn key_text(value: &Value) -> Option<Arc<str>> {
@@ -133,13 +147,6 @@ fn key_text(value: &Value) -> Option<Arc<str>> {
 
 /// Takes over what is not there yet.
 fn merge(value: &Value, into: &mut BTreeMap<Arc<str>, Value>) -> Option<()> {
-    if let Some(items) = value.as_seq() {
-        return items.iter().try_for_each(|item| merge_one(item, into));
-    }
-    merge_one(value, into)
-}
-
-fn merge_one(value: &Value, into: &mut BTreeMap<Arc<str>, Value>) -> Option<()> {
     for (key, value) in value.entries()? {
         into.entry(key.clone()).or_insert_with(|| value.clone());
     }
@@ -152,28 +159,39 @@ fn scalar(text: &str, plain: bool, tag: Option<&Tag>) -> Result<Value, String> {
         .map(|t| t.suffix.as_str());
     let wrong = |what: &str| format!("cannot parse {text:?} as {what}");
     match (tag, standard) {
-        (None, _) if plain => Ok(resolve(text)),
+        (None, _) if plain => resolve(text),
         (None, _) | (_, Some("str")) => Ok(Value::string(text)),
+        // Quotes weigh more than a tag.
+        (_, Some("int" | "float" | "bool" | "null")) if !plain => Ok(Value::string(text)),
         (_, Some("int" | "float")) => number(text).map(Value::number).ok_or_else(|| wrong("number")),
         (_, Some("bool")) => boolean(text).map(Value::bool).ok_or_else(|| wrong("bool")),
-        (_, Some("null")) => Ok(Value::null(Type::Dynamic)),
-        (_, Some("binary" | "timestamp")) => Ok(Value::string(text)),
+        (_, Some("null")) if is_null(text) => Ok(Value::null(Type::Dynamic)),
+        (_, Some("null")) => Err(wrong("null")),
+        (_, Some("binary")) => Ok(Value::string(text)),
+        (_, Some("timestamp")) => timestamp(text).map(Value::string).ok_or_else(|| wrong("timestamp")),
         (Some(tag), _) => Err(format!("unsupported tag \"{}{}\"", tag.handle, tag.suffix)),
     }
 }
 
 /// What a plain word means.
-fn resolve(text: &str) -> Value {
-    if matches!(text, "" | "~" | "null" | "Null" | "NULL") {
-        return Value::null(Type::Dynamic);
+fn resolve(text: &str) -> Result<Value, String> {
+    if is_null(text) {
+        return Ok(Value::null(Type::Dynamic));
     }
     if let Some(b) = boolean(text) {
-        return Value::bool(b);
+        return Ok(Value::bool(b));
     }
-    match number(text) {
+    if matches!(text, ".nan" | ".NaN" | ".NAN") {
+        return Err("floating point NaN is not supported".into());
+    }
+    Ok(match number(text) {
         Some(n) => Value::number(n),
         None => Value::string(timestamp(text).unwrap_or_else(|| text.to_owned())),
-    }
+    })
+}
+
+fn is_null(text: &str) -> bool {
+    matches!(text, "" | "~" | "null" | "Null" | "NULL")
 }
 
 fn boolean(text: &str) -> Option<bool> {

@@ -413,3 +413,96 @@ fn deep_and_long_expressions_are_no_danger() {
     problems.extend(evaluate(&expr, Context::new(&scope)).1);
     assert!(problems.has_errors());
 }
+
+#[test]
+fn a_body_in_the_json_syntax_means_the_same() {
+    let inner = schema(vec![("port", attribute(Type::Number))], vec![]);
+    let outer = schema(
+        vec![
+            ("name", attribute(Type::String)),
+            ("list", attribute(Type::list(Type::String))),
+        ],
+        vec![
+            ("rule", nested(Nesting::List, inner.clone())),
+            ("one", nested(Nesting::Single, inner.clone())),
+            ("named", nested(Nesting::Map, inner)),
+        ],
+    );
+    let native = r#"
+        name = "n-${var.n}"
+        list = ["a", "$${b}"]
+        rule { port = 1 }
+        rule { port = 2 }
+        one { port = var.n }
+        named "x" { port = 3 }
+        dynamic "rule" {
+          for_each = var.ports
+          iterator = it
+          content { port = it.value + 1 }
+        }
+    "#;
+    let json = br#"{
+        "//": "nobody reads this",
+        "name": "n-${var.n}",
+        "list": ["a", "$${b}"],
+        "rule": [{"port": 1}, {"port": 2}],
+        "one": {"port": "${var.n}"},
+        "named": {"x": {"port": 3}},
+        "dynamic": {"rule": {"for_each": "${var.ports}", "iterator": "it", "content": {"port": "${it.value + 1}"}}}
+    }"#;
+    let mut scope = Variables::default();
+    scope.0.insert("n", Value::number(7));
+    scope
+        .0
+        .insert("ports", Value::tuple(vec![Value::number(5), Value::number(6)]));
+    let (json, problems) = syntax::json::parse_file("main.tf.json", json);
+    assert!(problems.is_empty(), "{problems:?}");
+    let (expected, problems) = decode_body(&body(native), &outer, Context::new(&scope));
+    assert!(problems.is_empty(), "{problems:?}");
+    let (value, problems) = decode_body(&json, &outer, Context::new(&scope));
+    assert!(problems.is_empty(), "{problems:?}");
+    assert_eq!(value, expected);
+
+    let (references, problems) = references_in_body(&json, &outer);
+    assert!(problems.is_empty(), "{problems:?}");
+    let names: Vec<String> = references.iter().map(|r| r.subject.to_string()).collect();
+    assert_eq!(names, ["var.n", "var.n", "var.ports"]);
+
+    let second = Path(vec![
+        cty::Step::Attribute("list".into()),
+        cty::Step::Index(Value::number(1)),
+    ]);
+    assert_eq!(path_range(&json, &outer, &second).to_string(), "main.tf.json:4,23-30");
+}
+
+#[test]
+fn problems_of_a_json_body_have_their_places() {
+    let outer = schema(
+        vec![("name", attribute(Type::String))],
+        vec![("rule", nested(Nesting::List, rule()))],
+    );
+    for (text, expected) in [
+        (r#"{"nam": 1}"#, "Extraneous JSON object property at main.tf.json:1,2-7"),
+        (r#"{"rule": {}}"#, "Missing required argument at main.tf.json:1,11-12"),
+        (r#"{"rule": [{}]}"#, "Missing required argument at main.tf.json:1,12-13"),
+        (r#"{"rule": 1}"#, "Incorrect JSON value type at main.tf.json:1,10-11"),
+        (r#"{"rule": [1]}"#, "Incorrect JSON value type at main.tf.json:1,11-12"),
+        (
+            r#"{"name": {"a": 1}}"#,
+            "Incorrect attribute value type at main.tf.json:1,10-18",
+        ),
+        (r#"{"name": "a${"}"#, "Invalid expression at main.tf.json:1,14-14"),
+        (
+            r#"{"name": {"a": 1, "a": 2}}"#,
+            "Duplicate object attribute at main.tf.json:1,19-22",
+        ),
+    ] {
+        let (json, _) = syntax::json::parse_file("main.tf.json", text.as_bytes());
+        let (_, problems) = decode_body(&json, &outer, Context::new(&Variables::default()));
+        let first = problems.iter().next().map(|d| {
+            let place = d.subject.as_ref().map(ToString::to_string).unwrap_or_default();
+            format!("{} at {place}", d.summary)
+        });
+        assert_eq!(first.as_deref(), Some(expected), "{text}");
+    }
+}

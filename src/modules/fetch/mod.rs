@@ -72,12 +72,14 @@ impl Fetcher {
                         None => raw.clone(),
                     };
                     let failed = |e| format!("the package cannot be put in its place: {e}");
-                    tokio::fs::rename(&found, to).await.map_err(failed)?;
-                    return if found == raw {
-                        Ok(())
+                    // What a link leads to belongs to somebody, and stays where it is.
+                    let theirs = raw.is_symlink() && found != raw;
+                    if theirs {
+                        tree::copy(&found, to).map_err(failed)?;
                     } else {
-                        tree::remove(&raw).map_err(failed)
-                    };
+                        std::fs::rename(&found, to).map_err(failed)?;
+                    }
+                    return tree::remove(&raw).map_err(failed);
                 }
                 Came::Elsewhere(next) => {
                     tracing::debug!(%address, %next, "the package is elsewhere");

@@ -101,6 +101,10 @@ fn another_output_file_starts_from_what_was_read() {
     assert_eq!(store.write(&read, "1.11.4").unwrap(), Written::Snapshot(5));
     assert_eq!(store.write(&state(&["b"]), "1.11.4").unwrap(), Written::Snapshot(6));
     assert_eq!(fs::read(&path).unwrap(), original);
+    // The first state is where it was, so there is nothing to keep a copy of.
+    assert_eq!(files(out.parent().unwrap()), ["new"]);
+    let mut again = LocalStore::new(&path).writing_to(&out);
+    again.write(&state(&["c"]), "1.11.4").unwrap();
     assert_eq!(files(out.parent().unwrap()), ["new", "new.backup"]);
 }
 

@@ -270,6 +270,12 @@ impl Writer<'_> {
             format!("{tool} will perform the following actions:\n")
         });
         for change in changes {
+            // What is read takes the place of what was read before, as a whole.
+            let read = (change.action == Action::Read).then(|| ResourceChange {
+                before: Value::null(change.before.ty().clone()),
+                ..(*change).clone()
+            });
+            let change = read.as_ref().unwrap_or(change);
             let compared = self.compare(change, Paths::All);
             self.text.push("\n");
             self.change(change, &compared, Cause::Proposed);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ::state::{Attributes, Object, ObjectStatus, State};
 use addrs::ModuleStep;
-use cty::Value;
+use cty::{Type, Value};
 use engine::instance::{decode, stored_marks};
 use engine::providers::Schemas;
 
@@ -104,7 +104,8 @@ pub(super) fn write(state: &State, schemas: &Schemas, style: Style) -> String {
 /// The attributes of an object whose schema is not known.
 fn as_stored(object: &Arc<Object>) -> Value {
     match &object.attributes {
-        Attributes::Json(raw) => cty::json::from_simple_json(&raw.to_value().unwrap_or_default()),
+        Attributes::Json(raw) => cty::json::from_simple_json(&raw.to_value().unwrap_or_default())
+            .unwrap_or_else(|_| Value::null(Type::Dynamic)),
         Attributes::Flat(flat) => Value::object(flat.iter().map(|(k, v)| (k.as_str(), Value::string(v)))),
     }
     .mark_paths(&stored_marks(object))

@@ -24,8 +24,9 @@ fn content(value: Option<&Value>) -> Content<'_> {
     };
     if string.starts_with(['{', '['])
         && let Ok(json) = serde_json::from_str::<serde_json::Value>(string)
+        && let Ok(value) = cty::json::from_simple_json(&json)
     {
-        return Content::Json(cty::json::from_simple_json(&json));
+        return Content::Json(value);
     }
     if string.contains('\n') {
         Content::Lines(string.trim_end_matches('\n'))

@@ -6,7 +6,10 @@ mod support;
 
 mod conditions;
 mod data;
+mod determinism;
+mod ephemeral;
 mod failing;
+mod functions;
 mod mistakes;
 mod moved;
 mod options;

@@ -42,6 +42,49 @@ fn a_target_brings_its_dependencies() {
 }
 
 #[test]
+fn what_is_excluded_takes_its_dependents_along() {
+    let mut case = Case::new(CHAIN);
+    case.exclude(&["fake_thing.b"]);
+    let (plan, diagnostics) = case.try_plan();
+    let plan = plan.unwrap();
+    assert_eq!(actions(&plan), ["+ fake_thing.a", "+ fake_thing.other"]);
+    assert!(texts(diagnostics.iter()).contains("Resource targeting is in effect"));
+    assert_eq!(plan.outputs.keys().map(|k| &**k).collect::<Vec<_>>(), ["a"]);
+    assert!(plan.is_partial());
+    case.apply();
+    assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.other"]);
+    // Of a resource of which one instance is left out, the others are planned, but nothing that depends on it.
+    case.exclude(&["fake_thing.b[0]"]);
+    assert_eq!(actions(&case.plan()), ["+ fake_thing.b[1]"]);
+    case.exclude(&["fake_thing.a"]);
+    assert!(actions(&case.plan()).is_empty());
+    case.exclude(&["fake_thing.none"]);
+    assert_eq!(
+        actions(&case.plan()),
+        ["+ fake_thing.b[0]", "+ fake_thing.b[1]", "+ fake_thing.c"]
+    );
+}
+
+#[test]
+fn what_is_excluded_from_destroying_keeps_what_it_needs() {
+    let mut case = Case::new(CHAIN);
+    case.apply();
+    case.options.mode = Mode::Destroy;
+    case.exclude(&["fake_thing.b[1]"]);
+    assert_eq!(
+        actions(&case.plan()),
+        ["- fake_thing.b[0]", "- fake_thing.c", "- fake_thing.other"]
+    );
+    case.exclude(&["fake_thing.c"]);
+    assert_eq!(actions(&case.plan()), ["- fake_thing.other"]);
+    case.apply();
+    assert_eq!(
+        case.addresses(),
+        ["fake_thing.a", "fake_thing.b[0]", "fake_thing.b[1]", "fake_thing.c"]
+    );
+}
+
+#[test]
 fn destroying_a_target_takes_its_dependents() {
     let mut case = Case::new(CHAIN);
     case.apply();
@@ -76,7 +119,14 @@ fn modules_are_targets() {
     );
     case.target(&["module.m[1]"]);
     assert_eq!(actions(&case.plan()), ["+ module.m[1].fake_thing.t"]);
-    case.target(&["module.m[0].fake_thing.t"]);
+    case.target(&[]).exclude(&["module.m[1]"]);
+    assert_eq!(
+        actions(&case.plan()),
+        ["+ fake_thing.other", "+ module.m[0].fake_thing.t"]
+    );
+    case.exclude(&["module.m"]);
+    assert_eq!(actions(&case.plan()), ["+ fake_thing.other"]);
+    case.exclude(&[]).target(&["module.m[0].fake_thing.t"]);
     assert_eq!(actions(&case.plan()), ["+ module.m[0].fake_thing.t"]);
 }
 
@@ -231,7 +281,7 @@ fn configuration_is_written_for_what_is_imported() {
     assert_eq!(
         text,
         "resource \"fake_thing\" \"a\" {\n  forced = null\n  name   = \"a\"\n  secret = null # sensitive\n  tags   = null\n  \
-         value  = \"configured\"\n}\n"
+         value  = \"configured\"\n}"
     );
     // What was written says what the plan says.
     let whole = format!("import {{\n to = fake_thing.a\n id = \"existing\"\n}}\n{text}");

@@ -117,3 +117,24 @@ fn an_empty_plan_changes_nothing() {
     assert!(case.world.take_log().is_empty(), "no provider is even configured");
     assert!(case.state.same_content(&before));
 }
+
+#[test]
+fn refreshing_records_what_is_configured_now_beside_what_was() {
+    let text = |on: &str| {
+        format!(
+            "resource \"fake_thing\" \"a\" {{}}\nresource \"fake_thing\" \"c\" {{}}\nresource \"fake_thing\" \"b\" {{\n \
+             depends_on = [fake_thing.{on}]\n}}"
+        )
+    };
+    let mut case = Case::new(&text("c"));
+    case.apply();
+    case.options.mode = engine::plan::Mode::RefreshOnly;
+    assert!(!case.plan().is_applyable());
+    case.main(&text("a"));
+    let plan = case.plan();
+    assert!(plan.drift.is_empty() && plan.is_applyable());
+    case.apply();
+    let object = case.object("fake_thing.b").unwrap();
+    let names: Vec<String> = object.dependencies.iter().map(ToString::to_string).collect();
+    assert_eq!(names, ["fake_thing.a", "fake_thing.c"]);
+}

@@ -150,6 +150,12 @@ impl Case {
         (plan, diagnostics)
     }
 
+    /// Checks the configuration.
+    pub fn validate(&self) -> Diagnostics {
+        let (source, surroundings) = (FakeSource(self.world.clone()), Case::surroundings());
+        block_on(engine::validate::validate(self.inputs(&source, &surroundings)))
+    }
+
     /// Makes a plan that must succeed.
     pub fn plan(&self) -> Plan {
         let (plan, diagnostics) = self.try_plan();
@@ -245,6 +251,11 @@ impl Case {
 
     pub fn target(&mut self, targets: &[&str]) -> &mut Case {
         self.options.targets = targets.iter().map(|t| addrs::parse::target(t).unwrap()).collect();
+        self
+    }
+
+    pub fn exclude(&mut self, excludes: &[&str]) -> &mut Case {
+        self.options.excludes = excludes.iter().map(|t| addrs::parse::target(t).unwrap()).collect();
         self
     }
 

@@ -8,8 +8,8 @@ use cty::{Path, Type, Value};
 use engine::providers::ProviderSource;
 use lang::schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, Nesting, Schema};
 use plugins::provider::{
-    Answer, Applied, Capabilities, FunctionError, Imported, Opened, Output, PlannedChange, PluginDiagnostic,
-    ProviderSchema, RawState,
+    Answer, Applied, Capabilities, FunctionError, FunctionSchema, Imported, Opened, Output, ParameterSchema,
+    PlannedChange, PluginDiagnostic, ProviderSchema, RawState,
 };
 use plugins::{Provider, Provisioner};
 use syntax::{Diagnostic, Diagnostics};
@@ -26,6 +26,7 @@ fn attribute(ty: Type, flags: &str) -> AttributeSchema {
         optional: flags.contains('o'),
         computed: flags.contains('c'),
         sensitive: flags.contains('s'),
+        write_only: flags.contains('w'),
         ..AttributeSchema::default()
     }
 }
@@ -52,6 +53,8 @@ fn schema(name: &str) -> ProviderSchema {
         ("note", Type::String, "c"),
         // What the provider was configured with when the object was created or last updated.
         ("token", Type::String, "c"),
+        // Given to the provider, kept nowhere.
+        ("password", Type::String, "ow"),
     ]);
     let rule = NestedBlock {
         block: block(&[("port", Type::Number, "r"), ("label", Type::String, "o")]),
@@ -61,7 +64,21 @@ fn schema(name: &str) -> ProviderSchema {
     };
     thing.blocks.insert("rule".into(), rule);
     let lookup = block(&[("query", Type::String, "r"), ("result", Type::String, "c")]);
+    let ticket = block(&[("name", Type::String, "o"), ("secret", Type::String, "c")]);
+    let shout = FunctionSchema {
+        parameters: vec![ParameterSchema {
+            name: "text".into(),
+            ty: Type::String,
+            allow_null: false,
+            allow_unknown: false,
+            description: lang::schema::Description::default(),
+        }],
+        result: Some(Type::String),
+        ..FunctionSchema::default()
+    };
     ProviderSchema {
+        ephemeral: BTreeMap::from([(format!("{name}_ticket").into(), Schema::new(0, ticket))]),
+        functions: BTreeMap::from([("shout".into(), shout)]),
         provider: Schema::new(0, block(&[("token", Type::String, "o")])),
         resources: BTreeMap::from([(format!("{name}_thing").into(), Schema::new(1, thing))]),
         data_sources: BTreeMap::from([(format!("{name}_lookup").into(), Schema::new(0, lookup))]),
@@ -306,7 +323,7 @@ impl Provider for Fake {
         _ty: &str,
         prior: Value,
         planned: Value,
-        _config: Value,
+        config: Value,
         planned_private: Vec<u8>,
         _meta: Option<Value>,
     ) -> Result<Answer<Applied>, Diagnostics> {
@@ -348,7 +365,12 @@ impl Provider for Fake {
                         Value::string(format!("id-{}-{}", text(&planned, "name"), w.count)),
                     );
                 }
-                new = with(&new, "note", Value::string(format!("note-{}", w.count)));
+                let password = if config.get("password").is_some_and(|p| !p.is_null()) {
+                    format!(" with {}", text(&config, "password"))
+                } else {
+                    String::new()
+                };
+                new = with(&new, "note", Value::string(format!("note-{}{password}", w.count)));
                 if new.get("token").is_some_and(|t| !t.is_known()) {
                     new = with(&new, "token", token);
                 }
@@ -417,27 +439,80 @@ impl Provider for Fake {
         ))
     }
 
-    async fn open_ephemeral(&self, _ty: &str, _config: Value) -> Result<Answer<Opened>, Diagnostics> {
-        Err(Diagnostic::error("Unsupported", "").into())
+    async fn open_ephemeral(&self, _ty: &str, config: Value) -> Result<Answer<Opened>, Diagnostics> {
+        self.token()?;
+        let name = text(&config, "name").to_owned();
+        let failing = call(&self.world, &format!("open {name}")).await?;
+        let secret = {
+            let mut w = self.world.lock();
+            w.count += 1;
+            format!("secret-{name}-{}", w.count)
+        };
+        let result = twisted(
+            &self.world,
+            &format!("open {name}"),
+            with(&config, "secret", Value::string(secret)),
+        );
+        let renew_at = self.world.lock().renew.then_some((1, 0));
+        Ok(Answer {
+            value: Opened {
+                result,
+                private: Some(name.into_bytes()),
+                renew_at,
+            },
+            diagnostics: if failing {
+                error("Cannot open", "It is locked.")
+            } else {
+                Vec::new()
+            },
+        })
     }
 
-    async fn renew_ephemeral(&self, _ty: &str, _private: Option<Vec<u8>>) -> Result<Answer<Opened>, Diagnostics> {
-        Err(Diagnostic::error("Unsupported", "").into())
+    async fn renew_ephemeral(&self, _ty: &str, private: Option<Vec<u8>>) -> Result<Answer<Opened>, Diagnostics> {
+        let name = String::from_utf8(private.unwrap_or_default()).unwrap();
+        let failing = call(&self.world, &format!("renew {name}")).await?;
+        Ok(Answer {
+            value: Opened {
+                result: Value::dynamic(),
+                private: Some(format!("{name}+").into_bytes()),
+                renew_at: None,
+            },
+            diagnostics: if failing {
+                error("Cannot renew", "It has run out.")
+            } else {
+                Vec::new()
+            },
+        })
     }
 
-    async fn close_ephemeral(&self, _ty: &str, _private: Option<Vec<u8>>) -> Result<Answer<()>, Diagnostics> {
-        fine(())
+    async fn close_ephemeral(&self, _ty: &str, private: Option<Vec<u8>>) -> Result<Answer<()>, Diagnostics> {
+        let name = String::from_utf8(private.unwrap_or_default()).unwrap();
+        let failing = call(&self.world, &format!("close {name}")).await?;
+        Ok(Answer {
+            value: (),
+            diagnostics: if failing {
+                error("Cannot close", "It is stuck.")
+            } else {
+                Vec::new()
+            },
+        })
     }
 
     async fn call_function(
         &self,
         name: &str,
-        _arguments: Vec<Value>,
+        arguments: Vec<Value>,
     ) -> Result<Result<Value, FunctionError>, Diagnostics> {
-        Ok(Err(FunctionError {
-            text: format!("no function {name}"),
-            argument: None,
-        }))
+        let said = arguments.first().and_then(Value::as_str).unwrap_or("?").to_owned();
+        call(&self.world, &format!("call {name} {said}")).await?;
+        if said.is_empty() {
+            return Ok(Err(FunctionError {
+                text: "nothing to say.".into(),
+                argument: Some(0),
+            }));
+        }
+        let loud = Value::string(said.to_uppercase());
+        Ok(Ok(twisted(&self.world, &format!("call {name} {said}"), loud)))
     }
 
     async fn stop(&self) -> Result<(), Diagnostics> {

@@ -12,7 +12,7 @@ pub type Twist = Arc<dyn Fn(Value) -> Value + Send + Sync>;
 pub type Hook = Arc<dyn Fn() + Send + Sync>;
 
 /// What exists, what was called, what shall go wrong. Calls are named `create a`, `update a`, `delete a`, `read a`,
-/// `plan a`, `data q`, `configure token`, `provision text` by the `name` (`query`, `token`, `text`) argument.
+/// `plan a`, `data q`, `configure token`, `provision text`, `open n`, `renew n`, `close n`, `call f x` by the `name` (`query`, `token`, `text`) argument.
 #[derive(Default)]
 pub struct Inside {
     /// The objects by their identifier.
@@ -41,6 +41,8 @@ pub struct Inside {
     pub count: u64,
     /// Providers that cannot be started.
     pub missing: HashSet<String>,
+    /// Whether ephemeral resources want to be renewed at once.
+    pub renew: bool,
     /// Whether to keep the log (not for large tests).
     pub quiet: bool,
 }

@@ -129,7 +129,7 @@ fn value(content: &Json, unknown: &Json, sensitive: &Json, ty: &Type) -> Value {
                 Value::object(keys().into_iter().map(|k| (k.as_str(), part(k, &Type::Dynamic))))
             }
             (Type::Dynamic, Json::Array(_)) => Value::tuple((0..length()).map(|i| item(i, &Type::Dynamic)).collect()),
-            (Type::Dynamic, scalar) => cty::json::from_simple_json(scalar),
+            (Type::Dynamic, scalar) => cty::json::from_simple_json(scalar).unwrap(),
             (ty, scalar) => cty::json::from_json(scalar, ty).unwrap(),
         }
     };
@@ -156,7 +156,7 @@ fn path(json: &Json) -> Path {
             .flatten()
             .map(|step| match step {
                 Json::String(name) => Step::Attribute(name.as_str().into()),
-                other => Step::Index(cty::json::from_simple_json(other)),
+                other => Step::Index(cty::json::from_simple_json(other).unwrap()),
             })
             .collect(),
     )
@@ -281,6 +281,15 @@ pub(super) fn plan(json: &Json, schemas: &Schemas) -> Plan {
                 (address, path(&r["attribute"]))
             })
             .collect(),
+        generated_config: json["resource_changes"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|c| {
+                let address = addrs::parse::resource_instance(c["address"].as_str()?).unwrap();
+                Some((address, c["change"]["generated_config"].as_str()?.to_owned()))
+            })
+            .collect(),
         errored: flag(json, "errored"),
         ..empty_plan()
     }
@@ -301,6 +310,7 @@ pub(super) fn empty_plan() -> Plan {
         prior_state: state::State::new(),
         graph: ExecGraph::default(),
         relevant_attributes: Vec::new(),
+        function_results: Default::default(),
         checks: Vec::new(),
         generated_config: BTreeMap::new(),
         errored: false,

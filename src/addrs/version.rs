@@ -1,7 +1,8 @@
 //! Versions, and constraints on them.
 //!
 //! There are two readers of constraints, for historical reasons: a strict one for providers, a lenient one for modules
-//! and for the version of the tool itself. [`Dialect`] says which one reads. This file uses nothing else of the room.
+//! and for the version of the tool itself. [`Dialect`] says which one reads. Everything that reads or compares
+//! versions (modules, providers, plugins, the tool's own) does it here.
 
 use std::cmp::Ordering;
 use std::fmt;

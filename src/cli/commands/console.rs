@@ -1,0 +1,302 @@
+//! `console`: expressions and their values.
+//!
+//! On a terminal it is a conversation: lines can be edited and recalled, an expression may go on over several lines while
+//! a bracket or heredoc is open, and an error ends nothing. From a pipe each line is an expression; the first error ends
+//! it, and only the last value is printed.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, IsTerminal as _};
+use std::sync::Arc;
+
+use config::files::Disk;
+use config::values::{self, ValueInputs};
+use cty::Value;
+use engine::console::{Console, INPUT_NAME, View};
+use engine::planner::Planning;
+use rustyline::error::ReadlineError;
+use rustyline::history::MemHistory;
+use syntax::token::TokenKind;
+use syntax::{Diagnostic, Diagnostics, SourceMap};
+
+use crate::args::matches::Given;
+use crate::args::{UsageError, flags};
+use crate::commands::Command;
+use crate::commands::plan::finish;
+use crate::operation::{Operation, plan_options};
+use crate::session::{Session, Status};
+use crate::workdir::{self, Project};
+
+pub const COMMAND: Command = Command {
+    path: "console",
+    about: "Try expressions at an interactive command prompt",
+    positional: "",
+    declare: || {
+        let command = flags::command(
+            "console",
+            "Evaluates expressions with the values of the configuration and the state. The state is not changed.",
+        );
+        let command = flags::locking(flags::variables(command));
+        flags::positional(command, "args")
+            .arg(flags::value(
+                "state",
+                "PATH",
+                "The state file to read, in place of the working directory's.",
+            ))
+            .arg(flags::switch(
+                "plan",
+                false,
+                "Make a plan first, and evaluate with the objects as planned.",
+            ))
+    },
+    refused: &[],
+    run,
+};
+
+const HELP: &str = "The console evaluates expressions of the configuration language. What the\nconfiguration declares can be \
+                    referred to as in the configuration: var.x, local.x,\nmodule.x.y, and resources with the attributes they \
+                    have in the state.\n\nType an expression and press Enter to see its value. It may go on over several\n\
+                    lines while a bracket is open. type(x) tells the type of a value.\n\nTo leave the console, type \"exit\", \
+                    or press Control-C or Control-D.";
+
+fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
+    if !given.values("args").is_empty() {
+        return Err(UsageError::new(
+            "Too many command line arguments",
+            "The console takes its expressions from standard input. To choose a working directory, use the global -chdir \
+             flag.",
+        ));
+    }
+    let Some(mut project) = workdir::load(session) else {
+        return Ok(1);
+    };
+    let variables = match variables(session, given, &mut project) {
+        Ok(variables) => variables,
+        Err(problems) => {
+            session.show(&problems, &project.sources);
+            return Ok(1);
+        }
+    };
+    let operation = Operation::with_project(session, given, project, "OperationTypeInvalid", Some(variables));
+    let operation = match operation {
+        Ok(operation) => operation,
+        Err(status) => return Ok(status),
+    };
+    let status = with_operation(session, given, &operation)?;
+    Ok(finish(session, operation, status))
+}
+
+/// The values of the root variables; those that nobody gave are unknown.
+fn variables(
+    session: &Session,
+    given: &Given,
+    project: &mut Project,
+) -> Result<BTreeMap<Arc<str>, Value>, Diagnostics> {
+    let environment = session.env.variables();
+    let flags = given.variables();
+    let inputs = ValueInputs {
+        files: &Disk,
+        environment: &environment,
+        flags: &flags,
+    };
+    let root = project.config.root.module.clone();
+    let collected = values::collect(&root, &inputs);
+    project.sources.extend(collected.sources);
+    let mut out: BTreeMap<Arc<str>, Value> = collected.values.into_iter().map(|(name, v)| (name, v.value)).collect();
+    for name in collected.missing {
+        if let Some(variable) = root.variables.get(&name) {
+            out.insert(name, Value::unknown(variable.value_type()));
+        }
+    }
+    if collected.diagnostics.has_errors() {
+        return Err(collected.diagnostics);
+    }
+    session.show(&collected.diagnostics, &project.sources);
+    Ok(out)
+}
+
+fn with_operation(session: &Session, given: &Given, operation: &Operation<'_>) -> Result<Status, UsageError> {
+    let sources = &operation.project.sources;
+    let mut problems = Diagnostics::new();
+    let (plan, schemas) = if given.on("plan") {
+        let Planning {
+            plan,
+            schemas,
+            diagnostics,
+        } = operation.plan_silently(&plan_options(given)?);
+        problems.extend(diagnostics);
+        if plan.is_none() {
+            session.show(&problems, sources);
+            return Ok(1);
+        }
+        (plan, schemas)
+    } else {
+        match operation.schemas() {
+            Ok(schemas) => (None, schemas),
+            Err(problems) => {
+                session.show(&problems, sources);
+                return Ok(1);
+            }
+        }
+    };
+    let surroundings = workdir::surroundings(session, &operation.workspace);
+    let view = View {
+        state: plan.as_ref().map_or(&operation.state, |p| &p.prior_state),
+        plan: plan.as_ref(),
+        schemas: &schemas,
+        variables: &operation.variables,
+        surroundings: &surroundings,
+    };
+    let (console, found) = Console::new(&operation.project.config, view);
+    for problem in found {
+        // Planning has told much of this already.
+        if !problems.iter().any(|p| *p == problem) {
+            problems.push(problem);
+        }
+    }
+    let Some(console) = console else {
+        session.show(&problems, sources);
+        return Ok(1);
+    };
+    if problems.has_errors() {
+        problems.push(Diagnostic::warning(
+            "Due to the problems above, some expressions may produce unexpected results.",
+            "",
+        ));
+    }
+    session.show(&problems, sources);
+    let mut conversation = Conversation { session, console };
+    Ok(if std::io::stdin().is_terminal() {
+        conversation.terminal()
+    } else {
+        conversation.pipe()
+    })
+}
+
+struct Conversation<'a> {
+    session: &'a Session,
+    console: Console<'a>,
+}
+
+/// What an input comes to.
+enum Answer {
+    Text(String),
+    Wrong,
+    Exit,
+}
+
+impl Conversation<'_> {
+    fn answer(&mut self, input: &str) -> Answer {
+        match input.trim() {
+            "" => Answer::Text(String::new()),
+            "exit" => Answer::Exit,
+            "help" => Answer::Text(HELP.into()),
+            _ => match self.console.evaluate(input) {
+                Ok(value) => Answer::Text(lang::render::format_value(&value, 0)),
+                Err(problems) => {
+                    let mut sources = SourceMap::default();
+                    sources.insert(INPUT_NAME, input);
+                    self.session.show(&problems, &sources);
+                    Answer::Wrong
+                }
+            },
+        }
+    }
+
+    fn pipe(&mut self) -> Status {
+        let mut last = String::new();
+        for line in std::io::stdin().lock().lines() {
+            let line = match line {
+                Ok(line) => line,
+                Err(e) => {
+                    return self
+                        .session
+                        .fail("Cannot read expressions", format!("Standard input: {e}."));
+                }
+            };
+            match self.answer(line.trim()) {
+                Answer::Text(text) => last = text,
+                Answer::Wrong => return 1,
+                Answer::Exit => return 0,
+            }
+        }
+        self.session.ui.line(last);
+        0
+    }
+
+    fn terminal(&mut self) -> Status {
+        let config = rustyline::Config::builder().auto_add_history(true).build();
+        let editor = rustyline::Editor::<(), MemHistory>::with_history(config, MemHistory::new());
+        let mut editor = match editor {
+            Ok(editor) => editor,
+            Err(e) => return self.session.fail("Cannot use the terminal", format!("{e}.")),
+        };
+        let mut input = String::new();
+        loop {
+            self.session.ui.flush();
+            let prompt = match open(&input) {
+                0 => "> ".to_owned(),
+                depth => format!("{} ", ".".repeat(depth)),
+            };
+            match editor.readline(&prompt) {
+                Ok(line) => {
+                    input.push_str(&line);
+                    if open(&input) > 0 {
+                        input.push('\n');
+                        continue;
+                    }
+                    match self.answer(&std::mem::take(&mut input)) {
+                        Answer::Text(text) => self.session.ui.line(text),
+                        Answer::Wrong => {}
+                        Answer::Exit => return 0,
+                    }
+                }
+                // What was begun is dropped; where nothing was, this is the end.
+                Err(ReadlineError::Interrupted) if !input.is_empty() => input.clear(),
+                Err(ReadlineError::Interrupted | ReadlineError::Eof) => return 0,
+                Err(e) => return self.session.fail("Cannot read expressions", format!("{e}.")),
+            }
+        }
+    }
+}
+
+/// How many brackets and heredocs are still open at the end of an input.
+fn open(input: &str) -> usize {
+    let file: Arc<str> = INPUT_NAME.into();
+    let mut depth = 0usize;
+    for token in &syntax::lexer::lex(&file, input, syntax::Pos::default()).list {
+        match token.kind {
+            // A string ends with its line, closed or not.
+            TokenKind::OpenQuote | TokenKind::CloseQuote => {}
+            kind if kind.is_opener() => depth += 1,
+            kind if kind.is_closer() => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    depth
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expression_goes_on_while_something_is_open() {
+        for (input, depth) in [
+            ("1 + 1", 0),
+            ("[", 1),
+            ("{ a = [", 2),
+            ("{ a = [\n1\n]", 1),
+            ("{ a = [\n1\n]\n}", 0),
+            ("\"(\"", 0),
+            ("\"${f(", 2),
+            ("<<EOT\n", 1),
+            ("<<EOT\na(\n", 1),
+            ("<<EOT\na(\nEOT\n", 0),
+            ("f(<<-EOT\n", 2),
+            ("]", 0),
+            ("\"abc", 0),
+        ] {
+            assert_eq!(open(input), depth, "{input:?}");
+        }
+    }
+}

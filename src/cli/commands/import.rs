@@ -1,0 +1,182 @@
+//! `import`: makes an object that exists already part of the state.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use addrs::{AbsResourceInstance, Mode, Target};
+use config::files::Disk;
+use engine::inputs::PlanOptions;
+use syntax::SourceMap;
+
+use crate::args::matches::Given;
+use crate::args::{UsageError, flags};
+use crate::commands::Command;
+use crate::commands::plan::finish;
+use crate::operation::Operation;
+use crate::session::{Session, Status};
+use crate::workdir::{self, Project};
+
+pub const COMMAND: Command = Command {
+    path: "import",
+    about: "Associate existing infrastructure with a Terraform resource",
+    positional: "ADDRESS ID",
+    declare: || {
+        let command = flags::command(
+            "import",
+            "Finds an object that exists already by its identifier, and puts it into the state at an address that the \
+             configuration has a resource block for. What an identifier is depends on the type of the resource. Nothing is \
+             changed but the state.",
+        );
+        let command = flags::local_state(flags::locking(flags::variables(command)));
+        flags::positional(command, "args")
+            .arg(flags::value(
+                "config",
+                "DIR",
+                "The directory with the configuration, if it is not the working directory.",
+            ))
+            .arg(flags::switch(
+                "input",
+                true,
+                "Whether to ask for values that are missing.",
+            ))
+            .arg(flags::value("parallelism", "N", "How many operations may run at a time.").default_value("10"))
+            .arg(flags::switch(
+                "ignore-remote-version",
+                false,
+                "Go on even if a remote workspace is set to another version.",
+            ))
+    },
+    refused: &[],
+    run,
+};
+
+fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
+    let args = given.values("args");
+    let [address, id] = args.as_slice() else {
+        return Err(UsageError::new(
+            "The import command expects two arguments.",
+            "Give the address that the object will have, and its identifier.",
+        ));
+    };
+    Ok(import(session, given, address, id).unwrap_or_else(|status| status))
+}
+
+fn import(session: &Session, given: &Given, address: &str, id: &str) -> Result<Status, Status> {
+    let address = addrs::parse::resource_instance(address).map_err(|e| session.fail(e.summary, e.detail))?;
+    if address.resource.resource.mode != Mode::Managed {
+        return Err(session.fail(
+            "A managed resource address is required. Importing into a data resource is not allowed.",
+            "What a data block stands for is read each time, so there is nothing to import.",
+        ));
+    }
+    let project = configuration(session, given.value("config").unwrap_or("."))?;
+    check_block(session, &project, &address)?;
+    let operation = Operation::for_import(session, given, project)?;
+    if operation.state.current(&address).is_some() {
+        let status = session.fail(
+            "Resource already managed by Terraform",
+            format!(
+                "There is an object for {address} in the state already. To import another one to this address, remove that \
+                 from the state first."
+            ),
+        );
+        return Ok(finish(session, operation, status));
+    }
+    let options = PlanOptions {
+        refresh: false,
+        targets: vec![Target::ResourceInstance(address.clone())],
+        import: Some((address.clone(), Arc::from(id))),
+        ..PlanOptions::default()
+    };
+    let planning = operation.import(&options);
+    // That only one thing is done is what the command is for.
+    let problems = planning.diagnostics.into_iter().filter(|d| d.is_error());
+    let mut problems: syntax::Diagnostics = problems.collect();
+    let found = planning.plan.and_then(|plan| {
+        let provider = plan.prior_state.resources.get(&address.containing_resource())?;
+        let object = plan.prior_state.current(&address)?.clone();
+        Some((provider.provider.clone(), object, plan.prior_state.outputs.clone()))
+    });
+    if let (Some((provider, object, outputs)), false) = (&found, problems.has_errors()) {
+        let mut state = operation.state.clone();
+        state.set_current(&address, provider, Some(object.clone()));
+        // Outputs that only waited for this object have their values now.
+        state.outputs.clone_from(outputs);
+        problems.extend(operation.save(&state));
+    }
+    if session.show(&problems, &operation.project.sources) {
+        return Ok(finish(session, operation, 1));
+    }
+    if found.is_none() {
+        let status = session.fail(
+            "Configuration for import target does not exist",
+            format!(
+                "The configuration has a resource block for it, but {address} is none of its instances: see its count or \
+                 for_each, and those of the modules it is in."
+            ),
+        );
+        return Ok(finish(session, operation, status));
+    }
+    session.ui.line(session.ui.style().green(
+        "\nImport successful!\n\nThe object is in the state now, and is managed from now on: the next plan compares it with \
+         its\nconfiguration.\n",
+    ));
+    Ok(finish(session, operation, 0))
+}
+
+fn configuration(session: &Session, dir: &str) -> Result<Project, Status> {
+    if !config::loader::has_configuration(&Disk, dir).unwrap_or(false) {
+        let shown = if dir == "." {
+            session.working_dir.display().to_string()
+        } else {
+            Path::new(dir).display().to_string()
+        };
+        return Err(session.fail(
+            "No Terraform configuration files",
+            format!(
+                "There are no configuration files (.tf or .tf.json) in {shown}. To take the configuration of another directory, \
+                 use the -config=DIR option."
+            ),
+        ));
+    }
+    let (project, problems) = workdir::read_in(session, dir);
+    if session.show(&problems, &project.sources) {
+        return Err(1);
+    }
+    Ok(project)
+}
+
+/// Refuses an address that has no resource block, and shows one to begin with.
+fn check_block(session: &Session, project: &Project, address: &AbsResourceInstance) -> Result<(), Status> {
+    let module = address.module.module();
+    if project.config.node(&module).is_none() {
+        return Err(session.fail(
+            "Import to non-existent module",
+            format!(
+                "There is no {module} in the configuration. Add a module block for it before anything is imported into it."
+            ),
+        ));
+    }
+    if project.config.resource(&address.config()).is_some() {
+        return Ok(());
+    }
+    let (ty, name) = (&address.resource.resource.ty, &address.resource.resource.name);
+    let place = if module.is_root() {
+        "the root module".to_owned()
+    } else {
+        format!("the configuration of {module}")
+    };
+    let containing = address.containing_resource();
+    session.show(
+        &syntax::Diagnostic::error(
+            format!("resource address \"{containing}\" does not exist in the configuration."),
+            format!(
+                "What is imported needs a resource block first. Put one into {place}, for example:\n\nresource \"{ty}\" \
+                 \"{name}\" {{\n  # (resource arguments)\n}}"
+            ),
+        )
+        .into(),
+        &SourceMap::default(),
+    );
+    Err(1)
+}

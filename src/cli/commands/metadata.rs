@@ -1,0 +1,62 @@
+//! `metadata functions`.
+
+use lang::functions::signature::{self, SignatureParameter};
+use serde_json::{Map, Value as Json};
+
+use crate::args::matches::Given;
+use crate::args::{UsageError, flags};
+use crate::commands::Command;
+use crate::json::Object;
+use crate::session::{Session, Status};
+
+pub const FUNCTIONS: Command = Command {
+    path: "metadata functions",
+    about: "Show signatures and descriptions for the available functions",
+    positional: "",
+    declare: || {
+        let command = flags::command("functions", "Shows the signatures of all built-in functions.");
+        command.arg(flags::switch("json", false, "Required: output the signatures as JSON."))
+    },
+    refused: &[],
+    run,
+};
+
+fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
+    if !given.on("json") {
+        return Err(UsageError::new(
+            "The -json option is required",
+            "The signatures are shown only in machine-readable form: use -json.",
+        ));
+    }
+    session.ui.line(cty::json::to_text(&document(), None));
+    Ok(0)
+}
+
+fn document() -> Json {
+    let mut functions = Map::new();
+    for (name, signature) in signature::all() {
+        let parameters: Vec<Json> = signature.parameters.iter().map(parameter).collect();
+        let told = Object::default()
+            .with("description", signature.description)
+            .with("return_type", cty::json::type_to_json(&signature.returns))
+            .with_content("parameters", parameters)
+            .with_some("variadic_parameter", signature.variadic.as_ref().map(parameter));
+        let told = Json::from(told);
+        functions.insert(format!("core::{name}"), told.clone());
+        functions.insert(name.to_owned(), told);
+    }
+    functions.sort_keys();
+    Object::default()
+        .with("format_version", "1.0")
+        .with("function_signatures", functions)
+        .into()
+}
+
+fn parameter(parameter: &SignatureParameter) -> Json {
+    Object::default()
+        .with("name", parameter.name)
+        .with_some("description", parameter.description)
+        .with_content("is_nullable", parameter.nullable)
+        .with("type", cty::json::type_to_json(&parameter.ty))
+        .into()
+}

@@ -1,0 +1,28 @@
+//! The `state` commands: what is in the state, and changes of it by hand.
+
+mod edit;
+mod list;
+mod mv;
+mod pull;
+mod push;
+mod replace_provider;
+mod rm;
+mod show;
+
+pub use list::COMMAND as LIST;
+pub use mv::COMMAND as MV;
+pub use pull::COMMAND as PULL;
+pub use push::COMMAND as PUSH;
+pub use replace_provider::COMMAND as REPLACE_PROVIDER;
+pub use rm::COMMAND as RM;
+pub use show::COMMAND as SHOW;
+
+use crate::session::{Session, Status};
+
+/// Says that there is no state to work on.
+fn no_state(session: &Session) -> Status {
+    let text = "No state file was found!\n\nState management commands require a state file. Run this command\nin a directory where \
+                Monoform has been run or use the -state flag\nto point the command to a specific state location.";
+    session.ui.err(format!("{}\n", session.ui.err_style().red(text)));
+    1
+}

@@ -1,0 +1,315 @@
+//! `state mv`: gives objects another address, in the same state or in another.
+
+use addrs::{AbsResource, AbsResourceInstance, InstanceKey, ModuleInstance, Target};
+use state::State;
+
+use super::edit;
+use crate::args::matches::Given;
+use crate::args::{UsageError, flags};
+use crate::commands::Command;
+use crate::session::{Session, Status};
+use crate::state_access::{Backup, How, Opened};
+
+pub const COMMAND: Command = Command {
+    path: "state mv",
+    about: "Move an item in the state",
+    positional: "SOURCE DESTINATION",
+    declare: || {
+        let command = flags::command(
+            "mv",
+            "Gives the objects at an address another one: a resource instance, a resource with all its instances, or a module \
+             with all that is below it. With -state-out they go to another state.",
+        );
+        flags::positional(edit::declare(command), "args")
+            .arg(flags::switch("dry-run", false, "Only say what would be moved."))
+            .arg(flags::value(
+                "state-out",
+                "PATH",
+                "The state file the objects go to, if it is another.",
+            ))
+            .arg(flags::value(
+                "backup-out",
+                "PATH",
+                "Where to keep that state as it was. Without it the time is in the name of the backup.",
+            ))
+    },
+    refused: &[],
+    run,
+};
+
+fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
+    let args = given.values("args");
+    let [from, to] = args.as_slice() else {
+        return Err(UsageError::new(
+            "Exactly two arguments expected.",
+            "Give the address of what is to be moved, and its new address.",
+        ));
+    };
+    Ok(run_move(session, given, from, to).unwrap_or_else(|status| status))
+}
+
+/// An address as it is meant here: no key is a key like others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    Module(ModuleInstance),
+    Resource(AbsResource),
+    Instance(AbsResourceInstance),
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Place::Module(m) => m.fmt(f),
+            Place::Resource(r) => r.fmt(f),
+            Place::Instance(i) => i.fmt(f),
+        }
+    }
+}
+
+fn exactly(target: Target) -> Place {
+    let unkeyed = |module: addrs::Module| {
+        let steps = module.0.iter();
+        steps.fold(ModuleInstance::root(), |m, name| {
+            m.child(name.clone(), InstanceKey::None)
+        })
+    };
+    match target {
+        Target::Module(m) => Place::Module(unkeyed(m)),
+        Target::ModuleInstance(m) => Place::Module(m),
+        Target::ConfigResource(r) => Place::Resource(AbsResource {
+            module: unkeyed(r.module),
+            resource: r.resource,
+        }),
+        Target::Resource(r) => Place::Resource(r),
+        Target::ResourceInstance(i) => Place::Instance(i),
+    }
+}
+
+/// Why a move is not possible.
+#[derive(Debug, PartialEq, Eq)]
+struct Refusal {
+    summary: &'static str,
+    detail: String,
+}
+
+impl Refusal {
+    fn source(detail: impl Into<String>) -> Refusal {
+        Refusal {
+            summary: "Invalid source address",
+            detail: detail.into(),
+        }
+    }
+
+    fn target(detail: impl Into<String>) -> Refusal {
+        Refusal {
+            summary: "Invalid target address",
+            detail: detail.into(),
+        }
+    }
+}
+
+/// Where objects go: to the state they come from, or to another.
+struct States {
+    from: State,
+    to: Option<State>,
+}
+
+impl States {
+    fn to(&mut self) -> &mut State {
+        self.to.as_mut().unwrap_or(&mut self.from)
+    }
+}
+
+fn run_move(session: &Session, given: &Given, from: &str, to: &str) -> Result<Status, Status> {
+    let dry = given.on("dry-run");
+    let (mut opened, state) = edit::open(session, given, "state-mv")?;
+    let mut other = match given.value("state-out") {
+        Some(path) if Some(path) != given.value("state") => {
+            let how = How {
+                operation: "state-mv",
+                path: Some(path),
+                out: None,
+                backup: given.value("backup-out"),
+                rule: Backup::Stamped,
+            };
+            Some(Opened::with(session, given.lock(), &how)?)
+        }
+        _ => None,
+    };
+    let mut states = States {
+        from: state,
+        to: other.as_mut().map(|o| o.state.take().unwrap_or_default()),
+    };
+    let source = exactly(edit::address(session, from)?);
+    let destination = exactly(edit::address(session, to)?);
+    let moved = move_objects(&mut states, &source, &destination)
+        .map_err(|Refusal { summary, detail }| session.fail(summary, detail))?;
+    let verb = if dry { "Would move" } else { "Move" };
+    for (from, to) in &moved {
+        session
+            .ui
+            .line(format!("{verb} {:?} to {:?}", from.to_string(), to.to_string()));
+    }
+    let mut status = 0;
+    if !dry {
+        // First where they go: a failure in between leaves them in both states, never in none.
+        if let (Some(other), Some(state)) = (&mut other, &states.to) {
+            other.write(session, state)?;
+        }
+        if let Err(failed) = opened.write(session, &states.from) {
+            if other.is_some() {
+                session.ui.err(
+                    "The objects are in both states now. Remove them from the first with \"state rm\" when it can be written \
+                     again.\n",
+                );
+            }
+            status = failed;
+        } else {
+            session
+                .ui
+                .line(format!("Successfully moved {} object(s).", moved.len()));
+        }
+    }
+    if let Some(other) = other {
+        status = other.close(session, status);
+    }
+    Ok(opened.close(session, status))
+}
+
+/// Moves objects, and says which went where.
+fn move_objects(states: &mut States, source: &Place, destination: &Place) -> Result<Vec<(Place, Place)>, Refusal> {
+    match source {
+        Place::Module(from) => {
+            let modules = states.from.modules_below(from);
+            if modules.is_empty() {
+                return Err(nothing(source));
+            }
+            let Place::Module(to) = destination else {
+                return Err(Refusal::target(format!(
+                    "Cannot move {source} to {destination}: the target must also be a module."
+                )));
+            };
+            let mut moved = Vec::new();
+            for module in modules {
+                let below = module.0.iter().skip(from.0.len());
+                let new = below.fold(to.clone(), |m, step| m.child(step.name.clone(), step.key.clone()));
+                move_module(states, &module, &new)?;
+                moved.push((Place::Module(module), Place::Module(new)));
+            }
+            Ok(moved)
+        }
+        Place::Resource(from) => {
+            let Some(kept) = states.from.resources.get(from) else {
+                return Err(nothing(source));
+            };
+            if kept.instances.contains_key(&InstanceKey::None) {
+                // A resource that has no keys is meant as its only instance, which may get a key.
+                let from = from.instance(InstanceKey::None);
+                return move_instance(states, &from, destination).map(|pair| vec![pair]);
+            }
+            let Place::Resource(to) = destination else {
+                return Err(Refusal::target(format!(
+                    "Cannot move {source} to {destination}: {source} stands for all instances of a resource, so the target must \
+                     be a resource as well."
+                )));
+            };
+            same_kind(&from.resource, &to.resource, source, destination)?;
+            if states.to().resources.contains_key(to) {
+                return Err(Refusal::target(format!(
+                    "Cannot move to {to}: there is already a resource at that address in the current state."
+                )));
+            }
+            if let Some(kept) = states.from.resources.remove(from) {
+                states.to().resources.insert(to.clone(), kept);
+            }
+            Ok(vec![(source.clone(), destination.clone())])
+        }
+        Place::Instance(from) => move_instance(states, from, destination).map(|pair| vec![pair]),
+    }
+}
+
+fn nothing(source: &Place) -> Refusal {
+    Refusal::source(format!(
+        "Cannot move {source}: it does not match anything in the current state."
+    ))
+}
+
+fn same_kind(
+    from: &addrs::Resource,
+    to: &addrs::Resource,
+    source: &dyn std::fmt::Display,
+    destination: &dyn std::fmt::Display,
+) -> Result<(), Refusal> {
+    let refuse = |why: &str| {
+        Err(Refusal {
+            summary: "Invalid state move request",
+            detail: format!("Cannot move {source} to {destination}: {why}."),
+        })
+    };
+    if from.mode != to.mode {
+        return refuse(match from.mode {
+            addrs::Mode::Managed => "a managed resource can be moved only to another managed resource address",
+            _ => "a data resource can be moved only to another data resource address",
+        });
+    }
+    if from.ty != to.ty {
+        return refuse("resource types don't match");
+    }
+    Ok(())
+}
+
+fn move_module(states: &mut States, from: &ModuleInstance, to: &ModuleInstance) -> Result<(), Refusal> {
+    if states.to().has_module(to) {
+        return Err(Refusal {
+            summary: "Error moving state: destination module already exists",
+            detail: format!(
+                "There are objects in {to} already. Move resources into it one by one, or choose another address. No state was \
+                 changed."
+            ),
+        });
+    }
+    for (address, kept) in states.from.take_module(from) {
+        let address = AbsResource {
+            module: to.clone(),
+            resource: address.resource,
+        };
+        states.to().resources.insert(address, kept);
+    }
+    Ok(())
+}
+
+fn move_instance(
+    states: &mut States,
+    from: &AbsResourceInstance,
+    destination: &Place,
+) -> Result<(Place, Place), Refusal> {
+    let source = Place::Instance(from.clone());
+    let to = match destination {
+        Place::Instance(to) => to.clone(),
+        Place::Resource(to) => to.instance(InstanceKey::None),
+        Place::Module(_) => {
+            return Err(Refusal::target(format!(
+                "Cannot move {from} to {destination}: the target must also be a resource instance."
+            )));
+        }
+    };
+    same_kind(&from.resource.resource, &to.resource.resource, from, &to)?;
+    let containing = from.containing_resource();
+    let Some(provider) = states
+        .from
+        .instance(from)
+        .and_then(|_| states.from.resources.get(&containing))
+        .map(|r| r.provider.clone())
+    else {
+        return Err(Refusal::source(format!("The current state does not contain {from}.")));
+    };
+    if states.to().instance(&to).is_some() {
+        return Err(Refusal::target(format!(
+            "Cannot move to {to}: there is already a resource instance at that address in the current state."
+        )));
+    }
+    if let Some(instance) = states.from.remove_instance(from) {
+        states.to().put_instance(&to, &provider, instance);
+    }
+    Ok((source, Place::Instance(to)))
+}

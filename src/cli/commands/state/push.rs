@@ -1,0 +1,128 @@
+//! `state push`: puts a state file in the place of the state.
+
+use std::io::Read as _;
+
+use state::State;
+
+use crate::TERRAFORM_VERSION;
+use crate::args::matches::Given;
+use crate::args::{UsageError, flags};
+use crate::commands::Command;
+use crate::session::{Session, Status};
+use crate::state_access::{Backup, How, Opened};
+
+pub const COMMAND: Command = Command {
+    path: "state push",
+    about: "Update remote state from a local state file",
+    positional: "PATH",
+    declare: || {
+        let command = flags::command(
+            "push",
+            "Puts a state file in the place of the state of the selected workspace; \"-\" reads it from standard input. A state \
+             that is older than the one there, or has nothing to do with it, is refused.",
+        );
+        flags::positional(flags::locking(command), "args")
+            .arg(flags::switch(
+                "force",
+                false,
+                "Write even if the lineages differ or the state there has a higher serial.",
+            ))
+            .arg(flags::switch(
+                "ignore-remote-version",
+                false,
+                "Go on even if a remote workspace is set to another version.",
+            ))
+    },
+    refused: &[],
+    run,
+};
+
+fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
+    let args = given.values("args");
+    let [path] = args.as_slice() else {
+        return Err(UsageError::new(
+            "Exactly one argument expected.",
+            "Give the path of the state file to push, or \"-\" for standard input.",
+        ));
+    };
+    Ok(push(session, given, path).unwrap_or_else(|status| status))
+}
+
+fn push(session: &Session, given: &Given, path: &str) -> Result<Status, Status> {
+    let new = source(session, path)?;
+    let how = How {
+        operation: "state-push",
+        path: None,
+        out: None,
+        backup: None,
+        rule: Backup::Beside,
+    };
+    let mut opened = Opened::with(session, given.lock(), &how)?;
+    let existing = opened.state.take();
+    if !given.on("force")
+        && let Some(existing) = existing.as_ref().filter(|s| !s.is_empty())
+        && let Some(refusal) = refusal(&new, existing)
+    {
+        let status = session.fail(
+            format!("Failed to write state: {refusal}"),
+            "The state there stays as it is. If it is really to be lost, push with -force.",
+        );
+        return Ok(opened.close(session, status));
+    }
+    // As with Terraform, what takes the place of something else is a snapshot of its own.
+    let changed = existing.is_some_and(|existing| !existing.same_content(&new));
+    let result = opened.write_snapshot(
+        session,
+        State {
+            serial: new.serial.saturating_add(u64::from(changed)),
+            terraform_version: TERRAFORM_VERSION.to_owned(),
+            ..new
+        },
+    );
+    Ok(opened.close(session, result.err().unwrap_or(0)))
+}
+
+fn source(session: &Session, path: &str) -> Result<State, Status> {
+    let text = if path == "-" {
+        let mut text = Vec::new();
+        std::io::stdin().lock().read_to_end(&mut text).map(|_| text)
+    } else {
+        std::fs::read(path)
+    };
+    let text = text.map_err(|e| {
+        session.fail(
+            format!("Error reading source state \"{path}\""),
+            format!("The state file cannot be read: {e}."),
+        )
+    })?;
+    match state::document::decode(&text) {
+        Ok(Some(state)) => Ok(state),
+        Ok(None) => Err(session.fail(
+            format!("Error reading source state \"{path}\""),
+            "There is no state in it: it is empty.",
+        )),
+        Err(e) => Err(session.fail(format!("Error reading source state \"{path}\""), format!("{e}."))),
+    }
+}
+
+/// Why a state may not take the place of another.
+fn refusal(new: &State, existing: &State) -> Option<String> {
+    if new.lineage != existing.lineage {
+        Some(format!(
+            "cannot import state with lineage \"{}\" over unrelated state with lineage \"{}\"",
+            new.lineage, existing.lineage
+        ))
+    } else if new.serial < existing.serial {
+        Some(format!(
+            "cannot import state with serial {} over newer state with serial {}",
+            new.serial, existing.serial
+        ))
+    } else if new.serial == existing.serial && !new.same_content(existing) {
+        Some(format!(
+            "cannot overwrite existing state with serial {} with a different state that has the same serial",
+            new.serial
+        ))
+    } else {
+        None
+    }
+}

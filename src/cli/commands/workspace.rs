@@ -1,0 +1,449 @@
+//! `workspace`, and `env`, as it was called before: several states of one configuration.
+
+use std::path::{Path, PathBuf};
+
+use state::State;
+use syntax::{Diagnostic, SourceMap};
+
+use crate::args::matches::Given;
+use crate::args::{UsageError, flags};
+use crate::commands::Command;
+use crate::session::{Session, Status};
+use crate::state_access::{self, Backup, How, Opened};
+use crate::workdir;
+
+const DEFAULT: &str = "default";
+
+macro_rules! command {
+    ($path:literal, $about:literal, $positional:literal, $declare:ident, $run:expr) => {
+        Command {
+            path: $path,
+            about: $about,
+            positional: $positional,
+            declare: $declare,
+            refused: &[],
+            run: $run,
+        }
+    };
+}
+
+pub const LIST: Command = command!("workspace list", "List workspaces", "", declare_list, list);
+pub const SHOW: Command = command!(
+    "workspace show",
+    "Show the name of the current workspace",
+    "",
+    declare_show,
+    show
+);
+pub const NEW: Command = command!("workspace new", "Create a new workspace", "NAME", declare_new, new);
+pub const SELECT: Command = command!("workspace select", "Select a workspace", "NAME", declare_select, select);
+pub const DELETE: Command = command!("workspace delete", "Delete a workspace", "NAME", declare_delete, delete);
+
+pub const ENV_LIST: Command = command!("env list", "Old name of workspace list", "", declare_list, |s, g| {
+    deprecated(s);
+    list(s, g)
+});
+pub const ENV_NEW: Command = command!("env new", "Old name of workspace new", "NAME", declare_new, |s, g| {
+    deprecated(s);
+    new(s, g)
+});
+pub const ENV_SELECT: Command = command!(
+    "env select",
+    "Old name of workspace select",
+    "NAME",
+    declare_select,
+    |s, g| {
+        deprecated(s);
+        select(s, g)
+    }
+);
+pub const ENV_DELETE: Command = command!(
+    "env delete",
+    "Old name of workspace delete",
+    "NAME",
+    declare_delete,
+    |s, g| {
+        deprecated(s);
+        delete(s, g)
+    }
+);
+
+fn declare_list() -> clap::Command {
+    let command = flags::command("list", "Lists the workspaces; a star marks the one that is selected.");
+    flags::positional(command, "args")
+}
+
+fn declare_show() -> clap::Command {
+    flags::positional(
+        flags::command("show", "Prints the name of the workspace that is selected."),
+        "args",
+    )
+}
+
+fn declare_new() -> clap::Command {
+    let command = flags::command(
+        "new",
+        "Creates a workspace, with a state of its own, and selects it. The state is empty unless -state names one.",
+    );
+    flags::positional(flags::locking(command), "args").arg(flags::value(
+        "state",
+        "PATH",
+        "Copy an existing state file into the new workspace.",
+    ))
+}
+
+fn declare_select() -> clap::Command {
+    let command = flags::command("select", "Selects another workspace.");
+    flags::positional(command, "args").arg(flags::switch(
+        "or-create",
+        false,
+        "Create the workspace if there is none of that name.",
+    ))
+}
+
+fn declare_delete() -> clap::Command {
+    let command = flags::command(
+        "delete",
+        "Deletes a workspace with its state. One that still has objects is deleted only with -force, and they are forgotten.",
+    );
+    flags::positional(flags::locking(command), "args").arg(flags::switch(
+        "force",
+        false,
+        "Delete the workspace even if there are objects in its state.",
+    ))
+}
+
+/// What is said before every `env` command.
+pub fn deprecated(session: &Session) {
+    session.ui.line(session.ui.style().yellow(
+        "Warning: the \"terraform env\" family of commands is deprecated.\n\nThese commands are now called \"workspace\", and do \
+         the same under that name.\n",
+    ));
+}
+
+/// Where the states of workspaces are.
+struct Places {
+    dir: PathBuf,
+    selected: String,
+}
+
+impl Places {
+    fn new(session: &Session) -> Result<Places, Status> {
+        let shown = |problems: syntax::Diagnostics| {
+            session.show(&problems, &SourceMap::default());
+            1
+        };
+        let selected = workdir::workspace(session).map_err(shown)?;
+        let (project, _) = workdir::read(session);
+        // What refuses this version, or has its state elsewhere, is told by this.
+        state_access::place(session)?;
+        let dir = workdir::workspaces_dir(Some(&project.config)).map_err(shown)?;
+        Ok(Places { dir, selected })
+    }
+
+    fn state(&self, session: &Session, name: &str) -> Result<PathBuf, Status> {
+        if name == DEFAULT {
+            let (project, _) = workdir::read(session);
+            let place = workdir::state_place_of(Some(&project.config), DEFAULT.to_owned());
+            return place.map(|p| p.path).map_err(|problems| {
+                session.show(&problems, &project.sources);
+                1
+            });
+        }
+        Ok(self.dir.join(name).join("terraform.tfstate"))
+    }
+
+    /// All names, the default first.
+    fn names(&self, session: &Session) -> Result<Vec<String>, Status> {
+        let mut names = Vec::new();
+        match std::fs::read_dir(&self.dir) {
+            Ok(entries) => {
+                for entry in entries.filter_map(Result::ok) {
+                    if entry.path().is_dir() {
+                        names.push(entry.file_name().to_string_lossy().into_owned());
+                    }
+                }
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            Err(e) => {
+                return Err(session.fail(
+                    "Failed to list workspaces",
+                    format!("The directory {} cannot be read: {e}.", self.dir.display()),
+                ));
+            }
+        }
+        names.sort();
+        names.retain(|n| n != DEFAULT);
+        names.insert(0, DEFAULT.to_owned());
+        Ok(names)
+    }
+}
+
+/// Writes down which workspace is selected.
+fn remember(session: &Session, name: &str) -> Result<(), Status> {
+    let path = Path::new(session.env.data_dir()).join("environment");
+    let write = || {
+        std::fs::create_dir_all(session.env.data_dir())?;
+        std::fs::write(&path, name)
+    };
+    write().map_err(|e| {
+        session.fail(
+            "Failed to select workspace",
+            format!("{} cannot be written: {e}.", path.display()),
+        )
+    })
+}
+
+fn name<'a>(session: &Session, args: &'a [String]) -> Result<Result<&'a str, Status>, UsageError> {
+    let [name] = args else {
+        return Err(UsageError::new(
+            "Expected a single argument: NAME.",
+            "Give the name of one workspace.",
+        ));
+    };
+    if !workdir::is_workspace_name(name) {
+        let status = session.fail(
+            format!("The workspace name \"{name}\" is not allowed"),
+            "A name may have only characters that a URL takes as they are: letters, digits, and - _ . ~",
+        );
+        return Ok(Err(status));
+    }
+    Ok(Ok(name))
+}
+
+fn list(session: &Session, given: &Given) -> Result<Status, UsageError> {
+    if !given.values("args").is_empty() {
+        return Err(UsageError::new(
+            "Too many command line arguments",
+            "To list the workspaces of another directory, use the global -chdir flag.",
+        ));
+    }
+    let run = || -> Result<Status, Status> {
+        let places = Places::new(session)?;
+        for name in places.names(session)? {
+            let mark = if name == places.selected { "* " } else { "  " };
+            session.ui.line(format!("{mark}{name}"));
+        }
+        session.ui.line("");
+        if session.env.workspace().is_some() {
+            session
+                .ui
+                .line("\nThe active workspace is the one that the environment variable TF_WORKSPACE names.\n");
+        }
+        Ok(0)
+    };
+    Ok(run().unwrap_or_else(|status| status))
+}
+
+fn show(session: &Session, _: &Given) -> Result<Status, UsageError> {
+    match workdir::workspace(session) {
+        Ok(name) => {
+            session.ui.line(name);
+            Ok(0)
+        }
+        Err(problems) => {
+            session.show(&problems, &SourceMap::default());
+            Ok(1)
+        }
+    }
+}
+
+/// What `TF_WORKSPACE` says cannot be changed by a command.
+fn overridden(session: &Session, what: &str) -> Option<Status> {
+    session.env.workspace()?;
+    Some(session.fail(
+        format!("Cannot {what} a workspace while TF_WORKSPACE is set"),
+        "The environment variable TF_WORKSPACE says which workspace is selected, whatever commands do. Unset it, or set it to \
+         the name you want.",
+    ))
+}
+
+fn created(session: &Session, name: &str) {
+    let style = session.ui.style();
+    session.ui.out(format!(
+        "{}\n\nThis workspace has a state of its own, so nothing that exists in another one is planned for\nhere.\n",
+        style.good(format!("Created and switched to workspace \"{name}\"!"))
+    ));
+}
+
+fn new(session: &Session, given: &Given) -> Result<Status, UsageError> {
+    let args = given.values("args");
+    let name = match name(session, &args)? {
+        Ok(name) => name,
+        Err(status) => return Ok(status),
+    };
+    if let Some(status) = overridden(session, "create") {
+        return Ok(status);
+    }
+    let run = || -> Result<Status, Status> {
+        let places = Places::new(session)?;
+        if places.names(session)?.iter().any(|n| n == name) {
+            return Err(session.fail(
+                format!("Workspace \"{name}\" already exists"),
+                "Select it with \"workspace select\".",
+            ));
+        }
+        // The state to copy is read before anything is made, so that a wrong path leaves nothing behind.
+        let seed = given.value("state").map(|path| seed(session, path)).transpose()?;
+        create(session, &places, name)?;
+        if let Some(seed) = seed {
+            let path = places.state(session, name)?;
+            let mut opened = Opened::with(session, given.lock(), &at(&path, "workspace-new"))?;
+            opened.write(session, &seed)?;
+            opened.close(session, 0);
+        }
+        remember(session, name)?;
+        created(session, name);
+        Ok(0)
+    };
+    Ok(run().unwrap_or_else(|status| status))
+}
+
+fn at<'a>(path: &'a Path, operation: &'a str) -> How<'a> {
+    How {
+        operation,
+        path: path.to_str(),
+        out: None,
+        backup: Some("-"),
+        rule: Backup::Beside,
+    }
+}
+
+fn create(session: &Session, places: &Places, name: &str) -> Result<(), Status> {
+    let dir = places.dir.join(name);
+    std::fs::create_dir_all(&dir).map_err(|e| {
+        session.fail(
+            "Failed to create the workspace",
+            format!("The directory {} cannot be created: {e}.", dir.display()),
+        )
+    })
+}
+
+fn seed(session: &Session, path: &str) -> Result<State, Status> {
+    let failed = |detail: String| session.fail("Failed to read the state to copy", detail);
+    if !Path::new(path).exists() {
+        return Err(failed(format!("There is no file {path}.")));
+    }
+    match state::store::read_copy(Path::new(path)) {
+        Ok(state) => Ok(state.unwrap_or_default()),
+        Err(e) => Err(failed(e.to_string())),
+    }
+}
+
+fn unknown(session: &Session, name: &str) -> Status {
+    session.fail(
+        format!("Workspace \"{name}\" doesn't exist."),
+        "Create it with \"workspace new\", or select it with -or-create.",
+    )
+}
+
+fn select(session: &Session, given: &Given) -> Result<Status, UsageError> {
+    let args = given.values("args");
+    let name = match name(session, &args)? {
+        Ok(name) => name,
+        Err(status) => return Ok(status),
+    };
+    if let Some(status) = overridden(session, "select") {
+        return Ok(status);
+    }
+    let run = || -> Result<Status, Status> {
+        let places = Places::new(session)?;
+        if places.selected == name {
+            return Ok(0);
+        }
+        let exists = places.names(session)?.iter().any(|n| n == name);
+        if !exists && !given.on("or-create") {
+            return Err(unknown(session, name));
+        }
+        if !exists {
+            create(session, &places, name)?;
+        }
+        remember(session, name)?;
+        if exists {
+            let style = session.ui.style();
+            session
+                .ui
+                .line(style.green(format!("Switched to workspace \"{name}\".")));
+        } else {
+            created(session, name);
+        }
+        Ok(0)
+    };
+    Ok(run().unwrap_or_else(|status| status))
+}
+
+fn delete(session: &Session, given: &Given) -> Result<Status, UsageError> {
+    let args = given.values("args");
+    let [name] = args.as_slice() else {
+        return Err(UsageError::new(
+            "Expected a single argument: NAME.",
+            "Give the name of one workspace.",
+        ));
+    };
+    let run = || -> Result<Status, Status> {
+        let places = Places::new(session)?;
+        if !places.names(session)?.contains(name) {
+            return Err(unknown(session, name));
+        }
+        if places.selected == *name {
+            return Err(session.fail(
+                format!("Workspace \"{name}\" is your active workspace."),
+                "A workspace cannot be deleted while it is selected. Select another one first.",
+            ));
+        }
+        let force = given.on("force");
+        let path = places.state(session, name)?;
+        let mut opened = Opened::with(session, given.lock(), &at(&path, "workspace-delete"))?;
+        let state = opened.state.take().unwrap_or_default();
+        if state.has_resources() && !force {
+            return Err(opened.close(session, not_empty(session, name, &state)));
+        }
+        if name == DEFAULT {
+            let status = session.fail(
+                "Cannot delete the default workspace",
+                "The workspace \"default\" is always there.",
+            );
+            return Err(opened.close(session, status));
+        }
+        // The lock is on the file that goes.
+        if opened.close(session, 0) != 0 {
+            return Err(1);
+        }
+        let dir = places.dir.join(name);
+        std::fs::remove_dir_all(&dir).map_err(|e| {
+            session.fail(
+                "Failed to delete the workspace",
+                format!("The directory {} cannot be removed: {e}.", dir.display()),
+            )
+        })?;
+        session
+            .ui
+            .line(session.ui.style().green(format!("Deleted workspace \"{name}\"!")));
+        if state.has_resources() {
+            session.ui.line(session.ui.style().yellow(format!(
+                "WARNING: \"{name}\" was non-empty.\nThe objects of the deleted workspace may still exist, but nothing knows of \
+                 them\nany more.\n"
+            )));
+        }
+        Ok(0)
+    };
+    Ok(run().unwrap_or_else(|status| status))
+}
+
+fn not_empty(session: &Session, name: &str, state: &State) -> Status {
+    let all: Vec<String> = state
+        .instances()
+        .map(|(resource, _, key, _)| format!("\n  - {}", resource.instance(key.clone())))
+        .collect();
+    let problem = Diagnostic::error(
+        "Workspace is not empty",
+        format!(
+            "Workspace \"{name}\" is currently tracking the following resource instances:{}\n\nIf the workspace were deleted, \
+             nothing would know of these objects any more, and they would have to be deleted by hand. Destroy them first. To \
+             delete the workspace and forget them nevertheless, use the -force option.",
+            all.concat()
+        ),
+    );
+    session.show(&problem.into(), &SourceMap::default());
+    1
+}

@@ -1,0 +1,432 @@
+//! What goes on, for programs: one JSON object a line (`-json` of plan, apply, destroy, refresh and init).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use addrs::AbsResourceInstance;
+use engine::events::{EphemeralAction, Event};
+use engine::plan::{Action, Mode, Plan, Reason, ResourceChange};
+use serde_json::{Map, Value as Json, json};
+use state::State;
+use syntax::{Diagnostic, SourceMap};
+
+use crate::TERRAFORM_VERSION;
+use crate::json::{self, Object, instance_key};
+use crate::ui::Ui;
+use crate::views::progress::{Doing, Done, seconds};
+
+/// The version of the form of these objects.
+const FORMAT: &str = "1.2";
+
+/// Where the objects go.
+pub struct Stream {
+    ui: Arc<Ui>,
+}
+
+impl Stream {
+    /// Begins a stream there.
+    #[must_use]
+    pub fn begin(ui: Arc<Ui>) -> Stream {
+        let stream = Stream { ui };
+        stream.info(
+            &format!("Terraform {TERRAFORM_VERSION}"),
+            "version",
+            [("terraform", TERRAFORM_VERSION.into()), ("ui", FORMAT.into())],
+        );
+        stream
+    }
+
+    fn info<const N: usize>(&self, message: &str, ty: &str, payload: [(&str, Json); N]) {
+        self.write("info", message, ty, payload);
+    }
+
+    fn write<const N: usize>(&self, level: &str, message: &str, ty: &str, payload: [(&str, Json); N]) {
+        let mut object = Map::new();
+        object.insert("@level".into(), level.into());
+        object.insert("@message".into(), message.into());
+        object.insert("@module".into(), "terraform.ui".into());
+        object.insert("@timestamp".into(), now().into());
+        let mut rest: BTreeMap<&str, Json> = payload.into_iter().collect();
+        rest.insert("type", ty.into());
+        object.extend(rest.into_iter().map(|(key, value)| (key.to_owned(), value)));
+        self.ui.line(cty::json::to_text(&Json::Object(object), None));
+        self.ui.flush();
+    }
+
+    /// A line of text that has no form of its own.
+    pub fn log(&self, message: &str) {
+        self.info(message, "log", []);
+    }
+
+    /// A step of init, by its name.
+    pub fn init(&self, code: &str, message: &str) {
+        self.info(message, "init_output", [("message_code", code.into())]);
+    }
+
+    /// A problem.
+    pub fn diagnostic(&self, diagnostic: &Diagnostic, sources: &SourceMap) {
+        let (level, word) = if diagnostic.is_error() {
+            ("error", "Error")
+        } else {
+            ("warn", "Warning")
+        };
+        self.write(
+            level,
+            &format!("{word}: {}", diagnostic.summary),
+            "diagnostic",
+            [("diagnostic", json::diagnostics::diagnostic(diagnostic, sources))],
+        );
+    }
+
+    /// A plan: what changed outside, what will be done, and how much that is.
+    pub fn plan(&self, plan: &Plan) {
+        for drift in &plan.drift {
+            if drift.action != Action::NoOp || plan.mode == Mode::RefreshOnly {
+                let (action, change) = change(drift);
+                let message = format!("{}: Drift detected ({action})", drift.address);
+                self.info(&message, "resource_drift", [("change", change)]);
+            }
+        }
+        let mut done = Done::default();
+        let mut imported = 0;
+        for change in &plan.changes {
+            if is_forgotten_data(change) {
+                continue;
+            }
+            imported += usize::from(change.importing.is_some());
+            match change.action {
+                Action::Create => done.added += 1,
+                Action::Delete => done.destroyed += 1,
+                Action::Update => done.changed += 1,
+                Action::DeleteThenCreate | Action::CreateThenDelete => {
+                    done.added += 1;
+                    done.destroyed += 1;
+                }
+                Action::NoOp | Action::Read | Action::Forget => {}
+            }
+            let moved = change.previous_address.is_some();
+            if change.action != Action::NoOp || moved || change.importing.is_some() {
+                self.planned(change);
+            }
+        }
+        let import = if imported > 0 {
+            format!("{imported} to import, ")
+        } else {
+            String::new()
+        };
+        let message = format!(
+            "Plan: {import}{} to add, {} to change, {} to destroy.",
+            done.added, done.changed, done.destroyed
+        );
+        self.summary(&message, done, imported, "plan");
+        if !plan.outputs.is_empty() {
+            let action = |action| json!(action_name(action));
+            let outputs: Map<String, Json> = plan
+                .outputs
+                .iter()
+                .map(|(name, o)| {
+                    let output = Object::default().with("sensitive", o.sensitive);
+                    (name.to_string(), output.with("action", action(o.action)).into())
+                })
+                .collect();
+            self.outputs_object(outputs);
+        }
+    }
+
+    /// What a saved plan will do, told when it is carried out.
+    pub fn planned_changes(&self, plan: &Plan) {
+        let done = plan.changes.iter().filter(|c| c.action != Action::NoOp);
+        for change in done.filter(|c| !is_forgotten_data(c)) {
+            self.planned(change);
+        }
+    }
+
+    fn planned(&self, planned: &ResourceChange) {
+        let (action, change) = change(planned);
+        let message = format!("{}: Plan to {action}", planned.address);
+        self.info(&message, "planned_change", [("change", change)]);
+    }
+
+    /// How much was done, or will be.
+    pub fn summary(&self, message: &str, done: Done, imported: usize, operation: &str) {
+        let changes = json!({
+            "add": done.added,
+            "change": done.changed,
+            "import": imported,
+            "remove": done.destroyed,
+            "operation": operation,
+        });
+        self.info(message, "change_summary", [("changes", changes)]);
+    }
+
+    /// The outputs of a state.
+    pub fn outputs(&self, state: &State) {
+        let outputs = state.outputs.iter().map(|(name, output)| {
+            let mut json = json::values::output(&output.value, output.sensitive, false);
+            if let Some(object) = json.as_object_mut().filter(|_| output.sensitive) {
+                object.remove("value");
+            }
+            (name.to_string(), json)
+        });
+        self.outputs_object(outputs.collect());
+    }
+
+    fn outputs_object(&self, outputs: Map<String, Json>) {
+        let message = format!("Outputs: {}", outputs.len());
+        self.info(&message, "outputs", [("outputs", Json::Object(outputs))]);
+    }
+
+    /// An event.
+    pub fn event(&self, event: &Event) {
+        match event {
+            Event::RefreshStart { address, id } => {
+                let message = format!("{address}: Refreshing state...{}", bracketed(id.as_ref()));
+                self.hook(&message, "refresh_start", hook(address, None, id.as_ref()));
+            }
+            Event::RefreshComplete { address, id } => {
+                let message = format!("{address}: Refresh complete{}", bracketed(id.as_ref()));
+                self.hook(&message, "refresh_complete", hook(address, None, id.as_ref()));
+            }
+            Event::OperationStart {
+                address, action, id, ..
+            } => {
+                let Some(words) = words(*action) else { return };
+                let id = id.as_ref().filter(|_| *action != Action::Create);
+                let message = format!("{address}: {}...{}", words.begins, bracketed(id));
+                self.hook(&message, "apply_start", hook(address, Some(*action), id));
+            }
+            Event::OperationComplete {
+                address,
+                action,
+                id,
+                elapsed,
+                ..
+            } => {
+                let Some(words) = words(*action) else { return };
+                let id = id.as_ref().filter(|_| !matches!(action, Action::Delete | Action::Read));
+                let message = format!(
+                    "{address}: {} complete after {}{}",
+                    words.work,
+                    seconds(*elapsed),
+                    bracketed(id)
+                );
+                self.hook(
+                    &message,
+                    "apply_complete",
+                    timed(hook(address, Some(*action), id), *elapsed),
+                );
+            }
+            Event::OperationFailed {
+                address,
+                action,
+                elapsed,
+                ..
+            } => {
+                let Some(words) = words(*action) else { return };
+                let message = format!("{address}: {} errored after {}", words.work, seconds(*elapsed));
+                self.hook(
+                    &message,
+                    "apply_errored",
+                    timed(hook(address, Some(*action), None), *elapsed),
+                );
+            }
+            Event::ProvisionStart { address, provisioner } => {
+                let message = format!("{address}: Provisioning with '{provisioner}'...");
+                self.hook(&message, "provision_start", provision(address, provisioner));
+            }
+            Event::ProvisionOutput {
+                address,
+                provisioner,
+                output,
+            } => {
+                for line in output.lines().map(str::trim_end).filter(|l| !l.is_empty()) {
+                    let message = format!("{address}: ({provisioner}): {line}");
+                    let hook = provision(address, provisioner).with("output", line);
+                    self.hook(&message, "provision_progress", hook);
+                }
+            }
+            Event::ProvisionComplete { address, provisioner } => {
+                let message = format!("{address}: ({provisioner}) Provisioning complete");
+                self.hook(&message, "provision_complete", provision(address, provisioner));
+            }
+            Event::ProvisionFailed { address, provisioner } => {
+                let message = format!("{address}: ({provisioner}) Provisioning errored");
+                self.hook(&message, "provision_errored", provision(address, provisioner));
+            }
+            Event::EphemeralStart { address, action } => {
+                let message = format!("{address}: {}...", ephemeral_words(*action).begins);
+                self.hook(&message, "ephemeral_op_start", ephemeral(address, *action));
+            }
+            Event::EphemeralComplete {
+                address,
+                action,
+                elapsed,
+            } => {
+                let work = ephemeral_words(*action).work;
+                let message = format!("{address}: {work} complete after {}", seconds(*elapsed));
+                let hook = timed(ephemeral(address, *action), *elapsed);
+                self.hook(&message, "ephemeral_op_complete", hook);
+            }
+            Event::EphemeralFailed {
+                address,
+                action,
+                elapsed,
+            } => {
+                let work = ephemeral_words(*action).work;
+                let message = format!("{address}: {work} errored after {}", seconds(*elapsed));
+                let hook = timed(ephemeral(address, *action), *elapsed);
+                self.hook(&message, "ephemeral_op_errored", hook);
+            }
+            Event::ImportStart { .. } | Event::Progress { .. } | Event::Stopping => {}
+        }
+    }
+
+    /// An operation is still going on.
+    pub fn still(&self, address: &AbsResourceInstance, doing: Doing, elapsed: Duration) {
+        let (begins, ty, hook) = match doing {
+            Doing::Change(action) => {
+                let Some(words) = words(action) else { return };
+                (words.begins, "apply_progress", hook(address, Some(action), None))
+            }
+            Doing::Ephemeral(action) => (
+                ephemeral_words(action).begins,
+                "ephemeral_op_progress",
+                ephemeral(address, action),
+            ),
+        };
+        let message = format!(
+            "{address}: Still {}... [{} elapsed]",
+            begins.to_lowercase(),
+            seconds(elapsed)
+        );
+        self.hook(&message, ty, timed(hook, elapsed));
+    }
+
+    fn hook(&self, message: &str, ty: &str, hook: Object) {
+        self.info(message, ty, [("hook", hook.into())]);
+    }
+}
+
+/// The time in whole microseconds.
+fn now() -> String {
+    let now = jiff::Timestamp::now();
+    let (seconds, micros) = (now.as_second(), now.subsec_microsecond());
+    let whole = jiff::Timestamp::from_second(seconds).unwrap_or(now).to_string();
+    format!("{}.{micros:06}Z", whole.trim_end_matches('Z'))
+}
+
+/// A data source that is only dropped from the state, which is nothing to tell.
+fn is_forgotten_data(change: &ResourceChange) -> bool {
+    change.action == Action::Delete && change.address.resource.resource.mode == addrs::Mode::Data
+}
+
+fn bracketed(id: Option<&(String, String)>) -> String {
+    id.map(|(name, value)| format!(" [{name}={value}]")).unwrap_or_default()
+}
+
+struct Words {
+    begins: &'static str,
+    work: &'static str,
+}
+
+fn words(action: Action) -> Option<Words> {
+    let (begins, work) = match action {
+        Action::Create => ("Creating", "Creation"),
+        Action::Update => ("Modifying", "Modifications"),
+        Action::Delete => ("Destroying", "Destruction"),
+        Action::Read => ("Refreshing", "Refresh"),
+        _ => return None,
+    };
+    Some(Words { begins, work })
+}
+
+fn ephemeral_words(action: EphemeralAction) -> Words {
+    let (begins, work) = match action {
+        EphemeralAction::Open => ("Opening", "Opening"),
+        EphemeralAction::Renew => ("Renewing", "Renewal"),
+        EphemeralAction::Close => ("Closing", "Closing"),
+    };
+    Words { begins, work }
+}
+
+fn action_name(action: Action) -> &'static str {
+    match action {
+        Action::NoOp => "noop",
+        Action::Create => "create",
+        Action::Read => "read",
+        Action::Update => "update",
+        Action::Delete => "delete",
+        Action::DeleteThenCreate | Action::CreateThenDelete => "replace",
+        Action::Forget => "remove",
+    }
+}
+
+fn reason_name(reason: Reason) -> Option<&'static str> {
+    Some(match reason {
+        Reason::ReplaceBecauseCannotUpdate => "cannot_update",
+        Reason::ReplaceBecauseTainted => "tainted",
+        Reason::ReplaceByRequest => "requested",
+        Reason::ReplaceByTriggers => "replace_triggered_by",
+        other => other.as_json()?,
+    })
+}
+
+fn resource(address: &AbsResourceInstance) -> Json {
+    let inside = &address.resource;
+    Object::default()
+        .with("addr", address.to_string())
+        .with("module", address.module.to_string())
+        .with("resource", inside.to_string())
+        .with("implied_provider", inside.resource.implied_provider())
+        .with("resource_type", &*inside.resource.ty)
+        .with("resource_name", &*inside.resource.name)
+        .with("resource_key", instance_key(&inside.key).unwrap_or(Json::Null))
+        .into()
+}
+
+/// A change, and the word for it.
+fn change(change: &ResourceChange) -> (&'static str, Json) {
+    let action = match change.action {
+        Action::NoOp if change.importing.is_some() => "import",
+        Action::NoOp if change.previous_address.is_some() => "move",
+        action => action_name(action),
+    };
+    let json = Object::default()
+        .with("resource", resource(&change.address))
+        .with_some("previous_resource", change.previous_address.as_ref().map(resource))
+        .with("action", action)
+        .with_some("reason", reason_name(change.reason))
+        .with_some("importing", change.importing.as_ref().map(|id| json!({"id": &**id})));
+    (action, json.into())
+}
+
+fn hook(address: &AbsResourceInstance, action: Option<Action>, id: Option<&(String, String)>) -> Object {
+    Object::default()
+        .with("resource", resource(address))
+        .with_some("action", action.map(action_name))
+        .with_some("id_key", id.map(|(key, _)| key.clone()))
+        .with_some("id_value", id.map(|(_, value)| value.clone()))
+}
+
+fn ephemeral(address: &AbsResourceInstance, action: EphemeralAction) -> Object {
+    let action = match action {
+        EphemeralAction::Open => "open",
+        EphemeralAction::Renew => "renew",
+        EphemeralAction::Close => "close",
+    };
+    Object::default()
+        .with("resource", resource(address))
+        .with("action", action)
+}
+
+fn timed(hook: Object, elapsed: Duration) -> Object {
+    let whole = (elapsed + Duration::from_millis(500)).as_secs();
+    hook.with("elapsed_seconds", whole)
+}
+
+fn provision(address: &AbsResourceInstance, provisioner: &str) -> Object {
+    Object::default()
+        .with("resource", resource(address))
+        .with("provisioner", provisioner)
+}

@@ -1,0 +1,151 @@
+//! Answers about single expressions: what the console asks.
+//!
+//! A [`Console`] stands in the root module of a configuration, with the objects of a state or those of a plan. Everything
+//! the configuration computes is evaluated at the start, so that what is wrong with it is told once and at once; what
+//! failed is unknown afterwards, and expressions can still be asked.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use addrs::{AbsResource, Module, ModuleInstance};
+use config::Config;
+use cty::{Marks, Value};
+use lang::eval::{Context, evaluate};
+use state::State;
+use syntax::ast::Expr;
+use syntax::{Diagnostic, Diagnostics, Pos};
+
+use crate::blocks::{Block, Blocks};
+use crate::eval::{Evaluator, Failed, Phase, Surroundings};
+use crate::opening;
+use crate::plan::{Action, Plan};
+use crate::providers::Schemas;
+
+/// The name that messages give to what was typed.
+pub const INPUT_NAME: &str = "<console-input>";
+
+/// Answers about expressions. See the module's documentation.
+pub struct Console<'a> {
+    evaluator: Evaluator<'a>,
+    blocks: Blocks,
+    schemas: &'a Schemas,
+}
+
+/// What expressions can see: everything beside the configuration.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    /// The objects there are; after planning, as planning has found them.
+    pub state: &'a State,
+    /// The plan whose outcome is to be seen, if there is one.
+    pub plan: Option<&'a Plan>,
+    /// What the plugins that manage the objects said about themselves.
+    pub schemas: &'a Schemas,
+    /// The values of the root variables, converted, without marks.
+    pub variables: &'a BTreeMap<Arc<str>, Value>,
+    /// Workspace, paths, and how functions behave.
+    pub surroundings: &'a Surroundings,
+}
+
+impl<'a> Console<'a> {
+    /// A console in the root module of a configuration. The problems are those of the configuration, and do not keep
+    /// expressions from being asked; `None` where its blocks refer to one another in a circle.
+    #[must_use]
+    pub fn new(config: &'a Config, view: View<'a>) -> (Option<Console<'a>>, Diagnostics) {
+        let (blocks, mut problems) = Blocks::build_anyway(config, view.schemas, &[]);
+        let order = match petgraph::algo::toposort(&blocks.graph, None) {
+            Ok(order) => order,
+            Err(_) => {
+                if !problems.has_errors() {
+                    problems = Blocks::build(config, view.schemas, &[]).err().unwrap_or_default();
+                }
+                return (None, problems);
+            }
+        };
+        let mut surroundings = view.surroundings.clone();
+        surroundings.functions.console = true;
+        let phase = match view.plan {
+            Some(plan) => {
+                surroundings.functions.pure = true;
+                surroundings.functions.plan_timestamp = Some(plan.timestamp.clone());
+                Phase::Plan
+            }
+            None => {
+                surroundings.functions.plan_timestamp = None;
+                Phase::Console
+            }
+        };
+        let stored =
+            Box::new(move |resource: &AbsResource| opening::stored_objects(view.state, view.schemas, resource));
+        let evaluator = Evaluator::new(config, phase, surroundings, view.variables, stored);
+        for change in view.plan.into_iter().flat_map(|p| &p.changes) {
+            match change.action {
+                _ if change.deposed.is_some() => {}
+                Action::Delete | Action::Forget => {
+                    // The object must be loaded before it can be taken away.
+                    let _ = evaluator.object(&change.address);
+                    evaluator.remove_object(&change.address);
+                }
+                _ => evaluator.set_object(&change.address, change.after.clone()),
+            }
+        }
+        for node in order {
+            // A failure has been reported, and what depends on it fails without words.
+            let _: Result<(), Failed> = visit(&evaluator, &blocks.graph[node]);
+        }
+        problems.extend(evaluator.take_diagnostics());
+        let console = Console {
+            evaluator,
+            blocks,
+            schemas: view.schemas,
+        };
+        (Some(console), problems)
+    }
+
+    /// The value of an expression.
+    pub fn evaluate(&mut self, text: &str) -> Result<Value, Diagnostics> {
+        let (expr, problems) = syntax::parse_expression(INPUT_NAME, text, Pos::default());
+        if problems.has_errors() {
+            return Err(problems);
+        }
+        let config = self.evaluator.config();
+        let mut problems = self.blocks.check_references(config, self.schemas, &config.root, &expr);
+        if problems.has_errors() {
+            return Err(problems);
+        }
+        let Some(scope) = self.evaluator.scope(&ModuleInstance::root()) else {
+            return Ok(Value::dynamic());
+        };
+        let (value, found) = evaluate(&expr, Context::new(&scope));
+        problems.extend(found);
+        problems.extend(self.evaluator.take_diagnostics());
+        if problems.has_errors() {
+            return Err(problems);
+        }
+        let asked = matches!(&expr, Expr::Call(call) if &*call.name == "type");
+        if value.deep_marks().contains(Marks::TYPE) && !asked {
+            return Err(Diagnostic::error(
+                "Invalid use of type function",
+                "The console-only \"type\" function cannot be used as part of an expression.",
+            )
+            .into());
+        }
+        Ok(value)
+    }
+}
+
+fn visit(evaluator: &Evaluator<'_>, block: &Block) -> Result<(), Failed> {
+    let each = |module: &Module, f: &dyn Fn(&ModuleInstance, &config::ModuleNode) -> Result<(), Failed>| {
+        opening::for_each_instance(evaluator, module, |instance, node| f(instance, node))
+    };
+    match block {
+        Block::Variable(module, name) => opening::visit_variable(evaluator, module, name),
+        Block::Local(module, name) => each(module, &|instance, node| {
+            evaluator.local(instance, node, name).map(|_| ())
+        }),
+        Block::Output(module, name) => opening::visit_output(evaluator, module, name),
+        Block::Call(module, name) => each(module, &|instance, _| {
+            evaluator.call_expansion(instance, name).map(|_| ())
+        }),
+        Block::Check(..) | Block::Provider(_) | Block::Resource(_) => Ok(()),
+    }
+}

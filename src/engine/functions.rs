@@ -1,0 +1,231 @@
+//! Functions of providers, called while expressions are evaluated.
+//!
+//! Evaluation is synchronous: a value is computed where it is asked for, whoever asks. A provider answers when it
+//! likes. So a call is handed to the runtime as a task of its own, and the thread that evaluates waits for it, having
+//! said so to the runtime, which moves other work elsewhere. Functions have no effects, so each call is made once: the
+//! answer is kept by function and arguments, and a digest of it goes into the plan, for apply to see whether the function
+//! still says the same.
+
+use std::collections::{BTreeMap, HashMap};
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use addrs::Provider;
+use config::ModuleNode;
+use cty::{Type, Value};
+use lang::functions::CallError;
+use lang::functions::provider::{Parameter, Signature};
+use plugins::provider::{FunctionSchema, ParameterSchema, ProviderSchema};
+use sha2::{Digest, Sha256};
+use syntax::Diagnostic;
+use syntax::content::{did_you_mean, suggest};
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+/// What functions said, by what they were asked: digests of both, in hexadecimal.
+pub type FunctionResults = BTreeMap<String, String>;
+
+type Answer = Result<Value, CallError>;
+
+/// The providers whose functions a configuration calls: processes of their own, which are never configured.
+#[derive(Default)]
+pub struct Functions {
+    running: HashMap<Provider, Source>,
+    answers: Mutex<HashMap<[u8; 32], Answer>>,
+    results: Mutex<FunctionResults>,
+}
+
+struct Source {
+    process: Arc<dyn plugins::Provider>,
+    signatures: BTreeMap<Arc<str>, Arc<Signature>>,
+}
+
+impl Functions {
+    /// Takes the functions of a running provider.
+    pub(crate) fn add(&mut self, provider: Provider, process: Arc<dyn plugins::Provider>, schema: &ProviderSchema) {
+        let signatures = schema
+            .functions
+            .iter()
+            .map(|(name, function)| (name.clone(), Arc::new(signature(function))))
+            .collect();
+        self.running.insert(provider, Source { process, signatures });
+    }
+
+    /// The processes.
+    pub(crate) fn processes(&self) -> impl Iterator<Item = &Arc<dyn plugins::Provider>> {
+        self.running.values().map(|s| &s.process)
+    }
+
+    /// From now on, answers must be those that were given during planning.
+    pub fn expect(&self, planned: &FunctionResults) {
+        self.results().clone_from(planned);
+    }
+
+    /// What the functions said so far.
+    #[must_use]
+    pub fn take_results(&self) -> FunctionResults {
+        self.results().clone()
+    }
+
+    fn results(&self) -> MutexGuard<'_, FunctionResults> {
+        self.results.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The provider that a module means by a local name, and the function.
+    pub(crate) fn signature(
+        &self,
+        module: &ModuleNode,
+        local: &str,
+        function: &str,
+    ) -> Result<Arc<Signature>, CallError> {
+        let required = module.module.required_providers.get(local);
+        let Some((required, source)) = required.and_then(|r| Some((r, self.running.get(&r.provider)?))) else {
+            let hint = did_you_mean(suggest(local, module.module.required_providers.keys().map(|n| &**n)));
+            return Err(unknown(format!(
+                "There is no function named \"provider::{local}::{function}\". The provider's local name \"{local}\" must be \
+                 declared in this module's required_providers block, and the provider must offer a function named \
+                 \"{function}\".{hint}"
+            )));
+        };
+        source.signatures.get(function).cloned().ok_or_else(|| {
+            let hint = did_you_mean(suggest(function, source.signatures.keys().map(|n| &**n)));
+            unknown(format!(
+                "The function \"{function}\" is not available from the provider \"{}\".{hint}",
+                required.provider.for_display()
+            ))
+        })
+    }
+
+    /// Calls a function with arguments that fit its signature.
+    pub(crate) fn call(&self, module: &ModuleNode, local: &str, function: &str, arguments: &[Value]) -> Answer {
+        let signature = self.signature(module, local, function)?;
+        let source = module
+            .module
+            .required_providers
+            .get(local)
+            .and_then(|r| Some((&r.provider, self.running.get(&r.provider)?)));
+        let Some((provider, source)) = source else {
+            return Err(CallError::Failed("the provider is not running".into()));
+        };
+        let asked = digest(&format!("{provider}::{function}"), arguments);
+        let kept = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(answer) = asked.and_then(|key| kept.get(&key)) {
+            return answer.clone();
+        }
+        drop(kept);
+        let answer = self.ask(&source.process, function, arguments, &signature.result);
+        let Some(key) = asked else { return answer };
+        if let Ok(value) = &answer
+            && arguments.iter().all(Value::is_wholly_known)
+            && value.is_wholly_known()
+        {
+            self.verify(&key, value)?;
+        }
+        let mut kept = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.insert(key, answer.clone());
+        answer
+    }
+
+    fn ask(&self, process: &Arc<dyn plugins::Provider>, function: &str, arguments: &[Value], result: &Type) -> Answer {
+        let (process, name, arguments) = (process.clone(), function.to_owned(), arguments.to_vec());
+        let answer = wait(async move { process.call_function(&name, arguments).await });
+        match answer {
+            None => Err(CallError::Failed("the call was abandoned".into())),
+            Some(Err(problems)) => {
+                let mut text: Vec<String> = Vec::new();
+                for problem in problems {
+                    text.push(format!("{}: {}", problem.summary, problem.detail));
+                }
+                Err(CallError::Failed(text.join("; ").trim_end_matches('.').to_owned()))
+            }
+            Some(Ok(Err(error))) => {
+                let text = error.text.trim().trim_end_matches('.').to_owned();
+                Err(match error.argument {
+                    Some(at) => CallError::Argument(at, text),
+                    None => CallError::Failed(text),
+                })
+            }
+            Some(Ok(Ok(value))) => cty::convert(&value.unmark_deep().0, result).map_err(|e| {
+                CallError::Failed(format!(
+                    "the provider returned a value that is not of the type it declares: {}. This is a bug in the provider",
+                    e.message
+                ))
+            }),
+        }
+    }
+
+    /// An answer must be what the same question was answered with before.
+    fn verify(&self, asked: &[u8; 32], value: &Value) -> Result<(), CallError> {
+        let Some(said) = digest("", std::slice::from_ref(value)) else {
+            return Ok(());
+        };
+        let said = hex(&said);
+        let mut results = self.results();
+        let before = results.entry(hex(asked)).or_insert_with(|| said.clone());
+        if *before == said {
+            return Ok(());
+        }
+        Err(CallError::Failed(
+            "provider function returned an inconsistent result: during planning, the same arguments gave another value. \
+             This is a bug in the provider, which should be reported in the provider's own issue tracker"
+                .into(),
+        ))
+    }
+}
+
+fn unknown(detail: String) -> CallError {
+    CallError::Unknown(Diagnostic::error("Unknown provider function", detail))
+}
+
+fn signature(function: &FunctionSchema) -> Signature {
+    let parameter = |p: &ParameterSchema| Parameter {
+        name: p.name.clone(),
+        ty: p.ty.clone(),
+        allow_null: p.allow_null,
+        allow_unknown: p.allow_unknown,
+    };
+    Signature {
+        parameters: function.parameters.iter().map(parameter).collect(),
+        variadic: function.variadic.as_ref().map(parameter),
+        result: function.result.clone().unwrap_or(Type::Dynamic),
+    }
+}
+
+/// A digest of values under a name; `None` for what cannot be written down.
+fn digest(name: &str, values: &[Value]) -> Option<[u8; 32]> {
+    let mut sum = Sha256::new();
+    let mut add = |bytes: &[u8]| {
+        sum.update((bytes.len() as u64).to_be_bytes());
+        sum.update(bytes);
+    };
+    add(name.as_bytes());
+    for value in values {
+        add(&cty::msgpack::encode(value, &Type::Dynamic).ok()?);
+    }
+    Some(sum.finalize().into())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// Runs a future elsewhere and waits for it, wherever this is called.
+fn wait<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> Option<T> {
+    match Handle::try_current() {
+        Ok(handle) if handle.runtime_flavor() == RuntimeFlavor::MultiThread => {
+            let (send, receive) = std::sync::mpsc::sync_channel(1);
+            handle.spawn(async move {
+                // Nobody waits any more only when the thread that asked is gone.
+                let _: Result<(), _> = send.send(future.await);
+            });
+            tokio::task::block_in_place(|| receive.recv().ok())
+        }
+        // This thread is the one that drives everything, and must not be needed by the call.
+        _ => std::thread::spawn(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.ok().map(|runtime| runtime.block_on(future))
+        })
+        .join()
+        .ok()
+        .flatten(),
+    }
+}

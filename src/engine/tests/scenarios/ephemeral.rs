@@ -1,0 +1,417 @@
+//! Ephemeral resources, ephemeral values, write-only attributes: used, and kept nowhere.
+
+use cty::Value;
+use engine::events::{EphemeralAction, Event};
+use engine::plan::Mode;
+
+use crate::support::world::assert_before;
+use crate::support::{Case, actions, change};
+
+const TICKET: &str = r#"
+    ephemeral "fake_ticket" "t" { name = "t" }
+    provider "fake" { token = "plain" }
+    provider "other" { token = ephemeral.fake_ticket.t.secret }
+    resource "other_thing" "a" { name = "a" }
+    resource "fake_thing" "b" {
+      name  = "b"
+      value = other_thing.a.id
+    }
+"#;
+
+#[test]
+fn it_is_open_as_long_as_something_uses_it() {
+    let mut case = Case::new(TICKET);
+    let plan = case.plan();
+    let log = case.world.take_log();
+    assert_before(&log, "configure plain", "open t");
+    assert_before(&log, "open t", "plan a");
+    assert_before(&log, "plan a", "close t");
+    assert!(!case.try_apply(&plan).has_errors());
+    let log = case.world.take_log();
+    assert_before(&log, "open t", "create a");
+    assert_before(&log, "create a", "close t");
+    // The other resource has to do with the object only, not with the ticket.
+    assert_before(&log, "close t", "create b");
+    assert_eq!(log.iter().filter(|l| **l == "> open t").count(), 1, "{log:?}");
+    // Each walk has a ticket of its own, and the state knows of none.
+    assert_eq!(case.attribute("other_thing.a", "token"), "secret-t-2");
+    assert_eq!(case.addresses(), ["fake_thing.b", "other_thing.a"]);
+    let dependencies = case.object("fake_thing.b").unwrap().dependencies.clone();
+    assert!(
+        dependencies.iter().all(|d| !d.to_string().contains("ephemeral")),
+        "{dependencies:?}"
+    );
+}
+
+#[test]
+fn events_tell_of_it() {
+    let case = Case::new(TICKET);
+    case.plan();
+    let events = case.events.0.lock().unwrap();
+    let of_it: Vec<(EphemeralAction, bool)> = events
+        .iter()
+        .filter_map(|e| match e {
+            Event::EphemeralStart { address, action } if address.to_string() == "ephemeral.fake_ticket.t" => {
+                Some((*action, false))
+            }
+            Event::EphemeralComplete { action, .. } => Some((*action, true)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        of_it,
+        [
+            (EphemeralAction::Open, false),
+            (EphemeralAction::Open, true),
+            (EphemeralAction::Close, false),
+            (EphemeralAction::Close, true)
+        ]
+    );
+}
+
+#[test]
+fn it_waits_for_what_it_is_made_of() {
+    let mut case = Case::new(
+        r#"
+        resource "fake_thing" "first" { name = "first" }
+        ephemeral "fake_ticket" "t" { name = fake_thing.first.id }
+        resource "fake_thing" "second" {
+          name     = "second"
+          password = ephemeral.fake_ticket.t.secret
+        }
+        "#,
+    );
+    let plan = case.plan();
+    let log = case.world.take_log();
+    assert!(!log.iter().any(|l| l.contains("open")), "nothing is known yet: {log:?}");
+    assert!(!case.try_apply(&plan).has_errors());
+    let log = case.world.take_log();
+    assert_before(&log, "create first", "open id-first-1");
+    assert_before(&log, "open id-first-1", "create second");
+    assert_before(&log, "create second", "close id-first-1");
+    let note = case.attribute("fake_thing.second", "note");
+    assert!(note.as_str().unwrap().contains("with secret-id-first-1"), "{note}");
+    assert!(case.attribute("fake_thing.second", "password").is_null());
+    case.assert_settled();
+}
+
+#[test]
+fn it_can_be_made_of_another_one() {
+    let mut case = Case::new(
+        r#"
+        ephemeral "fake_ticket" "inner" { name = "inner" }
+        ephemeral "fake_ticket" "outer" {
+          for_each = toset(["x", "y"])
+          name     = "${each.key} of ${ephemeral.fake_ticket.inner.name}"
+        }
+        resource "fake_thing" "a" {
+          name     = "a"
+          password = ephemeral.fake_ticket.outer["x"].secret
+        }
+        "#,
+    );
+    case.apply();
+    let log = case.world.take_log();
+    assert_before(&log, "open inner", "open x of inner");
+    assert_before(&log, "close x of inner", "close inner");
+    assert_before(&log, "close y of inner", "close inner");
+    assert_eq!(log.iter().filter(|l| l.starts_with("> open")).count(), 6, "{log:?}");
+    assert_eq!(log.iter().filter(|l| l.starts_with("> close")).count(), 6, "{log:?}");
+}
+
+#[test]
+fn it_is_closed_when_things_go_wrong() {
+    let mut case = Case::new(TICKET);
+    case.world.fail("plan a");
+    case.plan_errors();
+    assert!(case.world.changes().contains(&"close t".to_owned()));
+    case.world.heal();
+    case.world.fail("create a");
+    case.apply_errors();
+    let log = case.world.changes();
+    assert_eq!(log.iter().filter(|l| *l == "open t").count(), 2, "{log:?}");
+    assert_eq!(log.iter().filter(|l| *l == "close t").count(), 2, "{log:?}");
+}
+
+#[test]
+fn it_is_closed_after_an_interrupt() {
+    let mut case = Case::new(TICKET);
+    let plan = case.plan();
+    case.world.take_log();
+    let stop = case.stop.clone();
+    case.world.hook("create a", move || stop.request());
+    assert!(case.try_apply(&plan).has_errors());
+    let log = case.world.changes();
+    assert_eq!(log.last().map(String::as_str), Some("close t"), "{log:?}");
+    assert!(!log.contains(&"create b".to_owned()), "{log:?}");
+}
+
+#[test]
+fn a_failure_to_open_keeps_back_what_needs_it() {
+    let mut case = Case::new(TICKET);
+    case.world.fail("open t");
+    let text = case.plan_errors();
+    assert!(
+        text.contains("Cannot open [ephemeral.fake_ticket.t]: It is locked."),
+        "{text}"
+    );
+    let log = case.world.changes();
+    assert!(!log.iter().any(|l| l.starts_with("close")), "nothing is open: {log:?}");
+    case.world.heal();
+    let plan = case.plan();
+    case.world.fail("open t");
+    assert!(case.try_apply(&plan).has_errors());
+    assert!(case.world.names().is_empty());
+}
+
+#[test]
+fn a_failure_to_close_is_an_error() {
+    let mut case = Case::new(TICKET);
+    let plan = case.plan();
+    case.world.fail("close t");
+    let problems = case.try_apply(&plan);
+    let text = crate::support::errors(&problems);
+    assert!(text.contains("Cannot close [ephemeral.fake_ticket.t]"), "{text}");
+    assert_eq!(case.world.names(), ["a", "b"], "what was done is done");
+}
+
+#[test]
+fn it_is_renewed_in_time_and_closed_with_what_renewing_gave() {
+    let mut case = Case::new(TICKET);
+    let plan = case.plan();
+    case.world.take_log();
+    case.world.lock().renew = true;
+    case.world.lock().turns.insert("create a".into(), 200);
+    assert!(!case.try_apply(&plan).has_errors());
+    let log = case.world.take_log();
+    assert_before(&log, "open t", "renew t");
+    assert_before(&log, "renew t", "close t+");
+    case.destroy();
+    case.world.heal();
+    case.world.fail("renew t");
+    case.world.lock().turns.insert("plan a".into(), 200);
+    let text = case.plan_errors();
+    assert!(text.contains("Cannot renew"), "{text}");
+}
+
+#[test]
+fn its_conditions_are_checked() {
+    let main = |pre: &str, post: &str| {
+        format!(
+            r#"
+            ephemeral "fake_ticket" "t" {{
+              name = "t"
+              lifecycle {{
+                precondition {{
+                  condition     = {pre}
+                  error_message = "Not before."
+                }}
+                postcondition {{
+                  condition     = {post}
+                  error_message = "Not after."
+                }}
+              }}
+            }}
+            variable "x" {{ default = 1 }}
+            resource "fake_thing" "a" {{ password = ephemeral.fake_ticket.t.secret }}
+            "#
+        )
+    };
+    let case = Case::new(&main("var.x == 1", "self.name == \"t\""));
+    case.plan();
+    assert_eq!(case.world.changes(), ["open t", "close t"]);
+    let case = Case::new(&main("var.x == 2", "self.name == \"t\""));
+    let text = case.plan_errors();
+    assert!(
+        text.contains("Resource precondition failed [ephemeral.fake_ticket.t]: Not before."),
+        "{text}"
+    );
+    assert!(case.world.changes().is_empty());
+    let case = Case::new(&main("var.x == 1", "self.name == \"q\""));
+    let text = case.plan_errors();
+    assert!(
+        text.contains("Resource postcondition failed [ephemeral.fake_ticket.t]: Not after."),
+        "{text}"
+    );
+    assert_eq!(case.world.changes(), ["open t", "close t"]);
+}
+
+#[test]
+fn a_provider_that_answers_nonsense_is_told_so() {
+    let case = Case::new(TICKET);
+    case.world.twist("open t", |v| {
+        crate::support::world::with(&v, "name", Value::string("other"))
+    });
+    let text = case.plan_errors();
+    assert!(
+        text.contains("Provider produced invalid ephemeral resource instance [ephemeral.fake_ticket.t]")
+            && text.contains("inconsistent result: name: planned value does not match config value"),
+        "{text}"
+    );
+    assert!(
+        case.world.changes().contains(&"close t".to_owned()),
+        "it is open all the same"
+    );
+}
+
+#[test]
+fn destroying_opens_only_what_providers_need() {
+    let mut case = Case::new(&format!(
+        "{TICKET}
+        ephemeral \"fake_ticket\" \"unused\" {{ name = \"unused\" }}
+        resource \"fake_thing\" \"c\" {{ password = ephemeral.fake_ticket.unused.secret }}"
+    ));
+    case.apply();
+    case.world.take_log();
+    case.options.mode = Mode::Destroy;
+    let plan = case.plan();
+    let log = case.world.take_log();
+    assert!(
+        log.contains(&"> open t".to_owned()) && !log.contains(&"> open unused".to_owned()),
+        "{log:?}"
+    );
+    assert!(!case.try_apply(&plan).has_errors());
+    let log = case.world.take_log();
+    assert_before(&log, "open t", "delete a");
+    assert_before(&log, "delete a", "close t");
+    assert!(!log.contains(&"> open unused".to_owned()), "{log:?}");
+    assert!(case.addresses().is_empty());
+}
+
+#[test]
+fn provisioners_may_use_it() {
+    let mut case = Case::new(
+        r#"
+        ephemeral "fake_ticket" "t" { name = "t" }
+        resource "fake_thing" "a" {
+          name = "a"
+          provisioner "note" { text = ephemeral.fake_ticket.t.secret }
+        }
+        "#,
+    );
+    case.apply();
+    let log = case.world.changes();
+    assert_eq!(
+        log,
+        [
+            "open t",
+            "close t",
+            "open t",
+            "create a",
+            "provision secret-t-2",
+            "close t"
+        ]
+    );
+    let events = case.events.0.lock().unwrap();
+    let output = events.iter().find_map(|e| match e {
+        Event::ProvisionOutput { output, .. } => Some(output.as_str()),
+        _ => None,
+    });
+    assert_eq!(output, Some("(output suppressed due to ephemeral value in config)"));
+}
+
+#[test]
+fn ephemeral_values_are_refused_where_they_would_be_kept() {
+    let case = Case::of(&[
+        (
+            "main.tf",
+            r#"
+            variable "e" {
+              type      = string
+              ephemeral = true
+            }
+            locals { made = "x${var.e}" }
+            resource "fake_thing" "a" { value = local.made }
+            resource "fake_thing" "b" { count = length(var.e) }
+            resource "fake_thing" "c" { for_each = toset([var.e]) }
+            data "fake_lookup" "d" { query = var.e }
+            output "o" { value = [var.e] }
+            module "m" {
+              source = "./m"
+              in     = { a = var.e }
+            }
+            resource "fake_thing" "fine" { password = var.e }
+            output "fine" { value = ephemeralasnull(var.e) }
+            "#,
+        ),
+        (
+            "m/m.tf",
+            "variable \"in\" {}\noutput \"not\" {\n value = 1\n ephemeral = true\n}\noutput \"in\" { value = var.in }",
+        ),
+    ]);
+    let mut case = case;
+    case.variable("e", Value::string("secret"));
+    let text = case.plan_errors();
+    for expected in [
+        "Invalid use of ephemeral value [fake_thing.a]: Ephemeral values are not valid for \"value\"",
+        "Invalid use of ephemeral value [data.fake_lookup.d]: Ephemeral values are not valid for \"query\"",
+        "Invalid count argument",
+        "Invalid for_each argument",
+        "Ephemeral value not allowed: This output value is derived from an ephemeral value",
+        "Ephemeral value not allowed: The input variable \"in\" is not declared",
+        "Value not allowed in ephemeral output",
+    ] {
+        assert!(text.contains(expected), "{expected}\nin\n{text}");
+    }
+    assert_eq!(text.matches("Error: ").count(), 7, "{text}");
+    assert!(!text.contains("secret"), "{text}");
+}
+
+#[test]
+fn what_is_applied_may_know_that_it_is() {
+    let main =
+        "resource \"fake_thing\" \"a\" {\n name = \"a\"\n password = terraform.applying ? \"now\" : \"later\"\n}";
+    let mut case = Case::new(main);
+    case.apply();
+    assert_eq!(case.attribute("fake_thing.a", "note"), "note-1 with now");
+}
+
+#[test]
+fn write_only_attributes_reach_the_provider_and_nobody_else() {
+    let mut case = Case::new(
+        "variable \"p\" {\n ephemeral = true\n}\nresource \"fake_thing\" \"a\" {\n name = \"a\"\n password = var.p\n}",
+    );
+    case.variable("p", Value::string("sesame"));
+    let plan = case.plan();
+    let planned = change(&plan, "fake_thing.a");
+    assert!(planned.after.get("password").unwrap().is_null());
+    assert!(!format!("{plan:?}").contains("sesame"));
+    assert!(plan.variables.get("p").unwrap().clone().unmark_deep().0.is_null());
+    assert!(!case.try_apply(&plan).has_errors());
+    assert_eq!(case.attribute("fake_thing.a", "note"), "note-1 with sesame");
+    assert!(case.attribute("fake_thing.a", "password").is_null());
+    // Another value alone changes nothing: there is nothing to compare it with.
+    case.variable("p", Value::string("other"));
+    assert!(actions(&case.plan()).is_empty());
+}
+
+#[test]
+fn a_provider_that_gives_back_write_only_attributes_is_told_so() {
+    let main = "resource \"fake_thing\" \"a\" {\n name = \"a\"\n password = \"sesame\"\n}";
+    let leak = |v: Value| crate::support::world::with(&v, "password", Value::string("sesame"));
+    let mut case = Case::new(main);
+    case.world.twist("plan a", leak);
+    let text = case.plan_errors();
+    assert!(
+        text.contains("Provider produced invalid plan")
+            && text.contains("fake_thing.a.password: a write-only attribute"),
+        "{text}"
+    );
+    case.world.heal();
+    case.world.twist("create a", leak);
+    let text = case.apply_errors();
+    assert!(
+        text.contains("Provider produced invalid object")
+            && text.contains("the write-only attribute \"fake_thing.a.password\" after applying"),
+        "{text}"
+    );
+    assert!(case.attribute("fake_thing.a", "password").is_null(), "it is not kept");
+    case.world.heal();
+    case.apply();
+    case.world.drift("a", "password", Value::string("sesame"));
+    let text = case.plan_errors();
+    assert!(
+        text.contains("\"fake_thing.a.password\" while reading the object"),
+        "{text}"
+    );
+}

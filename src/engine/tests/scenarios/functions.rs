@@ -1,0 +1,134 @@
+//! Functions of providers.
+
+use cty::Value;
+
+use crate::support::{Case, change};
+
+const REQUIRED: &str = r#"
+    terraform {
+      required_providers {
+        loud = { source = "example.com/test/fake" }
+      }
+    }
+"#;
+
+fn case(main: &str) -> Case {
+    Case::new(&format!("{REQUIRED}{main}"))
+}
+
+#[test]
+fn they_are_called_once_for_the_same_arguments() {
+    let mut case = case(
+        r#"
+        resource "fake_thing" "a" {
+          count = 3
+          name  = provider::loud::shout("same")
+          value = provider::loud::shout("no ${count.index}")
+        }
+        output "x" { value = provider::loud::shout("same") }
+        "#,
+    );
+    let plan = case.plan();
+    assert_eq!(
+        change(&plan, "fake_thing.a[1]")
+            .after
+            .get("value")
+            .and_then(Value::as_str),
+        Some("NO 1")
+    );
+    let mut calls = case.world.changes();
+    calls.sort();
+    assert_eq!(
+        calls,
+        [
+            "call shout no 0",
+            "call shout no 1",
+            "call shout no 2",
+            "call shout same"
+        ]
+    );
+    assert!(!case.try_apply(&plan).has_errors());
+    assert_eq!(case.output("x").as_ref().and_then(Value::as_str), Some("SAME"));
+}
+
+#[test]
+fn unknown_and_marked_arguments() {
+    let mut case = case(
+        r#"
+        variable "s" { sensitive = true }
+        resource "fake_thing" "a" { name = "a" }
+        resource "fake_thing" "b" {
+          name  = provider::loud::shout(var.s)
+          value = provider::loud::shout(fake_thing.a.id)
+        }
+        "#,
+    );
+    case.variable("s", Value::string("b"));
+    let plan = case.plan();
+    let after = &change(&plan, "fake_thing.b").after;
+    assert!(!after.get("value").unwrap().is_known());
+    assert!(after.get("name").unwrap().marks().is_sensitive());
+    assert!(!case.try_apply(&plan).has_errors());
+    assert_eq!(case.attribute("fake_thing.b", "value"), "ID-A-1");
+}
+
+#[test]
+fn mistakes_are_told_where_they_are() {
+    let case = case(
+        r#"
+        output "a" { value = provider::loud::shuot("x") }
+        output "b" { value = provider::lout::shout("x") }
+        output "c" { value = provider::loud::shout() }
+        output "d" { value = provider::loud::shout("x", "y") }
+        output "e" { value = provider::loud::shout(["x"]) }
+        output "f" { value = provider::loud::shout(null) }
+        output "g" { value = provider::loud::shout("") }
+        output "h" { value = try(provider::loud::shout(""), "fine") }
+        "#,
+    );
+    let (_, problems) = case.try_plan();
+    let text = crate::support::errors(&problems);
+    for expected in [
+        "Unknown provider function: The function \"shuot\" is not available from the provider \"example.com/test/fake\". Did you \
+         mean \"shout\"?",
+        "Unknown provider function: There is no function named \"provider::lout::shout\".",
+        "Not enough function arguments: Function \"provider::loud::shout\" expects 1 argument(s). Missing value for \"text\".",
+        "Too many function arguments: Function \"provider::loud::shout\" expects only 1 argument(s).",
+        "Invalid function argument: Invalid value for \"text\" parameter: string required.",
+        "Invalid function argument: Invalid value for \"text\" parameter: argument must not be null.",
+        "Invalid function argument: Invalid value for \"text\" parameter: nothing to say.",
+    ] {
+        assert!(text.contains(expected), "{expected}\nin\n{text}");
+    }
+    assert_eq!(text.matches("Error: ").count(), 7, "{text}");
+    let at = problems
+        .iter()
+        .find(|d| d.detail.contains("nothing to say"))
+        .and_then(|d| d.subject.clone())
+        .unwrap();
+    assert_eq!(at.end.byte - at.start.byte, 2, "the argument itself: {at}");
+}
+
+#[test]
+fn apply_wants_the_answer_that_planning_got() {
+    let mut case = case(
+        r#"
+        resource "fake_thing" "a" { name = provider::loud::shout("a") }
+        "#,
+    );
+    let plan = case.plan();
+    case.world.twist("call shout a", |_| Value::string("B"));
+    let text = crate::support::errors(&case.try_apply(&plan));
+    assert!(
+        text.contains("Error in function call") && text.contains("provider function returned an inconsistent result"),
+        "{text}"
+    );
+    assert!(case.world.names().is_empty());
+}
+
+#[test]
+fn validation_calls_them_too() {
+    let case = case("output \"a\" { value = provider::loud::shout(\"\") }");
+    let text = crate::support::errors(&case.validate());
+    assert!(text.contains("nothing to say"), "{text}");
+}

@@ -1,0 +1,257 @@
+//! `rsadecrypt`: RSA with the padding of PKCS #1 v1.5, and private keys as people keep them.
+//!
+//! Keys come in three dresses: PKCS #1, PKCS #8 and OpenSSH's own, all in PEM. The arithmetic is that of the library that
+//! numbers use: the cryptography library of our transport refuses keys below 2048 bits, which this function takes, and the
+//! others bring an arithmetic of their own for one exponentiation. It does not run in constant time: whoever could measure
+//! it runs on the same machine as the configuration that holds the key.
+
+use base64::Engine;
+use cty::Value;
+use dashu_int::UBig;
+use dashu_int::fast_div::ConstDivisor;
+use dashu_int::ops::BitTest;
+
+use super::encoding::LENIENT;
+use super::{CallError, CallResult, Function, Returns, string, text};
+
+pub(super) const FUNCTIONS: &[Function] = &[Function::new(
+    "rsadecrypt",
+    &[string("ciphertext"), string("privatekey")],
+    Returns::String,
+    |a, _, _| rsadecrypt(text(a, 0), text(a, 1)),
+)];
+
+fn rsadecrypt(ciphertext: &str, key: &str) -> CallResult {
+    let compact: String = ciphertext.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
+    let bytes = LENIENT.decode(compact).map_err(|_| {
+        CallError::argument(
+            0,
+            format!("failed to decode input {ciphertext:?}: cipher text must be base64-encoded"),
+        )
+    })?;
+    let key = Key::parse(key).map_err(|why| CallError::argument(1, why))?;
+    let plain = key
+        .decrypt(&bytes)
+        .ok_or_else(|| CallError::failed("failed to decrypt: crypto/rsa: decryption error"))?;
+    match String::from_utf8(plain) {
+        Ok(plain) => Ok(Value::string(plain)),
+        Err(_) => Err(CallError::failed(
+            "the decrypted message is not text in UTF-8, which is the only kind of string there is",
+        )),
+    }
+}
+
+/// A private key: modulus and private exponent.
+struct Key {
+    modulus: UBig,
+    exponent: UBig,
+}
+
+impl Key {
+    fn parse(pem: &str) -> Result<Key, String> {
+        let Some(block) = Pem::first(pem) else {
+            return Err("invalid private key: ssh: no key found".into());
+        };
+        if block.encrypted {
+            return Err("invalid private key: ssh: this private key is passphrase protected".into());
+        }
+        let malformed = || {
+            "invalid ASN1 data in the given private key: it is not a whole key of the kind its first line names"
+                .to_owned()
+        };
+        let other = |kind: &str| format!("invalid private key type: this is an {kind} key, where an RSA key is needed");
+        match block.label.as_str() {
+            "RSA PRIVATE KEY" => Key::pkcs1(&block.bytes).ok_or_else(malformed),
+            "PRIVATE KEY" => match pkcs8(&block.bytes).ok_or_else(malformed)? {
+                (RSA_ENCRYPTION, key) => Key::pkcs1(key).ok_or_else(malformed),
+                (ELLIPTIC, _) => Err(other("elliptic curve")),
+                (ED25519, _) => Err(other("Ed25519")),
+                _ => Err("invalid private key type: an RSA key is needed".into()),
+            },
+            "EC PRIVATE KEY" => Err(other("elliptic curve")),
+            "OPENSSH PRIVATE KEY" => Key::openssh(&block.bytes),
+            label => Err(format!("invalid private key: ssh: unsupported key type {label:?}")),
+        }
+    }
+
+    fn pkcs1(der: &[u8]) -> Option<Key> {
+        let mut fields = Der(Der(der).expect(SEQUENCE)?);
+        fields.expect(INTEGER)?;
+        let modulus = UBig::from_be_bytes(fields.expect(INTEGER)?);
+        fields.expect(INTEGER)?;
+        let exponent = UBig::from_be_bytes(fields.expect(INTEGER)?);
+        Key { modulus, exponent }.checked()
+    }
+
+    /// A key that `ssh-keygen` writes: lengths of four bytes before each field.
+    fn openssh(bytes: &[u8]) -> Result<Key, String> {
+        let malformed = || "invalid private key: ssh: malformed OpenSSH key".to_owned();
+        let rest = bytes.strip_prefix(b"openssh-key-v1\0").ok_or_else(malformed)?;
+        let mut outer = Ssh(rest);
+        let cipher = outer.field().ok_or_else(malformed)?;
+        if cipher != b"none" {
+            return Err("invalid private key: ssh: this private key is passphrase protected".into());
+        }
+        let inner = || {
+            let (_kdf, _options) = (outer.field()?, outer.field()?);
+            outer.take(4)?;
+            let _public = outer.field()?;
+            let mut private = Ssh(outer.field()?);
+            let (check, again) = (private.take(4)?, private.take(4)?);
+            (check == again).then_some(())?;
+            if private.field()? != b"ssh-rsa" {
+                return Some(None);
+            }
+            let modulus = UBig::from_be_bytes(private.field()?);
+            let _public_exponent = private.field()?;
+            let exponent = UBig::from_be_bytes(private.field()?);
+            Some(Some(Key { modulus, exponent }.checked()?))
+        };
+        let mut inner = inner;
+        inner()
+            .ok_or_else(malformed)?
+            .ok_or_else(|| "invalid private key type: an RSA key is needed".into())
+    }
+
+    /// The key, unless it cannot be one: no modulus is even, and none has more bits than this.
+    fn checked(self) -> Option<Key> {
+        let odd = self.modulus.bit(0) && self.modulus > UBig::ONE;
+        let small = self.modulus.bit_len() <= 16384 && self.exponent < self.modulus;
+        (odd && small).then_some(self)
+    }
+
+    fn decrypt(&self, ciphertext: &[u8]) -> Option<Vec<u8>> {
+        let size = self.modulus.bit_len().div_ceil(8);
+        let number = UBig::from_be_bytes(ciphertext);
+        if ciphertext.len() > size || number >= self.modulus || size < 11 {
+            return None;
+        }
+        let ring = ConstDivisor::new(self.modulus.clone());
+        let message = ring.reduce(number).pow(&self.exponent).residue().to_be_bytes();
+        // The leading zero byte is not part of the number.
+        let [2, padded @ ..] = &*message else { return None };
+        if message.len() + 1 != size {
+            return None;
+        }
+        let end = padded.iter().position(|b| *b == 0).filter(|padding| *padding >= 8)?;
+        padded.get(end + 1..).map(<[u8]>::to_vec)
+    }
+}
+
+const INTEGER: u8 = 0x02;
+const OCTETS: u8 = 0x04;
+const OBJECT: u8 = 0x06;
+const SEQUENCE: u8 = 0x30;
+const RSA_ENCRYPTION: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
+const ELLIPTIC: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
+const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
+
+/// The algorithm and the key of a PKCS #8 document.
+fn pkcs8(der: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut fields = Der(Der(der).expect(SEQUENCE)?);
+    fields.expect(INTEGER)?;
+    let algorithm = Der(fields.expect(SEQUENCE)?).expect(OBJECT)?;
+    Some((algorithm, fields.expect(OCTETS)?))
+}
+
+/// The rest of a DER text.
+struct Der<'b>(&'b [u8]);
+
+impl<'b> Der<'b> {
+    /// The content of the next element, if it is of this kind.
+    fn expect(&mut self, tag: u8) -> Option<&'b [u8]> {
+        let [found, first, rest @ ..] = self.0 else { return None };
+        if *found != tag {
+            return None;
+        }
+        let (length, rest) = match *first {
+            short @ 0..=0x7f => (usize::from(short), rest),
+            long @ 0x81..=0x84 => {
+                let (bytes, rest) = rest.split_at_checked(usize::from(long & 0x7f))?;
+                (bytes.iter().fold(0, |n, b| n << 8 | usize::from(*b)), rest)
+            }
+            _ => return None,
+        };
+        let (content, rest) = rest.split_at_checked(length)?;
+        self.0 = rest;
+        Some(content)
+    }
+}
+
+/// The rest of an OpenSSH structure.
+struct Ssh<'b>(&'b [u8]);
+
+impl<'b> Ssh<'b> {
+    fn take(&mut self, n: usize) -> Option<&'b [u8]> {
+        let (taken, rest) = self.0.split_at_checked(n)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn field(&mut self) -> Option<&'b [u8]> {
+        let length = self.take(4)?.iter().fold(0, |n, b| n << 8 | usize::from(*b));
+        self.take(length)
+    }
+}
+
+/// A PEM block.
+struct Pem {
+    label: String,
+    encrypted: bool,
+    bytes: Vec<u8>,
+}
+
+impl Pem {
+    /// The first whole block of a text, whatever stands before it.
+    fn first(text: &str) -> Option<Pem> {
+        let mut lines = text.lines().map(str::trim_end);
+        loop {
+            let begin = lines.find_map(|l| l.strip_prefix("-----BEGIN ")?.strip_suffix("-----"))?;
+            let end = format!("-----END {begin}-----");
+            let mut body = String::new();
+            let mut encrypted = false;
+            let mut complete = false;
+            for line in lines.by_ref() {
+                if line == end {
+                    complete = true;
+                    break;
+                }
+                match line.split_once(':') {
+                    Some((name, value)) => encrypted |= name == "Proc-Type" && value.contains("ENCRYPTED"),
+                    None => body.push_str(line.trim()),
+                }
+            }
+            if !complete {
+                return None;
+            }
+            if let Ok(bytes) = LENIENT.decode(body) {
+                return Some(Pem {
+                    label: begin.to_owned(),
+                    encrypted,
+                    bytes,
+                });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damaged_keys_are_refused() {
+        let key = |text: &str| Key::parse(text).err().unwrap_or_default();
+        assert!(key("").contains("no key found"));
+        assert!(key("-----BEGIN RSA PRIVATE KEY-----\nMIIB").contains("no key found"));
+        let block = |label: &str, body: &str| format!("text\n-----BEGIN {label}-----\n{body}\n-----END {label}-----\n");
+        assert!(key(&block("X", "AAAA")).contains("unsupported key type \"X\""));
+        for body in ["", "MAAA", "MIIBAA==", "MP////8="] {
+            assert!(key(&block("RSA PRIVATE KEY", body)).contains("ASN1"), "{body}");
+            assert!(key(&block("PRIVATE KEY", body)).contains("ASN1"), "{body}");
+            assert!(key(&block("OPENSSH PRIVATE KEY", body)).contains("malformed"), "{body}");
+        }
+        let locked = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nAAAA\n-----END RSA PRIVATE KEY-----\n";
+        assert!(key(locked).contains("passphrase"));
+    }
+}

@@ -1,0 +1,226 @@
+//! The commands around the engine, against transcripts of Terraform: the same results, exit statuses and files.
+//!
+//! A file in `transcripts/` holds scenarios. A scenario begins with `== name: seed`: a fresh copy of `seeds/seed`. Its steps
+//! are shell lines in which `tf` is the program; what came of each is written below it:
+//!
+//! - `$ line`: everything it printed on standard output, two blanks in front.
+//! - `$~ line`: only the first line of that, where the rest is prose, which every program says in its own words.
+//! - `$! line`: only the exit status.
+//! - `$- line`: nothing of what it printed: it is a step on the way.
+//! - `$j line`: standard output is a stream of JSON objects; what changes from run to run is left out.
+//!
+//! In all of them `! text` is the summary of an error and `[n]` an exit status other than 0. At the end of a scenario stand
+//! the files there are (`@ name`) and for each state what it says, with a checksum of its bytes.
+//!
+//! The transcripts are Terraform's own. `MONOFORM_RECORD=terraform cargo test --test commands` writes them again, with the
+//! program of that name and our plugins for it; nothing else here needs it. What has no transcript is in [`own`].
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test fails by panicking"
+)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod facts;
+mod own;
+
+use std::fmt::Write as _;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use support::{MONOFORM, Workspace};
+
+use facts::Masks;
+
+/// One scenario of a transcript.
+#[derive(Clone)]
+struct Scenario {
+    file: String,
+    name: String,
+    seed: String,
+    /// The steps, as written, and what is recorded below each.
+    steps: Vec<(String, String)>,
+    /// What is left at the end.
+    left: String,
+}
+
+fn main() -> ExitCode {
+    let record = std::env::var("MONOFORM_RECORD").ok();
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/commands");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(dir.join("transcripts"))
+        .expect("the transcripts")
+        .map(|e| e.expect("an entry").path())
+        .collect();
+    files.sort();
+    if let Some(program) = record {
+        let only = std::env::args().nth(1).unwrap_or_default();
+        for file in files.iter().filter(|f| f.to_string_lossy().contains(&only)) {
+            record_file(file, &program);
+        }
+        return ExitCode::SUCCESS;
+    }
+    let mut trials = Vec::new();
+    for scenario in files.iter().flat_map(|f| read(f)) {
+        let name = format!("{}::{}", scenario.file, scenario.name.replace(' ', "_"));
+        trials.push(Trial::test(name, move || check(&scenario)));
+    }
+    for (name, test) in own::TESTS {
+        trials.push(Trial::test(*name, move || {
+            test();
+            Ok(())
+        }));
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn read(file: &Path) -> Vec<Scenario> {
+    let text = std::fs::read_to_string(file).expect("a transcript");
+    let stem = file.file_stem().expect("a name").to_string_lossy().into_owned();
+    let mut out: Vec<Scenario> = Vec::new();
+    for line in text.lines() {
+        if let Some(head) = line.strip_prefix("== ") {
+            let (name, seed) = head.split_once(": ").expect("a scenario is named `== name: seed`");
+            out.push(Scenario {
+                file: stem.clone(),
+                name: name.into(),
+                seed: seed.into(),
+                steps: Vec::new(),
+                left: String::new(),
+            });
+            continue;
+        }
+        let Some(scenario) = out.last_mut() else { continue };
+        if line.starts_with('$') {
+            scenario.steps.push((line.into(), String::new()));
+        } else if line.starts_with('@') {
+            scenario.left.push_str(&format!("{line}\n"));
+        } else if !line.is_empty()
+            && let Some((_, recorded)) = scenario.steps.last_mut()
+        {
+            if scenario.left.is_empty() {
+                recorded.push_str(&format!("{line}\n"));
+            } else {
+                scenario.left.push_str(&format!("{line}\n"));
+            }
+        }
+    }
+    out
+}
+
+/// What a program does in a scenario, in the form of a transcript.
+fn play(scenario: &Scenario, program: &Path, recording: bool) -> Scenario {
+    let seed = format!("tests/commands/seeds/{}", scenario.seed);
+    let mut w = Workspace::copy_of(&seed);
+    for state in ["terraform.tfstate"] {
+        // A copy leaves states out, as what somebody left behind; here they are part of the seed.
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join(&seed).join(state);
+        if from.exists() {
+            std::fs::copy(from, w.dir().join(state)).expect("a copy");
+        }
+    }
+    let bin = w.home().join("bin");
+    std::fs::create_dir(&bin).expect("a directory");
+    symlink(program, bin.join("tf")).expect("a link");
+    let path = format!(
+        "{}:{}",
+        bin.display(),
+        std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".into())
+    );
+    w = w.env("PATH", path).env("TF_CLI_ARGS", "-no-color");
+    if recording {
+        let mirror = w.home().join("mirror");
+        let linked = w.run(&["internal-plugin", "link", &mirror.display().to_string()]);
+        assert_eq!(linked.status, 0, "{}", linked.all());
+        let config = w.home().join("mirror.tfrc");
+        let text = format!(
+            "provider_installation {{\n  filesystem_mirror {{\n    path = \"{}\"\n  }}\n}}\n",
+            mirror.display()
+        );
+        std::fs::write(&config, text).expect("a file");
+        w = w.env("TF_CLI_CONFIG_FILE", config.display().to_string());
+    }
+    let masks = Masks::new(&w.dir());
+    let ran = w.run_program("sh", &["-c", "tf init"]);
+    assert_eq!(ran.status, 0, "{}", ran.all());
+    let mut steps = Vec::new();
+    for (line, _) in &scenario.steps {
+        let (kind, command) = line.split_once(' ').expect("`$ line`");
+        let ran = w.run_program("sh", &["-c", command]);
+        let mut recorded = String::new();
+        match kind {
+            "$" => {
+                for line in facts::output(&masks.text(&ran.stdout)).lines() {
+                    let _ = writeln!(recorded, "{}", format!("  {line}").trim_end());
+                }
+            }
+            "$~" => {
+                if let Some(line) = masks.text(&ran.stdout).lines().find(|l| !l.trim().is_empty()) {
+                    let _ = writeln!(recorded, "  {line}");
+                }
+            }
+            "$j" => {
+                for line in facts::stream(&masks.text(&ran.stdout)) {
+                    let _ = writeln!(recorded, "  {line}");
+                }
+            }
+            "$-" | "$!" => {}
+            other => panic!("{other} is no kind of step"),
+        }
+        if kind == "$j" && ran.status != 0 {
+            let _ = writeln!(recorded, "[{}]", ran.status);
+        } else if kind != "$-" && ran.status != 0 {
+            if kind != "$!" {
+                for summary in facts::errors(&masks.text(&ran.stderr)) {
+                    let _ = writeln!(recorded, "! {summary}");
+                }
+            }
+            let _ = writeln!(recorded, "[{}]", ran.status);
+        } else if !matches!(kind, "$-" | "$!") {
+            assert!(ran.status == 0 && ran.stderr.is_empty(), "{line}\n{}", ran.all());
+        }
+        steps.push((line.clone(), recorded));
+    }
+    let writes_in_between = ["tf apply", "tf destroy", "tf refresh"];
+    let counted = !scenario
+        .steps
+        .iter()
+        .any(|(line, _)| writes_in_between.iter().any(|w| line.contains(w)));
+    Scenario {
+        steps,
+        left: facts::files(&w.dir(), &masks, counted),
+        ..scenario.clone()
+    }
+}
+
+fn check(recorded: &Scenario) -> Result<(), Failed> {
+    let played = play(recorded, Path::new(MONOFORM), false);
+    let (theirs, ours) = (text(recorded), text(&played));
+    if theirs == ours {
+        return Ok(());
+    }
+    Err(format!("--- recorded\n{theirs}\n--- played\n{ours}").into())
+}
+
+fn text(scenario: &Scenario) -> String {
+    let mut out = format!("== {}: {}\n", scenario.name, scenario.seed);
+    for (line, recorded) in &scenario.steps {
+        let _ = write!(out, "{line}\n{recorded}");
+    }
+    out.push_str(&scenario.left);
+    out
+}
+
+fn record_file(file: &Path, program: &str) {
+    let program = support::which(program).unwrap_or_else(|| panic!("{program} is not installed"));
+    let scenarios = read(file);
+    let texts: Vec<String> = scenarios.iter().map(|s| text(&play(s, &program, true))).collect();
+    std::fs::write(file, texts.join("\n")).expect("the transcript is written");
+    eprintln!("{}: {} scenarios recorded", file.display(), scenarios.len());
+}

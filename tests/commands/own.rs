@@ -1,0 +1,222 @@
+//! What Terraform has no transcript of: options of ours and of OpenTofu's, writes that fail, and locks that are held.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use crate::support::{MONOFORM, Ran, Workspace};
+
+/// The tests, by name.
+pub const TESTS: &[(&str, fn())] = &[
+    ("own::exclude", exclude),
+    ("own::addresses_from_files", addresses_from_files),
+    (
+        "own::a_write_that_fails_changes_nothing",
+        a_write_that_fails_changes_nothing,
+    ),
+    ("own::a_held_lock_is_respected", a_held_lock_is_respected),
+    ("own::interrupts_in_a_stream", interrupts_in_a_stream),
+];
+
+fn seed(name: &str) -> Workspace {
+    Workspace::copy_of(&format!("tests/commands/seeds/{name}"))
+}
+
+fn with_state(name: &str) -> Workspace {
+    let w = seed(name);
+    let from = format!(
+        "{}/tests/commands/seeds/{name}/terraform.tfstate",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    std::fs::copy(from, w.dir().join("terraform.tfstate")).expect("a copy");
+    w
+}
+
+fn shell(w: &Workspace, line: &str) -> Ran {
+    w.run_program("sh", &["-c", &format!("alias tf='{MONOFORM}'\n{line}")])
+}
+
+fn exclude() {
+    let w = seed("targets");
+    let ran = w
+        .run(&[
+            "apply",
+            "-auto-approve",
+            "-exclude=module.m[0]",
+            "-exclude=terraform_data.b",
+        ])
+        .ok();
+    assert!(ran.stdout.contains("Resource targeting is in effect"), "{}", ran.all());
+    assert!(
+        ran.stdout.contains("Applied changes may be incomplete"),
+        "{}",
+        ran.all()
+    );
+    let listed = w.run(&["state", "list"]).ok().stdout;
+    assert_eq!(
+        listed,
+        "terraform_data.a\nterraform_data.z\nmodule.m[1].terraform_data.in\n"
+    );
+    w.run(&["plan", "-target=terraform_data.a", "-exclude=terraform_data.b"])
+        .fails_with(&["Invalid combination of arguments"]);
+    w.run(&["plan", "-exclude=data.x"])
+        .fails_with(&["Invalid exclude \"data.x\""]);
+    // A saved plan remembers.
+    w.run(&["plan", "-exclude=terraform_data.c", "-out=p"]).ok();
+    let plan = w.run(&["show", "-json", "p"]).ok().json();
+    assert_eq!(plan["complete"], false);
+    let ran = w.run(&["apply", "p"]).ok();
+    assert!(
+        ran.stdout.contains("Applied changes may be incomplete"),
+        "{}",
+        ran.all()
+    );
+    // When everything goes, what is excluded stays with what it needs.
+    w.run(&["destroy", "-auto-approve", "-exclude=terraform_data.b"]).ok();
+    let listed = w.run(&["state", "list"]).ok().stdout;
+    assert_eq!(listed, "terraform_data.a\nterraform_data.b\n");
+}
+
+fn addresses_from_files() {
+    let w = seed("targets");
+    w.write("list", "# what matters\n\n  terraform_data.z  \nmodule.m[1]\n");
+    w.run(&["apply", "-auto-approve", "-target-file=list"]).ok();
+    let listed = w.run(&["state", "list"]).ok().stdout;
+    assert_eq!(
+        listed,
+        "terraform_data.a\nterraform_data.z\nmodule.m[1].terraform_data.in\n"
+    );
+    let ran = w.run(&["plan", "-exclude-file=list", "-exclude=terraform_data.b"]).ok();
+    assert!(
+        ran.stdout.contains("module.m[0].terraform_data.in will be created"),
+        "{}",
+        ran.all()
+    );
+    assert!(!ran.stdout.contains("terraform_data.c"), "{}", ran.all());
+    w.write("list", "terraform_data.a\nbad..\n");
+    w.run(&["plan", "-target-file=list"])
+        .fails_with(&["Invalid target \"bad..\"", "In list, line 2"]);
+    w.run(&["plan", "-target-file=none"])
+        .fails_with(&["Cannot read the targets", "none"]);
+}
+
+fn a_write_that_fails_changes_nothing() {
+    for command in [
+        "state mv terraform_data.one terraform_data.uno",
+        "state rm terraform_data.one",
+        "state replace-provider -auto-approve terraform.io/builtin/terraform a/b",
+        "state push -force new.json",
+        "taint terraform_data.one",
+        "import -lock=false terraform_data.extra abc",
+    ] {
+        let w = with_state("mixed");
+        let before = w.read("terraform.tfstate");
+        w.write("new.json", &before.replace("\"one\"", "\"uno\""));
+        w.write("extra.tf", "resource \"terraform_data\" \"extra\" {}\n");
+        // No file may grow beyond a kilobyte: like a disk that is full.
+        let ran = shell(&w, &format!("trap '' XFSZ; ulimit -f 1; tf {command}"));
+        assert_eq!(ran.status, 1, "{command}: {}", ran.all());
+        assert_eq!(w.read("terraform.tfstate"), before, "{command}");
+        let listed = w.run(&["state", "list"]).ok().stdout;
+        assert_eq!(listed.lines().count(), 8, "{command}: {listed}");
+        // What was begun is no hindrance later.
+        let ran = shell(&w, &format!("tf {command}")).ok();
+        assert_ne!(w.read("terraform.tfstate"), before, "{command}: {}", ran.all());
+    }
+}
+
+fn a_held_lock_is_respected() {
+    let w = Workspace::with(&[(
+        "main.tf",
+        "resource \"terraform_data\" \"first\" {}\nresource \"terraform_data\" \"waiting\" {\n  depends_on = [terraform_data.first]\n  \
+         provisioner \"local-exec\" {\n    command = \"touch started; while [ ! -e go ]; do sleep 0.05; done\"\n  }\n}\n",
+    )]);
+    w.run(&["apply", "-auto-approve", "-target=terraform_data.first"]).ok();
+    let mut holder = w
+        .command(MONOFORM)
+        .args(["apply", "-auto-approve"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("monoform starts");
+    wait("the apply", || w.exists("started"));
+    for arguments in [
+        &["state", "mv", "terraform_data.first", "terraform_data.other"][..],
+        &["state", "rm", "terraform_data.first"],
+        &[
+            "state",
+            "replace-provider",
+            "-auto-approve",
+            "terraform.io/builtin/terraform",
+            "a/b",
+        ],
+        &["state", "push", "none.json"],
+        &["taint", "terraform_data.first"],
+        &["untaint", "terraform_data.first"],
+        &["import", "terraform_data.waiting", "abc"],
+        &["plan"],
+        &["refresh"],
+        &["destroy", "-auto-approve"],
+    ] {
+        let ran = w.run(arguments);
+        assert_eq!(ran.status, 1, "{arguments:?}: {}", ran.all());
+        if arguments.get(1) != Some(&"push") {
+            assert!(
+                ran.stderr.contains("Error acquiring the state lock"),
+                "{arguments:?}: {}",
+                ran.all()
+            );
+        }
+    }
+    // Reading needs no lock.
+    w.run(&["state", "list"]).ok();
+    w.run(&["state", "pull"]).ok();
+    let began = Instant::now();
+    w.run(&["taint", "-lock-timeout=1s", "terraform_data.first"])
+        .fails_with(&["Error acquiring the state lock"]);
+    assert!(began.elapsed() >= Duration::from_secs(1));
+    w.write("go", "");
+    wait("the end of the apply", || {
+        holder.try_wait().expect("a status").is_some()
+    });
+    w.run(&["taint", "terraform_data.first"]).ok();
+}
+
+fn interrupts_in_a_stream() {
+    let w = Workspace::with(&[(
+        "main.tf",
+        "resource \"terraform_data\" \"first\" {\n  provisioner \"local-exec\" {\n    command = \"touch started; sleep 2\"\n  }\n}\n\
+         resource \"terraform_data\" \"second\" {\n  input = terraform_data.first.id\n}\n",
+    )]);
+    let child = w
+        .command(MONOFORM)
+        .args(["apply", "-auto-approve", "-json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("monoform starts");
+    wait("the apply", || w.exists("started"));
+    let sent = std::process::Command::new("kill")
+        .args(["-s", "INT", &child.id().to_string()])
+        .status();
+    assert!(sent.expect("kill runs").success());
+    let ran = crate::support::ran(child.wait_with_output().expect("its output"));
+    assert_eq!(ran.status, 1, "{}", ran.all());
+    let types: Vec<String> = ran
+        .stdout
+        .lines()
+        .map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap_or_else(|e| panic!("{e}: {l}")))
+        .map(|o| o["type"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    assert!(types.iter().any(|t| t == "log"), "{types:?}");
+    assert_eq!(types.last().map(String::as_str), Some("diagnostic"), "{types:?}");
+    // What was begun is in the state, and what was not begun is not.
+    assert_eq!(w.run(&["state", "list"]).ok().stdout, "terraform_data.first\n");
+}
+
+fn wait(what: &str, mut done: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !done() {
+        assert!(began.elapsed() < Duration::from_secs(40), "{what}: not in time");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,3 @@
+resource "random_string" "in" {
+  length = 2
+}

@@ -1,0 +1,2 @@
+module "b" { source = "./b" }
+resource "terraform_data" "x" {}

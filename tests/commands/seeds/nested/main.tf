@@ -1,0 +1,5 @@
+module "a" { source = "./a" }
+module "c" {
+  source   = "./a"
+  for_each = toset(["k"])
+}

@@ -1,0 +1,158 @@
+//! Expressions have the values, and the errors, that Terraform's console gives.
+//!
+//! `expressions/` holds what Terraform 1.11.4 answered, a file a subject: a line `> EXPRESSION`, then the lines of its
+//! value, or a line `! SUMMARY: DETAIL` for each error. `module/` is the configuration in whose directory the answers were
+//! recorded; what it has no value for is unknown. `scripts/record-expressions` records again, where there is a Terraform.
+//!
+//! Values are compared as they are printed. Of errors, the summary and the whole detail are compared, white space apart.
+//! Where our answer is another one on purpose, `deviations.txt` holds it, below the reason; it must then be that one.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test fails by panicking"
+)]
+
+mod console;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use config::files::Disk;
+use config::values::{self, ValueInputs};
+use config::{LoadOptions, manifest::Manifest};
+use cty::Value;
+use engine::console::{Console, View};
+use engine::eval::Surroundings;
+use engine::providers::Schemas;
+use lang::render::format_value;
+use lang::scope::FunctionSettings;
+use state::State;
+use syntax::{Diagnostic, Diagnostics};
+
+struct Case {
+    file: String,
+    expression: String,
+    answer: String,
+}
+
+fn cases(mut files: Vec<PathBuf>) -> Vec<Case> {
+    let mut out: Vec<Case> = Vec::new();
+    files.sort();
+    for path in files {
+        let file = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let lines = std::fs::read_to_string(&path).unwrap();
+        for line in lines.lines().filter(|l| !l.starts_with("# ")) {
+            if let Some(expression) = line.strip_prefix("> ") {
+                out.push(Case {
+                    file: file.clone(),
+                    expression: expression.to_owned(),
+                    answer: String::new(),
+                });
+                continue;
+            }
+            let case = out.last_mut().expect("an expression comes before its answer");
+            if !case.answer.is_empty() {
+                case.answer.push('\n');
+            }
+            case.answer.push_str(line);
+        }
+    }
+    out
+}
+
+fn told(problems: &Diagnostics) -> String {
+    let one = |d: &Diagnostic| {
+        let words: Vec<&str> = d.detail.split_whitespace().collect();
+        format!("! {}: {}", d.summary, words.join(" ")).trim_end().to_owned()
+    };
+    problems
+        .iter()
+        .filter(|d| d.is_error())
+        .map(one)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[test]
+fn expressions_have_the_recorded_values() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance");
+    let files = here.join("expressions").read_dir().unwrap();
+    let recorded = cases(files.map(|f| f.unwrap().path()).collect());
+    let deviations = cases(vec![here.join("deviations.txt")]);
+    let mut own: BTreeMap<&str, &str> = deviations
+        .iter()
+        .map(|c| (c.expression.as_str(), c.answer.as_str()))
+        .collect();
+    // Paths in expressions are relative to the working directory, as they were when the answers were recorded.
+    std::env::set_current_dir(here.join("module")).unwrap();
+    let manifest = Manifest::default();
+    let options = LoadOptions {
+        tool_version: "1.11.4",
+        manifest: &manifest,
+    };
+    let loaded = config::load(&Disk, ".", &options);
+    assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
+    let root = loaded.config.root.module.clone();
+    let collected = values::collect(
+        &root,
+        &ValueInputs {
+            files: &Disk,
+            environment: &BTreeMap::new(),
+            flags: &[],
+        },
+    );
+    let mut variables: BTreeMap<Arc<str>, Value> =
+        collected.values.into_iter().map(|(name, v)| (name, v.value)).collect();
+    for name in collected.missing {
+        let unknown = Value::unknown(root.variables[&name].value_type());
+        variables.insert(name, unknown);
+    }
+    let surroundings = Surroundings {
+        workspace: "default".into(),
+        cwd: "/".into(),
+        functions: FunctionSettings::default(),
+    };
+    let (state, schemas) = (State::new(), Schemas::default());
+    let view = View {
+        state: &state,
+        plan: None,
+        schemas: &schemas,
+        variables: &variables,
+        surroundings: &surroundings,
+    };
+    let (console, problems) = Console::new(&loaded.config, view);
+    assert!(!problems.has_errors(), "{problems:?}");
+    let mut console = console.unwrap();
+    let mut wrong = Vec::new();
+    for case in &recorded {
+        let found = match console.evaluate(&case.expression) {
+            Ok(value) => format_value(&value, 0),
+            Err(problems) => told(&problems),
+        };
+        let deviation = own.remove(case.expression.as_str());
+        if deviation == Some(case.answer.as_str()) {
+            wrong.push(format!("> {} does not deviate any more", case.expression));
+        }
+        if found != deviation.unwrap_or(&case.answer) {
+            wrong.push(format!(
+                "[{}] > {}\n--- Terraform\n{}\n--- Monoform\n{found}",
+                case.file, case.expression, case.answer
+            ));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{}\n\n{} of {} differ",
+        wrong.join("\n\n"),
+        wrong.len(),
+        recorded.len()
+    );
+    assert!(
+        own.is_empty(),
+        "deviations of expressions that nobody recorded: {own:?}"
+    );
+}

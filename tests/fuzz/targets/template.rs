@@ -1,0 +1,50 @@
+//! Any text as a template and as an expression, evaluated among known, unknown, null and sensitive values.
+
+#![no_main]
+
+use cty::{Marks, Type, Value};
+use lang::eval::{Context, evaluate};
+use lang::scope::{FunctionSettings, Reference, Scope};
+use libfuzzer_sys::fuzz_target;
+use syntax::{Diagnostics, Pos};
+
+/// What takes long or leaves the process by its nature, not by a mistake of ours.
+const LEFT_OUT: [&str; 4] = ["file", "bcrypt", "abspath", "pathexpand"];
+
+fuzz_target!(|text: &str| {
+    if LEFT_OUT.iter().any(|word| text.contains(word)) {
+        return;
+    }
+    let surroundings = Surroundings(FunctionSettings::default());
+    let (template, problems) = syntax::parse_template("t", text, Pos::default());
+    if !problems.has_errors() {
+        drop(evaluate(&template, Context::new(&surroundings)));
+    }
+    let (expression, problems) = syntax::parse_expression("e", text, Pos::default());
+    if !problems.has_errors() {
+        let (value, _) = evaluate(&expression, Context::new(&surroundings));
+        drop(lang::render::format_value(&value, 0));
+    }
+});
+
+struct Surroundings(FunctionSettings);
+
+impl Scope for Surroundings {
+    fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
+        let name = reference.subject.to_string();
+        Ok(match name.bytes().last().unwrap_or(0) % 8 {
+            0 => Value::string("text\u{301}"),
+            1 => Value::number(cty::Number::from(7_i64)),
+            2 => Value::unknown(Type::Dynamic),
+            3 => Value::unknown(Type::String),
+            4 => Value::null(Type::Dynamic),
+            5 => Value::string("secret").with_marks(Marks::SENSITIVE),
+            6 => Value::tuple(vec![Value::bool(true), Value::string("b"), Value::null(Type::String)]),
+            _ => Value::object([("a", Value::string("x")), ("b", Value::tuple(Vec::new()))]),
+        })
+    }
+
+    fn functions(&self) -> Option<&FunctionSettings> {
+        Some(&self.0)
+    }
+}

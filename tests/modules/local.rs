@@ -1,0 +1,112 @@
+//! Directories of this machine, and what installation leaves.
+
+use crate::support::Workspace;
+use crate::{call, says};
+
+#[test]
+fn local_modules_are_written_down_once() {
+    let w = Workspace::with(&[
+        (
+            "main.tf",
+            "module \"b\" {\n  source = \"./b\"\n}\nmodule \"a\" {\n  source = \"./x/../a\"\n}\n",
+        ),
+        ("a/main.tf", "module \"in\" {\n  source = \"../b\"\n}\n"),
+        ("b/main.tf", &says("b")),
+    ]);
+    assert_eq!(
+        w.run(&["get", "-no-color"]).ok().stdout,
+        "- a in a\n- a.in in b\n- b in b\n"
+    );
+    assert_eq!(
+        w.read(".terraform/modules/modules.json"),
+        "{\"Modules\":[{\"Key\":\"\",\"Source\":\"\",\"Dir\":\".\"},{\"Key\":\"a\",\"Source\":\"./a\",\"Dir\":\"a\"},\
+         {\"Key\":\"a.in\",\"Source\":\"../b\",\"Dir\":\"b\"},{\"Key\":\"b\",\"Source\":\"./b\",\"Dir\":\"b\"}]}"
+    );
+    assert_eq!(w.run(&["get"]).ok().stdout, "");
+    assert_eq!(
+        w.run(&["get", "-update", "-test-directory=x"]).ok().stdout,
+        "- a in a\n- a.in in b\n- b in b\n"
+    );
+    let init = w.run(&["init", "-no-color"]).ok();
+    assert!(
+        init.stdout
+            .contains("Initializing modules...\nInitializing provider plugins..."),
+        "{}",
+        init.all()
+    );
+    w.run(&["get", "somewhere"])
+        .fails_with(&["Too many command line arguments"]);
+}
+
+#[test]
+fn a_directory_by_absolute_path() {
+    let w = Workspace::with(&[("../far/main.tf", &says("far")), ("../far/sub/main.tf", &says("sub"))]);
+    let far = w.dir().parent().unwrap().canonicalize().unwrap().join("far");
+    w.write("main.tf", &call(&far.to_string_lossy(), ""));
+    let get = w.run(&["get", "-no-color"]).ok();
+    assert_eq!(
+        get.stdout,
+        format!(
+            "Downloading file://{} for m...\n- m in .terraform/modules/m\n",
+            far.display()
+        )
+    );
+    // What changes there is seen at once.
+    w.write("../far/main.tf", &says("changed"));
+    let plan = w.run(&["plan", "-no-color"]).ok();
+    assert!(plan.stdout.contains("changed"), "{}", plan.all());
+    // And it is still there when the module is taken away.
+    w.write("main.tf", &call(&format!("{}//sub", far.display()), ""));
+    w.run(&["get", "-update"]).ok();
+    assert!(far.join("main.tf").exists());
+
+    w.write("main.tf", &call(&format!("{}-not", far.display()), ""));
+    w.run(&["get"])
+        .fails_with(&["Failed to download module", "cannot be read", "main.tf line 2"]);
+    w.write("main.tf", &call(&format!("{}/main.tf", far.display()), ""));
+    w.run(&["get"]).fails_with(&["is a file"]);
+    w.write("main.tf", &call("far/away", ""));
+    w.run(&["get"])
+        .fails_with(&["Invalid module source address", "\"./far/away\""]);
+}
+
+#[test]
+fn what_an_interrupted_run_left_is_no_module() {
+    let w = Workspace::with(&[("../far/main.tf", &says("far"))]);
+    let far = w.dir().parent().unwrap().canonicalize().unwrap().join("far");
+    w.write("main.tf", &call(&far.to_string_lossy(), ""));
+    // A directory that nobody has finished, and one that was given up.
+    w.write(".terraform/modules/m/half.tf", "output \"half\" {");
+    w.write(".terraform/modules/.partial-x/package/main.tf", "");
+    w.run(&["plan"]).fails_with(&["Module not installed"]);
+    w.run(&["init"]).ok();
+    assert!(!w.exists(".terraform/modules/m/half.tf") && !w.exists(".terraform/modules/.partial-x"));
+    w.run(&["plan"]).ok();
+    // A manifest without its module.
+    std::fs::remove_file(w.dir().join(".terraform/modules/m")).unwrap();
+    w.run(&["init"]).ok();
+    w.run(&["plan"]).ok();
+}
+
+#[test]
+fn one_failure_does_not_undo_the_rest() {
+    let w = Workspace::with(&[("../far/main.tf", &says("far"))]);
+    let far = w.dir().parent().unwrap().canonicalize().unwrap().join("far");
+    w.write(
+        "main.tf",
+        &format!(
+            "module \"bad\" {{\n  source = \"{0}-not\"\n}}\nmodule \"good\" {{\n  source = \"{0}\"\n}}\n",
+            far.display()
+        ),
+    );
+    let failed = w
+        .run(&["init"])
+        .fails_with(&["\"bad\" could not be fetched", "main.tf line 2"]);
+    assert!(
+        !failed.stderr.contains("Module not installed"),
+        "said once: {}",
+        failed.all()
+    );
+    assert!(w.read(".terraform/modules/modules.json").contains("\"Key\":\"good\""));
+    w.run(&["init", "-get=false"]).fails_with(&["Module not installed"]);
+}

@@ -1,0 +1,57 @@
+//! Modules from anywhere: registries, archives, git repositories, buckets, directories; on the real executable, against
+//! servers and repositories that the tests make.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test fails by panicking"
+)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod archives;
+mod buckets;
+mod git;
+mod local;
+mod registry;
+mod server;
+
+use std::io::Write;
+
+/// A compressed tar archive of these files.
+fn tgz(files: &[(&str, &str)]) -> Vec<u8> {
+    let mut out = tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
+    for (name, text) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(text.len() as u64);
+        header.set_mode(0o644);
+        out.append_data(&mut header, name, text.as_bytes()).expect("an entry");
+    }
+    out.into_inner().expect("an archive").finish().expect("an archive")
+}
+
+/// A zip archive of these files, whatever their names.
+fn zip(files: &[(&str, &str)]) -> Vec<u8> {
+    let mut out = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, text) in files {
+        out.start_file(*name, zip::write::SimpleFileOptions::default())
+            .expect("an entry");
+        out.write_all(text.as_bytes()).expect("an entry");
+    }
+    out.finish().expect("an archive").into_inner()
+}
+
+/// A module with one output.
+fn says(text: &str) -> String {
+    format!("output \"said\" {{\n  value = \"{text}\"\n}}\n")
+}
+
+/// A call of a module, and an output with what it says.
+fn call(source: &str, more: &str) -> String {
+    format!(
+        "module \"m\" {{\n  source = \"{source}\"\n  {more}\n}}\n\noutput \"said\" {{\n  value = module.m.said\n}}\n"
+    )
+}

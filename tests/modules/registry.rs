@@ -1,0 +1,187 @@
+//! Module registries.
+
+use crate::server::{Reply, Server};
+use crate::support::Workspace;
+use crate::{call, says, tgz};
+
+/// A registry that wants a token, and has the module `team/net/any` in versions 1.0.0 to 2.0.0, and one that is not there.
+fn registry() -> Server {
+    Server::https(|asked| {
+        let token = asked.header("authorization") == "Bearer sesame";
+        match asked.path() {
+            "/.well-known/terraform.json" => Reply::json(r#"{"modules.v1":"/v1/modules/"}"#),
+            path if path.starts_with("/archive/") => {
+                // The archive is for everybody, and is not told the token.
+                assert_eq!(asked.header("authorization"), "");
+                let version = path.trim_start_matches("/archive/").trim_end_matches(".tar.gz");
+                Reply::ok(tgz(&[
+                    ("net-x/main.tf", &says(version)),
+                    (
+                        "net-x/modules/inner/main.tf",
+                        &format!("module \"up\" {{\n  source = \"../..\"\n}}\n{}", says("inner")),
+                    ),
+                ]))
+            }
+            _ if !token => Reply::status(401),
+            "/v1/modules/team/net/any/versions" => Reply::json(
+                r#"{"modules":[{"source":"team/net/any","versions":[{"version":"1.0.0"},{"version":"2.0.0"},
+                    {"version":"1.2.0"},{"version":"3.0.0-beta1"},{"version":"not one"}]}]}"#,
+            ),
+            "/v1/modules/team/pre/any/versions" => {
+                Reply::json(r#"{"modules":[{"versions":[{"version":"1.0.0-rc1"}]}]}"#)
+            }
+            "/v1/modules/team/empty/any/versions" => Reply::json(r#"{"modules":[]}"#),
+            path if path.ends_with("/download") => {
+                let version = path.split('/').rev().nth(1).unwrap_or_default().to_owned();
+                Reply::status(204).with(
+                    "X-Terraform-Get",
+                    &format!("/archive/{version}.tar.gz//*?archive=tar.gz"),
+                )
+            }
+            _ => Reply::status(404),
+        }
+    })
+}
+
+fn workspace(server: &Server, configuration: &str) -> Workspace {
+    let w = Workspace::with(&[("main.tf", configuration), ("../roots.pem", &server.certificate)]);
+    let roots = w.dir().join("../roots.pem");
+    let host = server.host().replace('.', "_");
+    w.env("SSL_CERT_FILE", roots.to_string_lossy())
+        .env(&format!("TF_TOKEN_{host}"), "sesame")
+}
+
+#[test]
+fn from_the_first_plan_to_an_upgrade() {
+    let server = registry();
+    let source = format!("{}/team/net/any", server.host());
+    let w = workspace(&server, &call(&source, "version = \"~> 1.0\""));
+
+    w.run(&["plan", "-no-color"])
+        .fails_with(&["Module not installed", "main.tf line 2", "Run \"init\""]);
+    assert_eq!(server.asked(), [""; 0], "a plan asks nobody");
+
+    let init = w.run(&["init", "-no-color"]).ok();
+    let lines =
+        format!("Initializing modules...\nDownloading {source} 1.2.0 for m...\n- m in .terraform/modules/m/net-x\n");
+    assert!(init.stdout.contains(&lines), "{}", init.all());
+    assert_eq!(
+        w.read(".terraform/modules/modules.json"),
+        format!(
+            "{{\"Modules\":[{{\"Key\":\"\",\"Source\":\"\",\"Dir\":\".\"}},{{\"Key\":\"m\",\"Source\":\"{source}\",\
+             \"Version\":\"1.2.0\",\"Dir\":\".terraform/modules/m/net-x\"}}]}}"
+        )
+    );
+    let plan = w.run(&["plan", "-no-color"]).ok();
+    assert!(plan.stdout.contains("+ said = \"1.2.0\""), "{}", plan.all());
+
+    server.asked();
+    let again = w.run(&["init", "-no-color"]).ok();
+    assert!(!again.stdout.contains("Downloading"), "{}", again.all());
+    assert_eq!(server.asked(), [""; 0], "what is installed is not asked for");
+
+    // What is installed will do, until it no longer does.
+    w.write("main.tf", &call(&source, "version = \">= 1.0\""));
+    w.run(&["get"]).ok();
+    assert_eq!(server.asked(), [""; 0]);
+    let upgrade = w.run(&["init", "-upgrade", "-no-color"]).ok();
+    let lines = format!("Upgrading modules...\nDownloading {source} 2.0.0 for m...\n");
+    assert!(upgrade.stdout.contains(&lines), "{}", upgrade.all());
+    w.write("main.tf", &call(&source, "version = \"1.0.0\""));
+    w.run(&["plan"])
+        .fails_with(&["Module version requirements have changed"]);
+    w.run(&["get"]).ok();
+    assert!(w.read(".terraform/modules/modules.json").contains("\"1.0.0\""));
+
+    // A pre-release is chosen when it is asked for by name.
+    w.write("main.tf", &call(&source, "version = \"3.0.0-beta1\""));
+    w.run(&["get"]).ok();
+    assert!(w.read(".terraform/modules/modules.json").contains("\"3.0.0-beta1\""));
+}
+
+#[test]
+fn a_directory_of_a_registry_module() {
+    let server = registry();
+    let source = format!("{}/team/net/any//modules/inner", server.host());
+    let w = workspace(&server, &call(&source, ""));
+    let get = w.run(&["get", "-no-color"]).ok();
+    let package = source.trim_end_matches("//modules/inner");
+    assert_eq!(
+        get.stdout,
+        format!(
+            "Downloading {package} 2.0.0 for m...\n- m in .terraform/modules/m/net-x/modules/inner\n- m.up in \
+             .terraform/modules/m/net-x\n"
+        )
+    );
+    let missing = format!("{}/team/net/any//nothing", server.host());
+    w.write("main.tf", &call(&missing, ""));
+    w.run(&["get"]).fails_with(&[
+        "Unreadable module subdirectory",
+        "no directory \"*/nothing\"",
+        "main.tf line 2",
+    ]);
+}
+
+#[test]
+fn what_a_registry_does_not_have() {
+    let server = registry();
+    let w = workspace(&server, "");
+    let get = |source: &str, more: &str| {
+        w.write("main.tf", &call(&format!("{}/{source}", server.host()), more));
+        w.run(&["get"])
+    };
+    get("team/net/any", "version = \"~> 4.0\"").fails_with(&[
+        "Unresolvable module version constraint",
+        "\"~> 4.0\"",
+        "newest available version is 2.0.0; there are also 3.0.0-beta1, 1.2.0, 1.0.0",
+        "main.tf line 2",
+    ]);
+    get("team/none/any", "").fails_with(&["Module not found", "has no module", "team/none/any"]);
+    get("team/pre/any", "").fails_with(&["Module has no versions", "1.0.0-rc1"]);
+    get("team/empty/any", "").fails_with(&["Invalid response from remote module registry", "lists no module"]);
+    assert!(!w.exists(".terraform/modules/m"));
+
+    let stranger = workspace(&server, &call(&format!("{}/team/net/any", server.host()), ""));
+    let host = server.host().replace('.', "_");
+    let stranger = stranger.env(&format!("TF_TOKEN_{host}"), "");
+    stranger
+        .run(&["get"])
+        .fails_with(&["Error accessing remote module registry", "401", "TF_TOKEN_"]);
+    let distrusting = Workspace::with(&[("main.tf", &call(&format!("{}/team/net/any", server.host()), ""))]);
+    distrusting
+        .run(&["get"])
+        .fails_with(&["Error accessing remote module registry", "SSL_CERT_FILE"]);
+}
+
+#[test]
+fn hosts_by_the_cli_configuration() {
+    let registry = Server::http(|asked| match asked.path() {
+        "/m/a/b/c/versions" if asked.header("authorization") == "Bearer from-config" => {
+            Reply::json(r#"{"modules":[{"versions":[{"version":"1.0.0"}]}]}"#)
+        }
+        "/m/a/b/c/1.0.0/download" => Reply::status(200).with("X-Terraform-Get", "./b.tgz"),
+        "/m/a/b/c/1.0.0/b.tgz" => Reply::ok(tgz(&[("main.tf", &says("configured"))])),
+        _ => Reply::status(404),
+    });
+    let w = Workspace::with(&[
+        ("main.tf", &call("modules.example.com/a/b/c", "")),
+        (
+            "../home/.terraformrc",
+            &format!(
+                "host \"modules.example.com\" {{\n  services = {{ \"modules.v1\" = \"{}\" }}\n}}\ncredentials \
+                 \"modules.example.com\" {{\n  token = \"from-config\"\n}}\n",
+                registry.url("/m/")
+            ),
+        ),
+    ]);
+    w.run(&["init"]).ok();
+    let plan = w.run(&["plan", "-no-color"]).ok();
+    assert!(plan.stdout.contains("configured"), "{}", plan.all());
+
+    w.write("main.tf", &call("127.0.0.1:1/a/b/c", ""));
+    w.run(&["init"]).fails_with(&[
+        "Error accessing remote module registry",
+        "127.0.0.1:1",
+        "onnection refused",
+    ]);
+}

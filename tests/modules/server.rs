@@ -1,0 +1,160 @@
+//! A web server for tests: answers by a closure, one connection after the other, each closed after its answer.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex};
+
+/// What was asked.
+pub struct Asked {
+    /// The method and the path with its query: `GET /x?y`.
+    pub line: String,
+    headers: Vec<(String, String)>,
+}
+
+impl Asked {
+    pub fn header(&self, name: &str) -> &str {
+        let found = self.headers.iter().find(|(n, _)| n == name);
+        found.map_or("", |(_, v)| v.as_str())
+    }
+
+    /// The path without its query.
+    pub fn path(&self) -> &str {
+        let path = self.line.split(' ').nth(1).unwrap_or_default();
+        path.split('?').next().unwrap_or_default()
+    }
+}
+
+/// What is answered.
+pub struct Reply {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+impl Reply {
+    pub fn status(status: u16) -> Reply {
+        Reply {
+            status,
+            headers: Vec::new(),
+            body: Vec::new(),
+        }
+    }
+
+    pub fn ok(body: impl Into<Vec<u8>>) -> Reply {
+        let mut reply = Reply::status(200);
+        reply.body = body.into();
+        reply
+    }
+
+    pub fn json(body: &str) -> Reply {
+        Reply::ok(body).with("Content-Type", "application/json")
+    }
+
+    pub fn with(mut self, name: &str, value: &str) -> Reply {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+}
+
+/// A server that lives as long as the test program.
+pub struct Server {
+    address: SocketAddr,
+    scheme: &'static str,
+    asked: Arc<Mutex<Vec<String>>>,
+    /// Its certificate, if it has one.
+    pub certificate: String,
+}
+
+type Answer = dyn Fn(&Asked) -> Reply + Send;
+
+impl Server {
+    pub fn http(answer: impl Fn(&Asked) -> Reply + Send + 'static) -> Server {
+        Server::run(None, String::new(), Box::new(answer))
+    }
+
+    pub fn https(answer: impl Fn(&Asked) -> Reply + Send + 'static) -> Server {
+        let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
+        let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).expect("a key");
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .with_no_client_auth()
+            .with_single_cert(vec![made.cert.der().clone()], key)
+            .expect("a configuration");
+        Server::run(Some(Arc::new(config)), made.cert.pem(), Box::new(answer))
+    }
+
+    fn run(tls: Option<Arc<rustls::ServerConfig>>, certificate: String, answer: Box<Answer>) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let server = Server {
+            address: listener.local_addr().expect("an address"),
+            scheme: if tls.is_some() { "https" } else { "http" },
+            asked: Arc::default(),
+            certificate,
+        };
+        let asked = server.asked.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                // A client that goes away is part of some tests.
+                let _ = match &tls {
+                    None => serve(stream, &answer, &asked),
+                    Some(config) => {
+                        let connection = rustls::ServerConnection::new(config.clone()).expect("a connection");
+                        let mut stream = rustls::StreamOwned::new(connection, stream);
+                        let served = serve(&mut stream, &answer, &asked);
+                        stream.conn.send_close_notify();
+                        let _ = stream.flush();
+                        served
+                    }
+                };
+            }
+        });
+        server
+    }
+
+    /// `127.0.0.1:PORT`.
+    pub fn host(&self) -> String {
+        self.address.to_string()
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("{}://{}{path}", self.scheme, self.address)
+    }
+
+    /// What was asked for since the last time.
+    pub fn asked(&self) -> Vec<String> {
+        std::mem::take(&mut *self.asked.lock().expect("no panic"))
+    }
+}
+
+fn serve(stream: impl Read + Write, answer: &Answer, asked: &Mutex<Vec<String>>) -> std::io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    let mut line = String::new();
+    stream.read_line(&mut line)?;
+    let mut headers = Vec::new();
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line)?;
+        match line.trim_end().split_once(':') {
+            Some((name, value)) => headers.push((name.to_lowercase(), value.trim().to_owned())),
+            None => break,
+        }
+    }
+    let line = line.trim_end().trim_end_matches(" HTTP/1.1").to_owned();
+    asked.lock().expect("no panic").push(line.clone());
+    let reply = answer(&Asked { line, headers });
+    let mut head = format!(
+        "HTTP/1.1 {} X\r\nContent-Length: {}\r\nConnection: close\r\n",
+        reply.status,
+        reply.body.len()
+    );
+    for (name, value) in reply.headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    head.push_str("\r\n");
+    let stream = stream.get_mut();
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(&reply.body)?;
+    stream.flush()
+}

@@ -1,0 +1,179 @@
+//! Broken configurations, most with the one mistake that their name says: what `validate` tells of them is compared with
+//! what Terraform told, which is recorded. The first diagnostic must stand at the same place and have the same summary.
+//!
+//! The files of `cases/` hold many configurations each. A line `== name` begins one; what follows is its `main.tf`, up to a
+//! line `-- file --`, which begins another file. `== name | reason` marks a case in which we tell more than Terraform does:
+//! it must be invalid here, whatever Terraform says.
+//!
+//! `MONOFORM_RECORD=1 cargo test --test validate` records anew what the `terraform` on the search path tells. It runs with
+//! the plugins of the executable under test, so that nothing is fetched.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test fails by panicking"
+)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use libtest_mimic::{Arguments, Trial};
+use serde_json::{Value, json};
+use support::Workspace;
+
+/// A configuration.
+#[derive(Clone)]
+struct Case {
+    /// The name of its collection, a slash, its own.
+    name: String,
+    files: Vec<(String, String)>,
+    /// Why the first diagnostic is not Terraform's, if it is not.
+    differs: Option<String>,
+}
+
+fn here(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/validate").join(name)
+}
+
+fn cases() -> Vec<Case> {
+    let mut out: Vec<Case> = Vec::new();
+    let mut collections: Vec<PathBuf> = std::fs::read_dir(here("cases"))
+        .expect("cases")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    collections.sort();
+    for path in collections {
+        let collection = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(&path).expect("a collection");
+        let mut inside = false;
+        for line in text.lines() {
+            if let Some(name) = line.strip_prefix("== ") {
+                let (name, differs) = match name.split_once(" | ") {
+                    Some((name, reason)) => (name, Some(reason.to_owned())),
+                    None => (name, None),
+                };
+                out.push(Case {
+                    name: format!("{collection}/{name}"),
+                    files: vec![("main.tf".to_owned(), String::new())],
+                    differs,
+                });
+                inside = true;
+            } else if inside && let Some(case) = out.last_mut() {
+                let file = line.strip_prefix("-- ").and_then(|l| l.strip_suffix(" --"));
+                match file {
+                    Some(file) => case.files.push((file.to_owned(), String::new())),
+                    None => {
+                        let (_, text) = case.files.last_mut().expect("a file");
+                        text.push_str(line);
+                        text.push('\n');
+                    }
+                }
+            }
+        }
+    }
+    // The blank line before the next case is no part of the file.
+    for (_, text) in out.iter_mut().flat_map(|c| &mut c.files) {
+        let kept = text.trim_end_matches('\n').len();
+        text.truncate(kept);
+        text.push('\n');
+    }
+    out
+}
+
+fn workspace(case: &Case) -> Workspace {
+    let files: Vec<(&str, &str)> = case.files.iter().map(|(n, t)| (&**n, &**t)).collect();
+    Workspace::with(&files)
+}
+
+/// What of a document of `validate -json` is compared: of each diagnostic, what it is and where it stands.
+fn told(document: &Value) -> Vec<Value> {
+    let all = document["diagnostics"].as_array().cloned().unwrap_or_default();
+    all.iter()
+        .map(|d| {
+            let start = &d["range"]["start"];
+            json!([
+                d["severity"],
+                d["summary"],
+                d["range"]["filename"],
+                start["line"],
+                start["column"]
+            ])
+        })
+        .collect()
+}
+
+/// Errors come after warnings; the first error is what a user looks at.
+fn first(diagnostics: &[Value]) -> Option<&Value> {
+    let error = diagnostics.iter().find(|d| d[0] == "error");
+    error.or(diagnostics.first())
+}
+
+fn check(case: &Case, expected: Option<&Vec<Value>>) -> Result<(), String> {
+    let expected = expected.ok_or("Terraform's answer is not recorded: see the beginning of tests/validate/main.rs")?;
+    let document = workspace(case).run(&["validate", "-json"]).json();
+    let found = told(&document);
+    let invalid = found.iter().any(|d| d[0] == "error");
+    if document["valid"] == Value::Bool(invalid) {
+        return Err(format!("\"valid\" is wrong in\n{document:#}"));
+    }
+    match &case.differs {
+        Some(_) if invalid => Ok(()),
+        Some(reason) => Err(format!("should be refused ({reason})\n{document:#}")),
+        None if first(&found) == first(expected) => Ok(()),
+        None => Err(format!(
+            "Terraform: {}\nours: {document:#}",
+            first(expected).unwrap_or(&Value::Null)
+        )),
+    }
+}
+
+/// Asks Terraform about every case.
+fn record(cases: &[Case]) {
+    let plugins = tempfile::tempdir().expect("a directory");
+    let settings = plugins.path().join("terraformrc");
+    let mirror = plugins.path().join("mirror");
+    std::fs::create_dir(&mirror).expect("a directory");
+    Workspace::new()
+        .run(&["internal-plugin", "link", &mirror.to_string_lossy()])
+        .ok();
+    let text = format!(
+        "provider_installation {{\n  filesystem_mirror {{\n    path = {:?}\n  }}\n}}\n",
+        mirror.to_string_lossy()
+    );
+    std::fs::write(&settings, text).expect("a file");
+    let mut recorded: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
+    for case in cases {
+        let w = workspace(case).env("TF_CLI_CONFIG_FILE", settings.to_string_lossy());
+        // Where this fails, so does what follows.
+        w.run_program("terraform", &["init", "-backend=false", "-input=false"]);
+        let answer = w.run_program("terraform", &["validate", "-json"]).json();
+        recorded.insert(&case.name, told(&answer));
+    }
+    // A line for each case.
+    let lines: Vec<String> = recorded
+        .iter()
+        .map(|(name, diagnostics)| format!("  {}: {}", json!(name), json!(diagnostics)))
+        .collect();
+    std::fs::write(here("recorded.json"), format!("{{\n{}\n}}\n", lines.join(",\n"))).expect("the record");
+}
+
+fn main() {
+    let cases = cases();
+    if std::env::var_os("MONOFORM_RECORD").is_some() {
+        record(&cases);
+    }
+    let text = std::fs::read_to_string(here("recorded.json")).unwrap_or_else(|_| "{}".to_owned());
+    let recorded: BTreeMap<String, Vec<Value>> = serde_json::from_str(&text).expect("the record is JSON");
+    let trials = cases.into_iter().map(|case| {
+        let expected = recorded.get(&case.name).cloned();
+        Trial::test(case.name.clone(), move || {
+            check(&case, expected.as_ref()).map_err(Into::into)
+        })
+    });
+    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit();
+}
