@@ -71,8 +71,6 @@ struct Document {
     checks: Vec<StoredCheck>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     generated_config: BTreeMap<String, String>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    function_results: BTreeMap<String, String>,
 }
 
 /// How something with conditions turned out, as in states.

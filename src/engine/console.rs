@@ -142,7 +142,7 @@ fn visit(evaluator: &Evaluator<'_>, block: &Block) -> Result<(), Failed> {
         Block::Local(module, name) => each(module, &|instance, node| {
             evaluator.local(instance, node, name).map(|_| ())
         }),
-        Block::Output(module, name) => opening::visit_output(evaluator, module, name),
+        Block::Output(module, name) => opening::visit_output(evaluator, module, name, false),
         Block::Call(module, name) => each(module, &|instance, _| {
             evaluator.call_expansion(instance, name).map(|_| ())
         }),

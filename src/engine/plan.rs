@@ -229,10 +229,7 @@ impl Plan {
     pub fn is_applyable(&self) -> bool {
         !self.errored
             && match self.mode {
-                Mode::RefreshOnly => {
-                    self.drift.iter().any(|c| c.action != Action::NoOp)
-                        || self.outputs.values().any(|o| o.action != Action::NoOp)
-                }
+                Mode::RefreshOnly => self.refreshes() || self.outputs.values().any(|o| o.action != Action::NoOp),
                 _ => self.has_changes(),
             }
     }

@@ -36,7 +36,7 @@ use support::{Ran, Workspace, missing};
 /// The tests, with the programs each needs. One whose programs are not installed is reported as ignored, by name, and never
 /// counted as passed; programs named in `MONOFORM_REQUIRE` must be there.
 fn main() {
-    let tests: [(&str, &[&str], fn()); 18] = [
+    let tests: &[(&str, &[&str], fn())] = &[
         ("framework::the_life_of_a_book", &["go"], framework::the_life_of_a_book),
         ("framework::an_import_by_apply", &["go"], framework::an_import_by_apply),
         (
@@ -105,7 +105,7 @@ fn main() {
             terraform::plans_look_the_same,
         ),
     ];
-    let trials = tests.into_iter().map(|(name, programs, test)| {
+    let trials = tests.iter().map(|&(name, programs, test)| {
         let absent = missing(programs);
         let kind = if absent.is_empty() {
             String::new()

@@ -183,13 +183,7 @@ fn question(mode: Mode, workspace: &str) -> (String, &'static str) {
 }
 
 /// Carries out a plan and says what was done, after the warnings there are already.
-fn perform(
-    session: &Session,
-    operation: Operation<'_>,
-    plan: &Plan,
-    mut problems: Diagnostics,
-    saved: bool,
-) -> Status {
+fn perform(session: &Session, operation: Operation<'_>, plan: &Plan, mut problems: Diagnostics, saved: bool) -> Status {
     let (state, done, more) = operation.apply(plan);
     problems.extend(more);
     let failed = session.show(&problems, &operation.project.sources);

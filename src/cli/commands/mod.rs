@@ -107,9 +107,7 @@ const COMMANDS: &[&Command] = &[
 ];
 
 /// Commands of Terraform that are still to come.
-const TO_COME: &[&str] = &[
-    "graph", "login", "logout", "modules", "test",
-];
+const TO_COME: &[&str] = &["graph", "login", "logout", "modules", "test"];
 
 /// Runs the command that arguments ask for.
 pub fn run(invocation: Invocation) -> Status {

@@ -77,7 +77,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     let Planning {
         plan,
         schemas,
-        diagnostics: problems,
+        diagnostics: mut problems,
     } = operation.plan(&options);
     let mut status = u8::from(problems.has_errors());
     let Some(plan) = plan else {
@@ -163,15 +163,6 @@ fn write_generated(path: &std::path::Path, plan: &Plan) -> Result<(), Diagnostic
             ),
         )
     })
-}
-
-/// Adds a warning unless the engine has given it already.
-pub fn add_missing(problems: &mut syntax::Diagnostics, more: syntax::Diagnostics) {
-    for diagnostic in more {
-        if !problems.iter().any(|d| d.summary == diagnostic.summary) {
-            problems.push(diagnostic);
-        }
-    }
 }
 
 /// Ends an operation: releases the lock.

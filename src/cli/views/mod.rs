@@ -5,6 +5,6 @@ pub mod diff;
 pub mod plan;
 pub mod progress;
 pub mod snippet;
-pub mod unified_diff;
 pub mod stream;
+pub mod unified_diff;
 pub mod wrap;

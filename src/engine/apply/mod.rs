@@ -459,10 +459,7 @@ impl Applier<'_> {
             let lifecycle = &block.lifecycle;
             let conditions = !(lifecycle.preconditions.is_empty() && lifecycle.postconditions.is_empty());
             let node = Block::Resource(resource);
-            if conditions
-                && unknown(&node.to_string())
-                && !self.depends_on_any(&node, &failed)
-            {
+            if conditions && unknown(&node.to_string()) && !self.depends_on_any(&node, &failed) {
                 let _: Result<(), Failed> = self
                     .prepare_late(&node)
                     .await

@@ -158,7 +158,10 @@ fn write_attribute(out: &mut String, name: &str, schema: &AttributeSchema, value
 /// What a text holds if it is the JSON of something with parts.
 fn structure(text: &str) -> Option<Value> {
     let json: serde_json::Value = serde_json::from_str(text).ok()?;
-    (json.is_array() || json.is_object()).then(|| cty::json::from_simple_json(&json))
+    if !(json.is_array() || json.is_object()) {
+        return None;
+    }
+    cty::json::from_simple_json(&json).ok()
 }
 
 fn nested_attribute(
