@@ -103,8 +103,9 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     }
     let (applyable, errored) = (plan.is_applyable(), plan.errored || problems.has_errors());
     let out = given.value("out");
-    // A plan with errors is kept, too, for those who look at it; apply refuses it.
+    // A plan with errors is kept, too, for those who look at it; apply refuses it. One that was interrupted is none.
     if let Some(out) = out
+        && !operation.interrupted()
         && let Err(problem) = operation.save_plan(out.as_ref(), plan)
     {
         session.show(&problem.into(), &operation.project.sources);

@@ -176,7 +176,7 @@ fn bad_values_are_told_with_their_place() {
             vec![("terraform.tfvars.json", "{\"s\": 1, \"s\": 2}")],
             vec![],
             vec![],
-            "terraform.tfvars.json:1,10-13 Duplicate JSON object property",
+            "terraform.tfvars.json:1,10-13 Duplicate attribute definition",
         ),
     ] {
         assert_eq!(problems(&given(&files, &environment, &flags)), [expected]);
