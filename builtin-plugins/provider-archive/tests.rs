@@ -74,7 +74,7 @@ fn read(path: &Path) -> Vec<(String, u32, String)> {
             let mut entry = archive.by_index(i).unwrap();
             let mut text = String::new();
             entry.read_to_string(&mut text).unwrap();
-            out.push((entry.name().to_owned(), entry.unix_mode().unwrap_or(0), text));
+            out.push((entry.name().unwrap().into_owned(), entry.unix_mode().unwrap_or(0), text));
         }
     } else {
         let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(file));
