@@ -19,7 +19,7 @@ fn path(path: &Path) -> Value {
 }
 
 fn strings(list: &[&str]) -> Value {
-    Value::set(Type::String, list.iter().map(|s| Value::string(s)).collect())
+    Value::set(Type::String, list.iter().map(Value::string).collect())
 }
 
 fn sources(list: &[(&str, &str)]) -> Value {

@@ -306,7 +306,7 @@ impl<'s> Operation<'s> {
 
     /// Makes a plan, telling what goes on.
     pub fn plan(&self, options: &PlanOptions) -> Planning {
-        let progress = Progress::new(self.session.ui.clone()).to_program(self.session.stream.clone());
+        let progress = Progress::new(self.session.ui.clone()).for_program(self.session.stream.clone());
         self.plan_telling(options, progress)
     }
 
@@ -325,7 +325,7 @@ impl<'s> Operation<'s> {
 
     /// Carries out a plan, telling what goes on, and saves what came of it. Gives the new state, and what was done.
     pub fn apply(&self, plan: &Plan) -> (State, Done, Diagnostics) {
-        let progress = Progress::new(self.session.ui.clone()).to_program(self.session.stream.clone());
+        let progress = Progress::new(self.session.ui.clone()).for_program(self.session.stream.clone());
         let surroundings = workdir::surroundings(self.session, &self.workspace);
         let last = Mutex::new(None);
         let persist = |state: &State| {
