@@ -5,7 +5,7 @@
 //! go on and report more.
 //!
 //! Where to begin: [`source`] (positions), [`diag`] (what a problem looks like, everywhere in the house), [`ast`] (the
-//! tree), then [`token`], [`lexer`] and [`parser`]. [`format`] writes the tokens back in their canonical form. [`json`] reads the
+//! tree), then [`token`], [`lexer`] and [`parser`]. [`mod@format`] writes the tokens back in their canonical form. [`json`] reads the
 //! other syntax into the same tree. [`content`] reads a body against a list of expected attributes and blocks.
 //! The room uses `cty` for the numbers of literals and nothing else of ours.
 
