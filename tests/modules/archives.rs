@@ -1,6 +1,6 @@
 //! Archives and pages of web servers.
 
-use crate::server::{Reply, Server};
+use crate::support::server::{Reply, Server};
 use crate::support::Workspace;
 use crate::{call, says, tgz, zip};
 

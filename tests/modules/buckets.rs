@@ -1,6 +1,6 @@
 //! Buckets of S3 and of Google Cloud Storage, by servers that answer like them.
 
-use crate::server::{Reply, Server};
+use crate::support::server::{Reply, Server};
 use crate::support::Workspace;
 use crate::{call, says, zip};
 

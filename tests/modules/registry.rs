@@ -1,6 +1,6 @@
 //! Module registries.
 
-use crate::server::{Reply, Server};
+use crate::support::server::{Reply, Server};
 use crate::support::Workspace;
 use crate::{call, says, tgz};
 
