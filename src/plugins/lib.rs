@@ -25,6 +25,7 @@ pub mod cli_config;
 mod convert;
 pub mod discovery;
 mod download;
+pub mod elsewhere;
 pub mod environment;
 mod fetch;
 pub mod grpc;
