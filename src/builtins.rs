@@ -72,6 +72,13 @@ pub const PLUGINS: &[Plugin] = &[
         serve: || monoform_sdk::serve_provider(provider_terraform::provider()),
     },
     Plugin {
+        name: provider_time::NAME,
+        kind: Kind::Provider,
+        version: Some(provider_time::VERSION),
+        earlier: provider_time::RELEASED,
+        serve: || monoform_sdk::serve_provider(provider_time::provider()),
+    },
+    Plugin {
         name: provisioner_local_exec::NAME,
         kind: Kind::Provisioner,
         version: None,

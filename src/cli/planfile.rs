@@ -56,6 +56,9 @@ struct Document {
     workspace: String,
     mode: Mode,
     timestamp: String,
+    /// Whether planning ended with errors: such a plan is kept to be looked at only.
+    #[serde(default)]
+    errored: bool,
     targets: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     excludes: Vec<String>,
@@ -315,6 +318,7 @@ fn document(saved: &SavedPlan, tool_version: &str) -> Result<Document, String> {
         workspace: saved.workspace.clone(),
         mode: plan.mode,
         timestamp: plan.timestamp.clone(),
+        errored: plan.errored,
         targets: plan.targets.iter().map(ToString::to_string).collect(),
         excludes: plan.excludes.iter().map(ToString::to_string).collect(),
         force_replace: plan.force_replace.iter().map(ToString::to_string).collect(),
@@ -537,7 +541,7 @@ fn load(document: &Document, mut entries: BTreeMap<String, Vec<u8>>) -> Result<S
             .iter()
             .map(|(address, text)| Ok::<_, String>((load_address(address)?, text.clone())))
             .collect::<Result<_, _>>()?,
-        errored: false,
+        errored: document.errored,
     };
     Ok(SavedPlan {
         plan,

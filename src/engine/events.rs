@@ -16,6 +16,13 @@ pub enum Event {
         /// The identifier by which it is looked for.
         id: Arc<str>,
     },
+    /// An object that was found in planning becomes part of the state.
+    Imported {
+        /// The address it has.
+        address: AbsResourceInstance,
+        /// The identifier by which it was found.
+        id: Arc<str>,
+    },
     /// An object is being read to see what it is now. The identity is a short text such as `id=abc`, if there is one.
     RefreshStart {
         /// The object.

@@ -89,16 +89,9 @@ pub async fn upgrade(
     if problems.has_errors() {
         return Err(problems);
     }
-    if !answer.value.is_wholly_known() {
-        return Err(Diagnostic::error(
-            "Invalid resource state upgrade",
-            format!(
-                "The provider upgraded the state of {address} to an object with unknown values, which is not allowed. This \
-                 is a bug in the provider, which should be reported in the provider's own issue tracker."
-            ),
-        )
-        .about(address)
-        .into());
+    let problems = upgrade_problems(&answer.value, schema, address);
+    if !problems.is_empty() {
+        return Err(problems);
     }
     Ok(Stored {
         value: answer.value,
@@ -107,6 +100,99 @@ pub async fn upgrade(
         object: object.clone(),
     })
 }
+
+/// What is wrong with the object that an upgrade gave.
+fn upgrade_problems(value: &Value, schema: &Schema, address: &dyn Display) -> Diagnostics {
+    let mut wrong = Vec::new();
+    if value.is_null() {
+        wrong.push(format!("The provider upgraded the state of {address} to nothing."));
+    }
+    wrong.extend(unknown_paths(value).iter().map(|path| {
+        format!("The provider upgraded the state of {address} to an object in which {address}{path} is not known.")
+    }));
+    wrong.extend(given_write_only(&schema.block, value).iter().map(|path| {
+        format!(
+            "The provider upgraded the state of {address} to an object with a value for the write-only attribute \
+             \"{address}{path}\", which is never kept."
+        )
+    }));
+    let each = wrong.into_iter().map(|what| {
+        Diagnostic::error("Invalid resource state upgrade", format!("{what} {PROVIDER_BUG}")).about(address)
+    });
+    each.collect()
+}
+
+/// Where a value is unknown.
+fn unknown_paths(value: &Value) -> Vec<Path> {
+    let mut found = Vec::new();
+    if value.is_wholly_known() {
+        return found;
+    }
+    value.walk(|path, part| {
+        if !part.is_known() {
+            found.push(path.clone());
+        }
+        part.is_known() && !part.is_wholly_known()
+    });
+    found
+}
+
+/// An error for each place where an object that must be wholly known is not. `problem` gives summary and detail for a path.
+pub fn unknowns(
+    value: &Value,
+    address: &dyn Display,
+    problem: impl Fn(&Path) -> (&'static str, String),
+) -> Diagnostics {
+    let each = unknown_paths(value).into_iter().map(|path| {
+        let (summary, what) = problem(&path);
+        Diagnostic::error(summary, format!("{what} {PROVIDER_BUG}")).about(address)
+    });
+    each.collect()
+}
+
+/// What is wrong with an object that a provider has read. `when` says what it was doing, as in "while reading the object".
+#[must_use]
+pub fn read_problems(
+    value: &Value,
+    schema: &Schema,
+    provider: &addrs::Provider,
+    when: &str,
+    address: &dyn Display,
+) -> Diagnostics {
+    let mut problems = unknowns(value, address, |path| {
+        let what = format!(
+            "Provider \"{provider}\" returned an unknown value for {address}{path} {when}. What exists is known, so every \
+             value must be."
+        );
+        ("Provider produced invalid object", what)
+    });
+    problems.extend(returned_write_only(
+        value,
+        schema,
+        provider,
+        "Provider produced invalid object",
+        when,
+        address,
+    ));
+    problems
+}
+
+/// What is wrong with the object of a data source that a provider has read.
+#[must_use]
+pub fn data_problems(value: &Value, schema: &Schema, provider: &addrs::Provider, address: &dyn Display) -> Diagnostics {
+    if value.is_null() {
+        let what =
+            format!("Provider \"{provider}\" produced no object for {address}, where there must be one or an error.");
+        return Diagnostic::error("Provider produced invalid object", format!("{what} {PROVIDER_BUG}"))
+            .about(address)
+            .into();
+    }
+    read_problems(value, schema, provider, "while reading the data source", address)
+}
+
+/// How every complaint about a provider ends.
+pub const PROVIDER_BUG: &str =
+    "This is a bug in the provider, which should be reported in the provider's own issue tracker.";
 
 /// Reads a stored object that is at the current version of its schema.
 pub fn decode(schema: &Schema, object: &Arc<Object>, address: &dyn Display) -> Result<Stored, Diagnostics> {
@@ -214,17 +300,17 @@ pub fn returned_write_only(
     value: &Value,
     schema: &Schema,
     provider: &addrs::Provider,
+    summary: &str,
     when: &str,
     address: &dyn Display,
 ) -> Diagnostics {
     let paths = given_write_only(&schema.block, value);
     let each = paths.iter().map(|path| {
         Diagnostic::error(
-            "Provider produced invalid object",
+            summary,
             format!(
                 "Provider \"{provider}\" returned a value for the write-only attribute \"{address}{path}\" {when}. What is \
-                 given for a write-only attribute is never read back, so the provider must answer null there. This is a bug in \
-                 the provider, which should be reported in the provider's own issue tracker."
+                 given for a write-only attribute is never read back, so the provider must answer null there. {PROVIDER_BUG}"
             ),
         )
         .about(address)

@@ -127,7 +127,7 @@ fn wrong_types() {
     );
     mistaken(
         "resource \"terraform_data\" \"a\" {\n  count = \"many\"\n}\n",
-        &["Invalid count argument", "number is required"],
+        &["Incorrect value type", "number is required"],
     );
     mistaken(
         "output \"o\" {\n  value = 1 + \"one\"\n}\n",

@@ -3,6 +3,7 @@
 //! [`framework`], [`sdkv2`]: the whole life of objects of a Go provider, over protocol 6 and protocol 5. [`side_by_side`]:
 //! the same configurations and providers under Terraform, with the same results. [`terraform`]: going on where the other
 //! left off. [`modules`]: modules installed by both. [`our_plugins`]: our plugins, called by Terraform and by hand.
+//! [`recorded`]: what Terraform did with a provider that has a bit of everything, step by step.
 
 #![allow(
     clippy::expect_used,
@@ -18,6 +19,7 @@ mod support;
 mod framework;
 mod modules;
 mod our_plugins;
+mod recorded;
 mod sdkv2;
 mod side_by_side;
 mod terraform;
@@ -116,7 +118,13 @@ fn main() {
         });
         trial.with_kind(kind).with_ignored_flag(!absent.is_empty())
     });
-    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit();
+    let absent = missing(&["go"]);
+    let recorded = recorded::trials().into_iter().map(|trial| {
+        let kind = if absent.is_empty() { "" } else { "needs go" };
+        trial.with_kind(kind).with_ignored_flag(!absent.is_empty())
+    });
+    let all = trials.chain(recorded).collect();
+    libtest_mimic::run(&Arguments::from_args(), all).exit();
 }
 
 /// The provider `shelf`, on the plugin framework.

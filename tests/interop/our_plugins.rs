@@ -159,6 +159,7 @@ pub fn the_table_and_the_links() {
         ("null", "provider"),
         ("random", "provider"),
         ("terraform", "provider"),
+        ("time", "provider"),
         ("local-exec", "provisioner"),
     ] {
         let found = list.lines().any(|l| {

@@ -94,7 +94,12 @@ fn compare(new: impl Fn() -> Workspace, configurations: &[&str]) {
         }
         if step == 0 {
             both(&["init", "-no-color"]);
-            compare("providers schema", &["providers", "schema", "-json"]);
+            let [mut ours, mut theirs] = both(&["providers", "schema", "-json"]).map(|ran| ran.json());
+            // The provider that both have built in describes itself in words of its own.
+            for schemas in [&mut ours, &mut theirs] {
+                without(schemas, "terraform.io/builtin/terraform");
+            }
+            same("providers schema", &ours, &theirs);
         }
         both(&["plan", "-no-color", "-out=the.plan"]);
         compare(&format!("plan {step}"), &["show", "-json", "the.plan"]);

@@ -127,9 +127,9 @@ fn what_a_repository_does_not_have() {
     ]);
     get(&format!("{source}?ref=v9&depth=1")).fails_with(&["no branch or tag \"v9\""]);
     get(&format!("{source}?ref=abcdef0123&depth=1")).fails_with(&["must be the name of a branch or a tag"]);
+    assert!(!w.exists(".terraform/modules/m"));
     get(&format!("{source}//none")).fails_with(&["Unreadable module subdirectory", "other, sub"]);
     get(&format!("{source}-none")).fails_with(&["git could not clone", "does not appear to be a git repository"]);
-    assert!(!w.exists(".terraform/modules/m"));
 }
 
 #[test]

@@ -40,10 +40,12 @@ fn write(w: &Workspace, model: &Model) {
 
 /// The addresses of all managed instances in the state, with the identities of their objects.
 fn stored(w: &Workspace) -> Vec<(String, String)> {
-    if !w.exists("terraform.tfstate") {
+    // As a later command finds it: a file that was being written has its new content beside it.
+    let pulled = w.run(&["state", "pull"]).ok();
+    if pulled.stdout.trim().is_empty() {
         return Vec::new();
     }
-    let state = w.state();
+    let state = pulled.json();
     let mut out = Vec::new();
     for resource in state["resources"].as_array().into_iter().flatten() {
         let text = |name: &str| resource[name].as_str().unwrap_or_default();

@@ -80,10 +80,11 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         diagnostics: mut problems,
     } = operation.plan(&options);
     let mut status = u8::from(problems.has_errors());
-    let Some(plan) = plan else {
+    let Some(mut plan) = plan else {
         session.show(&problems, &operation.project.sources);
         return Ok(finish(session, operation, status.max(1)));
     };
+    plan.errored |= problems.has_errors();
     let mut generated = None;
     if let Some(path) = generate.filter(|_| !plan.generated_config.is_empty()) {
         match write_generated(path.as_ref(), &plan) {
@@ -102,8 +103,9 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     }
     let (applyable, errored) = (plan.is_applyable(), plan.errored || problems.has_errors());
     let out = given.value("out");
-    // A plan with errors is kept, too, for those who look at it; apply refuses it.
+    // A plan with errors is kept, too, for those who look at it; apply refuses it. One that was interrupted is none.
     if let Some(out) = out
+        && !operation.interrupted()
         && let Err(problem) = operation.save_plan(out.as_ref(), plan)
     {
         session.show(&problem.into(), &operation.project.sources);

@@ -223,6 +223,10 @@ impl EventSink for Progress {
                 };
                 self.say(&mut inner, &line);
             }
+            Event::Imported { address, id } => {
+                self.say(&mut inner, &format!("{address}: Importing... [id={id}]"));
+                self.say(&mut inner, &format!("{address}: Import complete [id={id}]"));
+            }
             Event::RefreshStart { address, id } => {
                 if self.import {
                     let style = self.ui.style();

@@ -278,7 +278,11 @@ impl Stream {
                 let hook = timed(ephemeral(address, *action), *elapsed);
                 self.hook(&message, "ephemeral_op_errored", hook);
             }
-            Event::EphemeralDeferred { .. } | Event::ImportStart { .. } | Event::Progress { .. } | Event::Stopping => {}
+            Event::EphemeralDeferred { .. }
+            | Event::ImportStart { .. }
+            | Event::Imported { .. }
+            | Event::Progress { .. }
+            | Event::Stopping => {}
         }
     }
 

@@ -170,13 +170,13 @@ fn bad_values_are_told_with_their_place() {
             vec![("terraform.tfvars.json", "[]")],
             vec![],
             vec![],
-            "terraform.tfvars.json:1,1-3 Incorrect JSON value type",
+            "terraform.tfvars.json:1,1-2 Incorrect JSON value type",
         ),
         (
             vec![("terraform.tfvars.json", "{\"s\": 1, \"s\": 2}")],
             vec![],
             vec![],
-            "terraform.tfvars.json:1,10-13 Duplicate JSON object property",
+            "terraform.tfvars.json:1,10-13 Duplicate attribute definition",
         ),
     ] {
         assert_eq!(problems(&given(&files, &environment, &flags)), [expected]);

@@ -5,13 +5,12 @@ use std::time::Instant;
 
 use lang::body::decode_body;
 use lang::eval::Context;
-use syntax::Diagnostic;
 
 use super::{Applier, Subject};
 use crate::eval::Failed;
 use crate::eval::checks::{Checked, Kind};
 use crate::events::Event;
-use crate::instance::{encode, identity, lasting, located, with_marks};
+use crate::instance::{data_problems, encode, identity, lasting, located, with_marks};
 use crate::plan::Action;
 
 impl Applier<'_> {
@@ -97,19 +96,11 @@ impl Applier<'_> {
             ),
             Err(problems) => (None, problems),
         };
-        let unusable = |value: &cty::Value| value.is_null() || !value.is_wholly_known();
-        if !problems.has_errors() && value.as_ref().is_some_and(unusable) {
-            problems.push(
-                Diagnostic::error(
-                    "Provider produced invalid object",
-                    format!(
-                        "Provider \"{}\" produced no object, or one with unknown values, for {}. This is a bug in the \
-                         provider, which should be reported in the provider's own issue tracker.",
-                        s.change.provider.provider, s.address
-                    ),
-                )
-                .about(s.address),
-            );
+        if let Some(value) = &value
+            && !problems.has_errors()
+        {
+            let provider = &s.change.provider.provider;
+            problems.extend(data_problems(value, s.schema, provider, s.address));
         }
         let failed = problems.has_errors();
         match check {

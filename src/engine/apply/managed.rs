@@ -15,7 +15,7 @@ use super::{Applier, Subject};
 use crate::eval::checks::{Checked, Kind};
 use crate::eval::{Failed, Repetition};
 use crate::events::Event;
-use crate::instance::{decode, encode, identity, lasting, located, returned_write_only, with_marks};
+use crate::instance::{decode, encode, identity, lasting, located, returned_write_only, unknowns, with_marks};
 use crate::objchange::{Ignore, Problem, applied_problems, ignore_changes, plan_problems, proposed_new};
 use crate::plan::Action;
 
@@ -254,6 +254,7 @@ impl Applier<'_> {
             &applied.state,
             s.schema,
             &s.change.provider.provider,
+            "Provider produced invalid object",
             "after applying",
             s.address,
         );
@@ -262,15 +263,14 @@ impl Applier<'_> {
         let mut state = without_write_only(&s.schema.block, &applied.state);
         if !state.is_wholly_known() {
             if !failed {
-                problems.push(bug(
-                    s,
-                    "Provider returned invalid result object after apply",
-                    &format!(
-                        "After the apply operation, the provider still indicated an unknown value for {}. All values must be \
-                         known after apply. Known values are kept in the state.",
+                problems.extend(unknowns(&state, s.address, |path| {
+                    let what = format!(
+                        "After the apply operation, the provider still indicated an unknown value for {}{path}. All values \
+                         must be known after apply; those that are have been kept in the state.",
                         s.address
-                    ),
-                ));
+                    );
+                    ("Provider returned invalid result object after apply", what)
+                }));
                 failed = true;
             }
             state = nulls_for_unknowns(&state);

@@ -149,6 +149,10 @@ async fn with_providers(
     };
     let graph = plan.graph.to_walk();
     let work = async {
+        // Where that is all there is to do, no operation tells of it.
+        for change in plan.changes.iter().filter(|c| c.action == Action::NoOp) {
+            applier.note_import(change);
+        }
         walk(&graph, inputs.parallelism, |node| applier.visit(graph[node])).await;
         applier.after().await
     };
@@ -270,6 +274,7 @@ impl Applier<'_> {
         }
         self.open(&change.provider).await?;
         if matches!(operation, Operation::Change(_)) {
+            self.note_import(change);
             self.open_ephemerals(&Block::Resource(change.address.config())).await?;
             self.priming
                 .prepare(self.evaluator, &Block::Resource(change.address.config()))?;
@@ -290,6 +295,16 @@ impl Applier<'_> {
             (Operation::Destroy(_), _) => self.destroy(index, &subject).await,
             (_, Action::Read) => self.read(&subject).await,
             _ => self.change(index, &subject).await,
+        }
+    }
+
+    /// Tells of an import: the object came into the state with the plan, and is there whatever happens next.
+    fn note_import(&self, change: &ResourceChange) {
+        if let Some(id) = &change.importing {
+            self.inputs.events.event(Event::Imported {
+                address: change.address.clone(),
+                id: id.clone(),
+            });
         }
     }
 

@@ -15,7 +15,7 @@ use super::{Planner, Subject};
 use crate::eval::checks::{Checked, Kind};
 use crate::eval::{Failed, Repetition};
 use crate::events::Event;
-use crate::instance::{decode, encode, identity, lasting, located, with_marks};
+use crate::instance::{data_problems, decode, encode, identity, lasting, located, with_marks};
 use crate::plan::{Action, Mode, Reason, ResourceChange};
 
 impl Planner<'_> {
@@ -190,9 +190,9 @@ impl Planner<'_> {
         };
         if let Some(value) = &value
             && !problems.has_errors()
-            && let Err(problem) = check_read(value, p, address)
         {
-            problems.push(problem);
+            let provider = &p.provider_address.provider;
+            problems.extend(data_problems(value, p.schema, provider, address));
         }
         let failed = problems.has_errors();
         if let Some(check) = check {
@@ -283,25 +283,6 @@ impl Planner<'_> {
             _ => false,
         })
     }
-}
-
-fn check_read(value: &Value, p: &Subject<'_>, address: &AbsResourceInstance) -> Result<(), syntax::Diagnostic> {
-    let wrong = if value.is_null() {
-        "a null object"
-    } else if !value.is_wholly_known() {
-        "an object with unknown values"
-    } else {
-        return Ok(());
-    };
-    Err(syntax::Diagnostic::error(
-        "Provider produced invalid object",
-        format!(
-            "Provider \"{}\" produced {wrong} for {address}. This is a bug in the provider, which should be reported in the \
-             provider's own issue tracker.",
-            p.provider_address.provider
-        ),
-    )
-    .about(address))
 }
 
 /// The attributes of an object that is about to get some.

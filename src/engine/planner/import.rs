@@ -15,7 +15,7 @@ use super::{Planner, Subject};
 use crate::blocks::Block;
 use crate::eval::{Failed, ModuleScope, Repetition};
 use crate::events::Event;
-use crate::instance::{Stored, encode, located, returned_write_only};
+use crate::instance::{PROVIDER_BUG, Stored, encode, located, read_problems, returned_write_only};
 
 /// An object to be imported.
 pub(super) struct Imported {
@@ -277,32 +277,49 @@ impl Planner<'_> {
             .about(address)
             .into()
         };
-        let found = answer.value.into_iter().find(|i| i.ty == *ty && !i.state.is_null());
-        let Some(found) = found else {
-            return Err(self.failed(none()));
+        let invalid = |summary: &str, what: &str| {
+            let detail = format!("While importing {address} with the ID \"{id}\", {what}. {PROVIDER_BUG}");
+            self.failed(Diagnostic::error(summary, detail).about(address).into())
         };
+        let mut found = answer.value.into_iter().filter(|i| i.ty == *ty);
+        let (first, more) = (found.next(), found.next());
+        let Some(first) = first else {
+            let what = "the provider returned no object, and no error to say why";
+            return Err(invalid("Import returned no resources", what));
+        };
+        if more.is_some() {
+            let what = "the provider returned several objects of this type, of which only one can be at the address";
+            return Err(invalid("Multiple import states not supported", what));
+        }
+        if first.state.is_null() {
+            let what = "the provider returned an object without a state";
+            return Err(invalid("Import returned null resource", what));
+        }
+        let provider = &p.provider_address.provider;
+        self.report_all(returned_write_only(
+            &first.state,
+            p.schema,
+            provider,
+            "Import returned a non-null value for a write-only attribute",
+            "while importing",
+            address,
+        ))?;
         let answer = p
             .provider
-            .read(ty, found.state, found.private, None)
+            .read(ty, first.state, first.private, None)
             .await
             .map_err(|d| self.failed(d))?;
         self.report_all(located(answer.diagnostics, None, address))?;
         let (value, private) = answer.value;
-        if !value.is_present() || !value.is_wholly_known() {
+        if value.is_null() {
             return Err(self.failed(none()));
         }
+        let when = "while reading the imported object";
+        self.report_all(read_problems(&value, p.schema, provider, when, address))?;
         self.inputs.events.event(Event::RefreshComplete {
             address: address.clone(),
             id: shown,
         });
-        let provider = &p.provider_address.provider;
-        self.report_all(returned_write_only(
-            &value,
-            p.schema,
-            provider,
-            "while importing",
-            address,
-        ))?;
         let record = Object {
             dependencies: p.dependencies.clone(),
             ..Object::new(p.schema.version, state::Attributes::Flat(Arc::default()))

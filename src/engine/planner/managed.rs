@@ -18,7 +18,8 @@ use crate::eval::checks::{Checked, Kind};
 use crate::eval::{Failed, ModuleScope, Repetition};
 use crate::events::Event;
 use crate::instance::{
-    Stored, decode, encode, forbidden_ephemeral, identity, lasting, located, returned_write_only, upgrade, with_marks,
+    PROVIDER_BUG, Stored, decode, encode, forbidden_ephemeral, identity, lasting, located, read_problems, upgrade,
+    with_marks,
 };
 use crate::objchange::{Ignore, Problem, ignore_changes, plan_problems, proposed_new};
 use crate::plan::{Action, Mode, Reason, ResourceChange};
@@ -261,28 +262,9 @@ impl Planner<'_> {
             self.report_all(located(answer.diagnostics, None, address))?;
             answer.value
         };
-        if !value.is_wholly_known() {
-            return Err(self.failed(
-                Diagnostic::error(
-                    "Provider produced invalid object",
-                    format!(
-                        "Provider \"{}\" planned an object with unknown values for {address} while reading it. This is a bug \
-                         in the provider, which should be reported in the provider's own issue tracker.",
-                        p.provider_address.provider
-                    ),
-                )
-                .about(address)
-                .into(),
-            ));
-        }
         let provider = &p.provider_address.provider;
-        self.report_all(returned_write_only(
-            &value,
-            p.schema,
-            provider,
-            "while reading the object",
-            address,
-        ))?;
+        let when = "while reading the object";
+        self.report_all(read_problems(&value, p.schema, provider, when, address))?;
         self.inputs.events.event(Event::RefreshComplete {
             address: address.clone(),
             id,
@@ -424,6 +406,7 @@ impl Planner<'_> {
                 replace_paths: Vec::new(),
             });
         }
+        self.check_replace_paths(p, address, &prior, &first)?;
         let replace_paths: Vec<Path> = first
             .requires_replace
             .iter()
@@ -461,6 +444,32 @@ impl Planner<'_> {
             private: second.private,
             replace_paths,
         })
+    }
+
+    /// Refuses a plan that names an attribute as the reason to replace, and no object has such a one.
+    fn check_replace_paths(
+        &self,
+        p: &Subject<'_>,
+        address: &AbsResourceInstance,
+        prior: &Value,
+        change: &PlannedChange,
+    ) -> Result<(), Failed> {
+        let strays = change
+            .requires_replace
+            .iter()
+            .filter(|path| !leads_somewhere(path, prior) && !leads_somewhere(path, &change.planned));
+        let problems = strays.map(|path| {
+            Diagnostic::error(
+                "Provider produced invalid plan",
+                format!(
+                    "Provider \"{}\" wants {address} replaced because of {address}{path}, and there is no such attribute. \
+                     {PROVIDER_BUG}",
+                    p.provider_address.provider
+                ),
+            )
+            .about(address)
+        });
+        self.report_all(problems.collect())
     }
 
     /// Whether something that `replace_triggered_by` names will be updated or replaced; where it names an attribute,
@@ -593,6 +602,21 @@ impl Planner<'_> {
     }
 }
 
+/// Whether a value has a part at a path, or may have: what is unknown may have any.
+fn leads_somewhere(path: &Path, value: &Value) -> bool {
+    let mut at = value;
+    for step in &path.0 {
+        if !at.is_known() {
+            return true;
+        }
+        match step.get(at) {
+            Some(part) => at = part,
+            None => return false,
+        }
+    }
+    true
+}
+
 fn steps_to_path(steps: &[syntax::ast::TraversalStep]) -> Path {
     use syntax::ast::TraversalStep;
     Path(
@@ -614,8 +638,7 @@ fn invalid_plan(p: &Subject<'_>, address: &AbsResourceInstance, problems: &[Prob
             Diagnostic::error(
                 "Provider produced invalid plan",
                 format!(
-                    "Provider \"{}\" planned an invalid value for {address}{}: {}.\n\nThis is a bug in the provider, which \
-                     should be reported in the provider's own issue tracker.",
+                    "Provider \"{}\" planned an invalid value for {address}{}: {}.\n\n{PROVIDER_BUG}",
                     p.provider_address.provider, problem.path, problem.message
                 ),
             )

@@ -491,7 +491,7 @@ fn problems_of_a_json_body_have_their_places() {
             r#"{"name": {"a": 1}}"#,
             "Incorrect attribute value type at main.tf.json:1,10-18",
         ),
-        (r#"{"name": "a${"}"#, "Invalid expression at main.tf.json:1,14-14"),
+        (r#"{"name": "a${"}"#, "Missing expression at main.tf.json:1,14-14"),
         (
             r#"{"name": {"a": 1, "a": 2}}"#,
             "Duplicate object attribute at main.tf.json:1,19-22",

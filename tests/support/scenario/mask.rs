@@ -72,7 +72,10 @@ impl Masks {
     /// Puts names in place of what they stand for.
     pub fn text(&self, text: &str) -> String {
         let mut out = text.to_owned();
-        for (value, name) in &self.names {
+        // The longest first: the standard base64 form of an identity may be the URL form with padding.
+        let mut names: Vec<_> = self.names.iter().filter(|(value, _)| text.contains(value.as_str())).collect();
+        names.sort_by_key(|(value, _)| std::cmp::Reverse(value.len()));
+        for (value, name) in names {
             if out.contains(value.as_str()) {
                 out = out.replace(value.as_str(), name);
             }

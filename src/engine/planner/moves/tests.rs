@@ -51,7 +51,7 @@ fn moved(main: &str, mut state: State) -> (usize, Duration) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
         let source = Nothing;
-        let providers = Providers::start(&source, BTreeSet::new(), BTreeSet::new())
+        let providers = Providers::start(&source, BTreeSet::new(), BTreeSet::new(), [])
             .await
             .unwrap();
         let began = Instant::now();

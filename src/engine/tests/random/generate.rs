@@ -44,6 +44,7 @@ impl Random {
 
 /// What resources are called, and their arguments.
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[allow(dead_code, reason = "two tests share this file, and each speaks one of them")]
 pub enum Dialect {
     /// The provider in memory of the engine's tests.
     Fake,

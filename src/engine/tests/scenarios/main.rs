@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod answers;
 mod conditions;
 mod data;
 mod determinism;

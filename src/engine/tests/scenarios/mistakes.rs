@@ -168,3 +168,48 @@ fn a_mistake_in_one_place_does_not_hide_one_in_another() {
     );
     assert_eq!(text.matches("Error: ").count(), 3, "{text}");
 }
+
+#[test]
+fn a_condition_is_true_or_false() {
+    let of = |condition: &str| {
+        errors(&format!(
+            "variable \"v\" {{\n default = null\n}}\nresource \"fake_thing\" \"a\" {{\n name = \"a\"\n lifecycle {{\n precondition {{\n \
+             condition = {condition}\n error_message = \"m\"\n }}\n }}\n}}"
+        ))
+    };
+    let null = of("var.v == null ? null : true");
+    assert!(
+        null.contains("Invalid condition result") && null.contains("must return either true or false, not null"),
+        "{null}"
+    );
+    let text = of("terraform.workspace");
+    assert!(
+        text.contains("Invalid condition result: Invalid condition result value: "),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_trigger_names_an_instance_that_there_can_be() {
+    let mut case = Case::new(
+        r#"
+        resource "fake_thing" "a" {
+          count = 2
+          name  = "a${count.index}"
+        }
+        resource "fake_thing" "b" {
+          count = 2
+          name  = "b${count.index}"
+          lifecycle { replace_triggered_by = [fake_thing.a[count.index - 1]] }
+        }
+        "#,
+    );
+    // Triggers are looked at where there is something to replace.
+    case.apply();
+    let errors = case.plan_errors();
+    assert_eq!(
+        errors,
+        "Error: Invalid instance key: The key of a resource instance must be a string or a whole number that is known during \
+         planning."
+    );
+}

@@ -320,3 +320,19 @@ fn objects_become_objects_of_another_type_if_the_provider_can() {
     case.main("resource \"plain_thing\" \"c\" { name = \"a\" }\nmoved {\n from = fake_thing.b\n to = plain_thing.c\n}");
     assert!(case.plan_errors().contains("Unsupported `moved` across resource types"));
 }
+
+#[test]
+fn what_may_not_come_of_a_move_to_another_type() {
+    let mut case = Case::new(r#"resource "other_thing" "a" { name = "a" }"#);
+    case.apply();
+    let id = case.attribute("other_thing.a", "id").as_str().unwrap().to_owned();
+    case.main("resource \"fake_thing\" \"b\" { name = \"a\" }\nmoved {\n from = other_thing.a\n to = fake_thing.b\n}");
+    case.world
+        .twist(&format!("upgrade {id}"), |v| Value::null(v.ty().clone()));
+    assert_eq!(
+        case.plan_errors(),
+        "Error: Provider returned invalid value: The provider returned no object, or one that is not wholly known, when asked to \
+         take over the object of other_thing.a as fake_thing.b. This is a bug in the provider, which should be reported in the \
+         provider's own issue tracker."
+    );
+}

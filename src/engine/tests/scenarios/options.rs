@@ -186,6 +186,12 @@ fn import_blocks_take_over_what_exists() {
     assert!(actions(&plan).is_empty() && plan.has_changes());
     case.world.changes();
     case.apply();
+    let told: Vec<_> = case.events.0.lock().unwrap().iter().map(|e| format!("{e:?}")).collect();
+    assert!(
+        told.iter()
+            .any(|e| e.starts_with("Imported") && e.contains("\"existing\"")),
+        "{told:#?}"
+    );
     assert!(!case.world.changes().iter().any(|c| c.starts_with("create")));
     assert_eq!(case.attribute("fake_thing.a", "id"), "existing");
     case.assert_settled();
@@ -274,14 +280,19 @@ fn configuration_is_written_for_what_is_imported() {
     case.options.generate_config = true;
     let (plan, problems) = case.try_plan();
     assert!(!problems.has_errors(), "{problems:?}");
+    assert!(
+        problems
+            .iter()
+            .any(|d| d.summary == "Config generation is experimental")
+    );
     let plan = plan.unwrap();
     assert!(actions(&plan).is_empty());
     assert_eq!(change(&plan, "fake_thing.a").importing.as_deref(), Some("existing"));
     let text = &plan.generated_config[&instance("fake_thing.a")];
     assert_eq!(
         text,
-        "resource \"fake_thing\" \"a\" {\n  forced = null\n  name   = \"a\"\n  secret = null # sensitive\n  tags   = null\n  \
-         value  = \"configured\"\n}"
+        "resource \"fake_thing\" \"a\" {\n  forced   = null\n  name     = \"a\"\n  password = null\n  secret   = null # sensitive\n  \
+         tags     = null\n  value    = \"configured\"\n}"
     );
     // What was written says what the plan says.
     let whole = format!("import {{\n to = fake_thing.a\n id = \"existing\"\n}}\n{text}");

@@ -128,7 +128,7 @@ fn refreshing_records_what_is_configured_now_beside_what_was() {
     };
     let mut case = Case::new(&text("c"));
     case.apply();
-    case.options.mode = engine::plan::Mode::RefreshOnly;
+    case.options.mode = Mode::RefreshOnly;
     assert!(!case.plan().is_applyable());
     case.main(&text("a"));
     let plan = case.plan();

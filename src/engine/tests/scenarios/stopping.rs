@@ -25,7 +25,7 @@ fn what_runs_is_finished_and_nothing_new_begins() {
     case.world.take_log();
     let diagnostics = case.try_apply(&plan);
     assert!(
-        texts(diagnostics.iter()).contains("interrupted"),
+        texts(diagnostics.iter()).contains("Operation interrupted: The apply was interrupted"),
         "{}",
         texts(diagnostics.iter())
     );
@@ -54,7 +54,7 @@ fn a_stopped_plan_is_no_plan() {
     let stop = case.stop.clone();
     case.world.hook("plan a", move || stop.request());
     let (_, diagnostics) = case.try_plan();
-    assert!(texts(diagnostics.iter()).contains("interrupted"));
+    assert!(texts(diagnostics.iter()).contains("Operation interrupted: Planning was interrupted"));
 }
 
 #[test]

@@ -248,7 +248,9 @@ impl Provider for Fake {
         };
         let json = serde_json::from_slice(&json).map_err(|e| Diagnostic::error("Bad state", e.to_string()))?;
         let value = cty::json::from_json(&json, &self.resource(ty).implied_type());
-        fine(value.map_err(|e| Diagnostic::error("Bad state", e.to_string()))?)
+        let value = value.map_err(|e| Diagnostic::error("Bad state", e.to_string()))?;
+        let call = format!("upgrade {}", text(&value, "id"));
+        fine(twisted(&self.world, &call, value))
     }
 
     async fn read(
@@ -267,7 +269,10 @@ impl Provider for Fake {
         }
         let id = text(&current, "id").to_owned();
         let found = self.world.lock().objects.get(&id).cloned();
-        fine((found.unwrap_or_else(|| Value::null(current.ty().clone())), private))
+        let found = found.unwrap_or_else(|| Value::null(current.ty().clone()));
+        let call = format!("read {}", text(&found, "name"));
+        let private = self.world.lock().noted(private, "read ");
+        fine((twisted(&self.world, &call, found), private))
     }
 
     async fn plan(
@@ -302,12 +307,15 @@ impl Provider for Fake {
             }
         }
         let planned = twisted(&self.world, &format!("plan {name}"), planned);
+        let w = self.world.lock();
+        requires_replace.extend(w.replaced_for.get(&name).cloned());
         let change = PlannedChange {
             planned,
             requires_replace,
-            private: prior_private,
-            legacy_type_system: false,
+            private: w.noted(prior_private, "planned "),
+            legacy_type_system: w.legacy,
         };
+        drop(w);
         Ok(Answer {
             value: change,
             diagnostics: if failing {
@@ -335,12 +343,12 @@ impl Provider for Fake {
         };
         let name = format!("{verb} {}", text(object, "name"));
         let answer = |state: Value, diagnostics| {
-            let private = planned_private.clone();
+            let w = self.world.lock();
             Ok(Answer {
                 value: Applied {
                     state,
-                    private,
-                    legacy_type_system: false,
+                    private: w.noted(planned_private.clone(), "applied "),
+                    legacy_type_system: w.legacy,
                 },
                 diagnostics,
             })
@@ -399,13 +407,20 @@ impl Provider for Fake {
 
     async fn import(&self, ty: &str, id: &str) -> Result<Answer<Vec<Imported>>, Diagnostics> {
         call(&self.world, &format!("import {id}")).await?;
-        let state = self.world.lock().objects.get(id).cloned();
-        let state = state.unwrap_or_else(|| Value::null(self.resource(ty).implied_type()));
-        fine(vec![Imported {
+        // Whether it exists shows when it is read.
+        let empty = engine::objchange::empty_object(&self.resource(ty).block);
+        let state = twisted(
+            &self.world,
+            &format!("import {id}"),
+            with(&empty, "id", Value::string(id)),
+        );
+        let found = || Imported {
             ty: ty.into(),
-            state,
+            state: state.clone(),
             private: Vec::new(),
-        }])
+        };
+        let count = self.world.lock().imported.get(id).copied().unwrap_or(1);
+        fine(std::iter::repeat_with(found).take(count).collect())
     }
 
     async fn move_state(

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use cty::Value;
+use cty::{Path, Value};
 
 /// Changes what the provider is about to answer.
 pub type Twist = Arc<dyn Fn(Value) -> Value + Send + Sync>;
@@ -35,8 +35,16 @@ pub struct Inside {
     pub seed: u64,
     /// What happens when a call begins.
     pub hooks: HashMap<String, Hook>,
-    /// Changes to the answers of planning and applying.
+    /// Changes to the answers of all calls that answer an object; those of `upgrade` and `import` are named by its identifier.
     pub twists: HashMap<String, Twist>,
+    /// Whether the provider asks for the leniency of the legacy type system.
+    pub legacy: bool,
+    /// Whether the provider notes in its own data of an object what was done to it.
+    pub notes: bool,
+    /// Attributes that a plan gives as the reason to replace, by the name of the object.
+    pub replaced_for: HashMap<String, Path>,
+    /// Objects, by their identifier, of which an import finds so many.
+    pub imported: HashMap<String, usize>,
     /// The number of the last object created.
     pub count: u64,
     /// Providers that cannot be started.
@@ -45,6 +53,16 @@ pub struct Inside {
     pub renew: bool,
     /// Whether to keep the log (not for large tests).
     pub quiet: bool,
+}
+
+impl Inside {
+    /// The provider's own data of an object, with one more note.
+    pub fn noted(&self, mut private: Vec<u8>, note: &str) -> Vec<u8> {
+        if self.notes {
+            private.extend_from_slice(note.as_bytes());
+        }
+        private
+    }
 }
 
 /// Shared by all processes of the provider.
@@ -69,6 +87,7 @@ impl World {
         w.twists.clear();
         w.hooks.clear();
         w.missing.clear();
+        w.replaced_for.clear();
         w.turns.clear();
     }
 

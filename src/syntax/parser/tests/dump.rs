@@ -79,6 +79,7 @@ pub(super) fn expr(e: &Expr) -> String {
             )
         }
         Expr::Parens { inner, .. } => format!("(paren {})", expr(inner)),
+        Expr::Json(json) => format!("(json {:?})", json.node().kind),
         Expr::Invalid { .. } => "INVALID".into(),
     }
 }

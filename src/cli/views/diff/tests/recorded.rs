@@ -302,6 +302,7 @@ pub(super) fn empty_plan() -> Plan {
         timestamp: String::new(),
         variables: BTreeMap::new(),
         targets: Vec::new(),
+        excludes: Vec::new(),
         force_replace: Vec::new(),
         changes: Vec::new(),
         drift: Vec::new(),

@@ -1,0 +1,220 @@
+//! Functions that take moments and durations apart.
+
+use monoform_sdk::cty::{Number, Type, Value};
+use monoform_sdk::{Any, Arguments, Function, FunctionError, Parameter};
+
+use crate::duration;
+use crate::moment::Moment;
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+const WEEKDAYS: [&str; 7] = [
+    "Sunday",
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
+];
+
+const NUMBERS: [&str; 10] = [
+    "year", "year_day", "day", "month", "weekday", "hour", "minute", "second", "iso_year", "iso_week",
+];
+
+/// The type of what a moment consists of, with one attribute more.
+fn parts_type(name: &'static str, ty: Type) -> Type {
+    let numbers = NUMBERS.iter().map(|name| (*name, Type::Number));
+    let names = [("month_name", Type::String), ("weekday_name", Type::String), (name, ty)];
+    Type::object(numbers.chain(names))
+}
+
+/// What a moment consists of, with one attribute more.
+fn parts(moment: Moment, name: &'static str, value: Value) -> Any {
+    let date = moment.date();
+    let iso = date.iso_week_date();
+    let weekday = i64::from(moment.weekday().to_sunday_zero_offset());
+    let named = |names: &[&str], index: i64| {
+        let found = usize::try_from(index).ok().and_then(|i| names.get(i));
+        Value::string(found.copied().unwrap_or_default())
+    };
+    let numbers: [i64; 10] = [
+        moment.year(),
+        date.day_of_year().into(),
+        moment.day(),
+        moment.month(),
+        weekday,
+        moment.hour(),
+        moment.minute(),
+        moment.second(),
+        iso.year().into(),
+        iso.week().into(),
+    ];
+    let numbers = NUMBERS.into_iter().zip(numbers.map(Value::number));
+    let names = [
+        ("month_name", named(&MONTHS, moment.month() - 1)),
+        ("weekday_name", named(&WEEKDAYS, weekday)),
+        (name, value),
+    ];
+    Any(Value::object(numbers.chain(names)))
+}
+
+pub(crate) fn rfc3339_parse() -> Function {
+    Function::new(
+        "Takes a moment in RFC 3339 apart.",
+        "Takes a moment as RFC 3339 writes it and gives an object with its parts: of the date and the time of day as they \
+         are at its own offset from UTC, and the seconds since 1970.",
+        vec![Parameter::new::<String>("timestamp", "A moment as RFC 3339 writes it.")],
+        |arguments: Arguments<'_>| {
+            let text: String = arguments.get(0)?;
+            let moment = Moment::parse(&text)
+                .map_err(|_| FunctionError::argument(0, format!("{text:?} is not a valid RFC3339 timestamp")))?;
+            Ok(parts(moment, "unix", moment.unix().into()))
+        },
+    )
+    .returning(parts_type("unix", Type::Number))
+}
+
+pub(crate) fn unix_timestamp_parse() -> Function {
+    Function::new(
+        "Takes a moment in seconds since 1970 apart.",
+        "Takes a number of seconds since 1970 began in UTC and gives an object with the parts of that moment in UTC.",
+        vec![Parameter::new::<i64>(
+            "unix_timestamp",
+            "Seconds since 1970 began in UTC.",
+        )],
+        |arguments: Arguments<'_>| {
+            let seconds: i64 = arguments.get(0)?;
+            let moment = Moment::from_unix(seconds).ok_or_else(|| {
+                FunctionError::argument(0, format!("{seconds} is no moment of the years from -9999 to 9999"))
+            })?;
+            Ok(parts(moment, "rfc3339", Value::string(moment.to_string())))
+        },
+    )
+    .returning(parts_type("rfc3339", Type::String))
+}
+
+pub(crate) fn duration_parse() -> Function {
+    Function::new(
+        "Gives a duration in each unit.",
+        "Takes a duration such as 1h30m or -1.5s, made of numbers with the units ns, us, ms, s, m and h, and gives an \
+         object with its length in each unit. Hours, minutes and seconds may have fractions; in the smaller units parts are \
+         dropped.",
+        vec![Parameter::new::<String>("duration", "A duration such as 1h30m.")],
+        |arguments: Arguments<'_>| {
+            let text: String = arguments.get(0)?;
+            let nanoseconds = duration::parse(&text)
+                .ok_or_else(|| FunctionError::argument(0, format!("{text:?} is not a valid duration string")))?;
+            // The whole units first: the sum is then as exact as a floating-point number can be.
+            let fractional = |unit: i64| {
+                let float = (nanoseconds / unit) as f64 + (nanoseconds % unit) as f64 / unit as f64;
+                Value::number(Number::from_f64(float).unwrap_or_else(|| 0_i64.into()))
+            };
+            Ok(Any(Value::object([
+                ("hours", fractional(3_600_000_000_000)),
+                ("minutes", fractional(60_000_000_000)),
+                ("seconds", fractional(1_000_000_000)),
+                ("milliseconds", Value::number(nanoseconds / 1_000_000)),
+                ("microseconds", Value::number(nanoseconds / 1_000)),
+                ("nanoseconds", Value::number(nanoseconds)),
+            ])))
+        },
+    )
+    .returning(Type::object(
+        ["hours", "minutes", "seconds", "milliseconds", "microseconds", "nanoseconds"].map(|unit| (unit, Type::Number)),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use monoform_sdk::cty::Value;
+    use monoform_sdk::testing::Harness;
+
+    fn check(function: &str, argument: Value, expected: &[(&str, Value)]) {
+        let result = Harness::new(crate::provider()).call(function, &[argument]).unwrap();
+        for (name, value) in expected {
+            assert_eq!(result.get(name), Some(value), "{function} {name}");
+        }
+    }
+
+    #[test]
+    fn moments_have_their_parts() {
+        check(
+            "rfc3339_parse",
+            "2023-07-25T23:43:16Z".into(),
+            &[
+                ("year_day", 206.into()),
+                ("weekday", 2.into()),
+                ("weekday_name", "Tuesday".into()),
+                ("month_name", "July".into()),
+                ("iso_week", 30.into()),
+                ("unix", 1_690_328_596.into()),
+            ],
+        );
+        check(
+            "rfc3339_parse",
+            "1996-12-19T16:39:57-08:00".into(),
+            &[
+                ("hour", 16.into()),
+                ("year_day", 354.into()),
+                ("iso_week", 51.into()),
+                ("unix", 851_042_397.into()),
+            ],
+        );
+        check(
+            "unix_timestamp_parse",
+            (-1).into(),
+            &[
+                ("rfc3339", "1969-12-31T23:59:59Z".into()),
+                ("iso_year", 1970.into()),
+                ("weekday_name", "Wednesday".into()),
+            ],
+        );
+    }
+
+    #[test]
+    fn durations_are_given_in_each_unit() {
+        let float = |n: f64| Value::number(monoform_sdk::cty::Number::from_f64(n).unwrap());
+        check(
+            "duration_parse",
+            "1us".into(),
+            &[
+                ("seconds", float(1e-6)),
+                ("milliseconds", 0.into()),
+                ("microseconds", 1.into()),
+                ("nanoseconds", 1000.into()),
+            ],
+        );
+        check(
+            "duration_parse",
+            "-1h30m".into(),
+            &[("hours", float(-1.5)), ("minutes", (-90).into())],
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_an_error_of_the_argument() {
+        let harness = Harness::new(crate::provider());
+        for (function, argument, text) in [
+            ("rfc3339_parse", "x", "\"x\" is not a valid RFC3339 timestamp"),
+            ("duration_parse", "x", "\"x\" is not a valid duration string"),
+        ] {
+            let error = harness.call(function, &[argument.into()]).unwrap_err();
+            assert_eq!((error.text.as_str(), error.argument), (text, Some(0)));
+        }
+        assert!(harness.call("unix_timestamp_parse", &[i64::MAX.into()]).is_err());
+    }
+}

@@ -1,0 +1,153 @@
+//! The `time` provider: moments that are kept in the state, moments computed from them, and waiting.
+//!
+//! A moment is read and written as RFC 3339 says, and keeps the offset from UTC it was given with ([`moment`]). The
+//! managed types differ in what they make of one: `time_static` keeps it, `time_offset` shifts it, `time_rotating` has
+//! its object vanish once the shifted moment has passed, so that whatever depends on it is made anew. `time_sleep` only
+//! takes its time. The functions take moments and durations apart.
+//!
+//! It stands for version 0.14.0 of the official provider, and may use only the SDK. It differs where the official one
+//! gets in the way: an imported object has no `triggers` (there, an empty map, which plans a replacement), and a
+//! configured `rotation_rfc3339` decides even beside `rotation_years` (there, an error after apply).
+
+mod duration;
+mod functions;
+mod moment;
+mod offset;
+mod rotating;
+mod sleep;
+mod static_time;
+
+use std::collections::BTreeMap;
+
+use monoform_sdk::schema::Attribute;
+use monoform_sdk::{Attr, Diagnostic, Diagnostics, Empty, Members, Provider, Result, Validator, async_trait};
+
+use crate::moment::Moment;
+
+/// The provider's name.
+pub const NAME: &str = "time";
+
+/// The version of the official provider that this one stands for.
+pub const VERSION: &str = "0.14.0";
+
+/// The earlier versions of the same major, which this one stands for too.
+pub const RELEASED: &[&str] = &[
+    "0.1.0", "0.2.0", "0.3.0", "0.4.0", "0.5.0", "0.6.0", "0.7.0", "0.7.1", "0.7.2", "0.8.0", "0.9.0", "0.9.1",
+    "0.9.2", "0.10.0", "0.11.0", "0.11.1", "0.11.2", "0.12.0", "0.12.1", "0.13.0", "0.13.1",
+];
+
+/// The provider.
+#[must_use]
+pub fn provider() -> impl Provider {
+    Time
+}
+
+struct Time;
+
+#[async_trait]
+impl Provider for Time {
+    type Config = Empty;
+    type Client = ();
+
+    fn members(&self, members: &mut Members<()>) {
+        members.resource("time_offset", offset::TimeOffset);
+        members.resource("time_rotating", rotating::TimeRotating);
+        members.resource("time_sleep", sleep::TimeSleep);
+        members.resource("time_static", static_time::TimeStatic);
+        members.function("duration_parse", functions::duration_parse());
+        members.function("rfc3339_parse", functions::rfc3339_parse());
+        members.function("unix_timestamp_parse", functions::unix_timestamp_parse());
+    }
+
+    async fn configure(&self, _config: Empty, _terraform_version: &str) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// What `triggers` holds.
+type Triggers = Attr<BTreeMap<String, Attr<String>>>;
+
+/// A model that ends with the parts of a moment, which are all computed.
+macro_rules! moment_model {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident { $($fields:tt)* }) => {
+        monoform_sdk::model! {
+            $(#[$meta])*
+            $vis struct $name {
+                $($fields)*
+                /// The year of the resulting moment.
+                pub year: Attr<i64> = computed(),
+                /// The month of the resulting moment, from 1.
+                pub month: Attr<i64> = computed(),
+                /// The day of the month of the resulting moment.
+                pub day: Attr<i64> = computed(),
+                /// The hour of the resulting moment.
+                pub hour: Attr<i64> = computed(),
+                /// The minute of the resulting moment.
+                pub minute: Attr<i64> = computed(),
+                /// The second of the resulting moment.
+                pub second: Attr<i64> = computed(),
+                /// The resulting moment in seconds since 1970 in UTC.
+                pub unix: Attr<i64> = computed(),
+            }
+        }
+
+        impl $name {
+            fn with_parts(self, moment: $crate::moment::Moment) -> $name {
+                $name {
+                    year: moment.year().into(),
+                    month: moment.month().into(),
+                    day: moment.day().into(),
+                    hour: moment.hour().into(),
+                    minute: moment.minute().into(),
+                    second: moment.second().into(),
+                    unix: moment.unix().into(),
+                    ..self
+                }
+            }
+        }
+    };
+}
+use moment_model;
+
+/// Adds the rule that the text is a moment.
+fn a_moment(attribute: Attribute) -> Attribute {
+    attribute.validate(Validator::custom(|check| {
+        let error = Moment::parse(check.value.as_str()?).err()?;
+        Some(invalid(&error).at(check.path.clone()))
+    }))
+}
+
+fn invalid(error: &str) -> Diagnostic {
+    Diagnostic::error("Invalid RFC3339 String Value", format!("{error}."))
+}
+
+/// The moment an attribute holds; `None` if it is null or unknown.
+fn given(attribute: &Attr<String>) -> Result<Option<Moment>> {
+    match attribute.as_str() {
+        Some(text) => Moment::parse(text).map(Some).map_err(|error| invalid(&error).into()),
+        None => Ok(None),
+    }
+}
+
+/// An amount of time; `None` if it is null or unknown.
+fn amount(attribute: &Attr<i64>) -> Option<i64> {
+    attribute.known().copied()
+}
+
+/// A field of an import id: empty for null.
+fn number_field(text: &str, summary: &str) -> Result<Attr<i64>> {
+    match text {
+        "" => Ok(Attr::Null),
+        text => match text.parse::<i64>() {
+            Ok(number) => Ok(number.into()),
+            Err(error) => Err(failed(
+                summary,
+                format!("Every field but the first must be a whole number or empty; {text:?} is not: {error}."),
+            )),
+        },
+    }
+}
+
+fn failed(summary: &str, detail: impl Into<String>) -> Diagnostics {
+    Diagnostic::error(summary, detail).into()
+}

@@ -1,0 +1,295 @@
+//! `time_rotating`.
+
+use monoform_sdk::schema::{Attribute, computed, optional};
+use monoform_sdk::{Attr, Context, Plan, Resource, Result, Schema, Validator, async_trait};
+
+use crate::moment::{Moment, Shift};
+use crate::{Triggers, a_moment, amount, failed, given, moment_model, number_field};
+
+fn rotation() -> Attribute {
+    optional().validate(Validator::AtLeast(1))
+}
+
+moment_model! {
+    /// A moment, and another one after which the object is gone.
+    pub struct Model {
+        /// Values of any meaning. When one changes, the object is replaced.
+        pub triggers: Triggers = optional().requires_replace(),
+        /// The moment to start from, as RFC 3339 writes it; that of creation if none is given.
+        pub rfc3339: Attr<String> = a_moment(optional().computed()).keep().requires_replace(),
+        /// After how many years to rotate.
+        pub rotation_years: Attr<i64> = rotation(),
+        /// After how many months to rotate.
+        pub rotation_months: Attr<i64> = rotation(),
+        /// After how many days to rotate.
+        pub rotation_days: Attr<i64> = rotation(),
+        /// After how many hours to rotate.
+        pub rotation_hours: Attr<i64> = rotation(),
+        /// After how many minutes to rotate.
+        pub rotation_minutes: Attr<i64> = rotation(),
+        /// When to rotate, as RFC 3339 writes it. Where it is not given, it follows from the base and the time after
+        /// which to rotate.
+        pub rotation_rfc3339: Attr<String> = a_moment(optional().computed()),
+        /// The base, as RFC 3339 writes it.
+        pub id: Attr<String> = computed(),
+    }
+}
+
+const ROTATIONS: &[&str] = &[
+    "rotation_days",
+    "rotation_hours",
+    "rotation_minutes",
+    "rotation_months",
+    "rotation_rfc3339",
+    "rotation_years",
+];
+
+impl Model {
+    /// Times after which to rotate, in the order in which the last one that is set decides.
+    fn rotations(&self) -> [&Attr<i64>; 5] {
+        [
+            &self.rotation_days,
+            &self.rotation_hours,
+            &self.rotation_minutes,
+            &self.rotation_months,
+            &self.rotation_years,
+        ]
+    }
+
+    /// The object from this base, to be rotated when `configured` says, else when one of the times has passed.
+    fn from_base(self, base: Moment, configured: &Attr<String>) -> Result<Model> {
+        let [days, hours, minutes, months, years] = self.rotations().map(amount);
+        let none = Shift::default();
+        let shift = [
+            years.map(|years| Shift { years, ..none }),
+            months.map(|months| Shift { months, ..none }),
+            minutes.map(|minutes| Shift { minutes, ..none }),
+            hours.map(|hours| Shift { hours, ..none }),
+            days.map(|days| Shift { days, ..none }),
+        ]
+        .into_iter()
+        .flatten()
+        .next()
+        .unwrap_or(none);
+        let moment = match given(configured)? {
+            Some(moment) => moment,
+            None => base.shifted(shift).ok_or_else(|| {
+                failed(
+                    "Time rotating error",
+                    format!("So long after {base} lies no moment of the years up to 9999."),
+                )
+            })?,
+        };
+        let id = base.to_string();
+        Ok(Model {
+            rfc3339: Attr::Known(self.rfc3339.clone().or(id.clone())),
+            rotation_rfc3339: Attr::Known(configured.clone().or(moment.to_string())),
+            id: id.into(),
+            ..self
+        }
+        .with_parts(moment))
+    }
+
+    /// Whether the time to rotate has come.
+    fn is_over(&self) -> Result<bool> {
+        Ok(given(&self.rotation_rfc3339)?.is_some_and(|moment| moment.unix() < Moment::now().unix()))
+    }
+}
+
+pub(crate) struct TimeRotating;
+
+#[async_trait]
+impl Resource for TimeRotating {
+    type Model = Model;
+    type Client = ();
+
+    fn schema(&self) -> Schema {
+        Schema::of::<Model>()
+            .describe(
+                "A moment that is kept until another one has passed: the object is then gone from the state, and is \
+                 created anew. Only the last time given counts, in the order days, hours, minutes, months, years, moment.",
+            )
+            .at_least_one_of(ROTATIONS)
+    }
+
+    async fn plan(&self, plan: &mut Plan<'_, Model>, _cx: &mut Context<()>) -> Result<()> {
+        let Some(prior) = plan.prior()? else { return Ok(()) };
+        let mut planned = plan.planned()?;
+        if !planned.year.is_unknown() {
+            return Ok(());
+        }
+        let configured = plan.config()?.rotation_rfc3339;
+        if !configured.is_unknown()
+            && !planned.rotations().iter().any(|r| r.is_unknown())
+            && let Some(base) = given(&planned.rfc3339)?
+        {
+            planned = planned.from_base(base, &configured)?;
+            plan.set(&planned);
+        }
+        if planned.rotation_rfc3339 != prior.rotation_rfc3339 && prior.is_over()? {
+            plan.replace("rotation_rfc3339");
+        }
+        Ok(())
+    }
+
+    async fn create(&self, plan: Model, _cx: &mut Context<()>) -> Result<Model> {
+        let base = given(&plan.rfc3339)?.unwrap_or_else(Moment::now);
+        // What the plan knows without an object of before has been configured.
+        let configured = plan.rotation_rfc3339.clone();
+        plan.from_base(base, &configured)
+    }
+
+    async fn read(&self, state: Model, _cx: &mut Context<()>) -> Result<Option<Model>> {
+        Ok(if state.is_over()? { None } else { Some(state) })
+    }
+
+    async fn update(&self, _prior: Model, plan: Model, cx: &mut Context<()>) -> Result<Model> {
+        let base = given(&plan.rfc3339)?.unwrap_or_else(Moment::now);
+        let configured = cx.config::<Model>()?.rotation_rfc3339;
+        plan.from_base(base, &configured)
+    }
+
+    async fn import(&self, id: &str, _cx: &mut Context<()>) -> Result<Model> {
+        const SUMMARY: &str = "Unexpected Format of ID";
+        let moment = |text: &str| Moment::parse(text).map_err(|error| failed(SUMMARY, format!("{error}.")));
+        let fields: Vec<&str> = id.split(',').collect();
+        match fields.as_slice() {
+            [base, rotation] => {
+                moment(rotation)?;
+                Model::default().from_base(moment(base)?, &Attr::from(*rotation))
+            }
+            [base, years, months, days, hours, minutes] => {
+                let model = Model {
+                    rotation_years: number_field(years, SUMMARY)?,
+                    rotation_months: number_field(months, SUMMARY)?,
+                    rotation_days: number_field(days, SUMMARY)?,
+                    rotation_hours: number_field(hours, SUMMARY)?,
+                    rotation_minutes: number_field(minutes, SUMMARY)?,
+                    ..Model::default()
+                };
+                if model.rotations().iter().all(|r| r.is_null()) {
+                    return Err(failed(
+                        SUMMARY,
+                        "The import id BASE,YEARS,MONTHS,DAYS,HOURS,MINUTES must say after which time to rotate.",
+                    ));
+                }
+                model.from_base(moment(base)?, &Attr::Null)
+            }
+            _ => Err(failed(
+                SUMMARY,
+                "The import id must be BASE,YEARS,MONTHS,DAYS,HOURS,MINUTES, with fields left empty that are not used, or \
+                 BASE,ROTATION, with two moments as RFC 3339 writes them.",
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use monoform_sdk::cty::Value;
+    use monoform_sdk::testing::Harness;
+
+    #[tokio::test]
+    async fn the_last_time_counts() {
+        let harness = Harness::new(crate::provider());
+        let base = ("rfc3339", Value::from("2020-02-29T12:00:00Z"));
+        for (config, expected) in [
+            (
+                vec![("rotation_days", Value::from(1)), ("rotation_hours", 2.into())],
+                "2020-02-29T14:00:00Z",
+            ),
+            (
+                vec![("rotation_months", 1.into()), ("rotation_years", 1.into())],
+                "2021-03-01T12:00:00Z",
+            ),
+            (
+                vec![("rotation_rfc3339", "2030-01-01T00:00:00+01:00".into())],
+                "2030-01-01T00:00:00+01:00",
+            ),
+            (
+                vec![
+                    ("rotation_rfc3339", "2030-01-01T00:00:00.0Z".into()),
+                    ("rotation_years", 1.into()),
+                ],
+                "2030-01-01T00:00:00.0Z",
+            ),
+        ] {
+            let config = [vec![base.clone()], config].concat();
+            let state = harness.create("time_rotating", &config).await.unwrap();
+            assert_eq!(state.get("rotation_rfc3339"), Some(&expected.into()));
+            assert_eq!(state.get("id"), Some(&"2020-02-29T12:00:00Z".into()));
+        }
+    }
+
+    #[tokio::test]
+    async fn the_object_is_gone_when_its_time_has_passed() {
+        let harness = Harness::new(crate::provider());
+        let config = [("rfc3339", "2020-01-01T00:00:00Z".into()), ("rotation_days", 7.into())];
+        let state = harness.create("time_rotating", &config).await.unwrap();
+        assert!(harness.read("time_rotating", &state).await.unwrap().is_null());
+        // Without refreshing, a change that moves the rotation replaces.
+        let change = [("rfc3339", "2020-01-01T00:00:00Z".into()), ("rotation_days", 8.into())];
+        let plan = harness.plan("time_rotating", Some(&state), &change).await.unwrap();
+        assert_eq!(plan.replace, ["rotation_rfc3339"]);
+
+        let state = harness
+            .create("time_rotating", &[("rotation_minutes", 1.into())])
+            .await
+            .unwrap();
+        assert_eq!(harness.read("time_rotating", &state).await.unwrap(), state);
+    }
+
+    #[tokio::test]
+    async fn another_rotation_is_an_update_with_known_values() {
+        let harness = Harness::new(crate::provider());
+        let state = harness
+            .create("time_rotating", &[("rotation_days", 7.into())])
+            .await
+            .unwrap();
+        let plan = harness
+            .plan("time_rotating", Some(&state), &[("rotation_days", 8.into())])
+            .await
+            .unwrap();
+        assert!(plan.planned.is_wholly_known() && plan.replace.is_empty());
+        assert_eq!(plan.planned.get("rfc3339"), state.get("rfc3339"));
+        assert_ne!(plan.planned.get("unix"), state.get("unix"));
+        let applied = harness
+            .apply("time_rotating", Some(&state), Some(&plan.planned))
+            .await
+            .unwrap();
+        assert_eq!(applied, plan.planned);
+    }
+
+    #[tokio::test]
+    async fn imports_plan_no_change() {
+        let harness = Harness::new(crate::provider());
+        for (id, config) in [
+            ("2020-02-12T06:36:13Z,100,,,,", ("rotation_years", Value::from(100))),
+            (
+                "2020-02-12T06:36:13Z,2120-02-12T06:36:13Z",
+                ("rotation_rfc3339", "2120-02-12T06:36:13Z".into()),
+            ),
+        ] {
+            let state = harness.import("time_rotating", id).await.unwrap();
+            assert_eq!(state.get("rotation_rfc3339"), Some(&"2120-02-12T06:36:13Z".into()));
+            let again = harness.plan("time_rotating", Some(&state), &[config]).await.unwrap();
+            assert_eq!((again.planned, again.replace), (state, vec![]));
+        }
+        for bad in ["", "2020-02-12T06:36:13Z,7", "2020-02-12T06:36:13Z,,,,,", "x,1,,,,"] {
+            let errors = harness.import("time_rotating", bad).await.unwrap_err();
+            assert_eq!(errors.0[0].summary, "Unexpected Format of ID", "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_rotation_is_needed_and_at_least_one() {
+        let harness = Harness::new(crate::provider());
+        let errors = harness.validate("time_rotating", &[]);
+        assert_eq!(errors.0[0].summary, "Missing Attribute Configuration");
+        let errors = harness.validate("time_rotating", &[("rotation_days", 0.into())]);
+        assert_eq!(
+            errors.0[0].detail,
+            "Attribute rotation_days value must be at least 1, got: 0"
+        );
+    }
+}

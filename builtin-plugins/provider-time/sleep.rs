@@ -1,0 +1,179 @@
+//! `time_sleep`.
+
+use monoform_sdk::schema::{Attribute, computed, optional};
+use monoform_sdk::{
+    Attr, Context, Diagnostic, Diagnostics, Resource, Result, Schema, Stop, Validator, async_trait, model,
+};
+
+use crate::duration::parse_wait;
+use crate::moment::Moment;
+use crate::{Triggers, failed};
+
+const CREATE: &str = "create_duration";
+const DESTROY: &str = "destroy_duration";
+
+const RULE: &str = "must be a number followed by one of the units ms, s, m or h, such as 30s";
+
+fn duration() -> Attribute {
+    optional().validate(Validator::custom(|check| {
+        let text = check.value.as_str()?;
+        if parse_wait(text).is_some() {
+            return None;
+        }
+        let name = check.path.to_string();
+        let detail = format!("Attribute {} {RULE}, got: {text}", name.trim_start_matches('.'));
+        Some(Diagnostic::error("Invalid Attribute Value Match", detail).at(check.path.clone()))
+    }))
+}
+
+model! {
+    /// A pause.
+    pub struct Model {
+        /// Values of any meaning. When one changes, the object is replaced: the pauses of destruction and creation are
+        /// made.
+        pub triggers: Triggers = optional().requires_replace(),
+        /// How long creation takes: a number followed by ms, s, m or h.
+        pub create_duration: Attr<String> = duration(),
+        /// How long destruction takes: a number followed by ms, s, m or h.
+        pub destroy_duration: Attr<String> = duration(),
+        /// When the pause of creation was over, as RFC 3339 writes it.
+        pub id: Attr<String> = computed().keep(),
+    }
+}
+
+/// Waits, unless the person asks to stop.
+async fn wait(duration: &Attr<String>, summary: &str, mut stop: Stop) -> Result<()> {
+    let Some(text) = duration.as_str() else {
+        return Ok(());
+    };
+    let time = parse_wait(text).ok_or_else(|| failed(summary, format!("{text:?} {RULE}.")))?;
+    tokio::select! {
+        () = tokio::time::sleep(time) => Ok(()),
+        () = stop.requested() => Err(failed(summary, format!("The pause of {text} was cut short on request."))),
+    }
+}
+
+pub(crate) struct TimeSleep;
+
+#[async_trait]
+impl Resource for TimeSleep {
+    type Model = Model;
+    type Client = ();
+
+    const STATE_ONLY: bool = true;
+
+    fn schema(&self) -> Schema {
+        Schema::of::<Model>()
+            .describe("Takes its time when it is created or destroyed, so that what depends on it comes later.")
+    }
+
+    fn validate(&self, config: &Model) -> Diagnostics {
+        let mut found = Diagnostics::new();
+        if config.create_duration.is_null() && config.destroy_duration.is_null() {
+            for (this, other) in [(CREATE, DESTROY), (DESTROY, CREATE)] {
+                let detail = format!("At least one attribute out of [{other},{this}] must be specified");
+                found.push(Diagnostic::error("Invalid Attribute Combination", detail).at_attribute(this));
+            }
+        }
+        found
+    }
+
+    async fn create(&self, plan: Model, cx: &mut Context<()>) -> Result<Model> {
+        wait(&plan.create_duration, "Create time sleep error", cx.stop()).await?;
+        Ok(Model {
+            id: Moment::now().to_string().into(),
+            ..plan
+        })
+    }
+
+    async fn delete(&self, state: Model, cx: &mut Context<()>) -> Result<()> {
+        wait(&state.destroy_duration, "Delete time sleep error", cx.stop()).await
+    }
+
+    async fn import(&self, id: &str, _cx: &mut Context<()>) -> Result<Model> {
+        let field = |text: &str| match text {
+            "" => Ok(Attr::Null),
+            text if parse_wait(text).is_some() => Ok(Attr::from(text)),
+            text => Err(failed("Import time sleep error", format!("{text:?} {RULE}."))),
+        };
+        match id.split_once(',') {
+            Some((create, destroy)) if !(create.is_empty() && destroy.is_empty()) => Ok(Model {
+                triggers: Attr::Null,
+                create_duration: field(create)?,
+                destroy_duration: field(destroy)?,
+                id: Moment::now().to_string().into(),
+            }),
+            _ => Err(failed(
+                "Unexpected Format of ID",
+                "The import id must be CREATE,DESTROY: two durations such as 30s, of which one may be empty.",
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use monoform_sdk::Stop;
+    use monoform_sdk::cty::Value;
+    use monoform_sdk::testing::Harness;
+
+    #[tokio::test]
+    async fn creation_and_destruction_take_their_time_and_updates_do_not() {
+        let harness = Harness::new(crate::provider());
+        let start = Instant::now();
+        let state = harness
+            .create("time_sleep", &[("create_duration", "30ms".into())])
+            .await
+            .unwrap();
+        assert!(start.elapsed() >= Duration::from_millis(30));
+        let change = [("create_duration", "9h".into()), ("destroy_duration", "20ms".into())];
+        let plan = harness.plan("time_sleep", Some(&state), &change).await.unwrap();
+        assert!(plan.replace.is_empty());
+        let state = harness
+            .apply("time_sleep", Some(&state), Some(&plan.planned))
+            .await
+            .unwrap();
+        let start = Instant::now();
+        harness.apply("time_sleep", Some(&state), None).await.unwrap();
+        assert!(start.elapsed() >= Duration::from_millis(20));
+    }
+
+    #[test]
+    fn one_unit_and_some_duration_are_needed() {
+        let harness = Harness::new(crate::provider());
+        let errors = harness.validate("time_sleep", &[]);
+        let found: Vec<&str> = errors.0.iter().map(|d| d.detail.as_str()).collect();
+        assert_eq!(
+            found,
+            [
+                "At least one attribute out of [destroy_duration,create_duration] must be specified",
+                "At least one attribute out of [create_duration,destroy_duration] must be specified",
+            ]
+        );
+        for bad in ["1d", "1h30m", "", "5"] {
+            let errors = harness.validate("time_sleep", &[("create_duration", bad.into())]);
+            assert_eq!(errors.0[0].summary, "Invalid Attribute Value Match", "{bad}");
+        }
+    }
+
+    #[tokio::test]
+    async fn import_takes_two_durations() {
+        let harness = Harness::new(crate::provider());
+        let state = harness.import("time_sleep", ",30s").await.unwrap();
+        assert_eq!(state.get("destroy_duration"), Some(&Value::from("30s")));
+        for bad in ["", ",", "1s", "1s,x", "1s,1s,1s"] {
+            assert!(harness.import("time_sleep", bad).await.is_err(), "{bad}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_pause_is_cut_short_on_request() {
+        let stop = Stop::after(Duration::from_millis(1));
+        let errors = super::wait(&"1h".into(), "Create time sleep error", stop)
+            .await
+            .unwrap_err();
+        assert_eq!(errors.0[0].summary, "Create time sleep error");
+    }
+}

@@ -1,0 +1,435 @@
+//! What a provider may answer: every rule it can break is told as its bug, with the place in the object, in these words.
+
+use cty::{Path, Type, Value};
+use engine::plan::Mode;
+
+use crate::support::world::with;
+use crate::support::{Case, actions, errors};
+
+const ONE: &str = r#"resource "fake_thing" "a" {
+  name  = "a"
+  value = "1"
+  tags  = { k = "v" }
+  rule { port = 1 }
+}"#;
+
+const BUG: &str = "This is a bug in the provider, which should be reported in the provider's own issue tracker.";
+const FAKE: &str = "Provider \"registry.terraform.io/hashicorp/fake\"";
+
+fn unknown() -> Value {
+    Value::unknown(Type::String)
+}
+
+fn tags(pairs: &[(&str, Value)]) -> Value {
+    let pairs = pairs.iter().map(|(k, v)| ((*k).into(), v.clone())).collect();
+    Value::map(Type::String, pairs)
+}
+
+/// What is said of a thing `a` that is planned like this.
+fn planned(twist: impl Fn(Value) -> Value + Send + Sync + 'static) -> String {
+    let case = Case::new(ONE);
+    case.world.twist("plan a", twist);
+    case.plan_errors()
+}
+
+/// What is said of a thing `a` that comes out of its creation like this.
+fn created(twist: impl Fn(Value) -> Value + Send + Sync + 'static) -> String {
+    let mut case = Case::new(ONE);
+    case.world.twist("create a", twist);
+    case.apply_errors()
+}
+
+fn invalid_plan(at: &str, what: &str) -> String {
+    format!(
+        "Error: Provider produced invalid plan [fake_thing.a]: {FAKE} planned an invalid value for fake_thing.a{at}: {what}.\n\n{BUG}"
+    )
+}
+
+fn inconsistent(at: &str, what: &str) -> String {
+    format!(
+        "Error: Provider produced inconsistent result after apply [fake_thing.a]: When applying changes, the provider produced \
+         an unexpected new value for fake_thing.a{at}: {what}.\n\nThis is a bug in the provider \
+         registry.terraform.io/hashicorp/fake, which should be reported in the provider's own issue tracker."
+    )
+}
+
+#[test]
+fn what_may_not_be_planned() {
+    let nothing = "planned for absence but config wants existence";
+    assert_eq!(planned(|v| Value::null(v.ty().clone())), invalid_plan("", nothing));
+    assert_eq!(
+        planned(|v| with(&v, "value", Value::string("2"))),
+        invalid_plan(".value", "planned value does not match config value")
+    );
+    assert_eq!(
+        planned(|v| with(&v, "value", unknown())),
+        invalid_plan(".value", "planned value does not match config value")
+    );
+    assert_eq!(
+        planned(|v| with(&v, "forced", Value::string("x"))),
+        invalid_plan(".forced", "planned value for a non-computed attribute")
+    );
+    assert_eq!(
+        planned(|v| with(&v, "secret", Value::string("x"))),
+        invalid_plan(".secret", "sensitive planned value for a non-computed attribute")
+    );
+    assert_eq!(
+        planned(|v| with(&v, "password", Value::string("x"))),
+        invalid_plan(".password", "a write-only attribute must be null in a plan")
+    );
+    assert_eq!(
+        planned(|v| {
+            let rules = v.get("rule").unwrap().ty().clone();
+            with(&v, "rule", Value::null(rules))
+        }),
+        invalid_plan(
+            ".rule",
+            "attribute representing a list of nested blocks must be empty to indicate no blocks, not null"
+        )
+    );
+    assert_eq!(
+        planned(|v| {
+            let rule = v.get("rule").unwrap().as_seq().unwrap()[0].clone();
+            let two = Value::list(rule.ty().clone(), vec![rule.clone(), rule]);
+            with(&v, "rule", two)
+        }),
+        invalid_plan(".rule", "block count in plan (2) disagrees with count in config (1)")
+    );
+    assert_eq!(
+        planned(|v| {
+            let rule = with(
+                &v.get("rule").unwrap().as_seq().unwrap()[0],
+                "label",
+                Value::string("x"),
+            );
+            let rules = Value::list(rule.ty().clone(), vec![rule]);
+            with(&v, "rule", rules)
+        }),
+        invalid_plan(".rule[0].label", "planned value for a non-computed attribute")
+    );
+}
+
+#[test]
+fn several_problems_of_one_plan_are_all_told() {
+    let errors = planned(|v| with(&with(&v, "value", Value::string("2")), "forced", Value::string("x")));
+    assert!(
+        errors.contains("fake_thing.a.value") && errors.contains("fake_thing.a.forced"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn a_reason_to_replace_must_be_an_attribute() {
+    let mut case = Case::new(ONE);
+    case.apply();
+    case.main(&ONE.replace("\"1\"", "\"2\""));
+    let stray = Path::root().attribute("tags").index(Value::string("nope"));
+    case.world.lock().replaced_for.insert("a".into(), stray);
+    assert_eq!(
+        case.plan_errors(),
+        format!(
+            "Error: Provider produced invalid plan [fake_thing.a]: {FAKE} wants fake_thing.a replaced because of \
+             fake_thing.a.tags[\"nope\"], and there is no such attribute. {BUG}"
+        )
+    );
+    // One that there is after the change only, or was before it only, is one.
+    let there = Path::root().attribute("tags").index(Value::string("k"));
+    case.world.lock().replaced_for.insert("a".into(), there);
+    case.main(&ONE.replace("tags  = { k = \"v\" }", ""));
+    assert_eq!(actions(&case.plan()), ["-/+ fake_thing.a"]);
+}
+
+#[test]
+fn the_end_of_an_object_must_be_planned_as_nothing() {
+    let mut case = Case::new(ONE);
+    case.apply();
+    let object = case.world.named("a").unwrap();
+    case.world.twist("plan a", move |_| object.clone());
+    case.options.mode = Mode::Destroy;
+    assert_eq!(
+        case.plan_errors(),
+        format!(
+            "Error: Provider produced invalid plan [fake_thing.a]: {FAKE} planned a non-null destroy value for fake_thing.a. {BUG}"
+        )
+    );
+}
+
+#[test]
+fn what_may_not_come_of_applying() {
+    assert_eq!(
+        created(|v| Value::null(v.ty().clone())),
+        format!(
+            "Error: Provider produced inconsistent result after apply [fake_thing.a]: When applying changes to fake_thing.a, \
+             provider \"registry.terraform.io/hashicorp/fake\" produced an unexpected new value: Root object was present, but \
+             now absent.\n\nThis is a bug in the provider registry.terraform.io/hashicorp/fake, which should be reported in \
+             the provider's own issue tracker."
+        )
+    );
+    assert_eq!(
+        created(|v| with(&v, "value", Value::string("2"))),
+        inconsistent(".value", "was \"1\", but now \"2\"")
+    );
+    assert_eq!(
+        created(|v| with(&v, "value", Value::null(Type::String))),
+        inconsistent(".value", "was \"1\", but now null")
+    );
+    assert_eq!(
+        created(|v| with(&v, "forced", Value::string("x"))),
+        inconsistent(".forced", "was null, but now \"x\"")
+    );
+    assert_eq!(
+        created(|v| with(&v, "tags", tags(&[]))),
+        inconsistent(".tags[\"k\"]", "element has vanished")
+    );
+    assert_eq!(
+        created(|v| with(
+            &v,
+            "tags",
+            tags(&[("k", Value::string("v")), ("new", Value::string("v"))])
+        )),
+        inconsistent(".tags[\"new\"]", "new element has appeared")
+    );
+    let write_only = created(|v| with(&v, "password", Value::string("hunter2")));
+    assert!(
+        write_only.contains(
+            "Provider produced invalid object [fake_thing.a]: Provider \"registry.terraform.io/hashicorp/fake\" returned a \
+             value for the write-only attribute \"fake_thing.a.password\" after applying."
+        ),
+        "{write_only}"
+    );
+    assert!(!write_only.contains("hunter2"), "{write_only}");
+}
+
+#[test]
+fn each_value_that_stays_unknown_is_named_and_the_rest_kept() {
+    let mut case = Case::new(ONE);
+    case.world.twist("create a", |v| {
+        let v = with(&v, "note", unknown());
+        with(&v, "tags", tags(&[("k", unknown())]))
+    });
+    let unknown_at = |at: &str| {
+        format!(
+            "Error: Provider returned invalid result object after apply [fake_thing.a]: After the apply operation, the provider \
+             still indicated an unknown value for fake_thing.a{at}. All values must be known after apply; those that are have \
+             been kept in the state. {BUG}"
+        )
+    };
+    assert_eq!(
+        case.apply_errors(),
+        format!("{}\n{}", unknown_at(".note"), unknown_at(".tags[\"k\"]"))
+    );
+    assert!(case.is_tainted("fake_thing.a"));
+    assert_eq!(case.attribute("fake_thing.a", "value"), "1");
+    assert_eq!(case.attribute("fake_thing.a", "note"), serde_json::Value::Null);
+}
+
+#[test]
+fn values_that_are_sensitive_are_not_told() {
+    let mut case = Case::new("resource \"fake_thing\" \"a\" {\n name = \"a\"\n secret = \"hunter2\"\n}");
+    case.world
+        .twist("create a", |v| with(&v, "secret", Value::string("other")));
+    let errors = case.apply_errors();
+    assert!(
+        errors.contains("fake_thing.a.secret: inconsistent values for sensitive attribute."),
+        "{errors}"
+    );
+    assert!(!errors.contains("hunter2") && !errors.contains("other"), "{errors}");
+}
+
+#[test]
+fn the_legacy_type_system_is_forgiven_all_but_unknown_values() {
+    let mut case = Case::new(ONE);
+    case.world.lock().legacy = true;
+    case.world
+        .twist("plan a", |v| with(&v, "forced", Value::string("by the plan")));
+    case.world
+        .twist("create a", |v| with(&v, "value", Value::string("by the apply")));
+    case.apply();
+    assert_eq!(case.attribute("fake_thing.a", "forced"), "by the plan");
+    assert_eq!(case.attribute("fake_thing.a", "value"), "by the apply");
+    assert!(!case.is_tainted("fake_thing.a"));
+    let mut case = Case::new(ONE);
+    case.world.lock().legacy = true;
+    case.world.twist("create a", |v| with(&v, "note", unknown()));
+    assert!(
+        case.apply_errors()
+            .contains("still indicated an unknown value for fake_thing.a.note")
+    );
+    let mut case = Case::new(ONE);
+    case.world.lock().legacy = true;
+    case.world.twist("create a", |v| Value::null(v.ty().clone()));
+    assert!(case.apply_errors().contains("Root object was present, but now absent"));
+}
+
+#[test]
+fn what_may_not_be_read() {
+    let mut case = Case::new(ONE);
+    case.apply();
+    case.world.twist("read a", |v| with(&v, "note", unknown()));
+    assert_eq!(
+        case.plan_errors(),
+        format!(
+            "Error: Provider produced invalid object [fake_thing.a]: {FAKE} returned an unknown value for fake_thing.a.note \
+             while reading the object. What exists is known, so every value must be. {BUG}"
+        )
+    );
+    case.world
+        .twist("read a", |v| with(&v, "password", Value::string("hunter2")));
+    assert_eq!(
+        case.plan_errors(),
+        format!(
+            "Error: Provider produced invalid object [fake_thing.a]: {FAKE} returned a value for the write-only attribute \
+             \"fake_thing.a.password\" while reading the object. What is given for a write-only attribute is never read back, \
+             so the provider must answer null there. {BUG}"
+        )
+    );
+}
+
+#[test]
+fn what_may_not_come_of_an_upgrade() {
+    let mut case = Case::new(ONE);
+    case.apply();
+    let upgraded = |case: &Case, twist: fn(Value) -> Value| {
+        let id = case.attribute("fake_thing.a", "id").as_str().unwrap().to_owned();
+        case.world.twist(&format!("upgrade {id}"), twist);
+        case.plan_errors()
+    };
+    let invalid = |what: &str| {
+        format!(
+            "Error: Invalid resource state upgrade [fake_thing.a]: The provider upgraded the state of fake_thing.a to {what} {BUG}"
+        )
+    };
+    assert_eq!(upgraded(&case, |v| Value::null(v.ty().clone())), invalid("nothing."));
+    assert_eq!(
+        upgraded(&case, |v| with(&v, "value", unknown())),
+        invalid("an object in which fake_thing.a.value is not known.")
+    );
+    assert_eq!(
+        upgraded(&case, |v| with(&v, "password", Value::string("hunter2"))),
+        invalid("an object with a value for the write-only attribute \"fake_thing.a.password\", which is never kept.")
+    );
+}
+
+#[test]
+fn an_object_of_a_newer_provider_is_left_alone() {
+    let mut case = Case::new(ONE);
+    case.apply();
+    let newer = engine_object(&case, 7);
+    case.state = newer;
+    let errors = case.plan_errors();
+    assert_eq!(
+        errors,
+        "Error: Resource instance managed by newer provider version [fake_thing.a]: The current state of fake_thing.a was \
+         created by a newer provider version than is currently selected. Upgrade the provider to work with this state."
+    );
+}
+
+/// The state of a case, its object stored by a later version of the schema.
+fn engine_object(case: &Case, schema_version: u64) -> state::State {
+    let mut state = case.state.clone();
+    let object = case.object("fake_thing.a").unwrap();
+    let provider = state.resources.values().next().unwrap().provider.clone();
+    let object = state::Object {
+        schema_version,
+        ..(*object).clone()
+    };
+    state.set_current(
+        &crate::support::instance("fake_thing.a"),
+        &provider,
+        Some(std::sync::Arc::new(object)),
+    );
+    state
+}
+
+const LOOKUP: &str = r#"data "fake_lookup" "d" { query = "q" }"#;
+
+#[test]
+fn what_may_not_be_read_from_a_data_source() {
+    let case = Case::new(LOOKUP);
+    case.world.twist("data q", |v| Value::null(v.ty().clone()));
+    let nothing = format!(
+        "Error: Provider produced invalid object [data.fake_lookup.d]: {FAKE} produced no object for data.fake_lookup.d, where \
+         there must be one or an error. {BUG}"
+    );
+    assert_eq!(case.plan_errors(), nothing);
+    case.world.twist("data q", |v| with(&v, "result", unknown()));
+    let not_known = format!(
+        "Error: Provider produced invalid object [data.fake_lookup.d]: {FAKE} returned an unknown value for \
+         data.fake_lookup.d.result while reading the data source. What exists is known, so every value must be. {BUG}"
+    );
+    assert_eq!(case.plan_errors(), not_known);
+    // The same rules hold where it is read during apply.
+    let text = format!("{ONE}\ndata \"fake_lookup\" \"d\" {{\n  query      = \"q\"\n  depends_on = [fake_thing.a]\n}}");
+    let mut case = Case::new(&text);
+    case.world.twist("data q", |v| Value::null(v.ty().clone()));
+    assert_eq!(case.apply_errors(), nothing);
+    let mut case = Case::new(&text);
+    case.world.twist("data q", |v| with(&v, "result", unknown()));
+    assert_eq!(case.apply_errors(), not_known);
+}
+
+#[test]
+fn what_may_not_be_imported() {
+    let import = format!("import {{\n  to = fake_thing.a\n  id = \"x\"\n}}\n{ONE}");
+    let refused = |prepare: &dyn Fn(&Case)| {
+        let case = Case::new(&import);
+        prepare(&case);
+        case.plan_errors()
+    };
+    let count = |n: usize| {
+        move |case: &Case| {
+            case.world.lock().imported.insert("x".into(), n);
+        }
+    };
+    let with_id = |summary: &str, what: &str| {
+        format!("Error: {summary} [fake_thing.a]: While importing fake_thing.a with the ID \"x\", {what}. {BUG}")
+    };
+    assert_eq!(
+        refused(&count(0)),
+        with_id(
+            "Import returned no resources",
+            "the provider returned no object, and no error to say why"
+        )
+    );
+    assert_eq!(
+        refused(&count(2)),
+        with_id(
+            "Multiple import states not supported",
+            "the provider returned several objects of this type, of which only one can be at the address"
+        )
+    );
+    assert_eq!(
+        refused(&|case| case.world.twist("import x", |v| Value::null(v.ty().clone()))),
+        with_id(
+            "Import returned null resource",
+            "the provider returned an object without a state"
+        )
+    );
+    let secret = refused(&|case| {
+        case.world
+            .twist("import x", |v| with(&v, "password", Value::string("hunter2")));
+    });
+    assert!(
+        secret.contains("Import returned a non-null value for a write-only attribute")
+            && secret.contains("\"fake_thing.a.password\" while importing"),
+        "{secret}"
+    );
+    assert!(refused(&|_| ()).contains("Cannot import non-existent remote object"));
+}
+
+#[test]
+fn what_the_provider_keeps_for_itself_goes_from_call_to_call() {
+    let private = |case: &Case| String::from_utf8(case.object("fake_thing.a").unwrap().private.clone()).unwrap();
+    let mut case = Case::new(ONE);
+    case.world.lock().notes = true;
+    case.apply();
+    assert_eq!(private(&case), "planned applied ");
+    case.main(&ONE.replace("\"1\"", "\"2\""));
+    case.apply();
+    assert_eq!(private(&case), "planned applied read planned applied ");
+    case.options.mode = Mode::RefreshOnly;
+    case.apply();
+    assert_eq!(private(&case), "planned applied read planned applied read ");
+    let (_, problems) = case.try_plan();
+    assert!(!problems.has_errors(), "{}", errors(&problems));
+}

@@ -1,0 +1,27 @@
+//! Recorded scenarios with the provider `lab`, which has a bit of everything.
+
+use libtest_mimic::Trial;
+
+use crate::support::Workspace;
+use crate::support::scenario::{Collection, Playing};
+use crate::{build, install_in_mirror};
+
+/// One test a scenario.
+pub fn trials() -> Vec<Trial> {
+    fn prepared(w: Workspace) -> Workspace {
+        install_in_mirror(&w, lab(), "example.com/test/lab");
+        w
+    }
+    let playing = Playing {
+        ours: prepared,
+        theirs: prepared,
+        init: true,
+    };
+    Collection::new("tests/interop").trials(playing)
+}
+
+/// The provider `lab`.
+fn lab() -> &'static std::path::Path {
+    static BUILT: std::sync::OnceLock<std::path::PathBuf> = std::sync::OnceLock::new();
+    BUILT.get_or_init(|| build("lab", "lab"))
+}
