@@ -25,7 +25,12 @@ pub struct Progress {
 /// stop.
 ///
 /// A download that breaks off goes on where it ended, if the server can do that, and begins again otherwise.
-pub async fn download(client: &Client, url: &Url, to: &mut std::fs::File, progress: &Progress) -> Result<String, String> {
+pub async fn download(
+    client: &Client,
+    url: &Url,
+    to: &mut std::fs::File,
+    progress: &Progress,
+) -> Result<String, String> {
     let mut hash = Sha256::new();
     let mut received: u64 = 0;
     let mut tries = 0;
@@ -43,7 +48,12 @@ pub async fn download(client: &Client, url: &Url, to: &mut std::fs::File, progre
         if received > 0 && !goes_on {
             if response.status().as_u16() == 416 || response.status().as_u16() == 206 {
                 // The server has something else by now: from the beginning.
-                response = client.get(url.clone()).retries(RETRIES).send().await.map_err(|e| e.to_string())?;
+                response = client
+                    .get(url.clone())
+                    .retries(RETRIES)
+                    .send()
+                    .await
+                    .map_err(|e| e.to_string())?;
             }
             hash = Sha256::new();
             received = 0;
@@ -51,7 +61,9 @@ pub async fn download(client: &Client, url: &Url, to: &mut std::fs::File, progre
         }
         let mut response = response.success().map_err(|e| e.to_string())?;
         let size = response.announced_size().unwrap_or(0);
-        progress.expected.store(if size == 0 { 0 } else { received + size }, Ordering::Relaxed);
+        progress
+            .expected
+            .store(if size == 0 { 0 } else { received + size }, Ordering::Relaxed);
         let broken = loop {
             match response.chunk().await {
                 Ok(Some(chunk)) => {

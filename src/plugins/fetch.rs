@@ -110,7 +110,9 @@ fn package_dir(base: &Path, wanted: &Wanted) -> PathBuf {
 /// The checksum of a package that is complete enough to be run.
 async fn hash_of(dir: PathBuf, provider: &Provider) -> Option<String> {
     discovery::executable_in(&dir, &provider.ty)?;
-    blocking(move || hash::directory(&dir).map_err(|e| e.to_string())).await.ok()
+    blocking(move || hash::directory(&dir).map_err(|e| e.to_string()))
+        .await
+        .ok()
 }
 
 /// Waits until no other process gets the same into the cache. Where files cannot be locked, all get it, and the result is the
@@ -165,7 +167,8 @@ async fn get(
             ));
         }
         let hash = hash::directory(&unpacked).map_err(|e| e.to_string())?;
-        if !wanted.locked.is_empty() && !wanted.locked.contains(&hash) && !wanted.locked.contains(&format!("zh:{sum}")) {
+        if !wanted.locked.is_empty() && !wanted.locked.contains(&hash) && !wanted.locked.contains(&format!("zh:{sum}"))
+        {
             return Err(format!(
                 "the package from {} has none of the checksums that the dependency lock file records for this version. They \
                  may be of packages for other platforms only; then \"providers lock\" adds those for this one. Otherwise \
@@ -173,7 +176,8 @@ async fn get(
                 checked.location
             ));
         }
-        settle(&unpacked, &to, staging.path(), &hash).map_err(|e| format!("{} cannot be written: {e}", to.display()))?;
+        settle(&unpacked, &to, staging.path(), &hash)
+            .map_err(|e| format!("{} cannot be written: {e}", to.display()))?;
         Ok(hash)
     });
     Ok((hash.await?, offer))
@@ -213,7 +217,8 @@ pub(crate) async fn archive(
         }
         Location::Url(url) => {
             let path = dir.join("package.zip");
-            let mut file = fs::File::create_new(&path).map_err(|e| format!("{} cannot be written: {e}", path.display()))?;
+            let mut file =
+                fs::File::create_new(&path).map_err(|e| format!("{} cannot be written: {e}", path.display()))?;
             let sum = download(client, url, &mut file, progress).await?;
             Ok((path, sum))
         }
@@ -228,7 +233,8 @@ pub(crate) fn verify_offer(offer: &Offer, archive: &Path, sum: &str) -> Result<(
         return Ok(());
     }
     if expected.iter().any(|hash| hash.starts_with("h1:")) {
-        let own = hash::archive(archive).map_err(|e| format!("the package from {} cannot be read: {e}", offer.location))?;
+        let own =
+            hash::archive(archive).map_err(|e| format!("the package from {} cannot be read: {e}", offer.location))?;
         if expected.iter().any(|hash| **hash == own) {
             return Ok(());
         }

@@ -153,7 +153,8 @@ impl Registry {
                     if self.settings().client.is_some() && lock_allows {
                         needed.push(from_places(None));
                     } else {
-                        work.errors.push(chooser.nothing(provider, constraints, !options.upgrade));
+                        work.errors
+                            .push(chooser.nothing(provider, constraints, !options.upgrade));
                     }
                 }
             }
@@ -236,13 +237,7 @@ impl Work<'_> {
         self.finish(provider, entry, outcome, tell);
     }
 
-    fn finish(
-        &mut self,
-        provider: &Provider,
-        entry: Option<Locked>,
-        outcome: Outcome,
-        tell: &mut dyn FnMut(Step<'_>),
-    ) {
+    fn finish(&mut self, provider: &Provider, entry: Option<Locked>, outcome: Outcome, tell: &mut dyn FnMut(Step<'_>)) {
         tell(Step::Done(provider, &outcome));
         if let Some(entry) = entry {
             self.lock.providers.insert(provider.clone(), entry);
@@ -427,7 +422,10 @@ pub(crate) async fn newest(
             }
             Err(Refusal::Missing(why)) => missing.push(why),
             Err(Refusal::Failed(why)) => {
-                return Err((SUMMARY, format!("The versions of the provider {name} cannot be listed: {why}.")));
+                return Err((
+                    SUMMARY,
+                    format!("The versions of the provider {name} cannot be listed: {why}."),
+                ));
             }
         }
     }

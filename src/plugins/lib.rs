@@ -25,7 +25,6 @@ pub mod cli_config;
 mod convert;
 pub mod discovery;
 mod download;
-pub mod elsewhere;
 pub mod environment;
 mod fetch;
 pub mod grpc;

@@ -64,13 +64,20 @@ pub async fn offer(
     let missing = || format!("the network mirror {shown} has no version {version} of the provider {provider}");
     let name = format!("{version}.json");
     let (at, mut archives): (_, Archives) = document(client, base, provider, &name, missing).await?;
-    let archive = archives
-        .archives
-        .remove(&platform.to_string())
-        .ok_or_else(|| Refusal::Missing(format!("the network mirror {shown} has no package of it for {platform}")))?;
-    let url = at.join(&archive.url).ok().filter(|url| matches!(url.scheme(), "https" | "http"));
+    let archive = archives.archives.remove(&platform.to_string()).ok_or_else(|| {
+        Refusal::Missing(format!(
+            "the network mirror {shown} has no package of it for {platform}"
+        ))
+    })?;
+    let url = at
+        .join(&archive.url)
+        .ok()
+        .filter(|url| matches!(url.scheme(), "https" | "http"));
     let url = url.ok_or_else(|| {
-        Refusal::Failed(format!("the network mirror {shown} gives an address that is none: \"{}\"", archive.url))
+        Refusal::Failed(format!(
+            "the network mirror {shown} gives an address that is none: \"{}\"",
+            archive.url
+        ))
     })?;
     let hashes: BTreeSet<String> = archive.hashes.into_iter().collect();
     Ok(Offer {
@@ -107,7 +114,10 @@ async fn document<T: for<'d> Deserialize<'d>>(
         Some(host) => client.token(host).await.map_err(|e| failed(e.to_string()))?,
         None => None,
     };
-    let request = client.get(url).token(token.as_ref()).header("accept", "application/json");
+    let request = client
+        .get(url)
+        .token(token.as_ref())
+        .header("accept", "application/json");
     let sent = request.to_registry().redirects(REDIRECTS).send().await;
     let mut response = sent.map_err(|e| failed(e.to_string()))?;
     if response.status().as_u16() == 404 {

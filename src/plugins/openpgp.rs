@@ -58,7 +58,10 @@ struct PublicKey {
 
 #[derive(Clone, Debug)]
 enum Material {
-    Rsa { n: Vec<u8>, e: Vec<u8> },
+    Rsa {
+        n: Vec<u8>,
+        e: Vec<u8>,
+    },
     Ed25519(Vec<u8>),
     /// The curve's size in bytes, and the point.
     Ecdsa(usize, Vec<u8>),
@@ -317,7 +320,9 @@ impl Signature {
         let mut reader = Reader(body);
         let version = reader.byte()?;
         if version != 4 {
-            return Err(format!("it is a signature of version {version}, and only version 4 is known"));
+            return Err(format!(
+                "it is a signature of version {version}, and only version 4 is known"
+            ));
         }
         let (kind, algorithm, hash) = (reader.byte()?, reader.byte()?, reader.byte()?);
         let length = reader.number(2)?;
@@ -355,11 +360,16 @@ impl Signature {
             let mut content = Reader(area.take(length)?);
             match content.byte()? & 0x7f {
                 16 => self.issuer = content.take(8)?.try_into().ok(),
-                33 if content.byte()? == 4 => self.issuer = content.take(20)?.get(12..).and_then(|id| id.try_into().ok()),
+                33 if content.byte()? == 4 => {
+                    self.issuer = content.take(20)?.get(12..).and_then(|id| id.try_into().ok())
+                }
                 27 if hashed => self.for_signing = Some(content.byte()? & 2 != 0),
                 // One inside the other is enough.
                 32 if self.kind == BINDS_SUBKEY => {
-                    self.embedded = Signature::read_body(content.0).ok().filter(|s| s.kind == BINDS_PRIMARY).map(Box::new);
+                    self.embedded = Signature::read_body(content.0)
+                        .ok()
+                        .filter(|s| s.kind == BINDS_PRIMARY)
+                        .map(Box::new);
                 }
                 _ => {}
             }
@@ -395,7 +405,9 @@ impl Signature {
                 let Some(number) = padded(number, n.len()) else {
                     return false;
                 };
-                RsaPublicKeyComponents { n, e }.verify(parameters, &message, &number).is_ok()
+                RsaPublicKeyComponents { n, e }
+                    .verify(parameters, &message, &number)
+                    .is_ok()
             }
             (Material::Ed25519(point), [r, s]) if self.algorithm == 22 => {
                 // What is signed is the hash, not the message.
@@ -443,10 +455,26 @@ mod tests {
 
     /// Made by GnuPG 2.2: keys of four kinds, and each one's signature of the same line. `sub` signs by a subkey.
     const MADE: [(&str, &[u8], &[u8]); 4] = [
-        ("rsa", include_bytes!("tests/openpgp/rsa2048.asc"), include_bytes!("tests/openpgp/rsa2048.sig")),
-        ("ed25519", include_bytes!("tests/openpgp/ed25519.asc"), include_bytes!("tests/openpgp/ed25519.sig")),
-        ("p256", include_bytes!("tests/openpgp/nistp256.asc"), include_bytes!("tests/openpgp/nistp256.sig")),
-        ("sub", include_bytes!("tests/openpgp/sub.asc"), include_bytes!("tests/openpgp/sub.sig")),
+        (
+            "rsa",
+            include_bytes!("tests/openpgp/rsa2048.asc"),
+            include_bytes!("tests/openpgp/rsa2048.sig"),
+        ),
+        (
+            "ed25519",
+            include_bytes!("tests/openpgp/ed25519.asc"),
+            include_bytes!("tests/openpgp/ed25519.sig"),
+        ),
+        (
+            "p256",
+            include_bytes!("tests/openpgp/nistp256.asc"),
+            include_bytes!("tests/openpgp/nistp256.sig"),
+        ),
+        (
+            "sub",
+            include_bytes!("tests/openpgp/sub.asc"),
+            include_bytes!("tests/openpgp/sub.sig"),
+        ),
     ];
     const DOCUMENT: &[u8] = b"abc  file_1.zip\n";
 
@@ -461,7 +489,10 @@ mod tests {
             assert!(!keys[0].has_signed(b"abd  file_1.zip\n", &signature), "{name}");
             for (other, key, _) in MADE.iter().filter(|(other, ..)| *other != name) {
                 let key = &Certificate::read_all(key).unwrap()[0];
-                assert!(!key.has_signed(DOCUMENT, &signature), "{other} has not signed for {name}");
+                assert!(
+                    !key.has_signed(DOCUMENT, &signature),
+                    "{other} has not signed for {name}"
+                );
             }
         }
         let sub = &Certificate::read_all(MADE[3].1).unwrap()[0];

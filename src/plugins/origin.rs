@@ -64,7 +64,10 @@ struct Key {
 /// The registry's versions of a provider.
 pub async fn versions(client: &Client, provider: &Provider) -> Result<Vec<Listed>, Refusal> {
     let (url, token) = endpoint(client, provider, &["versions"]).await?;
-    let request = client.get(url).token(token.as_ref()).header("accept", "application/json");
+    let request = client
+        .get(url)
+        .token(token.as_ref())
+        .header("accept", "application/json");
     let (_, body) = request.to_registry().read(LIST_LIMIT).await.map_err(|e| {
         let missing = || {
             format!(
@@ -102,7 +105,10 @@ pub async fn offer(
     let version_text = version.to_string();
     let path = [&*version_text, "download", &*platform.os, &*platform.arch];
     let (url, token) = endpoint(client, provider, &path).await?;
-    let request = client.get(url).token(token.as_ref()).header("accept", "application/json");
+    let request = client
+        .get(url)
+        .token(token.as_ref())
+        .header("accept", "application/json");
     let (at, body) = request.to_registry().read(DOCUMENT_LIMIT).await.map_err(|e| {
         let missing = || format!("the registry {} has no package of it for {platform}", provider.host);
         refusal(provider, &e, missing)
@@ -110,8 +116,16 @@ pub async fn offer(
     let answer: PackageAnswer = parse(provider, &body)?;
     speakable(&answer.protocols)?;
     let join = |what: &str, text: &str| {
-        let url = at.join(text).ok().filter(|url| matches!(url.scheme(), "https" | "http"));
-        url.ok_or_else(|| Refusal::Failed(format!("the registry {} gives a {what} that is none: \"{text}\"", provider.host)))
+        let url = at
+            .join(text)
+            .ok()
+            .filter(|url| matches!(url.scheme(), "https" | "http"));
+        url.ok_or_else(|| {
+            Refusal::Failed(format!(
+                "the registry {} gives a {what} that is none: \"{text}\"",
+                provider.host
+            ))
+        })
     };
     let archive = join("download_url", &answer.download_url)?;
     let sums = join("shasums_url", &answer.shasums_url)?;
@@ -149,7 +163,11 @@ pub async fn offer(
     if answer.shasums_signature_url.is_empty() {
         return Err(unsigned("the registry gives no signature of it"));
     }
-    let signature = read(join("shasums_signature_url", &answer.shasums_signature_url)?, "signature").await?;
+    let signature = read(
+        join("shasums_signature_url", &answer.shasums_signature_url)?,
+        "signature",
+    )
+    .await?;
     let signer = signature::verify(&document, &signature, &keys).map_err(|why| unsigned(&why))?;
     Ok(Offer {
         location: Location::Url(archive),
@@ -160,7 +178,9 @@ pub async fn offer(
 }
 
 fn unsigned(why: &str) -> Refusal {
-    Refusal::Failed(format!("the list of checksums of the package is not to be relied on: {why}"))
+    Refusal::Failed(format!(
+        "the list of checksums of the package is not to be relied on: {why}"
+    ))
 }
 
 /// The lines of a list of checksums: a sum, and the name of a file.
@@ -189,8 +209,12 @@ fn speakable(protocols: &[String]) -> Result<(), Refusal> {
 }
 
 fn parse<'b, T: Deserialize<'b>>(provider: &Provider, body: &'b [u8]) -> Result<T, Refusal> {
-    serde_json::from_slice(body)
-        .map_err(|e| Refusal::Failed(format!("the answer of the registry {} cannot be used: {e}", provider.host)))
+    serde_json::from_slice(body).map_err(|e| {
+        Refusal::Failed(format!(
+            "the answer of the registry {} cannot be used: {e}",
+            provider.host
+        ))
+    })
 }
 
 fn refusal(provider: &Provider, error: &net::Error, missing: impl Fn() -> String) -> Refusal {

@@ -225,9 +225,9 @@ pub fn packed(base: &Path, provider: &Provider) -> Vec<Packed> {
         let Some(rest) = lower.strip_prefix(&prefix).and_then(|rest| rest.strip_suffix(".zip")) else {
             continue;
         };
-        let parsed = rest.split_once('_').and_then(|(version, platform)| {
-            Some((Version::parse(version).ok()?, platform.parse::<Platform>().ok()?))
-        });
+        let parsed = rest
+            .split_once('_')
+            .and_then(|(version, platform)| Some((Version::parse(version).ok()?, platform.parse::<Platform>().ok()?)));
         match parsed {
             Some((version, platform)) => out.push(Packed {
                 version,

@@ -159,7 +159,11 @@ impl<'r> Chooser<'r> {
     }
 
     /// The built-in that stands for a provider under these constraints, and the version it stands for.
-    pub fn builtin_for(&self, provider: &Provider, constraints: &Constraints) -> Option<(&'r BuiltinProvider, &'r Version)> {
+    pub fn builtin_for(
+        &self,
+        provider: &Provider,
+        constraints: &Constraints,
+    ) -> Option<(&'r BuiltinProvider, &'r Version)> {
         let builtin = self.builtin(provider)?;
         Some((builtin, builtin.version_for(|v| constraints.allows(v))?))
     }

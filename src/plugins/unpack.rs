@@ -26,8 +26,13 @@ fn within(archive: &Path, to: &Path, entries: usize, mut bytes: u64) -> Result<(
         return Err(format!("the package has more than {entries} entries"));
     }
     for index in 0..zip.len() {
-        let mut entry = zip.by_index(index).map_err(|e| format!("the package is damaged: {e}"))?;
-        let name = entry.name().map_err(|e| format!("the package is damaged: {e}"))?.into_owned();
+        let mut entry = zip
+            .by_index(index)
+            .map_err(|e| format!("the package is damaged: {e}"))?;
+        let name = entry
+            .name()
+            .map_err(|e| format!("the package is damaged: {e}"))?
+            .into_owned();
         let failed = |e: io::Error| format!("\"{name}\" of the package cannot be unpacked: {e}");
         let path = to.join(inside(&name)?);
         if entry.is_dir() {
@@ -36,7 +41,9 @@ fn within(archive: &Path, to: &Path, entries: usize, mut bytes: u64) -> Result<(
         }
         let mode = entry.unix_mode().unwrap_or(0);
         if !matches!(mode & 0o170_000, 0 | 0o100_000) {
-            return Err(format!("the package is refused: its entry \"{name}\" is a link or a special file"));
+            return Err(format!(
+                "the package is refused: its entry \"{name}\" is a link or a special file"
+            ));
         }
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(failed)?;
@@ -74,7 +81,11 @@ fn inside(name: &str) -> Result<PathBuf, String> {
             _ => return Err(refused()),
         }
     }
-    if path.as_os_str().is_empty() { Err(refused()) } else { Ok(path) }
+    if path.as_os_str().is_empty() {
+        Err(refused())
+    } else {
+        Ok(path)
+    }
 }
 
 #[cfg(test)]
@@ -143,6 +154,10 @@ mod tests {
         assert!(within(zip.path(), dir.path(), 1, 99).unwrap_err().contains("entries"));
         let mut text = tempfile::NamedTempFile::new().unwrap();
         text.write_all(b"not an archive").unwrap();
-        assert!(unpack(text.path(), dir.path()).unwrap_err().contains("not a zip archive"));
+        assert!(
+            unpack(text.path(), dir.path())
+                .unwrap_err()
+                .contains("not a zip archive")
+        );
     }
 }

@@ -3,8 +3,8 @@
 use std::process::Stdio;
 
 use crate::support::registry::{Registry, platform};
-use crate::support::{MONOFORM, Workspace};
 use crate::support::server::Server;
+use crate::support::{MONOFORM, Workspace};
 use crate::{package, requiring, serve, workspace};
 
 fn cached(server: &Server) -> Workspace {
@@ -23,13 +23,20 @@ fn one_download_for_many() {
     let link = std::fs::read_link(w.dir().join(".terraform/providers").join(&dir)).expect("a link");
     assert_eq!(link, w.dir().join("../cache").canonicalize().unwrap().join(&dir));
     let lock = w.read(".terraform.lock.hcl");
-    assert_eq!((lock.matches("h1:").count(), lock.matches("zh:").count()), (1, 2), "{lock}");
+    assert_eq!(
+        (lock.matches("h1:").count(), lock.matches("zh:").count()),
+        (1, 2),
+        "{lock}"
+    );
 
     // With a lock file and what it wants in the cache, nobody is asked anything.
     server.asked();
     std::fs::remove_dir_all(w.dir().join(".terraform")).unwrap();
     let init = w.run(&["init", "-no-color"]).ok();
-    let line = format!("- Using {}/acme/anvil v1.0.0 from the shared cache directory\n", server.host());
+    let line = format!(
+        "- Using {}/acme/anvil v1.0.0 from the shared cache directory\n",
+        server.host()
+    );
     assert!(init.stdout.contains(&line), "{}", init.all());
     assert_eq!(server.asked(), [""; 0]);
     assert_eq!(w.read(".terraform.lock.hcl"), lock);
@@ -85,16 +92,25 @@ fn twenty_at_once() {
     let start = |dir: &String| {
         let mut command = w.command(MONOFORM);
         command.args([&format!("-chdir={dir}"), "init", "-no-color"]);
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
+        command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts")
     };
     let running: Vec<_> = dirs.iter().map(start).collect();
     for child in running {
         let ran = crate::support::ran(child.wait_with_output().expect("output"));
         assert_eq!(ran.status, 0, "{}", ran.all());
     }
-    let program = format!("{}/terraform-provider-anvil_v1.0.0", package(&server, "acme/anvil", "1.0.0"));
-    let locks: std::collections::BTreeSet<String> =
-        dirs.iter().map(|dir| w.read(&format!("{dir}/.terraform.lock.hcl"))).collect();
+    let program = format!(
+        "{}/terraform-provider-anvil_v1.0.0",
+        package(&server, "acme/anvil", "1.0.0")
+    );
+    let locks: std::collections::BTreeSet<String> = dirs
+        .iter()
+        .map(|dir| w.read(&format!("{dir}/.terraform.lock.hcl")))
+        .collect();
     assert_eq!(locks.len(), 1, "all have chosen the same");
     for dir in &dirs {
         let text = w.read(&format!("{dir}/.terraform/providers/{program}"));

@@ -23,7 +23,11 @@ use support::server::Server;
 
 /// The path of an installed package below `.terraform/providers` or a cache.
 fn package(server: &Server, provider: &str, version: &str) -> String {
-    format!("{}/{provider}/{version}/{}", server.host(), support::registry::platform())
+    format!(
+        "{}/{provider}/{version}/{}",
+        server.host(),
+        support::registry::platform()
+    )
 }
 
 /// A server that answers as a registry.
@@ -40,7 +44,10 @@ fn requiring(server: &Server, providers: &[(&str, &str)]) -> String {
         } else {
             format!("version = \"{constraint}\"")
         };
-        format!("    {name} = {{\n      source  = \"{}/{provider}\"\n      {version}\n    }}\n", server.host())
+        format!(
+            "    {name} = {{\n      source  = \"{}/{provider}\"\n      {version}\n    }}\n",
+            server.host()
+        )
     };
     let lines: String = providers.iter().map(line).collect();
     format!("terraform {{\n  required_providers {{\n{lines}  }}\n}}\n")

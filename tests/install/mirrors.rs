@@ -34,7 +34,10 @@ fn config(constraint: &str) -> String {
 
 fn configured(server: &Server, methods: &str, constraint: &str) -> Workspace {
     let w = workspace(server, &config(constraint));
-    w.write("../home/.terraformrc", &format!("provider_installation {{\n{methods}\n}}\n"));
+    w.write(
+        "../home/.terraformrc",
+        &format!("provider_installation {{\n{methods}\n}}\n"),
+    );
     w
 }
 
@@ -45,22 +48,30 @@ fn network_mirrors() {
     let w = configured(&server, &methods, "1.0.0");
     let init = w.run(&["init", "-no-color"]).ok();
     assert!(
-        init.stdout.contains("- Installed example.com/acme/anvil v1.0.0 (verified checksum)\n"),
+        init.stdout
+            .contains("- Installed example.com/acme/anvil v1.0.0 (verified checksum)\n"),
         "{}",
         init.all()
     );
     let lock = w.read(".terraform.lock.hcl");
-    assert_eq!((lock.matches("h1:").count(), lock.matches("zh:").count()), (1, 0), "{lock}");
+    assert_eq!(
+        (lock.matches("h1:").count(), lock.matches("zh:").count()),
+        (1, 0),
+        "{lock}"
+    );
     let w = configured(&server, &methods, ">= 1.0.0");
     let init = w.run(&["init", "-no-color"]).ok();
     assert!(
-        init.stdout.contains("- Installed example.com/acme/anvil v1.1.0 (unauthenticated)\n"),
+        init.stdout
+            .contains("- Installed example.com/acme/anvil v1.1.0 (unauthenticated)\n"),
         "{}",
         init.all()
     );
-    configured(&server, &methods, "2.0.0")
-        .run(&["init"])
-        .fails_with(&["There is no version", "the network mirror https://", "1.1.0, 1.0.0"]);
+    configured(&server, &methods, "2.0.0").run(&["init"]).fails_with(&[
+        "There is no version",
+        "the network mirror https://",
+        "1.1.0, 1.0.0",
+    ]);
     let elsewhere = format!("{methods}\nnetwork_mirror {{\n url = \"{}\"\n}}", server.url("/none"));
     configured(&server, &elsewhere, "1.0.0").run(&["init"]).ok();
     let excluded = methods.replace("url", "exclude = [\"example.com/*/*\"]\n url");
@@ -71,8 +82,11 @@ fn network_mirrors() {
     let wrong = mirror(|_| "00".repeat(32));
     let methods = format!("network_mirror {{\n url = \"{}\"\n}}", wrong.url("/m/"));
     let w = configured(&wrong, &methods, "1.0.0");
-    w.run(&["init"])
-        .fails_with(&["Failed to install provider", "files/anvil.zip has the checksum", "h1:unknown= or zh:0000"]);
+    w.run(&["init"]).fails_with(&[
+        "Failed to install provider",
+        "files/anvil.zip has the checksum",
+        "h1:unknown= or zh:0000",
+    ]);
     assert!(!w.exists(".terraform.lock.hcl"));
 }
 
@@ -95,18 +109,27 @@ fn archives_on_this_machine() {
     // An archive that was changed is not taken for the one that was locked.
     std::fs::remove_dir_all(w.dir().join(".terraform")).unwrap();
     std::fs::write(dir.join(&name), zip(&[("terraform-provider-anvil_v1.4.0", b"changed")])).unwrap();
-    w.run(&["init"])
-        .fails_with(&["has none of the checksums that the dependency lock file records", "providers lock"]);
+    w.run(&["init"]).fails_with(&[
+        "has none of the checksums that the dependency lock file records",
+        "providers lock",
+    ]);
     assert!(!w.exists(".terraform/providers/example.com"));
 }
 
 #[test]
 fn the_newest_of_all_places() {
-    let registry = Registry::new().with("acme/anvil", "1.0.0", "old").with("acme/anvil", "2.0.0", "new");
+    let registry = Registry::new()
+        .with("acme/anvil", "1.0.0", "old")
+        .with("acme/anvil", "2.0.0", "new");
     let server = serve(registry);
     let w = workspace(&server, &requiring(&server, &[("acme/anvil", "")]));
     let host = server.host();
-    let place = |version: &str| format!("../mirror/{host}/acme/anvil/{version}/{}/terraform-provider-anvil", platform());
+    let place = |version: &str| {
+        format!(
+            "../mirror/{host}/acme/anvil/{version}/{}/terraform-provider-anvil",
+            platform()
+        )
+    };
     w.write(&place("1.5.0"), "here");
     let mirror = w.dir().join("../mirror");
     let methods = |direct: &str| {

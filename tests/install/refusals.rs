@@ -45,7 +45,9 @@ fn a_package_that_is_not_the_one_that_was_signed() {
     let sum = sha256(&other);
     let registry = one();
     let good = sha256(&registry.releases["acme/anvil"]["1.0.0"].archives[&platform()]);
-    let error = refusal(registry, move |_, asked| asked.path().ends_with(".zip").then(|| Reply::ok(other.clone())));
+    let error = refusal(registry, move |_, asked| {
+        asked.path().ends_with(".zip").then(|| Reply::ok(other.clone()))
+    });
     assert_eq!(
         error,
         format!(
@@ -62,22 +64,35 @@ fn signatures() {
     let forged = forger.id();
     let error = refusal(one(), move |registry, asked| {
         let sums = registry.sums("acme/anvil", "1.0.0");
-        asked.path().ends_with(".sig").then(|| Reply::ok(forger.sign(sums.as_bytes())))
+        asked
+            .path()
+            .ends_with(".sig")
+            .then(|| Reply::ok(forger.sign(sums.as_bytes())))
     });
     assert_eq!(
         error,
         format!("{untrusted}it is signed by the key {forged}, which is not among those that the registry names (KEY).")
     );
     let error = refusal(one(), |registry, asked| {
-        asked.path().ends_with(".sig").then(|| Reply::ok(registry.key.sign(b"another list")))
+        asked
+            .path()
+            .ends_with(".sig")
+            .then(|| Reply::ok(registry.key.sign(b"another list")))
     });
     assert_eq!(
         error,
         format!("{untrusted}its signature by the key KEY is wrong: it was changed after it was signed.")
     );
-    let error = refusal(one(), |_, asked| asked.path().ends_with(".sig").then(|| Reply::ok("no signature")));
-    assert!(error.starts_with(&format!("{untrusted}its signature cannot be read")), "{error}");
-    let error = refusal(one(), |_, asked| asked.path().ends_with(".sig").then(|| Reply::status(404)));
+    let error = refusal(one(), |_, asked| {
+        asked.path().ends_with(".sig").then(|| Reply::ok("no signature"))
+    });
+    assert!(
+        error.starts_with(&format!("{untrusted}its signature cannot be read")),
+        "{error}"
+    );
+    let error = refusal(one(), |_, asked| {
+        asked.path().ends_with(".sig").then(|| Reply::status(404))
+    });
     assert_eq!(
         error,
         format!(
@@ -97,7 +112,9 @@ fn lists_that_contradict() {
             .then(|| Reply::ok(sums.replace(|c: char| c.is_ascii_digit(), "0")))
     });
     assert!(error.contains("contradicts itself"), "{error}");
-    let error = refusal(one(), |_, asked| asked.path().ends_with("SHA256SUMS").then(|| Reply::ok("")));
+    let error = refusal(one(), |_, asked| {
+        asked.path().ends_with("SHA256SUMS").then(|| Reply::ok(""))
+    });
     assert_eq!(
         error,
         format!(
@@ -114,38 +131,60 @@ fn packages_that_are_none() {
         release.expect("a release").archives.insert(platform(), archive);
         registry
     };
-    let error = refusal(with(zip(&[("../evil", b"x"), ("terraform-provider-anvil", b"x")])), |_, _| None);
+    let error = refusal(
+        with(zip(&[("../evil", b"x"), ("terraform-provider-anvil", b"x")])),
+        |_, _| None,
+    );
     assert_eq!(
         error,
         format!("{START}the package is refused: its entry \"../evil\" would be written outside of its directory.")
     );
     let error = refusal(with(zip(&[("README", b"x")])), |_, _| None);
-    assert_eq!(error, format!("{START}the package has no file terraform-provider-anvil at its top."));
+    assert_eq!(
+        error,
+        format!("{START}the package has no file terraform-provider-anvil at its top.")
+    );
     let error = refusal(with(b"text".to_vec()), |_, _| None);
-    assert!(error.starts_with(&format!("{START}the package is not a zip archive")), "{error}");
+    assert!(
+        error.starts_with(&format!("{START}the package is not a zip archive")),
+        "{error}"
+    );
     let mut other = one();
-    other.releases.get_mut("acme/anvil").and_then(|r| r.get_mut("1.0.0")).expect("a release").archives.remove(&platform());
+    other
+        .releases
+        .get_mut("acme/anvil")
+        .and_then(|r| r.get_mut("1.0.0"))
+        .expect("a release")
+        .archives
+        .remove(&platform());
     let error = refusal(other, |_, _| None);
-    assert_eq!(error, format!("{START}the registry HOST has no package of it for PLATFORM."));
+    assert_eq!(
+        error,
+        format!("{START}the registry HOST has no package of it for PLATFORM.")
+    );
     let mut future = one();
-    future.releases.get_mut("acme/anvil").and_then(|r| r.get_mut("1.0.0")).expect("a release").protocols = vec!["7.0"];
+    future
+        .releases
+        .get_mut("acme/anvil")
+        .and_then(|r| r.get_mut("1.0.0"))
+        .expect("a release")
+        .protocols = vec!["7.0"];
     let error = refusal(future, |_, _| None);
-    assert!(error.starts_with(&format!("{START}it speaks the plugin protocol 7.0")), "{error}");
+    assert!(
+        error.starts_with(&format!("{START}it speaks the plugin protocol 7.0")),
+        "{error}"
+    );
 }
 
 #[test]
 fn versions_and_providers_that_are_not_there() {
-    let registry = Registry::new().with("acme/anvil", "1.0.0", "x").with("acme/anvil", "1.1.0", "x");
+    let registry = Registry::new()
+        .with("acme/anvil", "1.0.0", "x")
+        .with("acme/anvil", "1.1.0", "x");
     let server = crate::serve(registry);
     let w = workspace(&server, &requiring(&server, &[("acme/anvil", "~> 2.0")]));
-    w.write(
-        "child/main.tf",
-        &requiring(&server, &[("acme/anvil", ">= 0.5")]),
-    );
-    w.write(
-        "more.tf",
-        "module \"child\" {\n  source = \"./child\"\n}\n",
-    );
+    w.write("child/main.tf", &requiring(&server, &[("acme/anvil", ">= 0.5")]));
+    w.write("more.tf", "module \"child\" {\n  source = \"./child\"\n}\n");
     let query = "Error: Failed to query available provider packages ";
     assert_eq!(
         error_of(&w, &server, "none"),
@@ -157,7 +196,10 @@ fn versions_and_providers_that_are_not_there() {
     );
     let w = workspace(&server, &requiring(&server, &[("acme/nothing", "")]));
     let error = error_of(&w, &server, "none");
-    assert!(error.starts_with(query) && error.contains("HOST has no provider HOST/acme/nothing"), "{error}");
+    assert!(
+        error.starts_with(query) && error.contains("HOST has no provider HOST/acme/nothing"),
+        "{error}"
+    );
     // Somebody who is not trusted.
     let w = Workspace::with(&[("main.tf", &requiring(&server, &[("acme/anvil", "")]))]);
     w.run(&["init"]).fails_with(&["cannot be listed", "SSL_CERT_FILE"]);

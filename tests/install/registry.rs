@@ -26,7 +26,10 @@ fn from_nothing_to_an_upgrade() {
     let sums = registry.sums("acme/anvil", "1.2.0");
     let server = serve(registry);
     let host = server.host();
-    let w = workspace(&server, &requiring(&server, &[("acme/anvil", "~> 1.0"), ("acme/rocket", "")]));
+    let w = workspace(
+        &server,
+        &requiring(&server, &[("acme/anvil", "~> 1.0"), ("acme/rocket", "")]),
+    );
 
     let init = w.run(&["init", "-no-color"]).ok();
     let lines = format!(
@@ -40,7 +43,9 @@ fn from_nothing_to_an_upgrade() {
     let program = format!("{dir}/terraform-provider-anvil_v1.2.0");
     assert_eq!(w.read(&program), format!("one-two {}\n", platform()));
     assert_eq!(w.read(&format!("{dir}/LICENSE")), "none\n");
-    let left: Vec<_> = std::fs::read_dir(w.dir().join(".terraform/providers")).unwrap().collect();
+    let left: Vec<_> = std::fs::read_dir(w.dir().join(".terraform/providers"))
+        .unwrap()
+        .collect();
     assert_eq!(left.len(), 1, "nothing is left beside the packages: {left:?}");
     // One sum of what is installed, and all that the registry has signed.
     let lock = w.read(".terraform.lock.hcl");
@@ -59,21 +64,45 @@ fn from_nothing_to_an_upgrade() {
 
     // The lock file's version is the one that is installed elsewhere, and the list is not asked for.
     std::fs::remove_dir_all(w.dir().join(".terraform")).unwrap();
-    w.write("main.tf", &requiring(&server, &[("acme/anvil", ">= 1.0"), ("acme/rocket", "")]));
+    w.write(
+        "main.tf",
+        &requiring(&server, &[("acme/anvil", ">= 1.0"), ("acme/rocket", "")]),
+    );
     let elsewhere = w.run(&["init", "-no-color"]).ok();
-    assert!(elsewhere.stdout.contains("Reusing previous version of"), "{}", elsewhere.all());
-    assert!(elsewhere.stdout.contains("Installed") && w.exists(&program), "{}", elsewhere.all());
+    assert!(
+        elsewhere.stdout.contains("Reusing previous version of"),
+        "{}",
+        elsewhere.all()
+    );
+    assert!(
+        elsewhere.stdout.contains("Installed") && w.exists(&program),
+        "{}",
+        elsewhere.all()
+    );
     assert!(!server.asked().iter().any(|line| line.ends_with("/versions")));
 
     let upgrade = w.run(&["init", "-upgrade", "-no-color"]).ok();
-    assert!(upgrade.stdout.contains("acme/anvil v2.0.0 (self-signed"), "{}", upgrade.all());
-    assert!(upgrade.stdout.contains("Using previously-installed"), "{}", upgrade.all());
+    assert!(
+        upgrade.stdout.contains("acme/anvil v2.0.0 (self-signed"),
+        "{}",
+        upgrade.all()
+    );
+    assert!(
+        upgrade.stdout.contains("Using previously-installed"),
+        "{}",
+        upgrade.all()
+    );
     let lock = w.read(".terraform.lock.hcl");
     assert!(lock.contains("\"2.0.0\"") && lock.contains(">= 1.0.0"), "{lock}");
 
-    w.write("main.tf", &requiring(&server, &[("acme/anvil", "3.0.0-beta1"), ("acme/rocket", "")]));
-    w.run(&["init"]).fails_with(&["the dependency lock file has chosen version 2.0.0, which does not meet"]);
-    w.run(&["init", "-upgrade", "-lockfile=readonly"]).fails_with(&["conflicts"]);
+    w.write(
+        "main.tf",
+        &requiring(&server, &[("acme/anvil", "3.0.0-beta1"), ("acme/rocket", "")]),
+    );
+    w.run(&["init"])
+        .fails_with(&["the dependency lock file has chosen version 2.0.0, which does not meet"]);
+    w.run(&["init", "-upgrade", "-lockfile=readonly"])
+        .fails_with(&["conflicts"]);
     w.run(&["init", "-upgrade"]).ok();
     assert!(w.read(".terraform.lock.hcl").contains("\"3.0.0-beta1\""));
 }
@@ -89,7 +118,10 @@ fn changing(change: impl Fn(&str, usize, Reply) -> Reply + Send + Sync + 'static
             *times += 1;
             *times
         };
-        let range = asked.header("range").strip_prefix("bytes=").and_then(|r| r.strip_suffix('-')?.parse().ok());
+        let range = asked
+            .header("range")
+            .strip_prefix("bytes=")
+            .and_then(|r| r.strip_suffix('-')?.parse().ok());
         let reply = registry.answer(asked);
         let reply = match range {
             Some(from) if asked.path().ends_with("amd64.zip") => reply.partial(from),
@@ -122,7 +154,12 @@ fn networks_that_are_not_perfect() {
         true => reply.drip(8192, Duration::from_millis(20)),
         false => reply,
     });
-    for (name, server) in [("503", unavailable), ("redirect", elsewhere), ("broken", broken), ("slow", slow)] {
+    for (name, server) in [
+        ("503", unavailable),
+        ("redirect", elsewhere),
+        ("broken", broken),
+        ("slow", slow),
+    ] {
         let w = workspace(&server, &requiring(&server, &[("acme/anvil", "")]));
         let init = w.run(&["init", "-no-color"]);
         assert_eq!(init.status, 0, "{name}: {}", init.all());
@@ -170,7 +207,12 @@ fn memory_does_not_grow_with_the_package() {
         }
     };
     let mut out = String::new();
-    child.stdout.take().expect("a pipe").read_to_string(&mut out).expect("text");
+    child
+        .stdout
+        .take()
+        .expect("a pipe")
+        .read_to_string(&mut out)
+        .expect("text");
     assert!(status.success(), "{out}");
     eprintln!("peak: {peak} KiB");
     assert!(peak < 100 << 10, "a package of {} KiB took {peak} KiB", SIZE >> 10);

@@ -57,7 +57,9 @@ fn packet(tag: u8, body: &[u8]) -> Vec<u8> {
 fn mpi(bytes: &[u8]) -> Vec<u8> {
     let zeros = bytes.iter().take_while(|b| **b == 0).count();
     let bytes = &bytes[zeros..];
-    let bits = bytes.first().map_or(0, |first| bytes.len() * 8 - first.leading_zeros() as usize);
+    let bits = bytes
+        .first()
+        .map_or(0, |first| bytes.len() * 8 - first.leading_zeros() as usize);
     [&u16::try_from(bits).expect("a small number").to_be_bytes()[..], bytes].concat()
 }
 
@@ -96,7 +98,10 @@ impl Key {
         let made = self.pair.sign(&digest);
         let (r, s) = made.as_ref().split_at(32);
         let issuer = [&[9, 16][..], &self.id_bytes()].concat();
-        packet(2, &[&head, &[0, 10][..], &issuer, &digest[..2], &mpi(r), &mpi(s)].concat())
+        packet(
+            2,
+            &[&head, &[0, 10][..], &issuer, &digest[..2], &mpi(r), &mpi(s)].concat(),
+        )
     }
 
     pub fn armored(&self) -> String {
@@ -105,7 +110,11 @@ impl Key {
         let about = [&self.hashed(), &[0xb4][..], &length, user].concat();
         let all = [packet(6, &self.body), packet(13, user), self.signature(0x13, &about)].concat();
         let text = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, all);
-        let lines: Vec<&str> = text.as_bytes().chunks(64).map(|l| std::str::from_utf8(l).expect("text")).collect();
+        let lines: Vec<&str> = text
+            .as_bytes()
+            .chunks(64)
+            .map(|l| std::str::from_utf8(l).expect("text"))
+            .collect();
         format!(
             "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\n{}\n-----END PGP PUBLIC KEY BLOCK-----\n",
             lines.join("\n")
@@ -144,7 +153,12 @@ impl Registry {
     pub fn with(mut self, provider: &str, version: &str, program: &str) -> Registry {
         let ty = provider.rsplit('/').next().expect("a type");
         let name = format!("terraform-provider-{ty}_v{version}");
-        let archive = |platform: &str| zip(&[(&name, format!("{program} {platform}\n").as_bytes()), ("LICENSE", b"none\n")]);
+        let archive = |platform: &str| {
+            zip(&[
+                (&name, format!("{program} {platform}\n").as_bytes()),
+                ("LICENSE", b"none\n"),
+            ])
+        };
         let archives = [platform(), "plan9_mips".to_owned()].map(|p| (p.clone(), archive(&p)));
         self.releases.entry(provider.to_owned()).or_default().insert(
             version.to_owned(),
@@ -161,7 +175,10 @@ impl Registry {
         let ty = provider.rsplit('/').next().expect("a type");
         let release = &self.releases[provider][version];
         let line = |(platform, archive): (&String, &Vec<u8>)| {
-            format!("{}  terraform-provider-{ty}_{version}_{platform}.zip\n", sha256(archive))
+            format!(
+                "{}  terraform-provider-{ty}_{version}_{platform}.zip\n",
+                sha256(archive)
+            )
         };
         release.archives.iter().map(line).collect()
     }
@@ -232,7 +249,10 @@ impl Registry {
                 match *file {
                     "SHA256SUMS" => Reply::ok(sums),
                     "SHA256SUMS.sig" => Reply::ok(self.key.sign(sums.as_bytes())),
-                    _ => release.archives.get(platform).map_or_else(|| Reply::status(404), |a| Reply::ok(a.clone())),
+                    _ => release
+                        .archives
+                        .get(platform)
+                        .map_or_else(|| Reply::status(404), |a| Reply::ok(a.clone())),
                 }
             }
             _ => Reply::status(404),

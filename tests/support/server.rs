@@ -76,7 +76,10 @@ impl Reply {
         self.status = 206;
         let all = self.body.len();
         self.body.drain(..from.min(all));
-        self.with("Content-Range", &format!("bytes {from}-{}/{all}", all.saturating_sub(1)))
+        self.with(
+            "Content-Range",
+            &format!("bytes {from}-{}/{all}", all.saturating_sub(1)),
+        )
     }
 
     pub fn with(mut self, name: &str, value: &str) -> Reply {
@@ -187,7 +190,10 @@ fn serve(stream: impl Read + Write, answer: &Answer, asked: &Mutex<Vec<String>>)
     head.push_str("\r\n");
     let stream = stream.get_mut();
     stream.write_all(head.as_bytes())?;
-    let body = reply.body.get(..reply.cut.unwrap_or(reply.body.len())).unwrap_or_default();
+    let body = reply
+        .body
+        .get(..reply.cut.unwrap_or(reply.body.len()))
+        .unwrap_or_default();
     match reply.drip {
         None => stream.write_all(body)?,
         Some((size, pause)) => {

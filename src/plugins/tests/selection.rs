@@ -329,7 +329,10 @@ fn installation_links_and_locks_what_is_not_built_in() {
         read_only_lock: true,
         ..InstallOptions::default()
     };
-    let errors = machine.registry().install(&requirements, read_only, &mut |_| {}).unwrap_err();
+    let errors = machine
+        .registry()
+        .install(&requirements, read_only, &mut |_| {})
+        .unwrap_err();
     assert_eq!(errors.0[0].summary, "Provider dependency changes detected");
     assert_eq!(machine.read("work/.terraform.lock.hcl"), lock);
     let upgrade = InstallOptions {

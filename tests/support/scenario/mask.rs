@@ -73,7 +73,11 @@ impl Masks {
     pub fn text(&self, text: &str) -> String {
         let mut out = text.to_owned();
         // The longest first: the standard base64 form of an identity may be the URL form with padding.
-        let mut names: Vec<_> = self.names.iter().filter(|(value, _)| text.contains(value.as_str())).collect();
+        let mut names: Vec<_> = self
+            .names
+            .iter()
+            .filter(|(value, _)| text.contains(value.as_str()))
+            .collect();
         names.sort_by_key(|(value, _)| std::cmp::Reverse(value.len()));
         for (value, name) in names {
             if out.contains(value.as_str()) {
