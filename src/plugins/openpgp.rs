@@ -532,14 +532,14 @@ mod tests {
             let _ = Signature::read(&bytes);
             let mut key = dearmored(MADE[which].1).unwrap();
             let at = at % key.len();
-            key[at] ^= 1 << bit;
+            key[at] ^= 1_u8 << bit;
             let signature = Signature::read(MADE[which].2).unwrap();
             for key in Certificate::read_all(&key).unwrap_or_default() {
                 let _ = key.has_signed(DOCUMENT, &signature);
             }
             let mut changed = MADE[which].2.to_vec();
             let at = at % changed.len();
-            changed[at] ^= 1 << bit;
+            changed[at] ^= 1_u8 << bit;
             let _ = Signature::read(&changed).map(|s| Certificate::read_all(MADE[which].1).unwrap()[0].has_signed(DOCUMENT, &s));
         }
     }
