@@ -44,6 +44,27 @@ impl Plugin {
 /// Every built-in plugin.
 pub const PLUGINS: &[Plugin] = &[
     Plugin {
+        name: provider_archive::NAME,
+        kind: Kind::Provider,
+        version: Some(provider_archive::VERSION),
+        earlier: provider_archive::RELEASED,
+        serve: || monoform_sdk::serve_provider(provider_archive::provider()),
+    },
+    Plugin {
+        name: provider_cloudinit::NAME,
+        kind: Kind::Provider,
+        version: Some(provider_cloudinit::VERSION),
+        earlier: provider_cloudinit::RELEASED,
+        serve: || monoform_sdk::serve_provider(provider_cloudinit::provider()),
+    },
+    Plugin {
+        name: provider_external::NAME,
+        kind: Kind::Provider,
+        version: Some(provider_external::VERSION),
+        earlier: provider_external::RELEASED,
+        serve: || monoform_sdk::serve_provider(provider_external::provider()),
+    },
+    Plugin {
         name: provider_local::NAME,
         kind: Kind::Provider,
         version: Some(provider_local::VERSION),

@@ -1,13 +1,11 @@
 //! `local_command`, as a data source and as an ephemeral resource.
 
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
 use monoform_sdk::schema::{computed, optional, required};
 use monoform_sdk::{
     Attr, Context, DataSource, Diagnostic, Diagnostics, EphemeralResource, Opened, Result, Schema, Stop, async_trait,
-    model,
+    model, program,
 };
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
@@ -37,7 +35,7 @@ model! {
 /// Runs the command; the model then holds what came of it, even if that is an error.
 async fn run(model: &mut Model, mut stop: Stop) -> Result<()> {
     let name = model.command.text().to_owned();
-    let program = look_up(&name).map_err(|problem| {
+    let program = program::find(&name).map_err(|problem| {
         Diagnostic::error(
             "Command Lookup Failed",
             format!("The program could not be found, or cannot be run.\n\nCommand: {name}\nError: {problem}"),
@@ -95,39 +93,6 @@ fn explain(output: &Output) -> String {
         "" => format!("{}, and nothing was written to standard error.", output.status),
         text => format!("{}\n\n{text}", output.status),
     }
-}
-
-/// Where the program is. A path is tried as it is, from the current directory; a name on PATH.
-fn look_up(name: &str) -> std::result::Result<PathBuf, String> {
-    if name.contains('/') {
-        return runnable(Path::new(name)).map(|()| name.into());
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut problem = "not found on PATH".to_owned();
-    for dir in std::env::split_paths(&path) {
-        let candidate = if dir.as_os_str().is_empty() {
-            Path::new(".").join(name)
-        } else {
-            dir.join(name)
-        };
-        match runnable(&candidate) {
-            Ok(()) if !name.is_empty() => return Ok(candidate),
-            Err(e) if candidate.is_file() => problem = e,
-            _ => {}
-        }
-    }
-    Err(problem)
-}
-
-fn runnable(path: &Path) -> std::result::Result<(), String> {
-    let found = path.metadata().map_err(|e| e.to_string())?;
-    if found.is_dir() {
-        return Err("is a directory".into());
-    }
-    if found.permissions().mode() & 0o111 == 0 {
-        return Err("permission denied".into());
-    }
-    Ok(())
 }
 
 pub(crate) struct LocalCommand;

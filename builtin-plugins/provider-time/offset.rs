@@ -53,7 +53,7 @@ impl Model {
         ]
     }
 
-    fn from_base(self, base: Moment) -> Result<Model> {
+    fn at_base(self, base: Moment) -> Result<Model> {
         let [years, months, days, hours, minutes, seconds] = self.offsets().map(|o| amount(o).unwrap_or(0));
         let shift = Shift {
             years,
@@ -105,14 +105,14 @@ impl Resource for TimeOffset {
             && !planned.offsets().iter().any(|o| o.is_unknown())
             && let Some(base) = given(&planned.base_rfc3339)?
         {
-            plan.set(&planned.from_base(base)?);
+            plan.set(&planned.at_base(base)?);
         }
         Ok(())
     }
 
     async fn create(&self, plan: Model, _cx: &mut Context<()>) -> Result<Model> {
         let base = given(&plan.base_rfc3339)?.unwrap_or_else(Moment::now);
-        plan.from_base(base)
+        plan.at_base(base)
     }
 
     async fn update(&self, _prior: Model, plan: Model, cx: &mut Context<()>) -> Result<Model> {
@@ -145,7 +145,7 @@ impl Resource for TimeOffset {
             ));
         }
         let base = Moment::parse(base).map_err(|error| failed(SUMMARY, format!("{error}.")))?;
-        model.from_base(base)
+        model.at_base(base)
     }
 }
 

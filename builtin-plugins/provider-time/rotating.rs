@@ -57,7 +57,7 @@ impl Model {
     }
 
     /// The object from this base, to be rotated when `configured` says, else when one of the times has passed.
-    fn from_base(self, base: Moment, configured: &Attr<String>) -> Result<Model> {
+    fn at_base(self, base: Moment, configured: &Attr<String>) -> Result<Model> {
         let [days, hours, minutes, months, years] = self.rotations().map(amount);
         let none = Shift::default();
         let shift = [
@@ -123,7 +123,7 @@ impl Resource for TimeRotating {
             && !planned.rotations().iter().any(|r| r.is_unknown())
             && let Some(base) = given(&planned.rfc3339)?
         {
-            planned = planned.from_base(base, &configured)?;
+            planned = planned.at_base(base, &configured)?;
             plan.set(&planned);
         }
         if planned.rotation_rfc3339 != prior.rotation_rfc3339 && prior.is_over()? {
@@ -136,7 +136,7 @@ impl Resource for TimeRotating {
         let base = given(&plan.rfc3339)?.unwrap_or_else(Moment::now);
         // What the plan knows without an object of before has been configured.
         let configured = plan.rotation_rfc3339.clone();
-        plan.from_base(base, &configured)
+        plan.at_base(base, &configured)
     }
 
     async fn read(&self, state: Model, _cx: &mut Context<()>) -> Result<Option<Model>> {
@@ -146,7 +146,7 @@ impl Resource for TimeRotating {
     async fn update(&self, _prior: Model, plan: Model, cx: &mut Context<()>) -> Result<Model> {
         let base = given(&plan.rfc3339)?.unwrap_or_else(Moment::now);
         let configured = cx.config::<Model>()?.rotation_rfc3339;
-        plan.from_base(base, &configured)
+        plan.at_base(base, &configured)
     }
 
     async fn import(&self, id: &str, _cx: &mut Context<()>) -> Result<Model> {
@@ -156,7 +156,7 @@ impl Resource for TimeRotating {
         match fields.as_slice() {
             [base, rotation] => {
                 moment(rotation)?;
-                Model::default().from_base(moment(base)?, &Attr::from(*rotation))
+                Model::default().at_base(moment(base)?, &Attr::from(*rotation))
             }
             [base, years, months, days, hours, minutes] => {
                 let model = Model {
@@ -173,7 +173,7 @@ impl Resource for TimeRotating {
                         "The import id BASE,YEARS,MONTHS,DAYS,HOURS,MINUTES must say after which time to rotate.",
                     ));
                 }
-                model.from_base(moment(base)?, &Attr::Null)
+                model.at_base(moment(base)?, &Attr::Null)
             }
             _ => Err(failed(
                 SUMMARY,

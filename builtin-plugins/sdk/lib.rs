@@ -41,6 +41,7 @@ pub mod diag;
 pub mod function;
 pub mod model;
 pub mod plan;
+pub mod program;
 pub mod provider;
 pub mod provisioner;
 pub mod resource;

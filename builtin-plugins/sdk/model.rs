@@ -363,7 +363,7 @@ impl Model for Empty {
 /// The type of a field gives the type of the attribute; the expression after `=` says the rest (see
 /// [`Attribute`](crate::schema::Attribute)); the comment on the field is also the description that users see.
 /// A nested block is a field whose type is `Vec<M>`, `Set<M>` or `Attr<M>` of another model, and whose expression is
-/// [`block()`](crate::schema::block).
+/// [`block()`](crate::schema::block). `Attr<Vec<M>>` and `Attr<Set<M>>` also stand for blocks whose number is unknown.
 #[macro_export]
 macro_rules! model {
     (

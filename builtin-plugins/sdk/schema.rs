@@ -308,9 +308,10 @@ pub struct NestedBlock {
 pub enum Nesting {
     /// At most one: an object or null. The field is an `Attr<M>`.
     Single,
-    /// Any number, in order: a list. The field is a `Vec<M>`.
+    /// Any number, in order: a list. The field is a `Vec<M>`, or an `Attr<Vec<M>>` where a configuration may not know yet
+    /// how many (a `dynamic` block).
     List,
-    /// Any number, without order: a set. The field is a `Set<M>`.
+    /// Any number, without order: a set. The field is a `Set<M>` or an `Attr<Set<M>>`.
     Set,
 }
 
@@ -384,6 +385,18 @@ impl<M: Model> IntoMember<Vec<M>> for BlockBuilder {
 }
 
 impl<M: Model> IntoMember<Set<M>> for BlockBuilder {
+    fn into_member(self, name: &'static str, doc: &str) -> Member {
+        self.build::<M>(name, doc, Nesting::Set)
+    }
+}
+
+impl<M: Model> IntoMember<Attr<Vec<M>>> for BlockBuilder {
+    fn into_member(self, name: &'static str, doc: &str) -> Member {
+        self.build::<M>(name, doc, Nesting::List)
+    }
+}
+
+impl<M: Model> IntoMember<Attr<Set<M>>> for BlockBuilder {
     fn into_member(self, name: &'static str, doc: &str) -> Member {
         self.build::<M>(name, doc, Nesting::Set)
     }

@@ -231,7 +231,9 @@ impl Validator {
                 );
                 Diagnostic::error("Invalid Block", detail).at(check.path.clone())
             }),
-            _ if is_absent(value) => None,
+            // Too few is what this rule is about: a list without elements is looked at, too.
+            Validator::Size(..) if value.is_null() => None,
+            _ if is_absent(value) && !matches!(self, Validator::Size(..)) => None,
             Validator::ConflictsWith(names) => {
                 let other = names
                     .iter()
@@ -416,6 +418,16 @@ mod tests {
                 vec![
                     "Invalid Attribute Value: Attribute list list must contain at least 1 elements and at most 2 elements, \
                      got: 3",
+                ],
+            ),
+            (
+                Rules {
+                    list: Vec::new().into(),
+                    ..good()
+                },
+                vec![
+                    "Invalid Attribute Value: Attribute list list must contain at least 1 elements and at most 2 elements, \
+                     got: 0",
                 ],
             ),
             (

@@ -13,6 +13,7 @@ use engine::plan::{Mode, Plan};
 use engine::planner::Planning;
 use engine::providers::Schemas;
 use engine::stop::Stop;
+use plugins::lock_file::{LockFile, Locked};
 use state::store::{LocalStore, write_copy};
 use state::{LockInfo, State};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
@@ -265,6 +266,7 @@ impl<'s> Operation<'s> {
                 ),
             ));
         }
+        check_locked(session, saved.lock_file.as_deref())?;
         let operation = Operation::with_project(session, given, project, "OperationTypeApply", Some(variables))?;
         let previous = &saved.plan.previous_state;
         if previous.lineage != operation.state.lineage && !previous.lineage.is_empty() {
@@ -304,7 +306,7 @@ impl<'s> Operation<'s> {
 
     /// Makes a plan, telling what goes on.
     pub fn plan(&self, options: &PlanOptions) -> Planning {
-        let progress = Progress::new(self.session.ui.clone()).to_program(self.session.stream.clone());
+        let progress = Progress::new(self.session.ui.clone()).for_program(self.session.stream.clone());
         self.plan_telling(options, progress)
     }
 
@@ -323,7 +325,7 @@ impl<'s> Operation<'s> {
 
     /// Carries out a plan, telling what goes on, and saves what came of it. Gives the new state, and what was done.
     pub fn apply(&self, plan: &Plan) -> (State, Done, Diagnostics) {
-        let progress = Progress::new(self.session.ui.clone()).to_program(self.session.stream.clone());
+        let progress = Progress::new(self.session.ui.clone()).for_program(self.session.stream.clone());
         let surroundings = workdir::surroundings(self.session, &self.workspace);
         let last = Mutex::new(None);
         let persist = |state: &State| {
@@ -446,6 +448,45 @@ impl<'s> Operation<'s> {
             parallelism: self.parallelism,
         }
     }
+}
+
+/// Refuses a saved plan where other versions or packages of providers are chosen now than when it was made.
+fn check_locked(session: &Session, planned: Option<&[u8]>) -> Result<(), Status> {
+    let fail = |problems: Diagnostics| {
+        session.show(&problems, &SourceMap::default());
+        1
+    };
+    let planned = LockFile::parse(&String::from_utf8_lossy(planned.unwrap_or_default()))
+        .map_err(fail)?
+        .0;
+    let current = LockFile::load(Path::new(".")).map_err(fail)?.0;
+    if planned == current {
+        return Ok(());
+    }
+    let (before, now) = (&planned.providers, &current.providers);
+    let names: std::collections::BTreeSet<_> = before.keys().chain(now.keys()).collect();
+    let version = |locked: Option<&Locked>| locked.map_or("none".to_owned(), |l| l.version.to_string());
+    let differences: Vec<String> = names
+        .into_iter()
+        .filter(|name| before.get(*name) != now.get(*name))
+        .map(|name| {
+            let (was, is) = (version(before.get(name)), version(now.get(name)));
+            if was == is {
+                format!("  - {name} {is}, with other checksums or constraints")
+            } else {
+                format!("  - {name}: {was} when the plan was made, {is} now")
+            }
+        })
+        .collect();
+    Err(session.fail(
+        "Inconsistent dependency lock file",
+        format!(
+            "The plan was made with other providers than the dependency lock file {} names now:\n{}\n\nA saved plan can only \
+             be applied with the providers that made it. Put the lock file back, or make a new plan.",
+            plugins::lock_file::FILE_NAME,
+            differences.join("\n")
+        ),
+    ))
 }
 
 /// The values of the variables of a saved plan. What is given again must be the same; ephemeral ones, which are not

@@ -4,7 +4,7 @@
 //! configuration, never with `count`. Resources that only the state still has are nodes, too. An edge leads from a block
 //! to one that needs its result, so that a walk visits results first. Cycles and references to nothing are found here.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
@@ -68,6 +68,8 @@ pub struct Blocks {
     /// Blocks; an edge leads to the one that waits.
     pub graph: DiGraph<Block, ()>,
     index: HashMap<Block, NodeIndex>,
+    /// The edges: a provider configuration has as many as there are resources, too many to look through for each.
+    connected: HashSet<(NodeIndex, NodeIndex)>,
     resources_below: BTreeMap<Module, Vec<NodeIndex>>,
 }
 
@@ -150,7 +152,9 @@ impl Blocks {
     }
 
     fn connect(&mut self, first: NodeIndex, then: NodeIndex) {
-        self.graph.update_edge(first, then, ());
+        if self.connected.insert((first, then)) {
+            self.graph.add_edge(first, then, ());
+        }
     }
 
     /// Where a block stands in the graph.
@@ -333,7 +337,7 @@ impl Blocks {
     fn cycles(&self, config: &Config) -> Diagnostics {
         let mut out = Diagnostics::new();
         for component in petgraph::algo::kosaraju_scc(&self.graph) {
-            let looped = component.len() > 1 || self.graph.contains_edge(component[0], component[0]);
+            let looped = component.len() > 1 || self.connected.contains(&(component[0], component[0]));
             if !looped {
                 continue;
             }

@@ -16,6 +16,7 @@ use crate::inputs::Inputs;
 use crate::instance::{forbidden_ephemeral, located};
 use crate::opening;
 use crate::providers::Providers;
+use crate::walk::{Outcome, walk};
 
 /// Checks a configuration. The state and the variables' values are not looked at.
 pub async fn validate(inputs: Inputs<'_>) -> Diagnostics {
@@ -46,17 +47,22 @@ async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>) -> Diagno
     };
     // Nothing is waited for but answers about form, so every block is looked at, whatever became of others. What failed
     // once is reported once: references to it fail without words.
-    let order = petgraph::algo::toposort(&blocks.graph, None).unwrap_or_default();
-    for node in order {
-        if inputs.stop.is_requested() {
-            evaluator.report([Diagnostic::error(
-                "Operation interrupted",
-                "Validation was interrupted.",
-            )]);
-            break;
+    walk(&blocks.graph, inputs.parallelism, |node| {
+        let (validator, block) = (&validator, &blocks.graph[node]);
+        async move {
+            if !inputs.stop.is_requested() {
+                // A failure has been reported, and concerns nobody else.
+                let _: Result<(), Failed> = validator.visit(block).await;
+            }
+            Outcome::Done
         }
-        // A failure has been reported, and concerns nobody else.
-        let _: Result<(), Failed> = validator.visit(&blocks.graph[node]).await;
+    })
+    .await;
+    if inputs.stop.is_requested() {
+        evaluator.report([Diagnostic::error(
+            "Operation interrupted",
+            "Validation was interrupted.",
+        )]);
     }
     validator.imports();
     evaluator.take_diagnostics()

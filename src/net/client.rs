@@ -213,7 +213,6 @@ impl Client {
     }
 
     /// A request for what is at an address.
-    #[must_use]
     pub fn get(&self, url: Url) -> Request<'_> {
         Request {
             client: self,
@@ -230,7 +229,6 @@ impl Client {
     }
 
     /// A request that sends something.
-    #[must_use]
     pub fn post(&self, url: Url, content_type: &'static str, body: impl Into<Vec<u8>>) -> Request<'_> {
         let mut request = self.get(url);
         request.method = Method::POST;
@@ -242,7 +240,6 @@ impl Client {
     }
 
     /// A request that puts nothing somewhere, as some services want it for what they give.
-    #[must_use]
     pub fn put(&self, url: Url) -> Request<'_> {
         let mut request = self.get(url);
         request.method = Method::PUT;

@@ -37,8 +37,8 @@ pub enum Kind {
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// The digits as written.
-    Number(Arc<str>),
+    /// A number.
+    Number(Number),
     /// Text, escapes resolved.
     String(Arc<str>),
     /// The elements.
@@ -65,7 +65,7 @@ impl Node {
         match &self.kind {
             Kind::Null => Value::null(Type::Dynamic),
             Kind::Bool(b) => Value::bool(*b),
-            Kind::Number(digits) => Number::parse(digits).map_or_else(Value::dynamic, Value::number),
+            Kind::Number(number) => Value::number(number.clone()),
             Kind::String(text) => Value::string(text),
             Kind::Array(items) => Value::tuple(items.iter().map(Node::literal).collect()),
             Kind::Object(members) => {

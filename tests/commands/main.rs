@@ -118,12 +118,12 @@ fn read(file: &Path) -> Vec<Scenario> {
 fn play(scenario: &Scenario, program: &Path, recording: bool) -> Scenario {
     let seed = format!("tests/commands/seeds/{}", scenario.seed);
     let mut w = Workspace::copy_of(&seed);
-    for state in ["terraform.tfstate"] {
-        // A copy leaves states out, as what somebody left behind; here they are part of the seed.
-        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join(&seed).join(state);
-        if from.exists() {
-            std::fs::copy(from, w.dir().join(state)).expect("a copy");
-        }
+    // A copy leaves states out, as what somebody left behind; here they are part of the seed.
+    let state = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join(&seed)
+        .join("terraform.tfstate");
+    if state.exists() {
+        std::fs::copy(state, w.dir().join("terraform.tfstate")).expect("a copy");
     }
     let bin = w.home().join("bin");
     std::fs::create_dir(&bin).expect("a directory");

@@ -69,6 +69,73 @@ fn damaged_ones() {
 }
 
 #[test]
+fn one_whose_configuration_has_gone() {
+    let w = planned();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = w
+            .dir()
+            .join("the.plan")
+            .metadata()
+            .expect("a plan")
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600, "a plan holds every value, secrets too");
+    }
+    // What was planned is applied, whatever the files say by now.
+    std::fs::remove_file(w.dir().join("main.tf")).expect("a file");
+    w.run(&["apply", "-no-color", "the.plan"]).ok();
+    assert_eq!(
+        w.state()["resources"][0]["instances"][0]["attributes"]["input"]["value"],
+        1
+    );
+}
+
+#[test]
+fn other_providers_than_were_planned_with() {
+    let locked = |version: &str, hash: &str| {
+        format!(
+            "provider \"registry.terraform.io/hashicorp/other\" {{\n  version = \"{version}\"\n  hashes = [\n    \"h1:{hash}\",\n  ]\n}}\n"
+        )
+    };
+    let w = Workspace::with(&[
+        ("main.tf", "resource \"terraform_data\" \"a\" {}\n"),
+        (".terraform.lock.hcl", &locked("1.0.0", "aaaa")),
+    ]);
+    w.run(&["plan", "-no-color", "-out=the.plan"]).ok();
+    let apply = ["apply", "-no-color", "the.plan"];
+    w.write(".terraform.lock.hcl", &locked("1.1.0", "aaaa"));
+    refused(
+        &w,
+        &apply,
+        &[
+            "Inconsistent dependency lock file",
+            "hashicorp/other: 1.0.0 when the plan was made, 1.1.0 now",
+        ],
+    );
+    w.write(".terraform.lock.hcl", &locked("1.0.0", "bbbb"));
+    refused(
+        &w,
+        &apply,
+        &["Inconsistent dependency lock file", "with other checksums"],
+    );
+    w.write(".terraform.lock.hcl", "");
+    refused(
+        &w,
+        &apply,
+        &[
+            "Inconsistent dependency lock file",
+            "1.0.0 when the plan was made, none now",
+        ],
+    );
+    assert!(!w.exists("terraform.tfstate"));
+    w.write(".terraform.lock.hcl", &locked("1.0.0", "aaaa"));
+    w.run(&apply).ok();
+    no_orphans(&w);
+}
+
+#[test]
 fn variables_that_differ() {
     let w = planned();
     refused(

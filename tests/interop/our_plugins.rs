@@ -155,6 +155,9 @@ pub fn the_table_and_the_links() {
     let w = Workspace::new();
     let list = w.run(&["internal-plugin", "list"]).ok().stdout;
     for (name, kind) in [
+        ("archive", "provider"),
+        ("cloudinit", "provider"),
+        ("external", "provider"),
         ("local", "provider"),
         ("null", "provider"),
         ("random", "provider"),

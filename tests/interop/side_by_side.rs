@@ -224,7 +224,7 @@ resource "terraform_data" "counted" {
   input = 1
 }
 resource "terraform_data" "blocking" {
-  input = terraform_data.new.output
+  input = 3
 }
 moved {
   from = terraform_data.old

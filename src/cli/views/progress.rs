@@ -81,7 +81,7 @@ impl Progress {
 
     /// Tells them to a program, if there is one.
     #[must_use]
-    pub fn to_program(self, stream: Option<Arc<Stream>>) -> Progress {
+    pub fn for_program(self, stream: Option<Arc<Stream>>) -> Progress {
         Progress { stream, ..self }
     }
 

@@ -1,7 +1,9 @@
 //! The source lines a diagnostic speaks of.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
+use syntax::ast::Block;
 use syntax::{Diagnostic, Range, SourceMap};
 
 /// The lines of a diagnostic's place, and what of them is meant.
@@ -78,22 +80,56 @@ fn floor(text: &str, offset: usize) -> usize {
 }
 
 /// The header of the top-level block that contains the place, unless the place is the block's own beginning.
-fn context(subject: &Range, text: &str) -> Option<String> {
+fn context(subject: &Range, text: &Arc<str>) -> Option<String> {
     if subject.file.ends_with(".json") {
         return None;
     }
     let before = subject.start.byte.checked_sub(1)?;
-    let (body, _) = syntax::parse_file(&subject.file, text.as_bytes());
-    let block = body
-        .blocks
-        .iter()
-        .find(|b| b.range.start.byte <= before && before < b.range.end.byte)?;
-    let mut out = block.ty.to_string();
-    for label in &block.labels {
-        out.push(' ');
-        out.push_str(&addrs::module::quoted(&label.text));
+    LAST_READ.with_borrow_mut(|last| {
+        if !last.as_ref().is_some_and(|read| Arc::ptr_eq(&read.text, text)) {
+            *last = Some(Headers::read(&subject.file, text));
+        }
+        last.as_ref().and_then(|read| read.around(before)).map(str::to_owned)
+    })
+}
+
+thread_local! {
+    /// Problems come sorted by place, and there may be thousands in a file: it is parsed once for all of them.
+    static LAST_READ: RefCell<Option<Headers>> = const { RefCell::new(None) };
+}
+
+/// The headers of a file's top-level blocks.
+struct Headers {
+    text: Arc<str>,
+    /// Where each block begins and ends, and its header, in the order of the file.
+    blocks: Vec<(u32, u32, String)>,
+}
+
+impl Headers {
+    fn read(file: &str, text: &Arc<str>) -> Headers {
+        let (body, _) = syntax::parse_file(file, text.as_bytes());
+        let header = |block: &Block| {
+            let mut out = block.ty.to_string();
+            for label in &block.labels {
+                out.push(' ');
+                out.push_str(&addrs::module::quoted(&label.text));
+            }
+            (block.range.start.byte, block.range.end.byte, out)
+        };
+        let mut blocks: Vec<_> = body.blocks.iter().map(header).collect();
+        blocks.sort_by_key(|block| block.0);
+        Headers {
+            text: text.clone(),
+            blocks,
+        }
     }
-    Some(out)
+
+    /// The header of the block that contains the byte.
+    fn around(&self, byte: u32) -> Option<&str> {
+        let after = self.blocks.partition_point(|(start, ..)| *start <= byte);
+        let (_, end, header) = self.blocks.get(after.checked_sub(1)?)?;
+        (byte < *end).then_some(header)
+    }
 }
 
 #[cfg(test)]

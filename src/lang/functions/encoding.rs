@@ -120,20 +120,7 @@ fn decode_base64(text: &str) -> Result<Vec<u8>, usize> {
 }
 
 fn jsondecode(text: &str) -> CallResult {
-    let json = serde_json::from_str(text).map_err(|e| CallError::Failed(describe(&e)))?;
-    cty::json::from_simple_json(&json).map_err(|e| CallError::failed(format!("{e}.")))
-}
-
-/// What is wrong with a JSON text, without the position words of the library.
-fn describe(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    if error.is_eof() {
-        "EOF".into()
-    } else if text.starts_with("trailing characters") {
-        "extraneous data after JSON object".into()
-    } else {
-        format!("invalid JSON: {text}")
-    }
+    super::jsondecode::decode(text).map_err(CallError::Failed)
 }
 
 fn jsondecode_type(args: &[Value]) -> CallResult<Type> {

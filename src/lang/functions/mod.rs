@@ -16,6 +16,7 @@ mod filesystem;
 mod format;
 mod glob;
 mod gzip;
+mod jsondecode;
 mod merging;
 mod network;
 mod numeric;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use cty::{Number, Type, Value};
-use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
+use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Tag};
 
 use super::{CallError, CallResult, Function, Returns, Surroundings, string, text};
 
@@ -38,18 +38,76 @@ enum Open {
 /// A key whose value is to come.
 enum Key {
     Name(Arc<str>),
-    Merge,
+    Merge(Marker),
+}
+
+/// A problem with a value. The place is as Terraform tells it: lines are counted from zero, and the first is not named.
+fn problem_at(place: &Marker, why: &str) -> CallError {
+    CallError::failed(match place.line().saturating_sub(1) {
+        0 => why.to_owned(),
+        line => format!("on line {line}, column {}: {why}", place.col() + 1),
+    })
+}
+
+/// What the parser says, in the words that Terraform has for it, where it has some.
+fn unreadable(source: &str, error: &ScanError) -> CallError {
+    let (place, said) = (error.marker(), error.info());
+    if said.contains("unknown anchor") {
+        let name = alias_at(source, place);
+        return problem_at(place, &format!("reference to undefined anchor \"{name}\""));
+    }
+    // What does not even consist of words is placed in its line, unless that is the first.
+    let scanned = |why: &str| match place.line() {
+        0 | 1 => CallError::failed(why),
+        line => CallError::failed(format!("on line {line}, column {}: {why}", place.col().max(1))),
+    };
+    if said.starts_with("unexpected character") || said.starts_with("tabs disallowed") {
+        return scanned("found character that cannot start any token");
+    }
+    if said.starts_with("mapping values are not allowed") {
+        return scanned("mapping values are not allowed in this context");
+    }
+    if said.ends_with("found unexpected end of stream") {
+        return scanned("found unexpected end of stream");
+    }
+    let why = match said.split_once(", ") {
+        Some((_, expected)) if expected.starts_with("expected ") => format!("did not find {expected}"),
+        Some((_, why)) => why.to_owned(),
+        None => said.to_owned(),
+    };
+    problem_at(place, &why)
+}
+
+/// The name of the alias at a place.
+fn alias_at<'s>(source: &'s str, place: &Marker) -> &'s str {
+    let line = source.lines().nth(place.line().saturating_sub(1)).unwrap_or_default();
+    let start = line.char_indices().nth(place.col()).map_or(line.len(), |(at, _)| at);
+    let alias = line.get(start..).unwrap_or_default().trim_start_matches('*');
+    let ends = |c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']' | '{' | '}');
+    alias.split(ends).next().unwrap_or_default()
+}
+
+/// Whether the document names another version than the one this is.
+fn other_version(source: &str) -> bool {
+    let mut directives = source.lines().take_while(|l| l.is_empty() || l.starts_with(['%', '#']));
+    directives.any(|l| {
+        l.strip_prefix("%YAML")
+            .is_some_and(|v| v.split_whitespace().next() != Some("1.1"))
+    })
 }
 
 fn decode(source: &str) -> CallResult {
+    if other_version(source) {
+        return Err(CallError::failed("found incompatible YAML document"));
+    }
     let mut open: Vec<(Open, usize)> = Vec::new();
     let mut anchors: HashMap<usize, Value> = HashMap::new();
     let mut result: Option<Value> = None;
     let mut documents = 0;
     for event in Parser::new_from_str(source) {
-        let (event, span) = event.map_err(|e| CallError::failed(e.to_string()))?;
-        let (line, column) = (span.start.line(), span.start.col() + 1);
-        let fail = |why: &str| CallError::failed(format!("on line {line}, column {column}: {why}"));
+        let (event, span) = event.map_err(|e| unreadable(source, &e))?;
+        let place = span.start;
+        let fail = |why: &str| problem_at(&place, why);
         let (value, anchor, bare_merge) = match event {
             Event::DocumentStart(_) => {
                 documents += 1;
@@ -72,17 +130,28 @@ fn decode(source: &str) -> CallResult {
             }
             Event::Alias(id) => match anchors.get(&id) {
                 Some(value) => (value.clone(), 0, false),
-                None => return Err(fail("cannot refer to a value from inside that value, or before it")),
+                None => {
+                    let name = alias_at(source, &place);
+                    return Err(fail(&format!(
+                        "cannot refer to anchor \"{name}\" from inside its own definition"
+                    )));
+                }
             },
             Event::SequenceStart(anchor, _) | Event::MappingStart(anchor, _) if open.len() >= MAX_DEPTH => {
                 let _ = anchor;
                 return Err(fail("the document is nested too deeply"));
             }
             Event::SequenceStart(_, Some(tag)) if !is_standard(&tag, "seq") => {
-                return Err(fail(&format!("cannot read a sequence as {}{}", tag.handle, tag.suffix)));
+                return Err(fail(&format!(
+                    "can't interpret sequence as {}{}",
+                    tag.handle, tag.suffix
+                )));
             }
             Event::MappingStart(_, Some(tag)) if !is_standard(&tag, "map") => {
-                return Err(fail(&format!("cannot read a mapping as {}{}", tag.handle, tag.suffix)));
+                return Err(fail(&format!(
+                    "can't interpret mapping as {}{}",
+                    tag.handle, tag.suffix
+                )));
             }
             Event::SequenceStart(anchor, _) => {
                 open.push((Open::Sequence(Vec::new()), anchor));
@@ -119,7 +188,7 @@ fn decode(source: &str) -> CallResult {
             None => result = Some(value),
             Some((Open::Sequence(items), _)) => items.push(value),
             Some((Open::Mapping { entries, merged, key }, _)) => match key.take() {
-                None if bare_merge => *key = Some(Key::Merge),
+                None if bare_merge => *key = Some(Key::Merge(place)),
                 None if value.is_null() => return Err(fail("mapping key cannot be null")),
                 None => {
                     *key = Some(Key::Name(
@@ -129,8 +198,10 @@ fn decode(source: &str) -> CallResult {
                 Some(Key::Name(name)) => {
                     entries.insert(name, value);
                 }
-                Some(Key::Merge) => merge(&value, merged)
-                    .ok_or_else(|| fail(&format!("cannot merge {} into mapping", value.ty().friendly_name())))?,
+                Some(Key::Merge(place)) => merge(&value, merged).ok_or_else(|| {
+                    let why = format!("cannot merge {} into mapping", value.ty().friendly_name());
+                    problem_at(&place, &why)
+                })?,
             },
         }
     }
@@ -163,7 +234,9 @@ fn scalar(text: &str, plain: bool, tag: Option<&Tag>) -> Result<Value, String> {
         (None, _) | (_, Some("str")) => Ok(Value::string(text)),
         // Quotes weigh more than a tag.
         (_, Some("int" | "float" | "bool" | "null")) if !plain => Ok(Value::string(text)),
-        (_, Some("int" | "float")) => number(text).map(Value::number).ok_or_else(|| wrong("number")),
+        (_, Some(kind @ ("int" | "float"))) => number(text)
+            .map(Value::number)
+            .ok_or_else(|| wrong(&format!("tag:yaml.org,2002:{kind}"))),
         (_, Some("bool")) => boolean(text).map(Value::bool).ok_or_else(|| wrong("bool")),
         (_, Some("null")) if is_null(text) => Ok(Value::null(Type::Dynamic)),
         (_, Some("null")) => Err(wrong("null")),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cty::Number;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{Kind, Member, Node};
@@ -273,14 +274,14 @@ impl<'t> Parser<'t> {
 
     fn number(&self, token: Token) -> Read<Kind> {
         let text = self.text_of(token);
-        if is_number(text.as_bytes()) {
-            return Ok(Kind::Number(text.into()));
-        }
-        Err(problem(
-            "Invalid JSON number",
-            format!("\"{text}\" is not written as JSON writes numbers."),
-            &self.range_of(token),
-        ))
+        let detail = if !is_number(text.as_bytes()) {
+            format!("\"{text}\" is not written as JSON writes numbers.")
+        } else if let Some(number) = Number::parse(text) {
+            return Ok(Kind::Number(number));
+        } else {
+            format!("The exponent of {text} is out of range.")
+        };
+        Err(problem("Invalid JSON number", detail, &self.range_of(token)))
     }
 
     fn string(&self, token: Token) -> Read<Arc<str>> {

@@ -1,0 +1,53 @@
+//! The `archive` provider: files, directories and texts become a zip or tar.gz file.
+//!
+//! The same inputs give the same bytes, everywhere and always: people compare the checksums. So an archive holds neither
+//! the time of its making nor the names of owners, and what was found at its own path is never an input.
+//!
+//! It stands for version 2.8.0 of the official provider, and may use only the SDK and `cty`. [`archive_file`] is what
+//! people see; [`select`] finds what goes into an archive, with the patterns of [`glob`]; [`zip`] and [`tarball`] write it.
+
+mod archive_file;
+mod glob;
+mod select;
+mod tarball;
+mod write;
+mod zip;
+
+use monoform_sdk::{Empty, Members, Provider, Result, async_trait};
+
+/// The provider's name.
+pub const NAME: &str = "archive";
+
+/// The version of the official provider that this one stands for.
+pub const VERSION: &str = "2.8.0";
+
+/// The earlier versions of the same major, which this one stands for too.
+pub const RELEASED: &[&str] = &[
+    "2.0.0", "2.1.0", "2.2.0", "2.3.0", "2.4.0", "2.4.1", "2.4.2", "2.5.0", "2.6.0", "2.7.0", "2.7.1",
+];
+
+/// The provider.
+#[must_use]
+pub fn provider() -> impl Provider {
+    Archive
+}
+
+struct Archive;
+
+#[async_trait]
+impl Provider for Archive {
+    type Config = Empty;
+    type Client = ();
+
+    fn members(&self, members: &mut Members<()>) {
+        members.resource("archive_file", archive_file::ArchiveFile);
+        members.data_source("archive_file", archive_file::ArchiveFile);
+    }
+
+    async fn configure(&self, _config: Empty, _terraform_version: &str) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+//! What goes into an archive, and in which order.
+
+use std::collections::BTreeMap;
+use std::fs::{self, Metadata};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use regex::bytes::Regex;
+
+use crate::glob;
+
+/// A file of the archive.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Entry {
+    /// The name in the archive, with `/` between its parts.
+    pub name: Vec<u8>,
+    /// Where its content comes from.
+    pub content: Content,
+}
+
+#[derive(Debug, PartialEq)]
+pub(crate) enum Content {
+    /// A file, which also gives its mode.
+    File(PathBuf),
+    /// A text.
+    Text(String),
+}
+
+/// What a person asked for.
+pub(crate) enum Selection {
+    /// One file.
+    File(PathBuf),
+    /// Every file below a directory.
+    Directory {
+        root: PathBuf,
+        excludes: Vec<String>,
+        /// Whether symbolic links to directories are followed.
+        follow: bool,
+        /// Where the archive will be: what is there now does not belong to it.
+        output: PathBuf,
+    },
+    /// Names and texts.
+    Texts(Vec<(String, String)>),
+}
+
+/// The files of the archive.
+pub(crate) fn entries(selection: Selection) -> Result<Vec<Entry>, String> {
+    match selection {
+        Selection::Texts(texts) => {
+            // Of several texts with one name, the last stays.
+            let texts: BTreeMap<String, String> = texts.into_iter().collect();
+            let entry = |(name, text): (String, String)| Entry {
+                name: name.into_bytes(),
+                content: Content::Text(text),
+            };
+            Ok(texts.into_iter().map(entry).collect())
+        }
+        Selection::File(path) => {
+            if !path.exists() {
+                return Err(format!("could not archive missing file: {}", path.display()));
+            }
+            if path.is_dir() {
+                return Err(format!(
+                    "could not archive file that is a directory: {}. Use source_dir for directories.",
+                    path.display()
+                ));
+            }
+            let name = path
+                .file_name()
+                .map(|name| name.as_bytes().to_vec())
+                .unwrap_or_default();
+            let content = Content::File(path);
+            Ok(vec![Entry { name, content }])
+        }
+        Selection::Directory {
+            root,
+            excludes,
+            follow,
+            output,
+        } => {
+            if !root.exists() {
+                return Err(format!("could not archive missing directory: {}", root.display()));
+            }
+            if !root.is_dir() {
+                return Err(format!(
+                    "could not archive directory that is a file: {}",
+                    root.display()
+                ));
+            }
+            let patterns = excludes
+                .iter()
+                .filter(|pattern| !pattern.is_empty())
+                .map(|p| glob::compile(p));
+            let mut walk = Walk {
+                excludes: patterns.collect::<Result<_, _>>()?,
+                follow,
+                output: fs::metadata(output).ok().map(|found| place(&found)),
+                above: Vec::new(),
+                found: Vec::new(),
+            };
+            let linked = fs::symlink_metadata(&root).is_ok_and(|found| found.is_symlink());
+            if !walk.is_excluded(b".") && (follow || !linked) {
+                let metadata = metadata(&root)?;
+                walk.directory(&root, b"", &metadata)?;
+            }
+            if walk.found.is_empty() {
+                return Err(format!(
+                    "archive has not been created as it would be empty: {} has no files but those that are left out",
+                    root.display()
+                ));
+            }
+            Ok(walk.found)
+        }
+    }
+}
+
+/// What tells a file or directory from others.
+fn place(found: &Metadata) -> (u64, u64) {
+    (found.dev(), found.ino())
+}
+
+fn metadata(path: &Path) -> Result<Metadata, String> {
+    fs::metadata(path).map_err(|e| unreadable(path, &e))
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> String {
+    format!("error encountered during file walk: {}: {error}", path.display())
+}
+
+struct Walk {
+    excludes: Vec<Regex>,
+    follow: bool,
+    output: Option<(u64, u64)>,
+    /// The directories that are being walked, outermost first: a link to one of them would never end.
+    above: Vec<(u64, u64)>,
+    found: Vec<Entry>,
+}
+
+impl Walk {
+    fn is_excluded(&self, name: &[u8]) -> bool {
+        self.excludes.iter().any(|pattern| pattern.is_match(name))
+    }
+
+    fn directory(&mut self, dir: &Path, name: &[u8], found: &Metadata) -> Result<(), String> {
+        if self.above.contains(&place(found)) {
+            return Err(format!(
+                "{} is a symbolic link to a directory around it, so there is no end to it. Leave it out with excludes, or \
+                 set exclude_symlink_directories.",
+                dir.display()
+            ));
+        }
+        self.above.push(place(found));
+        let listed = fs::read_dir(dir).and_then(|entries| entries.map(|e| e.map(|e| e.file_name())).collect());
+        let mut names: Vec<_> = listed.map_err(|e| unreadable(dir, &e))?;
+        names.sort();
+        for base in names {
+            let path = dir.join(&base);
+            let mut name = name.to_vec();
+            if !name.is_empty() {
+                name.push(b'/');
+            }
+            name.extend(base.into_vec());
+            if self.is_excluded(&name) {
+                continue;
+            }
+            let is_link = fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink());
+            let found = metadata(&path)?;
+            if found.is_dir() {
+                if self.follow || !is_link {
+                    self.directory(&path, &name, &found)?;
+                }
+            } else if self.output != Some(place(&found)) {
+                let content = Content::File(path);
+                self.found.push(Entry { name, content });
+            }
+        }
+        self.above.pop();
+        Ok(())
+    }
+}

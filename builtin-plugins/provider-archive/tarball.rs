@@ -1,0 +1,170 @@
+//! Archives of type `tar.gz`.
+
+use std::io::{self, Read, Write};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use tar::{EntryType, Header};
+
+use crate::select::Entry;
+use crate::write;
+
+const BLOCK: u64 = 512;
+const NAME: usize = 100;
+const PREFIX: usize = 155;
+/// The largest size that fits the field of a header.
+const LARGEST: u64 = (1 << 33) - 1;
+
+pub(crate) fn write(out: impl Write, entries: &[Entry], mode: Option<&str>) -> Result<(), String> {
+    let mut out = GzEncoder::new(out, Compression::default());
+    for entry in entries {
+        let opened = write::open(entry)?;
+        // Texts have no mode, and never had one.
+        let mode = match mode {
+            Some(mode) => write::mode(mode)?,
+            None => opened.mode.unwrap_or(0),
+        };
+        let failed = |e: io::Error| format!("could not add {}: {e}", String::from_utf8_lossy(&entry.name));
+        put(&mut out, &entry.name, mode, opened.size, opened.content).map_err(failed)?;
+    }
+    let finish = || -> io::Result<()> {
+        out.write_all(&[0; 2 * BLOCK as usize])?;
+        out.finish()?.flush()
+    };
+    finish().map_err(|e| e.to_string())
+}
+
+fn put(out: &mut impl Write, name: &[u8], mode: u32, size: u64, content: impl Read) -> io::Result<()> {
+    let mut header = header(mode, size)?;
+    let mut records = Vec::new();
+    match split(name) {
+        Some((prefix, rest)) => {
+            if let Some(fields) = header.as_ustar_mut() {
+                copy(&mut fields.prefix, prefix);
+                copy(&mut fields.name, rest);
+            }
+        }
+        None => {
+            record(&mut records, "path", name);
+            if let Some(fields) = header.as_ustar_mut() {
+                let ascii: Vec<u8> = name.iter().copied().filter(u8::is_ascii).collect();
+                copy(&mut fields.name, &ascii);
+            }
+        }
+    }
+    if size > LARGEST {
+        record(&mut records, "size", size.to_string().as_bytes());
+        header.set_size(0);
+    }
+    if !records.is_empty() {
+        let mut before = self::header(0, records.len() as u64)?;
+        before.set_entry_type(EntryType::XHeader);
+        if let Some(fields) = before.as_ustar_mut() {
+            copy(&mut fields.name, b"PaxHeaders.0/entry");
+        }
+        before.set_cksum();
+        out.write_all(before.as_bytes())?;
+        padded(out, records.len() as u64, &records[..])?;
+    }
+    header.set_cksum();
+    out.write_all(header.as_bytes())?;
+    padded(out, size, content)
+}
+
+/// A header that says nothing about owners or times.
+fn header(mode: u32, size: u64) -> io::Result<Header> {
+    let mut header = Header::new_ustar();
+    header.set_entry_type(EntryType::Regular);
+    header.set_mode(mode);
+    header.set_uid(0);
+    header.set_gid(0);
+    header.set_mtime(0);
+    header.set_size(size);
+    header.set_device_major(0)?;
+    header.set_device_minor(0)?;
+    Ok(header)
+}
+
+/// The content, filled up to whole blocks.
+fn padded(out: &mut impl Write, size: u64, content: impl Read) -> io::Result<()> {
+    let copied = io::copy(&mut content.take(size), out)?;
+    if copied != size {
+        return Err(io::Error::other("the file became shorter while it was read"));
+    }
+    let rest = (BLOCK - size % BLOCK) % BLOCK;
+    io::copy(&mut io::repeat(0).take(rest), out).map(|_| ())
+}
+
+/// The name as the two fields of a header, if they can hold it.
+fn split(name: &[u8]) -> Option<(&[u8], &[u8])> {
+    if !name.is_ascii() {
+        return None;
+    }
+    if name.len() <= NAME {
+        return Some((b"", name));
+    }
+    let longest = name.len().min(PREFIX + 1);
+    let slash = name
+        .get(..longest)?
+        .iter()
+        .rposition(|b| *b == b'/')
+        .filter(|i| *i > 0)?;
+    let (prefix, rest) = (name.get(..slash)?, name.get(slash + 1..)?);
+    (!rest.is_empty() && rest.len() <= NAME).then_some((prefix, rest))
+}
+
+fn copy(field: &mut [u8], bytes: &[u8]) {
+    for (to, from) in field.iter_mut().zip(bytes) {
+        *to = *from;
+    }
+}
+
+/// A record of an extended header: its length, which counts its own digits too, a name and a value.
+fn record(out: &mut Vec<u8>, name: &str, value: &[u8]) {
+    let rest = name.len() + value.len() + 3;
+    let mut length = rest;
+    while rest + length.to_string().len() != length {
+        length = rest + length.to_string().len();
+    }
+    out.extend(format!("{length} {name}=").into_bytes());
+    out.extend_from_slice(value);
+    out.push(b'\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_do_not_fit_go_into_an_extended_header() {
+        let long = format!("{}/{}", "d".repeat(120), "f".repeat(90));
+        let too_long = "x".repeat(300);
+        let mut out = Vec::new();
+        let names = ["a", &long, &too_long, "é", "/abs/../up"];
+        for name in names {
+            put(&mut out, name.as_bytes(), 0o644, 3, &b"abc"[..]).unwrap();
+        }
+        out.extend([0; 1024]);
+        let mut archive = tar::Archive::new(&out[..]);
+        let read: Vec<_> = archive
+            .entries()
+            .unwrap()
+            .map(|entry| String::from_utf8(entry.unwrap().path_bytes().into_owned()).unwrap())
+            .collect();
+        assert_eq!(read, names);
+    }
+
+    #[test]
+    fn a_record_counts_itself() {
+        for n in [1, 88, 89, 90, 91, 986, 987, 988, 989, 990] {
+            let mut out = Vec::new();
+            record(&mut out, "path", &vec![b'x'; n]);
+            assert!(out.starts_with(format!("{} path=", out.len()).as_bytes()), "{n}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_shrinks_is_an_error() {
+        assert!(put(&mut Vec::new(), b"a", 0, 5, &b"abc"[..]).is_err());
+    }
+}

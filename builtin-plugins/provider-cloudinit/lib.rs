@@ -1,0 +1,57 @@
+//! The `cloudinit` provider: user data for machines that start, as one MIME message of several parts.
+//!
+//! It stands for version 2.4.0 of the official provider, and may use only the SDK and `cty`.
+
+mod config;
+mod render;
+
+use monoform_sdk::{Empty, Members, Provider, Result, async_trait};
+
+/// The provider's name.
+pub const NAME: &str = "cloudinit";
+
+/// The version of the official provider that this one stands for.
+pub const VERSION: &str = "2.4.0";
+
+/// The earlier versions of the same major, which this one stands for too.
+pub const RELEASED: &[&str] = &[
+    "2.0.0", "2.1.0", "2.2.0", "2.3.0", "2.3.1", "2.3.2", "2.3.3", "2.3.4", "2.3.5", "2.3.6", "2.3.7",
+];
+
+/// The provider.
+#[must_use]
+pub fn provider() -> impl Provider {
+    CloudInit
+}
+
+struct CloudInit;
+
+#[async_trait]
+impl Provider for CloudInit {
+    type Config = Empty;
+    type Client = ();
+
+    fn members(&self, members: &mut Members<()>) {
+        members.resource("cloudinit_config", config::CloudInitResource);
+        members.data_source("cloudinit_config", config::CloudInitData);
+    }
+
+    async fn configure(&self, _config: Empty, _terraform_version: &str) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use monoform_sdk::testing::Harness;
+
+    #[test]
+    fn the_schema_is_the_official_one() {
+        let attributes = "  base64_encode bool optional computed\n  boundary string optional computed\n  \
+                          gzip bool optional computed\n  id string computed\n  rendered string computed\n";
+        assert_eq!(
+            Harness::new(crate::provider()).schema_text(),
+            format!("resource cloudinit_config v0\n{attributes}data cloudinit_config v0\n{attributes}")
+        );
+    }
+}

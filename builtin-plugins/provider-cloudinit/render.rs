@@ -1,0 +1,65 @@
+//! The message, byte by byte: what cloud-init reads, and what people compare.
+
+use std::io::Write;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::write::GzEncoder;
+use flate2::{Compression, Crc};
+
+use crate::config::Part;
+
+/// What is wrong with a boundary, by the rules of MIME.
+pub(crate) fn boundary_problem(boundary: &str) -> Option<String> {
+    let fine = |c: char| c.is_ascii_alphanumeric() || "'()+_,-./:=? ".contains(c);
+    if (1..=70).contains(&boundary.len()) && boundary.chars().all(fine) && !boundary.ends_with(' ') {
+        return None;
+    }
+    Some(format!(
+        "invalid boundary {boundary:?}: a boundary has 1 to 70 characters, each of them a letter of ASCII, a digit, one of \
+         '()+_,-./:=? or a space that is not at the end."
+    ))
+}
+
+/// The message. The first line ends differently from the others, since it always has.
+pub(crate) fn message(parts: &[Part], boundary: &str) -> String {
+    let mut out = format!("Content-Type: multipart/mixed; boundary=\"{boundary}\"\nMIME-Version: 1.0\r\n\r\n");
+    for (i, part) in parts.iter().enumerate() {
+        if i > 0 {
+            out.push_str("\r\n");
+        }
+        out.push_str(&format!("--{boundary}\r\n"));
+        if !part.filename.text().is_empty() {
+            let filename = part.filename.text();
+            out.push_str(&format!("Content-Disposition: attachment; filename=\"{filename}\"\r\n"));
+        }
+        let content_type = part.content_type.text();
+        out.push_str(&format!(
+            "Content-Transfer-Encoding: 7bit\r\nContent-Type: {content_type}\r\nMime-Version: 1.0\r\n"
+        ));
+        if !part.merge_type.text().is_empty() {
+            out.push_str(&format!("X-Merge-Type: {}\r\n", part.merge_type.text()));
+        }
+        out.push_str("\r\n");
+        out.push_str(part.content.text());
+    }
+    out.push_str(&format!("\r\n--{boundary}--\r\n"));
+    out
+}
+
+/// The message as it is wanted. What is compressed is also written in base64, or it would be no text.
+pub(crate) fn encode(message: String, gzip: bool, base64: bool) -> Result<String, String> {
+    if !gzip {
+        return Ok(if base64 { STANDARD.encode(message) } else { message });
+    }
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    let bytes = encoder.write_all(message.as_bytes()).and_then(|()| encoder.finish());
+    bytes.map(|bytes| STANDARD.encode(bytes)).map_err(|e| e.to_string())
+}
+
+/// What identifies a result.
+pub(crate) fn checksum(rendered: &str) -> String {
+    let mut crc = Crc::new();
+    crc.update(rendered.as_bytes());
+    crc.sum().to_string()
+}

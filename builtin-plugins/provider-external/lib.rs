@@ -1,0 +1,54 @@
+//! The `external` provider: a data source that asks a program.
+//!
+//! It stands for version 2.4.0 of the official provider, and may use only the SDK and `cty`.
+
+mod data_source;
+
+use monoform_sdk::{Empty, Members, Provider, Result, async_trait};
+
+/// The provider's name.
+pub const NAME: &str = "external";
+
+/// The version of the official provider that this one stands for.
+pub const VERSION: &str = "2.4.0";
+
+/// The earlier versions of the same major, which this one stands for too.
+pub const RELEASED: &[&str] = &[
+    "2.0.0", "2.1.0", "2.1.1", "2.2.0", "2.2.1", "2.2.2", "2.2.3", "2.3.0", "2.3.1", "2.3.2", "2.3.3", "2.3.4", "2.3.5",
+];
+
+/// The provider.
+#[must_use]
+pub fn provider() -> impl Provider {
+    External
+}
+
+struct External;
+
+#[async_trait]
+impl Provider for External {
+    type Config = Empty;
+    type Client = ();
+
+    fn members(&self, members: &mut Members<()>) {
+        members.data_source("external", data_source::External);
+    }
+
+    async fn configure(&self, _config: Empty, _terraform_version: &str) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use monoform_sdk::testing::Harness;
+
+    #[test]
+    fn the_schema_is_the_official_one() {
+        assert_eq!(
+            Harness::new(crate::provider()).schema_text(),
+            "data external v0\n  id string computed\n  program list(string) required\n  query map(string) optional\n  \
+             result map(string) computed\n  working_dir string optional\n"
+        );
+    }
+}

@@ -1,0 +1,290 @@
+//! `jsondecode`: a document is read token by token, so that the first problem is told as Terraform tells it.
+
+use cty::{Number, Type, Value};
+
+/// Deeper nesting than people write, and shallow enough for any stack.
+const MAX_DEPTH: usize = 256;
+
+const BEGINNING: &str = " looking for beginning of value";
+
+/// The value of a document, or what is wrong with it.
+pub(super) fn decode(text: &str) -> Result<Value, String> {
+    let mut reader = Reader { text, at: 0 };
+    let value = reader.value(BEGINNING, 0)?;
+    match reader.peek() {
+        None => Ok(value),
+        Some(_) => Err("extraneous data after JSON object".into()),
+    }
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+/// A byte of a document as messages show it.
+fn unexpected(byte: u8, context: &str) -> String {
+    let shown = match char::from(byte) {
+        '\'' => "\\'".to_owned(),
+        '"' => "\"".to_owned(),
+        '\\' => "\\\\".to_owned(),
+        '\n' => "\\n".to_owned(),
+        '\t' => "\\t".to_owned(),
+        '\r' => "\\r".to_owned(),
+        '\x07' => "\\a".to_owned(),
+        '\x08' => "\\b".to_owned(),
+        '\x0b' => "\\v".to_owned(),
+        '\x0c' => "\\f".to_owned(),
+        c @ ('\0'..='\x1f' | '\x7f') => format!("\\x{:02x}", u32::from(c)),
+        c @ ('\u{80}'..='\u{a0}' | '\u{ad}') => format!("\\u{:04x}", u32::from(c)),
+        c => c.to_string(),
+    };
+    format!("invalid character '{shown}'{context}")
+}
+
+fn cut_short() -> String {
+    "unexpected EOF".into()
+}
+
+impl<'t> Reader<'t> {
+    fn byte(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    /// The next byte that is not blank.
+    fn peek(&mut self) -> Option<u8> {
+        while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.byte() {
+            self.at += 1;
+        }
+        self.byte()
+    }
+
+    /// The next byte that is not blank, where the document cannot end.
+    fn next(&mut self) -> Result<u8, String> {
+        self.peek().ok_or_else(|| "EOF".into())
+    }
+
+    /// A value; `context` says where one was looked for.
+    fn value(&mut self, context: &str, depth: usize) -> Result<Value, String> {
+        if depth > MAX_DEPTH {
+            return Err("exceeded max depth".into());
+        }
+        match self.next()? {
+            b'{' => self.object(depth),
+            b'[' => self.array(depth),
+            b'"' => Ok(Value::string(self.string()?)),
+            b't' => self.word("true", Value::bool(true)),
+            b'f' => self.word("false", Value::bool(false)),
+            b'n' => self.word("null", Value::null(Type::Dynamic)),
+            b'-' | b'0'..=b'9' => self.number(),
+            other => Err(unexpected(other, context)),
+        }
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Value, String> {
+        self.at += 1;
+        let mut members = Vec::new();
+        let mut context = "";
+        loop {
+            match self.next()? {
+                b'}' if members.is_empty() => break,
+                b'"' => {}
+                other => return Err(unexpected(other, context)),
+            }
+            let name = Value::string(self.string()?);
+            match self.next()? {
+                b':' => self.at += 1,
+                other => return Err(unexpected(other, " after object key")),
+            }
+            let value = self.value(BEGINNING, depth + 1)?;
+            members.push((name.as_arc_str().cloned().unwrap_or_default(), value));
+            match self.next()? {
+                b',' => self.at += 1,
+                b'}' => break,
+                other => return Err(unexpected(other, " after object key:value pair")),
+            }
+            context = " looking for beginning of object key string";
+        }
+        self.at += 1;
+        Ok(Value::object(members))
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Value, String> {
+        self.at += 1;
+        let mut items = Vec::new();
+        if self.next()? == b']' {
+            self.at += 1;
+            return Ok(Value::tuple(items));
+        }
+        loop {
+            items.push(self.value(BEGINNING, depth + 1)?);
+            let after = self.next()?;
+            match after {
+                b',' => self.at += 1,
+                b']' => {
+                    self.at += 1;
+                    return Ok(Value::tuple(items));
+                }
+                other => return Err(unexpected(other, " after array element")),
+            }
+        }
+    }
+
+    fn word(&mut self, word: &str, value: Value) -> Result<Value, String> {
+        for expected in word.bytes() {
+            match self.byte() {
+                Some(byte) if byte == expected => self.at += 1,
+                Some(other) => {
+                    let context = format!(" in literal {word} (expecting '{}')", char::from(expected));
+                    return Err(unexpected(other, &context));
+                }
+                None => return Err(cut_short()),
+            }
+        }
+        Ok(value)
+    }
+
+    /// Digits, of which there must be one.
+    fn digits(&mut self, context: &str) -> Result<(), String> {
+        match self.byte() {
+            Some(b'0'..=b'9') => {}
+            Some(other) => return Err(unexpected(other, context)),
+            None => return Err(cut_short()),
+        }
+        while let Some(b'0'..=b'9') = self.byte() {
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    fn number(&mut self) -> Result<Value, String> {
+        let start = self.at;
+        if self.byte() == Some(b'-') {
+            self.at += 1;
+        }
+        if self.byte() == Some(b'0') {
+            self.at += 1;
+        } else {
+            self.digits(" in numeric literal")?;
+        }
+        if self.byte() == Some(b'.') {
+            self.at += 1;
+            self.digits(" after decimal point in numeric literal")?;
+        }
+        if let Some(b'e' | b'E') = self.byte() {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.byte() {
+                self.at += 1;
+            }
+            self.digits(" in exponent of numeric literal")?;
+        }
+        let written = self.text.get(start..self.at).unwrap_or_default();
+        let number = Number::parse(written).ok_or_else(|| format!("the number {written} is out of range."))?;
+        Ok(Value::number(number))
+    }
+
+    fn string(&mut self) -> Result<String, String> {
+        self.at += 1;
+        let mut out = String::new();
+        loop {
+            let rest: &'t str = self.text.get(self.at..).unwrap_or_default();
+            let plain = rest
+                .bytes()
+                .position(|b| b < 0x20 || matches!(b, b'"' | b'\\'))
+                .ok_or_else(cut_short)?;
+            out.push_str(rest.get(..plain).unwrap_or_default());
+            self.at += plain + 1;
+            match rest.as_bytes().get(plain) {
+                Some(b'"') => return Ok(out),
+                Some(b'\\') => out.push(self.escape()?),
+                Some(other) => return Err(unexpected(*other, " in string literal")),
+                None => return Err(cut_short()),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<char, String> {
+        let byte = self.byte().ok_or_else(cut_short)?;
+        let meant = match byte {
+            b'"' | b'\\' | b'/' => char::from(byte),
+            b'b' => '\x08',
+            b'f' => '\x0c',
+            b'n' => '\n',
+            b'r' => '\r',
+            b't' => '\t',
+            b'u' => {
+                self.at += 1;
+                return self.code();
+            }
+            other => return Err(unexpected(other, " in string escape code")),
+        };
+        self.at += 1;
+        Ok(meant)
+    }
+
+    /// What follows `\u`: a character, of which the second half may follow as another escape.
+    fn code(&mut self) -> Result<char, String> {
+        let first = self.hex()?;
+        if (0xd800..0xdc00).contains(&first) && self.text.get(self.at..).is_some_and(|r| r.starts_with("\\u")) {
+            let back = self.at;
+            self.at += 2;
+            let second = self.hex()?;
+            if (0xdc00..0xe000).contains(&second) {
+                let code = 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00);
+                return Ok(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
+            }
+            self.at = back;
+        }
+        // Half of a pair stands for nothing.
+        Ok(char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER))
+    }
+
+    fn hex(&mut self) -> Result<u32, String> {
+        let mut code = 0;
+        for _ in 0..4 {
+            let byte = self.byte().ok_or_else(cut_short)?;
+            let digit = char::from(byte)
+                .to_digit(16)
+                .ok_or_else(|| unexpected(byte, " in \\u hexadecimal character escape"))?;
+            code = code * 16 + digit;
+            self.at += 1;
+        }
+        Ok(code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_problem_is_told() {
+        for (text, expected) in [
+            ("", "EOF"),
+            ("[1,", "EOF"),
+            ("[1,]", "invalid character ']' looking for beginning of value"),
+            ("{a: 1}", "invalid character 'a'"),
+            (
+                "{\"a\":1,b",
+                "invalid character 'b' looking for beginning of object key string",
+            ),
+            ("nope", "invalid character 'o' in literal null (expecting 'u')"),
+            ("tru", "unexpected EOF"),
+            ("01", "extraneous data after JSON object"),
+            ("-", "unexpected EOF"),
+            ("1.x", "invalid character 'x' after decimal point in numeric literal"),
+            ("\"\\x\"", "invalid character 'x' in string escape code"),
+            ("\"\t\"", "invalid character '\\t' in string literal"),
+            ("\u{feff}{}", "invalid character 'ï' looking for beginning of value"),
+        ] {
+            assert_eq!(decode(text), Err(expected.to_owned()), "{text}");
+        }
+        assert_eq!(decode(&"[".repeat(100_000)), Err("exceeded max depth".to_owned()));
+    }
+
+    #[test]
+    fn halves_of_pairs_stand_for_nothing() {
+        assert_eq!(decode(r#""\ud83d""#), Ok(Value::string("\u{fffd}")));
+        assert_eq!(decode(r#""\ud83d\ude00\ud83da""#), Ok(Value::string("😀\u{fffd}a")));
+    }
+}
