@@ -106,10 +106,14 @@ fn signatures() {
 fn lists_that_contradict() {
     let error = refusal(one(), |registry, asked| {
         let sums = registry.sums("acme/anvil", "1.0.0");
-        asked
-            .path()
-            .ends_with("SHA256SUMS")
-            .then(|| Reply::ok(sums.replace(|c: char| c.is_ascii_digit(), "0")))
+        asked.path().ends_with("SHA256SUMS").then(|| {
+            let hashes = sums.lines().filter_map(|line| line.split_once(' '));
+            Reply::ok(
+                hashes
+                    .map(|(_, file)| format!("{} {file}\n", "0".repeat(64)))
+                    .collect::<String>(),
+            )
+        })
     });
     assert!(error.contains("contradicts itself"), "{error}");
     let error = refusal(one(), |_, asked| {
