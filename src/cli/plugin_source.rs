@@ -42,6 +42,32 @@ pub fn requirements(config: &Config, state: &State) -> Result<BTreeMap<addrs::Pr
     problems.into_result(out)
 }
 
+/// Who asks for which versions of each provider, in words.
+pub fn askers(config: &Config) -> plugins::install::Askers {
+    let mut out = plugins::install::Askers::new();
+    for (provider, requirements) in config.provider_requirements() {
+        let mut lines: Vec<String> = Vec::new();
+        for requirement in requirements {
+            let Some(constraint) = requirement.constraint else {
+                continue;
+            };
+            let module = if requirement.module.0.is_empty() {
+                "the root module".to_owned()
+            } else {
+                requirement.module.to_string()
+            };
+            let range = &requirement.range;
+            lines.push(format!(
+                "{module} asks for \"{}\" ({} line {})",
+                constraint.text, range.file, range.start.line
+            ));
+        }
+        lines.dedup();
+        out.insert(provider, lines);
+    }
+    out
+}
+
 impl Plugins {
     /// Plugins from this registry.
     #[must_use]

@@ -157,6 +157,12 @@ pub fn search_dirs(settings: &Settings) -> Vec<SearchDir> {
 }
 
 impl SearchDir {
+    /// Whether it may hold a mirror.
+    #[must_use]
+    pub fn is_mirror(&self) -> bool {
+        self.mirror
+    }
+
     /// Whether it counts for this provider.
     #[must_use]
     pub fn applies_to(&self, provider: &Provider) -> bool {
@@ -200,13 +206,27 @@ impl SearchDir {
     }
 }
 
+/// Where a directory in mirror layout has a provider.
+#[must_use]
+pub fn provider_dir(base: &Path, provider: &Provider) -> PathBuf {
+    base.join(&*provider.host)
+        .join(&*provider.namespace)
+        .join(&*provider.ty)
+}
+
+/// Whether a directory in mirror layout has any version of a provider, for whatever platform.
+#[must_use]
+pub fn has_any(base: &Path, provider: &Provider) -> bool {
+    let below = provider_dir(base, provider);
+    entries(&below)
+        .iter()
+        .any(|name| Version::parse(name).is_ok() && below.join(name).is_dir())
+}
+
 /// The versions of a provider below a directory in mirror layout.
 #[must_use]
 pub fn versions_below(base: &Path, provider: &Provider, platform: &Platform) -> Vec<Found> {
-    let below = base
-        .join(&*provider.host)
-        .join(&*provider.namespace)
-        .join(&*provider.ty);
+    let below = provider_dir(base, provider);
     let mut out = Vec::new();
     for name in entries(&below) {
         let Ok(version) = Version::parse(&name) else {
@@ -240,7 +260,7 @@ pub fn executable_in(dir: &Path, ty: &str) -> Option<PathBuf> {
 }
 
 /// The names in a directory, sorted; none if it cannot be read.
-fn entries(dir: &Path) -> Vec<String> {
+pub(crate) fn entries(dir: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(dir) else {
         return Vec::new();
     };

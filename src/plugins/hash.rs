@@ -22,6 +22,53 @@ pub fn single_file(file: &Path) -> io::Result<String> {
     h1(vec![(name, file.to_owned())])
 }
 
+/// The `h1:` checksum that a package has by its archive: like that of a directory, but directories that are entries count.
+pub fn archive(file: &Path) -> io::Result<String> {
+    let mut zip = zip::ZipArchive::new(io::BufReader::new(std::fs::File::open(file)?)).map_err(io::Error::other)?;
+    let mut lines = Vec::new();
+    let mut buffer = vec![0; 1 << 16];
+    for index in 0..zip.len() {
+        let mut entry = zip.by_index(index).map_err(io::Error::other)?;
+        let name = entry.name().map_err(io::Error::other)?.into_owned();
+        lines.push((name, digest(&mut entry, &mut buffer)?));
+    }
+    Ok(summed(lines))
+}
+
+/// The `zh:` checksum of an archive: that of its bytes.
+pub fn bytes(file: &Path) -> io::Result<String> {
+    let sum = digest(&mut std::fs::File::open(file)?, &mut vec![0; 1 << 20])?;
+    Ok(format!("zh:{sum}"))
+}
+
+/// Bytes in hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn digest(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<String> {
+    let mut content = Sha256::new();
+    loop {
+        match from.read(buffer)? {
+            0 => return Ok(hex(&content.finalize())),
+            n => content.update(buffer.get(..n).unwrap_or_default()),
+        }
+    }
+}
+
+/// The checksum of names and checksums.
+fn summed(mut lines: Vec<(String, String)>) -> String {
+    lines.sort();
+    let mut whole = Sha256::new();
+    for (name, sum) in lines {
+        whole.update(format!("{sum}  {name}\n"));
+    }
+    format!(
+        "h1:{}",
+        base64::engine::general_purpose::STANDARD.encode(whole.finalize())
+    )
+}
+
 fn collect(dir: &Path, prefix: String, depth: usize, out: &mut Vec<(String, PathBuf)>) -> io::Result<()> {
     if depth > 64 {
         return Err(io::Error::other("the directories of the package are nested too deep"));
@@ -38,28 +85,13 @@ fn collect(dir: &Path, prefix: String, depth: usize, out: &mut Vec<(String, Path
     Ok(())
 }
 
-fn h1(mut files: Vec<(String, PathBuf)>) -> io::Result<String> {
-    files.sort();
-    let mut whole = Sha256::new();
+fn h1(files: Vec<(String, PathBuf)>) -> io::Result<String> {
     let mut buffer = vec![0; 1 << 20];
+    let mut lines = Vec::with_capacity(files.len());
     for (name, path) in files {
-        let mut content = Sha256::new();
-        let mut file = std::fs::File::open(path)?;
-        loop {
-            match file.read(&mut buffer)? {
-                0 => break,
-                n => content.update(&buffer[..n]),
-            }
-        }
-        for byte in content.finalize() {
-            whole.update(format!("{byte:02x}"));
-        }
-        whole.update(format!("  {name}\n"));
+        lines.push((name, digest(&mut std::fs::File::open(path)?, &mut buffer)?));
     }
-    Ok(format!(
-        "h1:{}",
-        base64::engine::general_purpose::STANDARD.encode(whole.finalize())
-    ))
+    Ok(summed(lines))
 }
 
 #[cfg(test)]

@@ -1,29 +1,47 @@
 //! Installing providers for a working directory: what `init` does.
 //!
-//! Installed is only what is neither built in nor otherwise provided for. A package stays where it is; the working
-//! directory gets a link to it, and the lock file an entry.
+//! Installed is only what is neither built in nor otherwise provided for. A package that is on this machine stays where it
+//! is, and the working directory gets a link to it; what is nowhere here comes from a [`Place`]. Either way the lock file
+//! gets an entry.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
 use addrs::Provider;
+use futures::StreamExt;
+use net::Client;
 use syntax::{Diagnostic, Diagnostics};
 
-use crate::discovery::{Found, Package};
+use crate::discovery::{self, Found, Package};
+use crate::download::Progress;
+pub use crate::fetch::How;
+use crate::fetch::{self, Fetched, Wanted};
 use crate::lock_file::{LockFile, Locked};
+use crate::places::{self, Listed, Place, Refusal};
 use crate::platform::Platform;
 use crate::registry::Registry;
 use crate::selection::{Chooser, Selection};
 use crate::version::{Constraints, Version};
 
+/// How many packages are fetched at a time.
+const AT_ONCE: usize = 8;
+/// How many versions an error lists.
+const LISTED: usize = 8;
+
+/// Who asks for which versions of each provider, in words: `module.a asks for "~> 1.0"`.
+pub type Askers = BTreeMap<Provider, Vec<String>>;
+
 /// How to install.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct InstallOptions {
+pub struct InstallOptions<'a> {
     /// Choose the newest versions, whatever the lock file says.
     pub upgrade: bool,
     /// Fail rather than change the lock file.
     pub read_only_lock: bool,
+    /// Who asks, for errors.
+    pub askers: Option<&'a Askers>,
 }
 
 /// What was done.
@@ -48,6 +66,38 @@ pub struct Outcome {
     pub locked: Option<Version>,
     /// It was not installed in this version before.
     pub new: bool,
+    /// How it came, if it had to be fetched.
+    pub how: Option<How>,
+}
+
+/// What goes on, in an order that depends on the providers only.
+#[derive(Debug)]
+pub enum Step<'a> {
+    /// Places are asked for versions of a provider.
+    Finding(&'a Provider, &'a Constraints),
+    /// The lock file says which version it is.
+    Reusing(&'a Provider),
+    /// A package is fetched, or is there already.
+    Installing(&'a Provider, &'a Version),
+    /// Something stands for a provider.
+    Done(&'a Provider, &'a Outcome),
+}
+
+/// A provider that must come from a place.
+struct Needed<'r> {
+    provider: &'r Provider,
+    constraints: &'r Constraints,
+    old: Option<&'r Locked>,
+    /// Of the newest versions on this machine, which need no place.
+    here: Option<Found>,
+    places: Vec<Place>,
+}
+
+impl Needed<'_> {
+    /// The version that the lock file wants.
+    fn locked<'n>(&'n self, options: &InstallOptions<'_>) -> Option<&'n Locked> {
+        self.old.filter(|_| !options.upgrade)
+    }
 }
 
 impl Registry {
@@ -55,55 +105,72 @@ impl Registry {
     pub fn install(
         &self,
         requirements: &BTreeMap<Provider, Constraints>,
-        options: InstallOptions,
+        options: InstallOptions<'_>,
+        tell: &mut dyn FnMut(Step<'_>),
     ) -> Result<Installation, Diagnostics> {
         let (lock, mut warnings) = LockFile::load(&self.settings().working_dir)?;
         let chooser = Chooser::new(self.settings(), self.reattached(), &lock);
-        let mut errors = Diagnostics::new();
-        let mut new_lock = LockFile::default();
-        let mut providers = BTreeMap::new();
+        let mut work = Work {
+            registry: self,
+            options,
+            errors: Diagnostics::new(),
+            lock: LockFile::default(),
+            providers: BTreeMap::new(),
+        };
+        let mut needed = Vec::new();
         for (provider, constraints) in requirements {
             let old = lock.providers.get(provider);
-            let selection = match chooser.choose(provider, constraints, !options.upgrade, &mut warnings) {
+            let here = match chooser.among_what_is_here(provider, constraints, !options.upgrade, &mut warnings) {
                 Ok(selection) => selection,
                 Err(diagnostic) => {
-                    errors.push(diagnostic);
+                    work.errors.push(diagnostic);
                     continue;
                 }
             };
-            let mut new = false;
-            let entry = match &selection {
-                Selection::External(found) | Selection::Installed(found) => {
-                    let linked = matches!(selection, Selection::Installed(_));
-                    match self.install_one(provider, constraints, found, old, linked) {
-                        Ok((locked, fresh)) => {
-                            new = fresh;
-                            Some(locked)
-                        }
-                        Err(diagnostic) => {
-                            errors.push(diagnostic);
-                            continue;
-                        }
+            let from_places = |here: Option<Found>| Needed {
+                provider,
+                constraints,
+                old,
+                here,
+                places: places::places(self.settings(), provider),
+            };
+            match here {
+                Some(Selection::External(found))
+                    if self.settings().client.is_some()
+                        && old.filter(|_| !options.upgrade).is_none()
+                        && chooser.builtin_for(provider, constraints).is_none() =>
+                {
+                    // What is here will do, but a place may have a newer one.
+                    let more = from_places(Some(found.clone()));
+                    match more.places.is_empty() {
+                        true => work.take(provider, constraints, Selection::External(found), old, tell),
+                        false => needed.push(more),
                     }
                 }
-                // Not ours to pin: what others wrote stays.
-                Selection::Builtin { .. } | Selection::DevOverride(_) | Selection::Reattached(_) => old.cloned(),
-            };
-            if let Some(entry) = entry {
-                new_lock.providers.insert(provider.clone(), entry);
+                Some(selection) => work.take(provider, constraints, selection, old, tell),
+                None => {
+                    let lock_allows = old.is_none_or(|l| options.upgrade || constraints.allows(&l.version));
+                    if self.settings().client.is_some() && lock_allows {
+                        needed.push(from_places(None));
+                    } else {
+                        work.errors
+                            .push(chooser.nothing(provider, constraints, !options.upgrade));
+                    }
+                }
             }
-            providers.insert(
-                provider.clone(),
-                Outcome {
-                    selection,
-                    locked: old.map(|l| l.version.clone()),
-                    new,
-                },
-            );
         }
-        if errors.has_errors() {
-            return Err(errors);
+        if let Some(client) = self.settings().client.as_ref().filter(|_| !needed.is_empty()) {
+            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+            let runtime = runtime.map_err(|e| {
+                let detail = format!("The system does not let us start threads: {e}.");
+                Diagnostics::from(Diagnostic::error("Cannot start", detail))
+            })?;
+            runtime.block_on(work.fetch(client, needed, &chooser, tell));
         }
+        if work.errors.has_errors() {
+            return Err(work.errors);
+        }
+        let (new_lock, providers) = (work.lock, work.providers);
         let lock_changed = new_lock != lock;
         if lock_changed && options.read_only_lock {
             return Err(Diagnostic::error(
@@ -124,6 +191,155 @@ impl Registry {
             lock_changed,
             warnings,
         })
+    }
+}
+
+/// An installation that goes on.
+struct Work<'r> {
+    registry: &'r Registry,
+    options: InstallOptions<'r>,
+    errors: Diagnostics,
+    lock: LockFile,
+    providers: BTreeMap<Provider, Outcome>,
+}
+
+impl Work<'_> {
+    /// Takes what is on this machine.
+    fn take(
+        &mut self,
+        provider: &Provider,
+        constraints: &Constraints,
+        selection: Selection,
+        old: Option<&Locked>,
+        tell: &mut dyn FnMut(Step<'_>),
+    ) {
+        let mut new = false;
+        let entry = match &selection {
+            Selection::External(found) | Selection::Installed(found) => {
+                let linked = matches!(selection, Selection::Installed(_));
+                match self.install_one(provider, constraints, found, old, linked) {
+                    Ok((locked, fresh)) => {
+                        new = fresh;
+                        Some(locked)
+                    }
+                    Err(diagnostic) => return self.errors.push(diagnostic),
+                }
+            }
+            // Not ours to pin: what others wrote stays.
+            Selection::Builtin { .. } | Selection::DevOverride(_) | Selection::Reattached(_) => old.cloned(),
+        };
+        let outcome = Outcome {
+            selection,
+            locked: old.map(|l| l.version.clone()),
+            new,
+            how: None,
+        };
+        self.finish(provider, entry, outcome, tell);
+    }
+
+    fn finish(&mut self, provider: &Provider, entry: Option<Locked>, outcome: Outcome, tell: &mut dyn FnMut(Step<'_>)) {
+        tell(Step::Done(provider, &outcome));
+        if let Some(entry) = entry {
+            self.lock.providers.insert(provider.clone(), entry);
+        }
+        self.providers.insert(provider.clone(), outcome);
+    }
+
+    /// Fetches from places: all at once, told in the order of the providers.
+    async fn fetch(
+        &mut self,
+        client: &Client,
+        needed: Vec<Needed<'_>>,
+        chooser: &Chooser<'_>,
+        tell: &mut dyn FnMut(Step<'_>),
+    ) {
+        for one in &needed {
+            match one.locked(&self.options) {
+                Some(_) => tell(Step::Reusing(one.provider)),
+                None => tell(Step::Finding(one.provider, one.constraints)),
+            }
+        }
+        let options = self.options;
+        let versions = futures::future::join_all(needed.iter().map(async |one| match one.locked(&options) {
+            Some(locked) => Ok(locked.version.clone()),
+            None => {
+                let here = one.here.as_ref().map(|found| found.version.clone());
+                newest(client, one.provider, one.constraints, &one.places, here, options.askers).await
+            }
+        }))
+        .await;
+        let mut chosen = Vec::new();
+        for (one, version) in needed.into_iter().zip(versions) {
+            match version {
+                Ok(version) => match &one.here {
+                    Some(found) if found.version >= version => {
+                        let selection = Selection::External(found.clone());
+                        self.take(one.provider, one.constraints, selection, one.old, tell);
+                    }
+                    _ => chosen.push((one, version)),
+                },
+                Err((summary, why)) => {
+                    let about = chooser.nothing(one.provider, one.constraints, !options.upgrade).detail;
+                    tracing::debug!(provider = %one.provider, about, "what is on this machine");
+                    self.errors.push(Diagnostic::error(summary, why));
+                }
+            }
+        }
+        if self.errors.has_errors() {
+            return;
+        }
+        let settings = self.registry.settings();
+        let order: Vec<(&Provider, Version)> = chosen.iter().map(|(one, v)| (one.provider, v.clone())).collect();
+        let mut fetches = futures::stream::iter(chosen.into_iter().map(async |(one, version)| {
+            let wanted = Wanted {
+                provider: one.provider.clone(),
+                locked: one
+                    .old
+                    .filter(|old| old.version == version)
+                    .map(|old| old.hashes.clone())
+                    .unwrap_or_default(),
+                version,
+                places: one.places.clone(),
+            };
+            let fetched = fetch::fetch(settings, client, &wanted, &Progress::default()).await;
+            (one, wanted, fetched)
+        }))
+        .buffered(AT_ONCE);
+        for (provider, version) in &order {
+            tell(Step::Installing(provider, version));
+            let Some((one, wanted, fetched)) = fetches.next().await else {
+                break;
+            };
+            match fetched {
+                Ok(fetched) => self.fetched(&one, wanted, fetched, tell),
+                Err(why) => self.errors.push(Diagnostic::error(
+                    "Failed to install provider",
+                    format!("{} v{version} cannot be installed: {why}.", provider.for_display()),
+                )),
+            }
+        }
+    }
+
+    fn fetched(&mut self, one: &Needed<'_>, wanted: Wanted, fetched: Fetched, tell: &mut dyn FnMut(Step<'_>)) {
+        let mut hashes = wanted.locked;
+        hashes.extend(fetched.hashes);
+        let executable = discovery::executable_in(&fetched.dir, &one.provider.ty).unwrap_or_default();
+        let entry = Locked {
+            version: wanted.version.clone(),
+            constraints: one.constraints.clone(),
+            hashes,
+        };
+        let outcome = Outcome {
+            selection: Selection::Installed(Found {
+                version: wanted.version,
+                package: Package::Directory(fetched.dir),
+                executable,
+            }),
+            locked: one.old.map(|l| l.version.clone()),
+            new: fetched.how != How::Before,
+            how: Some(fetched.how),
+        };
+        self.finish(one.provider, Some(entry), outcome, tell);
     }
 
     fn install_one(
@@ -158,6 +374,7 @@ impl Registry {
         let mut fresh = false;
         if !linked {
             let target = self
+                .registry
                 .settings()
                 .providers_dir()
                 .join(provider.to_string())
@@ -176,6 +393,77 @@ impl Registry {
     }
 }
 
+/// The newest version that a place has, among those that will do.
+pub(crate) async fn newest(
+    client: &Client,
+    provider: &Provider,
+    constraints: &Constraints,
+    places: &[Place],
+    here: Option<Version>,
+    askers: Option<&Askers>,
+) -> Result<Version, (&'static str, String)> {
+    const SUMMARY: &str = "Failed to query available provider packages";
+    let name = provider.for_display();
+    let lists = places.iter().map(|place| place.versions(client, provider));
+    let mut all: BTreeMap<Version, Option<BTreeSet<String>>> = BTreeMap::new();
+    let mut missing = Vec::new();
+    for (place, list) in places.iter().zip(futures::future::join_all(lists).await) {
+        match list {
+            Ok(list) => {
+                if list.is_empty() {
+                    missing.push(format!("{place} has none of its versions"));
+                }
+                for Listed { version, platforms } in list {
+                    match (all.entry(version).or_insert_with(|| Some(BTreeSet::new())), platforms) {
+                        (Some(known), Some(more)) => known.extend(more),
+                        (known, _) => *known = None,
+                    }
+                }
+            }
+            Err(Refusal::Missing(why)) => missing.push(why),
+            Err(Refusal::Failed(why)) => {
+                return Err((
+                    SUMMARY,
+                    format!("The versions of the provider {name} cannot be listed: {why}."),
+                ));
+            }
+        }
+    }
+    let allowed = all.keys().rev().find(|version| constraints.allows(version)).cloned();
+    if let Some(version) = allowed.max(here) {
+        return Ok(version);
+    }
+    let mut text = format!("There is no version of the provider {name}");
+    if !constraints.is_any() {
+        let _ = write!(text, " that meets \"{}\"", constraints);
+    }
+    text.push('.');
+    for asker in askers.and_then(|a| a.get(provider)).into_iter().flatten() {
+        let _ = write!(text, "\n  - {asker}");
+    }
+    if places.is_empty() {
+        text.push_str("\n\nThe CLI configuration names no place that it may be installed from.");
+    }
+    let found: Vec<String> = all.keys().rev().take(LISTED).map(Version::to_string).collect();
+    if !found.is_empty() {
+        let places: Vec<String> = places.iter().map(Place::to_string).collect();
+        let more = if all.len() > found.len() { " and older ones" } else { "" };
+        let _ = write!(
+            text,
+            "\n\nThese versions are offered by {}: {}{more}.",
+            places.join(", "),
+            found.join(", ")
+        );
+        if all.keys().all(Version::is_prerelease) {
+            text.push_str(" A pre-release is chosen only if a constraint names exactly it.");
+        }
+    }
+    for why in missing {
+        let _ = write!(text, "\n\nAsked, but of no use: {why}.");
+    }
+    Err((SUMMARY, text))
+}
+
 /// A package that is not the one that was locked.
 pub(crate) fn mismatch(provider: &Provider, found: &Found) -> Diagnostic {
     Diagnostic::error(
@@ -192,7 +480,7 @@ pub(crate) fn mismatch(provider: &Provider, found: &Found) -> Diagnostic {
 }
 
 /// Makes a package available at `target`; says whether it was not there before.
-fn place(package: &Package, target: &Path) -> io::Result<bool> {
+pub(crate) fn place(package: &Package, target: &Path) -> io::Result<bool> {
     let source = std::path::absolute(package.path())?;
     if let Package::Directory(_) = package
         && std::fs::read_link(target).is_ok_and(|link| link == source)

@@ -8,6 +8,8 @@
 //! - [`settings`]: what the rooms above, the environment and the CLI configuration ([`cli_config`]) say.
 //! - [`discovery`]: what is on this machine. [`selection`]: which of it is used, under which constraints ([`version`]).
 //!   [`install`] and [`lock_file`]: what `init` leaves behind.
+//! - [`places`]: where packages are installed from: a provider's registry (`origin`), a [`network_mirror`], archives on this
+//!   machine. `fetch` gets, verifies and unpacks one (`download`, [`signature`], `unpack`), by way of the plugin cache.
 //! - [`launch`]: environment, handshake line ([`handshake`]), certificates ([`tls`]), connection ([`channel`]). [`process`]
 //!   watches the plugin, so that its death has an explanation.
 //! - [`grpc`]: one client for both protocols ([`grpc_provider`]), and one for provisioners ([`grpc_provisioner`]). [`peer`]: what people are told when it fails.
@@ -22,7 +24,9 @@ pub mod channel;
 pub mod cli_config;
 mod convert;
 pub mod discovery;
+mod download;
 pub mod environment;
+mod fetch;
 pub mod grpc;
 pub mod grpc_provider;
 pub mod grpc_provisioner;
@@ -35,7 +39,11 @@ pub mod install;
 pub mod launch;
 pub mod lock_file;
 mod logs;
+pub mod network_mirror;
+mod openpgp;
+mod origin;
 pub mod peer;
+pub mod places;
 pub mod platform;
 pub mod process;
 pub mod provider;
@@ -43,7 +51,9 @@ pub mod reattach;
 pub mod registry;
 pub mod selection;
 pub mod settings;
+pub mod signature;
 pub mod tls;
+mod unpack;
 pub use addrs::version;
 
 pub use provider::{Provider, Provisioner};

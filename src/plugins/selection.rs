@@ -102,18 +102,31 @@ impl<'r> Chooser<'r> {
         heed_lock: bool,
         warnings: &mut Diagnostics,
     ) -> Result<Selection, Diagnostic> {
+        match self.among_what_is_here(provider, constraints, heed_lock, warnings)? {
+            Some(selection) => Ok(selection),
+            None => Err(self.nothing(provider, constraints, heed_lock)),
+        }
+    }
+
+    /// The same; `None` if there is nothing on this machine.
+    pub fn among_what_is_here(
+        &self,
+        provider: &Provider,
+        constraints: &Constraints,
+        heed_lock: bool,
+        warnings: &mut Diagnostics,
+    ) -> Result<Option<Selection>, Diagnostic> {
         if let Some(reattach) = self.reattached.get(provider) {
-            return Ok(Selection::Reattached(reattach.clone()));
+            return Ok(Some(Selection::Reattached(reattach.clone())));
         }
         if let Some(dir) = self.settings.config.dev_overrides.get(provider) {
-            return self.dev_override(provider, dir, warnings);
+            return self.dev_override(provider, dir, warnings).map(Some);
         }
         if provider.is_builtin() {
-            return self.part_of_the_language(provider, constraints);
+            return self.part_of_the_language(provider, constraints).map(Some);
         }
-        let locked = self.lock.providers.get(provider).filter(|_| heed_lock);
+        let locked = self.locked(provider, heed_lock);
         let builtin = self.builtin(provider);
-        let version_of_builtin = builtin.and_then(|b| b.version_for(|v| constraints.allows(v)));
         let candidates = self.candidates(provider);
         let usable = |found: &&Found| {
             constraints.allows(&found.version) && locked.is_none_or(|locked| locked.version == found.version)
@@ -128,19 +141,31 @@ impl<'r> Chooser<'r> {
             if builtin.is_some() {
                 warnings.push(overridden("provider", &provider.ty, &found.executable));
             }
-            return Ok(Selection::External(found.clone()));
+            return Ok(Some(Selection::External(found.clone())));
         }
-        if let (Some(builtin), Some(version)) = (builtin, version_of_builtin) {
-            return Ok(Selection::Builtin {
+        if let Some((builtin, version)) = self.builtin_for(provider, constraints) {
+            return Ok(Some(Selection::Builtin {
                 name: builtin.name.clone(),
                 version: Some(version.clone()),
                 protocols: builtin.protocols.clone(),
-            });
+            }));
         }
-        if let Some(found) = self.installed(provider, constraints, locked) {
-            return Ok(Selection::Installed(found));
-        }
-        Err(self.nothing(provider, constraints, locked, builtin, &candidates))
+        Ok(self.installed(provider, constraints, locked).map(Selection::Installed))
+    }
+
+    /// The choice that the lock file records, if it is to be heeded.
+    pub fn locked(&self, provider: &Provider, heed_lock: bool) -> Option<&'r Locked> {
+        self.lock.providers.get(provider).filter(|_| heed_lock)
+    }
+
+    /// The built-in that stands for a provider under these constraints, and the version it stands for.
+    pub fn builtin_for(
+        &self,
+        provider: &Provider,
+        constraints: &Constraints,
+    ) -> Option<(&'r BuiltinProvider, &'r Version)> {
+        let builtin = self.builtin(provider)?;
+        Some((builtin, builtin.version_for(|v| constraints.allows(v))?))
     }
 
     fn dev_override(
@@ -234,14 +259,9 @@ impl<'r> Chooser<'r> {
     }
 
     /// Why there is no choice: what is asked for, where it was looked for, what was found instead.
-    fn nothing(
-        &self,
-        provider: &Provider,
-        constraints: &Constraints,
-        locked: Option<&Locked>,
-        builtin: Option<&BuiltinProvider>,
-        candidates: &[Found],
-    ) -> Diagnostic {
+    pub fn nothing(&self, provider: &Provider, constraints: &Constraints, heed_lock: bool) -> Diagnostic {
+        let (locked, builtin) = (self.locked(provider, heed_lock), self.builtin(provider));
+        let candidates = self.candidates(provider);
         let name = provider.for_display();
         let mut text = format!("The provider {name} is required");
         match constraints.is_any() {
@@ -282,7 +302,7 @@ impl<'r> Chooser<'r> {
         }
         if !candidates.is_empty() {
             text.push_str("\nThese versions are on this machine, but cannot be used:\n");
-            for found in candidates {
+            for found in &candidates {
                 let _ = writeln!(text, "  - {} ({})", found.version, found.executable.display());
             }
         }
@@ -314,7 +334,11 @@ impl<'r> Chooser<'r> {
             true => text.push_str("  (none of the usual plugin directories exists)\n"),
             false => text.extend(existing),
         }
-        text.push_str("\nProvider registries are not asked by this version of the tool.");
+        if locked.is_none() {
+            text.push_str("\nRun init to have it installed, if it can be.");
+        } else {
+            text.truncate(text.trim_end().len());
+        }
         Diagnostic::error("Provider not available", text)
     }
 }

@@ -37,6 +37,8 @@ pub struct Settings {
     pub terraform_version: String,
     /// How long a plugin may take to start.
     pub start_timeout: Duration,
+    /// What asks registries and mirrors; none if nobody may be asked.
+    pub client: Option<net::Client>,
 }
 
 impl Settings {
@@ -77,6 +79,7 @@ impl Settings {
             plugin_dirs,
             terraform_version: terraform_version.to_owned(),
             start_timeout,
+            client: None,
         }
     }
 

@@ -107,7 +107,7 @@ fn one_that_does_not_exist() {
     let plugins = w.home().join(".terraform.d/plugins");
     std::fs::create_dir_all(&plugins).expect("a directory");
     let plugins = plugins.display().to_string();
-    for command in ["init", "plan", "validate"] {
+    for command in ["plan", "validate"] {
         refused(
             &w,
             &[command, "-no-color"],

@@ -1,7 +1,7 @@
 //! Archives and pages of web servers.
 
-use crate::server::{Reply, Server};
 use crate::support::Workspace;
+use crate::support::server::{Reply, Server};
 use crate::{call, says, tgz, zip};
 
 #[test]

@@ -17,7 +17,6 @@ mod buckets;
 mod git;
 mod local;
 mod registry;
-mod server;
 
 use std::io::Write;
 

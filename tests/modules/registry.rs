@@ -1,7 +1,7 @@
 //! Module registries.
 
-use crate::server::{Reply, Server};
 use crate::support::Workspace;
+use crate::support::server::{Reply, Server};
 use crate::{call, says, tgz};
 
 /// A registry that wants a token, and has the module `team/net/any` in versions 1.0.0 to 2.0.0, and one that is not there.

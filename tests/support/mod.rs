@@ -9,7 +9,9 @@
 )]
 #![allow(dead_code, reason = "each test program uses a part")]
 
+pub mod registry;
 pub mod scenario;
+pub mod server;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

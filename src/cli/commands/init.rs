@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use plugins::install::{InstallOptions, Installation};
+use plugins::install::{How, InstallOptions, Installation, Outcome, Step};
+use plugins::places::Authentication;
 use plugins::selection::Selection;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
@@ -10,7 +11,7 @@ use crate::TERRAFORM_VERSION;
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
 use crate::commands::{Command, get, no_positional};
-use crate::plugin_source::requirements;
+use crate::plugin_source::{askers, requirements};
 use crate::session::{Session, Status};
 use crate::workdir::{self, Project};
 
@@ -184,6 +185,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     let install = || -> Result<Installation, Diagnostics> {
         let needed = requirements(&project.config, &state)?;
         let registry = session.registry_with(|settings| {
+            settings.client = Some(session.net());
             if !plugin_dirs.is_empty() {
                 settings.plugin_dirs = plugin_dirs.iter().map(Into::into).collect();
             }
@@ -193,11 +195,13 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         if missing.has_errors() {
             return Err(missing);
         }
+        let askers = askers(&project.config);
         let options = InstallOptions {
             upgrade: given.on("upgrade"),
             read_only_lock,
+            askers: Some(&askers),
         };
-        let mut installation = registry.install(&needed, options)?;
+        let mut installation = registry.install(&needed, options, &mut |step| tell(session, &step))?;
         missing.extend(std::mem::take(&mut installation.warnings));
         installation.warnings = missing;
         Ok(installation)
@@ -311,47 +315,99 @@ fn write(path: &Path, text: &[u8]) -> Result<(), Diagnostics> {
     std::fs::write(path, text).map_err(failed)
 }
 
-fn told(session: &Session, installation: &Installation) {
-    for (provider, outcome) in &installation.providers {
-        let name = provider.for_display();
-        match &outcome.selection {
-            Selection::Builtin { version: None, .. } => note(session, format!("- {name} is built in to Monoform")),
-            Selection::Builtin {
-                version: Some(version), ..
-            } => {
-                note(session, format!("- {name} v{version} is built in to Monoform"));
-                if let Some(locked) = outcome.locked.as_ref().filter(|l| *l != version) {
-                    note(
-                        session,
-                        format!("  (the lock file chose v{locked}, which holds for programs without built-in plugins)"),
-                    );
-                }
-            }
-            Selection::External(found) | Selection::Installed(found) => {
-                let version = &found.version;
-                match (&outcome.locked, outcome.new) {
-                    (Some(_), false) => {
-                        note(
-                            session,
-                            format!("- Reusing previous version of {name} from the dependency lock file"),
-                        );
-                        note(session, format!("- Using previously-installed {name} v{version}"));
-                    }
-                    (_, false) => note(session, format!("- Using previously-installed {name} v{version}")),
-                    (_, true) => note(
-                        session,
-                        format!("- Installed {name} v{version} (from {})", found.executable.display()),
-                    ),
-                }
-            }
-            Selection::DevOverride(path) => {
+/// Says what goes on with a provider.
+fn tell(session: &Session, step: &Step<'_>) {
+    match step {
+        Step::Finding(provider, constraints) => {
+            let name = provider.for_display();
+            note(
+                session,
+                match constraints.is_any() {
+                    true => format!("- Finding latest version of {name}..."),
+                    false => format!("- Finding {name} versions matching \"{constraints}\"..."),
+                },
+            );
+        }
+        Step::Reusing(provider) => note(
+            session,
+            format!(
+                "- Reusing previous version of {} from the dependency lock file",
+                provider.for_display()
+            ),
+        ),
+        Step::Installing(provider, version) => {
+            // On a terminal somebody waits for it.
+            session.ui.flush();
+            tracing::debug!(%provider, %version, "installing");
+        }
+        Step::Done(provider, outcome) => done(session, provider, outcome),
+    }
+}
+
+fn done(session: &Session, provider: &addrs::Provider, outcome: &Outcome) {
+    let name = provider.for_display();
+    let version = outcome.selection.version().map(ToString::to_string).unwrap_or_default();
+    match &outcome.how {
+        Some(How::Before) => return note(session, format!("- Using previously-installed {name} v{version}")),
+        Some(How::Cached) => {
+            return note(
+                session,
+                format!("- Using {name} v{version} from the shared cache directory"),
+            );
+        }
+        Some(How::Installed(authentication)) => {
+            note(session, format!("- Installing {name} v{version}..."));
+            return note(session, format!("- Installed {name} v{version} ({authentication})"));
+        }
+        None => {}
+    }
+    match &outcome.selection {
+        Selection::Builtin { version: None, .. } => note(session, format!("- {name} is built in to Monoform")),
+        Selection::Builtin {
+            version: Some(version), ..
+        } => {
+            note(session, format!("- {name} v{version} is built in to Monoform"));
+            if let Some(locked) = outcome.locked.as_ref().filter(|l| *l != version) {
                 note(
                     session,
-                    format!("- {name} is under development, and taken from {}", path.display()),
+                    format!("  (the lock file chose v{locked}, which holds for programs without built-in plugins)"),
                 );
             }
-            Selection::Reattached(_) => note(session, format!("- {name} is running already")),
         }
+        Selection::External(found) | Selection::Installed(found) => match (&outcome.locked, outcome.new) {
+            (Some(_), false) => {
+                note(
+                    session,
+                    format!("- Reusing previous version of {name} from the dependency lock file"),
+                );
+                note(session, format!("- Using previously-installed {name} v{version}"));
+            }
+            (_, false) => note(session, format!("- Using previously-installed {name} v{version}")),
+            (_, true) => note(
+                session,
+                format!("- Installed {name} v{version} (from {})", found.executable.display()),
+            ),
+        },
+        Selection::DevOverride(path) => {
+            note(
+                session,
+                format!("- {name} is under development, and taken from {}", path.display()),
+            );
+        }
+        Selection::Reattached(_) => note(session, format!("- {name} is running already")),
+    }
+}
+
+/// Says what came of all of it.
+fn told(session: &Session, installation: &Installation) {
+    let by_its_authors = |o: &Outcome| match &o.how {
+        Some(How::Installed(Authentication::Signed(signer))) => !signer.vendor,
+        _ => false,
+    };
+    if installation.providers.values().any(by_its_authors) {
+        let text = "Partner and community providers are signed by their developers.\nIf you'd like to know more about provider \
+                    signing, you can read about it here:\nhttps://www.terraform.io/docs/cli/plugins/signing.html";
+        note(session, text.to_owned());
     }
     if installation.lock_created {
         space(session);

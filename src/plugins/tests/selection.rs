@@ -274,7 +274,7 @@ fn the_error_says_what_was_found_and_where() {
     let expected = format!(
         "The provider hashicorp/acme is required in a version that meets \">= 2.0.0\", but it is not available.\n\nThese \
          versions are on this machine, but cannot be used:\n  - 1.0.0 ({})\n\nIt was looked for in these directories:\n  - \
-         {}\n  - {}\n  - {}\n\nProvider registries are not asked by this version of the tool.",
+         {}\n  - {}\n  - {}\n\nRun init to have it installed, if it can be.",
         file.display(),
         machine.path("work").display(),
         machine.path("bin").display(),
@@ -300,7 +300,7 @@ fn installation_links_and_locks_what_is_not_built_in() {
     requirements.extend(requirement("null", "~> 3.0"));
     let done = machine
         .registry()
-        .install(&requirements, InstallOptions::default())
+        .install(&requirements, InstallOptions::default(), &mut |_| {})
         .unwrap();
     assert!(done.lock_created && done.lock_changed);
     assert!(done.providers[&Provider::default_for("demo")].new);
@@ -315,7 +315,7 @@ fn installation_links_and_locks_what_is_not_built_in() {
     // Again: nothing changes.
     let done = machine
         .registry()
-        .install(&requirements, InstallOptions::default())
+        .install(&requirements, InstallOptions::default(), &mut |_| {})
         .unwrap();
     assert!(!done.lock_changed && !done.providers[&Provider::default_for("demo")].new);
 
@@ -327,15 +327,20 @@ fn installation_links_and_locks_what_is_not_built_in() {
     let read_only = InstallOptions {
         upgrade: true,
         read_only_lock: true,
+        ..InstallOptions::default()
     };
-    let errors = machine.registry().install(&requirements, read_only).unwrap_err();
+    let errors = machine
+        .registry()
+        .install(&requirements, read_only, &mut |_| {})
+        .unwrap_err();
     assert_eq!(errors.0[0].summary, "Provider dependency changes detected");
     assert_eq!(machine.read("work/.terraform.lock.hcl"), lock);
     let upgrade = InstallOptions {
         upgrade: true,
         read_only_lock: false,
+        ..InstallOptions::default()
     };
-    let done = machine.registry().install(&requirements, upgrade).unwrap();
+    let done = machine.registry().install(&requirements, upgrade, &mut |_| {}).unwrap();
     let outcome = &done.providers[&Provider::default_for("demo")];
     assert_eq!(outcome.selection.version().unwrap().to_string(), "2.4.0");
     assert_eq!(outcome.locked.as_ref().unwrap().to_string(), "2.3.1");
@@ -348,7 +353,7 @@ fn locked_and_installed_packages_are_used_without_their_source() {
     let source = machine.file("home/.terraform.d/plugins/terraform-provider-acme_v1.0.0");
     machine
         .registry()
-        .install(&requirement("acme", ""), InstallOptions::default())
+        .install(&requirement("acme", ""), InstallOptions::default(), &mut |_| {})
         .unwrap();
     let installed = machine.path("work/.terraform/providers/registry.terraform.io/hashicorp/acme/1.0.0/OS_ARCH");
     // As if it had been copied, and the source taken away.
@@ -359,7 +364,7 @@ fn locked_and_installed_packages_are_used_without_their_source() {
     assert!(matches!(&selection, Selection::Installed(found) if found.executable == file));
     machine
         .registry()
-        .install(&requirement("acme", ""), InstallOptions::default())
+        .install(&requirement("acme", ""), InstallOptions::default(), &mut |_| {})
         .unwrap();
     // Without its lock entry it is nothing.
     std::fs::remove_file(machine.path("work/.terraform.lock.hcl")).unwrap();
@@ -372,7 +377,7 @@ async fn a_package_that_was_changed_is_not_started() {
     let file = machine.file("home/.terraform.d/plugins/terraform-provider-acme_v1.0.0");
     machine
         .registry()
-        .install(&requirement("acme", ""), InstallOptions::default())
+        .install(&requirement("acme", ""), InstallOptions::default(), &mut |_| {})
         .unwrap();
     std::fs::write(file, "changed").unwrap();
     let registry = machine.registry();
@@ -383,7 +388,7 @@ async fn a_package_that_was_changed_is_not_started() {
     assert_eq!(errors.0[0].summary, "Provider checksum mismatch");
     let errors = machine
         .registry()
-        .install(&requirement("acme", ""), InstallOptions::default())
+        .install(&requirement("acme", ""), InstallOptions::default(), &mut |_| {})
         .unwrap_err();
     assert_eq!(errors.0[0].summary, "Provider checksum mismatch");
 }
@@ -396,7 +401,7 @@ fn lock_entries_of_others_stay() {
     machine.write("work/.terraform.lock.hcl", lock);
     let done = machine
         .registry()
-        .install(&requirement("null", ""), InstallOptions::default())
+        .install(&requirement("null", ""), InstallOptions::default(), &mut |_| {})
         .unwrap();
     let outcome = &done.providers[&Provider::default_for("null")];
     assert!(matches!(outcome.selection, Selection::Builtin { .. }));
@@ -408,7 +413,7 @@ fn lock_entries_of_others_stay() {
     std::fs::remove_file(machine.path("work/.terraform.lock.hcl")).unwrap();
     machine
         .registry()
-        .install(&requirement("null", ""), InstallOptions::default())
+        .install(&requirement("null", ""), InstallOptions::default(), &mut |_| {})
         .unwrap();
     assert!(!machine.path("work/.terraform.lock.hcl").exists() && !machine.path("work/.terraform").exists());
 }

@@ -1,8 +1,9 @@
-//! A web server for tests: answers by a closure, one connection after the other, each closed after its answer.
+//! A web server for tests: answers by a closure, each connection in a thread of its own and closed after its answer.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// What was asked.
 pub struct Asked {
@@ -29,6 +30,10 @@ pub struct Reply {
     status: u16,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
+    /// The connection breaks after so many bytes of the body.
+    cut: Option<usize>,
+    /// The body comes in parts of this size, with a pause after each.
+    drip: Option<(usize, Duration)>,
 }
 
 impl Reply {
@@ -37,6 +42,8 @@ impl Reply {
             status,
             headers: Vec::new(),
             body: Vec::new(),
+            cut: None,
+            drip: None,
         }
     }
 
@@ -48,6 +55,31 @@ impl Reply {
 
     pub fn json(body: &str) -> Reply {
         Reply::ok(body).with("Content-Type", "application/json")
+    }
+
+    pub fn redirect(to: &str) -> Reply {
+        Reply::status(302).with("Location", to)
+    }
+
+    pub fn cut(mut self, after: usize) -> Reply {
+        self.cut = Some(after);
+        self
+    }
+
+    pub fn drip(mut self, size: usize, pause: Duration) -> Reply {
+        self.drip = Some((size, pause));
+        self
+    }
+
+    /// As the answer to somebody who has the beginning already.
+    pub fn partial(mut self, from: usize) -> Reply {
+        self.status = 206;
+        let all = self.body.len();
+        self.body.drain(..from.min(all));
+        self.with(
+            "Content-Range",
+            &format!("bytes {from}-{}/{all}", all.saturating_sub(1)),
+        )
     }
 
     pub fn with(mut self, name: &str, value: &str) -> Reply {
@@ -65,14 +97,14 @@ pub struct Server {
     pub certificate: String,
 }
 
-type Answer = dyn Fn(&Asked) -> Reply + Send;
+type Answer = dyn Fn(&Asked) -> Reply + Send + Sync;
 
 impl Server {
-    pub fn http(answer: impl Fn(&Asked) -> Reply + Send + 'static) -> Server {
-        Server::run(None, String::new(), Box::new(answer))
+    pub fn http(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Server {
+        Server::run(None, String::new(), Arc::new(answer))
     }
 
-    pub fn https(answer: impl Fn(&Asked) -> Reply + Send + 'static) -> Server {
+    pub fn https(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Server {
         let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
         let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).expect("a key");
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -82,10 +114,10 @@ impl Server {
             .with_no_client_auth()
             .with_single_cert(vec![made.cert.der().clone()], key)
             .expect("a configuration");
-        Server::run(Some(Arc::new(config)), made.cert.pem(), Box::new(answer))
+        Server::run(Some(Arc::new(config)), made.cert.pem(), Arc::new(answer))
     }
 
-    fn run(tls: Option<Arc<rustls::ServerConfig>>, certificate: String, answer: Box<Answer>) -> Server {
+    fn run(tls: Option<Arc<rustls::ServerConfig>>, certificate: String, answer: Arc<Answer>) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let server = Server {
             address: listener.local_addr().expect("an address"),
@@ -96,18 +128,21 @@ impl Server {
         let asked = server.asked.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                // A client that goes away is part of some tests.
-                let _ = match &tls {
-                    None => serve(stream, &answer, &asked),
-                    Some(config) => {
-                        let connection = rustls::ServerConnection::new(config.clone()).expect("a connection");
-                        let mut stream = rustls::StreamOwned::new(connection, stream);
-                        let served = serve(&mut stream, &answer, &asked);
-                        stream.conn.send_close_notify();
-                        let _ = stream.flush();
-                        served
-                    }
-                };
+                let (tls, answer, asked) = (tls.clone(), answer.clone(), asked.clone());
+                std::thread::spawn(move || {
+                    // A client that goes away is part of some tests.
+                    let _ = match tls {
+                        None => serve(stream, &*answer, &asked),
+                        Some(config) => {
+                            let connection = rustls::ServerConnection::new(config).expect("a connection");
+                            let mut stream = rustls::StreamOwned::new(connection, stream);
+                            let served = serve(&mut stream, &*answer, &asked);
+                            stream.conn.send_close_notify();
+                            let _ = stream.flush();
+                            served
+                        }
+                    };
+                });
             }
         });
         server
@@ -155,6 +190,19 @@ fn serve(stream: impl Read + Write, answer: &Answer, asked: &Mutex<Vec<String>>)
     head.push_str("\r\n");
     let stream = stream.get_mut();
     stream.write_all(head.as_bytes())?;
-    stream.write_all(&reply.body)?;
+    let body = reply
+        .body
+        .get(..reply.cut.unwrap_or(reply.body.len()))
+        .unwrap_or_default();
+    match reply.drip {
+        None => stream.write_all(body)?,
+        Some((size, pause)) => {
+            for part in body.chunks(size) {
+                stream.write_all(part)?;
+                stream.flush()?;
+                std::thread::sleep(pause);
+            }
+        }
+    }
     stream.flush()
 }

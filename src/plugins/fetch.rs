@@ -1,0 +1,283 @@
+//! One package: from a place to the working directory, by way of the plugin cache if there is one.
+//!
+//! Everything is got, verified and unpacked in a directory beside the target, and moved there as a whole: a package is there
+//! or it is not, however many processes want it, and wherever one of them is stopped.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use addrs::Provider;
+use net::Client;
+
+use crate::discovery::{self, Package};
+use crate::download::{Progress, download};
+use crate::install::place;
+use crate::places::{Authentication, Location, Offer, Place, Refusal};
+use crate::platform::Platform;
+use crate::settings::Settings;
+use crate::version::Version;
+use crate::{hash, unpack};
+
+/// What is to be had.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    pub provider: Provider,
+    pub version: Version,
+    /// What the lock file says that its checksum may be; empty if it says nothing.
+    pub locked: BTreeSet<String>,
+    /// Where it may come from.
+    pub places: Vec<Place>,
+}
+
+/// How a package came to be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum How {
+    /// It was there before.
+    Before,
+    /// From the plugin cache.
+    Cached,
+    /// From a place.
+    Installed(Authentication),
+}
+
+/// A package that is there now.
+#[derive(Clone, Debug)]
+pub(crate) struct Fetched {
+    pub dir: PathBuf,
+    pub how: How,
+    /// The checksums to be recorded.
+    pub hashes: BTreeSet<String>,
+}
+
+/// Makes a package available in the working directory. The error is a sentence without its full stop.
+pub(crate) async fn fetch(
+    settings: &Settings,
+    client: &Client,
+    wanted: &Wanted,
+    progress: &Progress,
+) -> Result<Fetched, String> {
+    let dir = package_dir(&settings.providers_dir(), wanted);
+    let before = hash_of(dir.clone(), &wanted.provider).await;
+    if let Some(hash) = before.filter(|hash| wanted.locked.contains(hash)) {
+        return Ok(fetched(dir, How::Before, hash, BTreeSet::new()));
+    }
+    let Some(cache) = &settings.config.plugin_cache_dir else {
+        let (hash, offer) = get(client, wanted, &settings.providers_dir(), &dir, progress).await?;
+        return Ok(fetched(dir, How::Installed(offer.authentication), hash, offer.known));
+    };
+    if !cache.is_dir() {
+        return Err(format!(
+            "the plugin cache directory {} does not exist: create it, or change the setting plugin_cache_dir or the \
+             environment variable TF_PLUGIN_CACHE_DIR",
+            cache.display()
+        ));
+    }
+    let cache = std::path::absolute(cache).map_err(|e| e.to_string())?;
+    let cached = package_dir(&cache, wanted);
+    let good = |hash: &String| wanted.locked.contains(hash) || settings.config.plugin_cache_may_break_lock_file;
+    let mut known = BTreeSet::new();
+    let mut how = How::Cached;
+    let mut hash = hash_of(cached.clone(), &wanted.provider).await.filter(good);
+    if hash.is_none() {
+        // Of many that want the same, one gets it.
+        let _turn = turn(&cached).await;
+        hash = hash_of(cached.clone(), &wanted.provider).await.filter(good);
+        if hash.is_none() {
+            let (got, offer) = get(client, wanted, &cache, &cached, progress).await?;
+            hash = Some(got);
+            known = offer.known;
+            how = How::Installed(offer.authentication);
+        }
+    }
+    let target = dir.clone();
+    blocking(move || place(&Package::Directory(cached), &target).map_err(|e| e.to_string())).await?;
+    Ok(fetched(dir, how, hash.unwrap_or_default(), known))
+}
+
+fn fetched(dir: PathBuf, how: How, hash: String, mut hashes: BTreeSet<String>) -> Fetched {
+    hashes.insert(hash);
+    Fetched { dir, how, hashes }
+}
+
+fn package_dir(base: &Path, wanted: &Wanted) -> PathBuf {
+    discovery::provider_dir(base, &wanted.provider)
+        .join(wanted.version.to_string())
+        .join(Platform::current().to_string())
+}
+
+/// The checksum of a package that is complete enough to be run.
+async fn hash_of(dir: PathBuf, provider: &Provider) -> Option<String> {
+    discovery::executable_in(&dir, &provider.ty)?;
+    blocking(move || hash::directory(&dir).map_err(|e| e.to_string()))
+        .await
+        .ok()
+}
+
+/// Waits until no other process gets the same into the cache. Where files cannot be locked, all get it, and the result is the
+/// same.
+async fn turn(cached: &Path) -> Option<fs::File> {
+    let version = cached.parent()?;
+    let name = format!(
+        ".{}_{}.lock",
+        version.file_name()?.to_string_lossy(),
+        cached.file_name()?.to_string_lossy()
+    );
+    let dir = version.parent()?.to_owned();
+    let lock = blocking(move || {
+        let open = || {
+            fs::create_dir_all(&dir)?;
+            let file = fs::OpenOptions::new().create(true).append(true).open(dir.join(name))?;
+            file.lock()?;
+            Ok(file)
+        };
+        open().map_err(|e: io::Error| e.to_string())
+    });
+    lock.await.ok()
+}
+
+/// Gets a package from the first place that has it to a directory, by way of another one in `beside`.
+async fn get(
+    client: &Client,
+    wanted: &Wanted,
+    beside: &Path,
+    to: &Path,
+    progress: &Progress,
+) -> Result<(String, Offer), String> {
+    let offer = offer(client, wanted, &Platform::current()).await?;
+    let unwritable = |e: io::Error| format!("{} cannot be written: {e}", beside.display());
+    fs::create_dir_all(beside).map_err(unwritable)?;
+    let staging = tempfile::Builder::new()
+        .prefix(".staging-")
+        .tempdir_in(beside)
+        .map_err(unwritable)?;
+    let archive = archive(client, &offer, staging.path(), progress).await?;
+    let (wanted, to, checked) = (wanted.clone(), to.to_owned(), offer.clone());
+    let hash = blocking(move || {
+        let (path, sum) = archive;
+        verify_offer(&checked, &path, &sum)?;
+        let unpacked = staging.path().join("package");
+        fs::create_dir(&unpacked).map_err(|e| e.to_string())?;
+        unpack::unpack(&path, &unpacked)?;
+        if discovery::executable_in(&unpacked, &wanted.provider.ty).is_none() {
+            return Err(format!(
+                "the package has no file terraform-provider-{} at its top",
+                wanted.provider.ty
+            ));
+        }
+        let hash = hash::directory(&unpacked).map_err(|e| e.to_string())?;
+        if !wanted.locked.is_empty() && !wanted.locked.contains(&hash) && !wanted.locked.contains(&format!("zh:{sum}"))
+        {
+            return Err(format!(
+                "the package from {} has none of the checksums that the dependency lock file records for this version. They \
+                 may be of packages for other platforms only; then \"providers lock\" adds those for this one. Otherwise \
+                 it is not the package that was chosen",
+                checked.location
+            ));
+        }
+        settle(&unpacked, &to, staging.path(), &hash)
+            .map_err(|e| format!("{} cannot be written: {e}", to.display()))?;
+        Ok(hash)
+    });
+    Ok((hash.await?, offer))
+}
+
+/// What the first place that has the package says about it.
+pub(crate) async fn offer(client: &Client, wanted: &Wanted, platform: &Platform) -> Result<Offer, String> {
+    let mut missing = Vec::new();
+    for place in &wanted.places {
+        match place.offer(client, &wanted.provider, &wanted.version, platform).await {
+            Ok(offer) => return Ok(offer),
+            Err(Refusal::Missing(why)) => missing.push(why),
+            Err(Refusal::Failed(why)) => return Err(why),
+        }
+    }
+    if missing.is_empty() {
+        return Err("the CLI configuration names no place that it may be installed from".to_owned());
+    }
+    Err(missing.join("; "))
+}
+
+/// The archive of an offer, and its SHA-256.
+pub(crate) async fn archive(
+    client: &Client,
+    offer: &Offer,
+    dir: &Path,
+    progress: &Progress,
+) -> Result<(PathBuf, String), String> {
+    match &offer.location {
+        Location::File(path) => {
+            let path = path.clone();
+            blocking(move || {
+                let sum = hash::bytes(&path).map_err(|e| format!("{} cannot be read: {e}", path.display()))?;
+                Ok((path, sum.trim_start_matches("zh:").to_owned()))
+            })
+            .await
+        }
+        Location::Url(url) => {
+            let path = dir.join("package.zip");
+            let mut file =
+                fs::File::create_new(&path).map_err(|e| format!("{} cannot be written: {e}", path.display()))?;
+            let sum = download(client, url, &mut file, progress).await?;
+            Ok((path, sum))
+        }
+    }
+}
+
+/// Whether an archive is the one that was offered.
+pub(crate) fn verify_offer(offer: &Offer, archive: &Path, sum: &str) -> Result<(), String> {
+    let usable = |hash: &&String| hash.starts_with("zh:") || hash.starts_with("h1:");
+    let expected: Vec<&String> = offer.hashes.iter().filter(usable).collect();
+    if offer.hashes.is_empty() || expected.iter().any(|hash| **hash == format!("zh:{sum}")) {
+        return Ok(());
+    }
+    if expected.iter().any(|hash| hash.starts_with("h1:")) {
+        let own =
+            hash::archive(archive).map_err(|e| format!("the package from {} cannot be read: {e}", offer.location))?;
+        if expected.iter().any(|hash| **hash == own) {
+            return Ok(());
+        }
+    }
+    let all: Vec<&str> = offer.hashes.iter().map(String::as_str).collect();
+    Err(format!(
+        "the package from {} has the checksum zh:{sum}, and {} was expected: it was damaged on its way, or is not what its \
+         authors have published",
+        offer.location,
+        all.join(" or ")
+    ))
+}
+
+/// Moves a package to where it belongs. What is there already stays if it is the same.
+fn settle(package: &Path, to: &Path, staging: &Path, hash: &str) -> io::Result<()> {
+    if let Some(parent) = to.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    let mut tries = 0;
+    loop {
+        let error = match fs::rename(package, to) {
+            Ok(()) => return Ok(()),
+            Err(error) => error,
+        };
+        let meta = fs::symlink_metadata(to);
+        tries += 1;
+        if meta.is_err() || tries > 20 {
+            return Err(error);
+        }
+        if meta.is_ok_and(|m| m.is_dir()) && hash::directory(to).is_ok_and(|there| there == hash) {
+            return Ok(());
+        }
+        match fs::rename(to, staging.join(format!("old-{tries}"))) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+            _ => {}
+        }
+    }
+}
+
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .unwrap_or_else(|error| Err(error.to_string()))
+}

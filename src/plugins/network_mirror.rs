@@ -1,0 +1,141 @@
+//! Network mirrors: `HOST/NS/TYPE/index.json` says which versions there are, `VERSION.json` where their packages are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use addrs::Provider;
+use net::{Client, Host, Url};
+use serde::{Deserialize, Serialize};
+
+use crate::places::{Authentication, Listed, Location, Offer, Refusal};
+use crate::platform::Platform;
+use crate::version::Version;
+
+/// Documents of mirrors are lists of names and sums.
+const LIMIT: u64 = 64 << 20;
+const REDIRECTS: usize = 5;
+
+/// `index.json`.
+#[derive(Debug, Default, Deserialize, Serialize)]
+pub struct Index {
+    /// The versions.
+    pub versions: BTreeMap<String, serde_json::Map<String, serde_json::Value>>,
+}
+
+/// `VERSION.json`.
+#[derive(Debug, Default, Deserialize, Serialize)]
+pub struct Archives {
+    /// By platform.
+    pub archives: BTreeMap<String, Archive>,
+}
+
+/// A package in a mirror.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct Archive {
+    /// Its checksums, of which any must fit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hashes: Vec<String>,
+    /// Where it is, seen from this document.
+    pub url: String,
+}
+
+/// The mirror's versions of a provider.
+pub async fn versions(client: &Client, base: &Url, provider: &Provider) -> Result<Vec<Listed>, Refusal> {
+    let missing = || format!("the network mirror {} has no provider {provider}", net::shown(base));
+    let (_, index): (_, Index) = document(client, base, provider, "index.json", missing).await?;
+    let listed = |text: &String| {
+        let version = Version::parse(text).ok()?;
+        Some(Listed {
+            version,
+            platforms: None,
+        })
+    };
+    Ok(index.versions.keys().filter_map(listed).collect())
+}
+
+/// What the mirror has of a version.
+pub async fn offer(
+    client: &Client,
+    base: &Url,
+    provider: &Provider,
+    version: &Version,
+    platform: &Platform,
+) -> Result<Offer, Refusal> {
+    let shown = net::shown(base);
+    let missing = || format!("the network mirror {shown} has no version {version} of the provider {provider}");
+    let name = format!("{version}.json");
+    let (at, mut archives): (_, Archives) = document(client, base, provider, &name, missing).await?;
+    let archive = archives.archives.remove(&platform.to_string()).ok_or_else(|| {
+        Refusal::Missing(format!(
+            "the network mirror {shown} has no package of it for {platform}"
+        ))
+    })?;
+    let url = at
+        .join(&archive.url)
+        .ok()
+        .filter(|url| matches!(url.scheme(), "https" | "http"));
+    let url = url.ok_or_else(|| {
+        Refusal::Failed(format!(
+            "the network mirror {shown} gives an address that is none: \"{}\"",
+            archive.url
+        ))
+    })?;
+    let hashes: BTreeSet<String> = archive.hashes.into_iter().collect();
+    Ok(Offer {
+        location: Location::Url(url),
+        authentication: if hashes.is_empty() {
+            Authentication::None
+        } else {
+            Authentication::Checksum
+        },
+        hashes,
+        known: BTreeSet::new(),
+    })
+}
+
+async fn document<T: for<'d> Deserialize<'d>>(
+    client: &Client,
+    base: &Url,
+    provider: &Provider,
+    name: &str,
+    missing: impl Fn() -> String,
+) -> Result<(Url, T), Refusal> {
+    let failed = |e: String| Refusal::Failed(format!("the network mirror {} is of no use: {e}", net::shown(base)));
+    let mut url = base.clone();
+    if let Ok(mut path) = url.path_segments_mut() {
+        path.pop_if_empty()
+            .extend([&*provider.host, &*provider.namespace, &*provider.ty, name]);
+    }
+    let host = match (url.host_str(), url.port()) {
+        (Some(host), Some(port)) => Host::parse(&format!("{host}:{port}")),
+        (Some(host), None) => Host::parse(host),
+        (None, _) => None,
+    };
+    let token = match &host {
+        Some(host) => client.token(host).await.map_err(|e| failed(e.to_string()))?,
+        None => None,
+    };
+    let request = client
+        .get(url)
+        .token(token.as_ref())
+        .header("accept", "application/json");
+    let sent = request.to_registry().redirects(REDIRECTS).send().await;
+    let mut response = sent.map_err(|e| failed(e.to_string()))?;
+    if response.status().as_u16() == 404 {
+        return Err(Refusal::Missing(missing()));
+    }
+    let kind = response.header("content-type").unwrap_or("").to_owned();
+    let at = response.url.clone();
+    if response.status().is_success() && kind.split(';').next().unwrap_or("").trim() != "application/json" {
+        return Err(failed(format!(
+            "the content type of {} is \"{kind}\" and not application/json",
+            net::shown(&at)
+        )));
+    }
+    if !response.status().is_success() {
+        return Err(failed(response.failure().to_string()));
+    }
+    let body = response.bytes(LIMIT).await.map_err(|e| failed(e.to_string()))?;
+    let parsed = serde_json::from_slice(&body);
+    let parsed = parsed.map_err(|e| failed(format!("the answer of {} cannot be used: {e}", net::shown(&at))))?;
+    Ok((at, parsed))
+}

@@ -1,0 +1,247 @@
+//! The registry that a provider's address names, by the protocol `providers.v1`.
+
+use std::collections::BTreeSet;
+
+use addrs::Provider;
+use net::discovery::PROVIDERS;
+use net::{Client, Host, Token, Url};
+use serde::Deserialize;
+
+use crate::places::{Authentication, Listed, Location, Offer, Refusal};
+use crate::platform::Platform;
+use crate::signature;
+use crate::version::Version;
+
+/// Lists of versions grow with the years.
+const LIST_LIMIT: u64 = 64 << 20;
+/// What is said about one package, its keys included.
+const DOCUMENT_LIMIT: u64 = 4 << 20;
+
+#[derive(Deserialize)]
+struct Versions {
+    #[serde(default)]
+    versions: Vec<OneVersion>,
+}
+
+#[derive(Deserialize)]
+struct OneVersion {
+    version: String,
+    #[serde(default)]
+    platforms: Option<Vec<OnePlatform>>,
+}
+
+#[derive(Deserialize)]
+struct OnePlatform {
+    os: String,
+    arch: String,
+}
+
+#[derive(Deserialize)]
+struct PackageAnswer {
+    #[serde(default)]
+    protocols: Vec<String>,
+    filename: String,
+    download_url: String,
+    shasum: String,
+    shasums_url: String,
+    #[serde(default)]
+    shasums_signature_url: String,
+    #[serde(default)]
+    signing_keys: Keys,
+}
+
+#[derive(Default, Deserialize)]
+struct Keys {
+    #[serde(default)]
+    gpg_public_keys: Option<Vec<Key>>,
+}
+
+#[derive(Deserialize)]
+struct Key {
+    ascii_armor: String,
+}
+
+/// The registry's versions of a provider.
+pub async fn versions(client: &Client, provider: &Provider) -> Result<Vec<Listed>, Refusal> {
+    let (url, token) = endpoint(client, provider, &["versions"]).await?;
+    let request = client
+        .get(url)
+        .token(token.as_ref())
+        .header("accept", "application/json");
+    let (_, body) = request.to_registry().read(LIST_LIMIT).await.map_err(|e| {
+        let missing = || {
+            format!(
+                "the registry {} has no provider {}. All modules should say in required_providers which providers they \
+                 depend on, with a \"source\" for each that is not of the default namespace",
+                provider.host,
+                provider.for_display()
+            )
+        };
+        refusal(provider, &e, missing)
+    })?;
+    let answer: Versions = parse(provider, &body)?;
+    let mut out = Vec::with_capacity(answer.versions.len());
+    for one in answer.versions {
+        match Version::parse(&one.version) {
+            Ok(version) => out.push(Listed {
+                version,
+                platforms: one
+                    .platforms
+                    .map(|all| all.into_iter().map(|p| format!("{}_{}", p.os, p.arch)).collect()),
+            }),
+            Err(_) => tracing::warn!(%provider, version = one.version, "a version of a registry that is none"),
+        }
+    }
+    Ok(out)
+}
+
+/// What the registry has of a version, if all it says about it is signed.
+pub async fn offer(
+    client: &Client,
+    provider: &Provider,
+    version: &Version,
+    platform: &Platform,
+) -> Result<Offer, Refusal> {
+    let version_text = version.to_string();
+    let path = [&*version_text, "download", &*platform.os, &*platform.arch];
+    let (url, token) = endpoint(client, provider, &path).await?;
+    let request = client
+        .get(url)
+        .token(token.as_ref())
+        .header("accept", "application/json");
+    let (at, body) = request.to_registry().read(DOCUMENT_LIMIT).await.map_err(|e| {
+        let missing = || format!("the registry {} has no package of it for {platform}", provider.host);
+        refusal(provider, &e, missing)
+    })?;
+    let answer: PackageAnswer = parse(provider, &body)?;
+    speakable(&answer.protocols)?;
+    let join = |what: &str, text: &str| {
+        let url = at
+            .join(text)
+            .ok()
+            .filter(|url| matches!(url.scheme(), "https" | "http"));
+        url.ok_or_else(|| {
+            Refusal::Failed(format!(
+                "the registry {} gives a {what} that is none: \"{text}\"",
+                provider.host
+            ))
+        })
+    };
+    let archive = join("download_url", &answer.download_url)?;
+    let sums = join("shasums_url", &answer.shasums_url)?;
+    let read = async |url: Url, what: &str| {
+        let got = client.get(url).to_registry().read(DOCUMENT_LIMIT).await;
+        got.map(|(_, body)| body)
+            .map_err(|e| Refusal::Failed(format!("the {what} of the package cannot be had: {e}")))
+    };
+    let document = read(sums, "list of checksums").await?;
+    let known = sums_of(&document);
+    let shasum = answer.shasum.to_lowercase();
+    match known.iter().find(|(_, name)| *name == answer.filename) {
+        Some((sum, _)) if *sum == shasum => {}
+        Some((sum, _)) => {
+            return Err(Refusal::Failed(format!(
+                "the registry {} contradicts itself: it says that {} has the checksum {shasum}, and its list of checksums \
+                 says {sum}",
+                provider.host, answer.filename
+            )));
+        }
+        None => {
+            return Err(Refusal::Failed(format!(
+                "the list of checksums of the registry {} has no line for {}",
+                provider.host, answer.filename
+            )));
+        }
+    }
+    let keys: Vec<String> = answer
+        .signing_keys
+        .gpg_public_keys
+        .unwrap_or_default()
+        .into_iter()
+        .map(|key| key.ascii_armor)
+        .collect();
+    if answer.shasums_signature_url.is_empty() {
+        return Err(unsigned("the registry gives no signature of it"));
+    }
+    let signature = read(
+        join("shasums_signature_url", &answer.shasums_signature_url)?,
+        "signature",
+    )
+    .await?;
+    let signer = signature::verify(&document, &signature, &keys).map_err(|why| unsigned(&why))?;
+    Ok(Offer {
+        location: Location::Url(archive),
+        hashes: [format!("zh:{shasum}")].into(),
+        known: known.into_iter().map(|(sum, _)| format!("zh:{sum}")).collect(),
+        authentication: Authentication::Signed(signer),
+    })
+}
+
+fn unsigned(why: &str) -> Refusal {
+    Refusal::Failed(format!(
+        "the list of checksums of the package is not to be relied on: {why}"
+    ))
+}
+
+/// The lines of a list of checksums: a sum, and the name of a file.
+fn sums_of(document: &[u8]) -> BTreeSet<(String, String)> {
+    let text = String::from_utf8_lossy(document);
+    let line = |line: &str| {
+        let mut words = line.split_whitespace();
+        let (sum, name) = (words.next()?, words.next()?);
+        let is_sum = sum.len() == 64 && sum.bytes().all(|b| b.is_ascii_hexdigit());
+        (is_sum && words.next().is_none()).then(|| (sum.to_lowercase(), name.trim_start_matches('*').to_owned()))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+/// Whether the plugin speaks a protocol that we speak. Nothing said is 5, as in the beginning.
+fn speakable(protocols: &[String]) -> Result<(), Refusal> {
+    let major = |text: &String| text.split('.').next().and_then(|n| n.parse::<u32>().ok());
+    if protocols.is_empty() || protocols.iter().any(|p| matches!(major(p), Some(5 | 6))) {
+        return Ok(());
+    }
+    Err(Refusal::Failed(format!(
+        "it speaks the plugin protocol {}, and this program speaks 5 and 6: choose another version of the provider, or of this \
+         program",
+        protocols.join(", ")
+    )))
+}
+
+fn parse<'b, T: Deserialize<'b>>(provider: &Provider, body: &'b [u8]) -> Result<T, Refusal> {
+    serde_json::from_slice(body).map_err(|e| {
+        Refusal::Failed(format!(
+            "the answer of the registry {} cannot be used: {e}",
+            provider.host
+        ))
+    })
+}
+
+fn refusal(provider: &Provider, error: &net::Error, missing: impl Fn() -> String) -> Refusal {
+    match error.status().map(|s| s.as_u16()) {
+        Some(404) => Refusal::Missing(missing()),
+        Some(401 | 403) => Refusal::Failed(format!(
+            "{error}. The registry wants to know who asks: give a token for {} in a \"credentials\" block of the CLI \
+             configuration, or in the environment variable TF_TOKEN_{}",
+            provider.host,
+            provider.host.replace('-', "__").replace('.', "_")
+        )),
+        _ => Refusal::Failed(error.to_string()),
+    }
+}
+
+async fn endpoint(client: &Client, provider: &Provider, more: &[&str]) -> Result<(Url, Option<Token>), Refusal> {
+    let host = Host::parse(&provider.host)
+        .ok_or_else(|| Refusal::Failed(format!("\"{}\" is not the name of a host", provider.host)))?;
+    let mut url = client
+        .service(&host, PROVIDERS)
+        .await
+        .map_err(|e| Refusal::Failed(e.to_string()))?;
+    if let Ok(mut path) = url.path_segments_mut() {
+        path.pop_if_empty()
+            .extend([&*provider.namespace, &*provider.ty])
+            .extend(more);
+    }
+    let token = client.token(&host).await.map_err(|e| Refusal::Failed(e.to_string()))?;
+    Ok((url, token))
+}

@@ -1,0 +1,61 @@
+//! Providers from anywhere: registries, network mirrors, archives on this machine, the plugin cache; on the real executable,
+//! against servers that the tests make.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test fails by panicking"
+)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod cache;
+mod mirrors;
+mod refusals;
+mod registry;
+
+use support::Workspace;
+use support::registry::Registry;
+use support::server::Server;
+
+/// The path of an installed package below `.terraform/providers` or a cache.
+fn package(server: &Server, provider: &str, version: &str) -> String {
+    format!(
+        "{}/{provider}/{version}/{}",
+        server.host(),
+        support::registry::platform()
+    )
+}
+
+/// A server that answers as a registry.
+fn serve(registry: Registry) -> Server {
+    Server::https(move |asked| registry.answer(asked))
+}
+
+/// A configuration that requires these providers, each with a constraint that may be empty.
+fn requiring(server: &Server, providers: &[(&str, &str)]) -> String {
+    let line = |(provider, constraint): &(&str, &str)| {
+        let name = provider.rsplit('/').next().expect("a name");
+        let version = if constraint.is_empty() {
+            String::new()
+        } else {
+            format!("version = \"{constraint}\"")
+        };
+        format!(
+            "    {name} = {{\n      source  = \"{}/{provider}\"\n      {version}\n    }}\n",
+            server.host()
+        )
+    };
+    let lines: String = providers.iter().map(line).collect();
+    format!("terraform {{\n  required_providers {{\n{lines}  }}\n}}\n")
+}
+
+/// A workspace with a configuration, where the server's certificate is trusted.
+fn workspace(server: &Server, configuration: &str) -> Workspace {
+    let w = Workspace::with(&[("main.tf", configuration), ("../roots.pem", &server.certificate)]);
+    let roots = w.dir().join("../roots.pem");
+    w.env("SSL_CERT_FILE", roots.to_string_lossy())
+}

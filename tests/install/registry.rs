@@ -1,0 +1,219 @@
+//! Registries of providers.
+
+use std::io::Read;
+use std::process::Stdio;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use crate::support::MONOFORM;
+use crate::support::registry::{Registry, Release, platform, zip};
+use crate::support::server::{Reply, Server};
+use crate::{package, requiring, serve, workspace};
+
+fn two() -> Registry {
+    Registry::new()
+        .with("acme/anvil", "1.0.0", "one")
+        .with("acme/anvil", "1.2.0", "one-two")
+        .with("acme/anvil", "2.0.0", "two")
+        .with("acme/anvil", "3.0.0-beta1", "beta")
+        .with("acme/rocket", "0.1.0", "rocket")
+}
+
+#[test]
+fn from_nothing_to_an_upgrade() {
+    let registry = two();
+    let id = registry.key.id();
+    let sums = registry.sums("acme/anvil", "1.2.0");
+    let server = serve(registry);
+    let host = server.host();
+    let w = workspace(
+        &server,
+        &requiring(&server, &[("acme/anvil", "~> 1.0"), ("acme/rocket", "")]),
+    );
+
+    let init = w.run(&["init", "-no-color"]).ok();
+    let lines = format!(
+        "Initializing provider plugins...\n- Finding {host}/acme/anvil versions matching \"~> 1.0\"...\n- Finding latest version \
+         of {host}/acme/rocket...\n- Installing {host}/acme/anvil v1.2.0...\n- Installed {host}/acme/anvil v1.2.0 (self-signed, \
+         key ID {id})\n- Installing {host}/acme/rocket v0.1.0...\n- Installed {host}/acme/rocket v0.1.0 (self-signed, key ID \
+         {id})\nPartner and community providers are signed by their developers.\n"
+    );
+    assert!(init.stdout.contains(&lines), "{}", init.all());
+    let dir = format!(".terraform/providers/{}", package(&server, "acme/anvil", "1.2.0"));
+    let program = format!("{dir}/terraform-provider-anvil_v1.2.0");
+    assert_eq!(w.read(&program), format!("one-two {}\n", platform()));
+    assert_eq!(w.read(&format!("{dir}/LICENSE")), "none\n");
+    let left: Vec<_> = std::fs::read_dir(w.dir().join(".terraform/providers"))
+        .unwrap()
+        .collect();
+    assert_eq!(left.len(), 1, "nothing is left beside the packages: {left:?}");
+    // One sum of what is installed, and all that the registry has signed.
+    let lock = w.read(".terraform.lock.hcl");
+    assert_eq!(lock.matches("h1:").count(), 2, "{lock}");
+    for line in sums.lines() {
+        let (sum, _) = line.split_once(' ').unwrap();
+        assert!(lock.contains(&format!("\"zh:{sum}\",")), "{lock}");
+    }
+
+    // What is installed is not asked for.
+    server.asked();
+    let again = w.run(&["init", "-no-color"]).ok();
+    assert!(again.stdout.contains("Using previously-installed"), "{}", again.all());
+    assert_eq!(server.asked(), [""; 0]);
+    assert_eq!(w.read(".terraform.lock.hcl"), lock);
+
+    // The lock file's version is the one that is installed elsewhere, and the list is not asked for.
+    std::fs::remove_dir_all(w.dir().join(".terraform")).unwrap();
+    w.write(
+        "main.tf",
+        &requiring(&server, &[("acme/anvil", ">= 1.0"), ("acme/rocket", "")]),
+    );
+    let elsewhere = w.run(&["init", "-no-color"]).ok();
+    assert!(
+        elsewhere.stdout.contains("Reusing previous version of"),
+        "{}",
+        elsewhere.all()
+    );
+    assert!(
+        elsewhere.stdout.contains("Installed") && w.exists(&program),
+        "{}",
+        elsewhere.all()
+    );
+    assert!(!server.asked().iter().any(|line| line.ends_with("/versions")));
+
+    let upgrade = w.run(&["init", "-upgrade", "-no-color"]).ok();
+    assert!(
+        upgrade.stdout.contains("acme/anvil v2.0.0 (self-signed"),
+        "{}",
+        upgrade.all()
+    );
+    assert!(
+        upgrade.stdout.contains("Using previously-installed"),
+        "{}",
+        upgrade.all()
+    );
+    let lock = w.read(".terraform.lock.hcl");
+    assert!(lock.contains("\"2.0.0\"") && lock.contains(">= 1.0.0"), "{lock}");
+
+    w.write(
+        "main.tf",
+        &requiring(&server, &[("acme/anvil", "3.0.0-beta1"), ("acme/rocket", "")]),
+    );
+    w.run(&["init"])
+        .fails_with(&["has chosen version 2.0.0, which does not meet"]);
+    w.run(&["init", "-upgrade", "-lockfile=readonly"])
+        .fails_with(&["conflicts"]);
+    w.run(&["init", "-upgrade"]).ok();
+    assert!(w.read(".terraform.lock.hcl").contains("\"3.0.0-beta1\""));
+}
+
+/// An answer that differs from the registry's by what came before.
+fn changing(change: impl Fn(&str, usize, Reply) -> Reply + Send + Sync + 'static) -> Server {
+    let registry = Registry::new().with("acme/anvil", "1.0.0", &"long ".repeat(40_000));
+    let seen = Mutex::new(std::collections::BTreeMap::<String, usize>::new());
+    Server::https(move |asked| {
+        let times = {
+            let mut seen = seen.lock().expect("no panic");
+            let times = seen.entry(asked.path().to_owned()).or_default();
+            *times += 1;
+            *times
+        };
+        let range = asked
+            .header("range")
+            .strip_prefix("bytes=")
+            .and_then(|r| r.strip_suffix('-')?.parse().ok());
+        let reply = registry.answer(asked);
+        let reply = match range {
+            Some(from) if asked.path().ends_with("amd64.zip") => reply.partial(from),
+            _ => reply,
+        };
+        change(asked.path(), times, reply)
+    })
+}
+
+#[test]
+fn networks_that_are_not_perfect() {
+    let zip = |path: &str| path.ends_with(".zip");
+    // Twice nothing, then the package.
+    let unavailable = changing(move |path, times, reply| match (zip(path), times) {
+        (true, 1 | 2) => Reply::status(503).with("Retry-After", "0"),
+        _ => reply,
+    });
+    // Who asks for the package is sent on.
+    let elsewhere = changing(move |path, times, reply| match (zip(path), times) {
+        (true, 1) => Reply::redirect(path),
+        _ => reply,
+    });
+    // The connection breaks twice in the middle.
+    let broken = changing(move |path, times, reply| match (zip(path), times) {
+        (true, 1) => reply.cut(50_000),
+        (true, 2) => reply.cut(30_000),
+        _ => reply,
+    });
+    let slow = changing(move |path, _, reply| match zip(path) {
+        true => reply.drip(8192, Duration::from_millis(20)),
+        false => reply,
+    });
+    for (name, server) in [
+        ("503", unavailable),
+        ("redirect", elsewhere),
+        ("broken", broken),
+        ("slow", slow),
+    ] {
+        let w = workspace(&server, &requiring(&server, &[("acme/anvil", "")]));
+        let init = w.run(&["init", "-no-color"]);
+        assert_eq!(init.status, 0, "{name}: {}", init.all());
+        let program = format!(
+            ".terraform/providers/{}/terraform-provider-anvil_v1.0.0",
+            package(&server, "acme/anvil", "1.0.0")
+        );
+        assert_eq!(w.read(&program).len(), 200_002 + platform().len(), "{name}");
+    }
+}
+
+/// A package that would not fit into the memory that installing it may take.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_does_not_grow_with_the_package() {
+    const SIZE: usize = 192 << 20;
+    let mut registry = Registry::new();
+    let archive = zip(&[("terraform-provider-anvil", &vec![7; SIZE])]);
+    let release = Release {
+        archives: [(platform(), archive)].into(),
+        protocols: vec!["6.0"],
+    };
+    registry
+        .releases
+        .entry("acme/anvil".to_owned())
+        .or_default()
+        .insert("1.0.0".to_owned(), release);
+    let server = serve(registry);
+    let w = workspace(&server, &requiring(&server, &[("acme/anvil", "")]));
+    let mut child = w
+        .command(MONOFORM)
+        .args(["init", "-no-color"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut peak = 0;
+    let status = loop {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let line = text.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+        let kib = line.and_then(|l| l.trim().trim_end_matches(" kB").parse::<usize>().ok());
+        peak = peak.max(kib.unwrap_or(0));
+        match child.try_wait().expect("a status") {
+            Some(status) => break status,
+            None => std::thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    let mut out = String::new();
+    child
+        .stdout
+        .take()
+        .expect("a pipe")
+        .read_to_string(&mut out)
+        .expect("text");
+    assert!(status.success(), "{out}");
+    eprintln!("peak: {peak} KiB");
+    assert!(peak < 100 << 10, "a package of {} KiB took {peak} KiB", SIZE >> 10);
+}
