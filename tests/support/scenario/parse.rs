@@ -44,16 +44,6 @@ impl Scenario {
     pub fn id(&self) -> String {
         format!("{}::{}", self.topic, self.name)
     }
-
-    /// One that was made by a program.
-    pub fn generated(name: &str, text: &str) -> Scenario {
-        Scenario {
-            topic: "generated".into(),
-            name: name.into(),
-            text: text.into(),
-            steps: steps(name, text),
-        }
-    }
 }
 
 /// The scenarios in a file.
