@@ -51,7 +51,7 @@ pub async fn copy(
     let remote = match ModuleSource::parse(&written, false) {
         Ok(ModuleSource::Remote(remote)) => remote,
         Ok(ModuleSource::Registry(module)) => {
-            let registries = Registries::new(client.clone());
+            let registries = Registries::new(client.clone(), None);
             let located = async {
                 let version = registries.choose(&module, None).await?;
                 registries.location(&module, &version.text).await

@@ -18,6 +18,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::{Semaphore, watch};
 
 use crate::fetch::{self, Commit, Fetcher};
+use crate::mirror::Mirror;
 use crate::registry::{Problem, Registries};
 use crate::tree;
 
@@ -39,6 +40,8 @@ pub struct Install<'i> {
     pub upgrade: bool,
     /// The version of the language's tool.
     pub tool_version: &'i str,
+    /// Where modules come from, instead of everywhere else.
+    pub mirror: Option<Mirror>,
 }
 
 /// What happens, in the order of the calls.
@@ -93,7 +96,7 @@ impl Install<'_> {
                 manifest: Mutex::new(manifest),
             },
             modules_dir,
-            registries: Registries::new(self.client.clone()),
+            registries: Registries::new(self.client.clone(), self.mirror.clone()),
             fetcher: Fetcher::new(self.client.clone()),
             permits: Semaphore::new(AT_ONCE),
             packages: Mutex::default(),
@@ -468,7 +471,10 @@ impl Walk<'_> {
         let ours = match turn {
             Turn::Ours(sender) => {
                 let fetched = match self.permits.acquire().await {
-                    Ok(_permit) => self.fetcher.fetch(package, &new).await,
+                    Ok(_permit) => match &self.install.mirror {
+                        Some(mirror) => mirror.copy(package, &new),
+                        None => self.fetcher.fetch(package, &new).await,
+                    },
                     Err(_) => Err("it was given up".to_owned()),
                 };
                 if let Err(problem) = fetched {
@@ -537,7 +543,7 @@ impl Walk<'_> {
 }
 
 /// An address as it may be shown: without passwords and keys.
-fn public(package: &str) -> String {
+pub(crate) fn public(package: &str) -> String {
     let (way, rest) = config::source_address::forced(package);
     let Ok(mut url) = net::Url::parse(rest) else {
         return package.to_owned();

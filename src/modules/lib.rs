@@ -10,7 +10,8 @@
 //! interrupted run leaves nothing that could be taken for a module. Archives are unpacked by [`fetch::archive`], which trusts
 //! nobody.
 //!
-//! Packages are fetched side by side, and told in the order of the calls. [`from_module`] fills an empty directory.
+//! Packages are fetched side by side, and told in the order of the calls. [`from_module`] fills an empty directory. [`mirror`]
+//! carries modules to where nothing can be fetched.
 //!
 //! The room stands above `config`, which it tells what to do with a manifest, and `net`, which makes its requests; nothing
 //! below the command line uses it. Where to begin: [`install`].
@@ -18,8 +19,10 @@
 pub mod fetch;
 pub mod from_module;
 pub mod install;
+pub mod mirror;
 pub mod registry;
 mod tree;
 
 pub use fetch::Fetcher;
 pub use install::{Event, Install, Outcome};
+pub use mirror::Mirror;

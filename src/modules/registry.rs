@@ -9,6 +9,8 @@ use net::discovery::{DiscoveryError, MODULES};
 use net::{Client, Host, Token, Url};
 use tokio::sync::OnceCell;
 
+use crate::mirror::Mirror;
+
 /// Lists of versions grow with the years.
 const LIST_LIMIT: u64 = 64 << 20;
 
@@ -30,19 +32,21 @@ pub struct Available {
     pub text: String,
 }
 
-/// All registries, each asked once for each module.
+/// All registries, each asked once for each module; or a mirror in their stead.
 #[derive(Debug)]
 pub struct Registries {
     client: Client,
+    mirror: Option<Mirror>,
     versions: Mutex<HashMap<String, Arc<OnceCell<Vec<Available>>>>>,
 }
 
 impl Registries {
-    /// The registries that this client reaches.
+    /// The registries that this client reaches, or the mirror in their stead.
     #[must_use]
-    pub fn new(client: Client) -> Registries {
+    pub fn new(client: Client, mirror: Option<Mirror>) -> Registries {
         Registries {
             client,
+            mirror,
             versions: Mutex::default(),
         }
     }
@@ -93,6 +97,9 @@ impl Registries {
 
     /// Where a version of a module is.
     pub async fn location(&self, module: &RegistrySource, version: &str) -> Result<RemoteSource, Problem> {
+        if let Some(found) = self.mirror.as_ref().and_then(|mirror| mirror.location(module, version)) {
+            return Ok(found);
+        }
         let (host, token) = self.credentials(module).await?;
         let url = self.url(&host, module, &[version, "download"]).await?;
         let request = self.client.get(url).token(token.as_ref()).to_registry().send().await;
@@ -113,6 +120,19 @@ impl Registries {
     }
 
     async fn list(&self, module: &RegistrySource) -> Result<Vec<Available>, Problem> {
+        if let Some(mirror) = &self.mirror {
+            let found = mirror.versions(module);
+            return match found.is_empty() {
+                false => Ok(found),
+                true => Err(Problem {
+                    summary: "Module not found",
+                    detail: format!(
+                        "The mirror has no version of the module \"{}\". Where its registry can be reached, \"modules mirror\" adds it.",
+                        module.package()
+                    ),
+                }),
+            };
+        }
         let (host, token) = self.credentials(module).await?;
         let url = self.url(&host, module, &["versions"]).await?;
         let request = self

@@ -10,6 +10,7 @@
 //!   [`install`] and [`lock_file`]: what `init` leaves behind.
 //! - [`places`]: where packages are installed from: a provider's registry (`origin`), a [`network_mirror`], archives on this
 //!   machine. `fetch` gets, verifies and unpacks one (`download`, [`signature`], `unpack`), by way of the plugin cache.
+//!   [`elsewhere`]: packages for other machines.
 //! - [`launch`]: environment, handshake line ([`handshake`]), certificates ([`tls`]), connection ([`channel`]). [`process`]
 //!   watches the plugin, so that its death has an explanation.
 //! - [`grpc`]: one client for both protocols ([`grpc_provider`]), and one for provisioners ([`grpc_provisioner`]). [`peer`]: what people are told when it fails.
@@ -25,6 +26,7 @@ pub mod cli_config;
 mod convert;
 pub mod discovery;
 mod download;
+pub mod elsewhere;
 pub mod environment;
 mod fetch;
 pub mod grpc;

@@ -105,6 +105,14 @@ impl Registry {
         Ok(Selections { providers, warnings })
     }
 
+    /// Whether a provider is built in, in a version that meets these constraints, and may be used.
+    #[must_use]
+    pub fn is_built_in(&self, provider: &Address, constraints: &Constraints) -> bool {
+        let nothing = LockFile::default();
+        let chooser = Chooser::new(&self.settings, &self.reattached, &nothing);
+        provider.is_builtin() || chooser.builtin_for(provider, constraints).is_some()
+    }
+
     /// Starts a provider, in a process of its own: one for each configuration. What was not resolved before is
     /// resolved now, without constraints.
     pub async fn start(&self, provider: &Address) -> Result<Arc<dyn Provider>, Diagnostics> {

@@ -1,6 +1,8 @@
 //! `get`: the modules of the configuration are installed, and nothing else is done.
 
-use modules::{Event, Install};
+use std::path::Path;
+
+use modules::{Event, Install, Mirror};
 use syntax::{Diagnostics, SourceMap};
 
 use crate::TERRAFORM_VERSION;
@@ -26,6 +28,7 @@ pub const COMMAND: Command = Command {
                 false,
                 "Install all of them again, in the newest versions that are allowed.",
             ))
+            .arg(mirror_flag())
             .arg(flags::value(
                 "test-directory",
                 "DIR",
@@ -38,20 +41,41 @@ pub const COMMAND: Command = Command {
 
 fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     no_positional(given, "get")?;
-    Ok(match install(session, given.on("update")) {
-        Ok((project, problems)) => u8::from(session.show(&problems, &project.sources)),
-        Err(status) => status,
-    })
+    Ok(
+        match install(session, given.on("update"), mirror(session, given).as_deref()) {
+            Ok((project, problems)) => u8::from(session.show(&problems, &project.sources)),
+            Err(status) => status,
+        },
+    )
+}
+
+/// The flag that names a mirror.
+pub fn mirror_flag() -> clap::Arg {
+    flags::value(
+        "mirror",
+        "DIR",
+        "Install only from this directory, which \"modules mirror\" and \"providers mirror\" have filled. The environment variable \
+         MONOFORM_MIRROR does the same.",
+    )
+}
+
+/// The mirror to install from, if only that one is wanted.
+pub fn mirror(session: &Session, given: &Given) -> Option<String> {
+    let named = given.value("mirror").or_else(|| session.env.get("MONOFORM_MIRROR"));
+    named.filter(|dir| !dir.is_empty()).map(str::to_owned)
 }
 
 /// Installs modules, and tells. Gives the whole configuration with its warnings; where that is not to be had, the problems
 /// have been shown.
-pub fn install(session: &Session, upgrade: bool) -> Result<(Project, Diagnostics), Status> {
+pub fn install(session: &Session, upgrade: bool, mirror: Option<&str>) -> Result<(Project, Diagnostics), Status> {
+    let mirror = mirror.map(|dir| Mirror::open(Path::new(dir))).transpose();
+    let mirror = mirror.map_err(|why| session.fail("Cannot install from the mirror", why))?;
     let install = Install {
         client: session.net(),
         data_dir: session.env.data_dir(),
         upgrade,
         tool_version: TERRAFORM_VERSION,
+        mirror,
     };
     let runtime = session.runtime().map_err(|problems| {
         session.show(&problems, &SourceMap::default());

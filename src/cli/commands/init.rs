@@ -65,6 +65,7 @@ pub const COMMAND: Command = Command {
                 "DIR",
                 "Look for plugins only in this directory. May be given many times.",
             ))
+            .arg(get::mirror_flag())
             .arg(flags::value(
                 "lockfile",
                 "MODE",
@@ -106,6 +107,14 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         return Err(UsageError::new(
             "Incompatible options",
             "The -upgrade flag conflicts with -lockfile=readonly.",
+        ));
+    }
+    let plugin_dirs = given.values("plugin-dir");
+    let mirror = get::mirror(session, given);
+    if !plugin_dirs.is_empty() && given.written("mirror") {
+        return Err(UsageError::new(
+            "Incompatible options",
+            "The -plugin-dir and -mirror options both say where plugins are, and are mutually-exclusive.",
         ));
     }
     let ui = &session.ui;
@@ -159,7 +168,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
             ("initializing_modules_message", "Initializing modules...")
         };
         say(session, code, style.bold(text));
-        match get::install(session, given.on("upgrade")) {
+        match get::install(session, given.on("upgrade"), mirror.as_deref()) {
             Ok((installed, found)) => {
                 project = installed;
                 problems = found;
@@ -181,13 +190,14 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         Ok(state) => state.unwrap_or_default(),
         Err(e) => return fail(workdir::state_problem(&e)),
     };
-    let plugin_dirs = given.values("plugin-dir");
     let install = || -> Result<Installation, Diagnostics> {
         let needed = requirements(&project.config, &state)?;
         let registry = session.registry_with(|settings| {
             settings.client = Some(session.net());
             if !plugin_dirs.is_empty() {
                 settings.plugin_dirs = plugin_dirs.iter().map(Into::into).collect();
+            } else if let Some(mirror) = &mirror {
+                settings.plugin_dirs = vec![mirror.into()];
             }
         })?;
         let provisioners = engine::opening::provisioners_needed(&project.config);

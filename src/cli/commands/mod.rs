@@ -9,6 +9,7 @@ mod get;
 mod import;
 mod init;
 mod metadata;
+mod modules;
 mod output;
 mod plan;
 mod providers;
@@ -81,7 +82,12 @@ const COMMANDS: &[&Command] = &[
     &force_unlock::COMMAND,
     &get::COMMAND,
     &metadata::FUNCTIONS,
+    &modules::COMMAND,
+    &modules::MIRROR,
     &output::COMMAND,
+    &providers::COMMAND,
+    &providers::LOCK,
+    &providers::MIRROR,
     &providers::SCHEMA,
     &refresh::COMMAND,
     &show::COMMAND,
@@ -107,7 +113,7 @@ const COMMANDS: &[&Command] = &[
 ];
 
 /// Commands of Terraform that are still to come.
-const TO_COME: &[&str] = &["graph", "login", "logout", "modules", "test"];
+const TO_COME: &[&str] = &["graph", "login", "logout", "test"];
 
 /// Runs the command that arguments ask for.
 pub fn run(invocation: Invocation) -> Status {
@@ -361,7 +367,7 @@ fn unknown(session: &Session, parsed: &Parsed) -> Status {
         ));
         return 1;
     }
-    let names = COMMANDS.iter().map(|c| c.path).chain(["state", "providers"]);
+    let names = COMMANDS.iter().map(|c| c.path).chain(["state"]);
     let hint = suggest(path, names)
         .map(|name| format!(" Did you mean \"{name}\"?"))
         .unwrap_or_default();

@@ -6,5 +6,6 @@ pub mod plan;
 pub mod progress;
 pub mod snippet;
 pub mod stream;
+pub mod tree;
 pub mod unified_diff;
 pub mod wrap;

@@ -12,7 +12,7 @@ use crate::plugin_source::Plugins;
 use crate::session::{Session, Status};
 use crate::workdir;
 
-pub const SCHEMA: Command = Command {
+pub const COMMAND: Command = Command {
     path: "providers schema",
     about: "Show schemas for the providers used in the configuration",
     positional: "",

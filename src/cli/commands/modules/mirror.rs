@@ -1,0 +1,107 @@
+//! `modules mirror`: the modules of the configuration are put into a directory that others install from.
+
+use std::path::Path;
+
+use config::manifest::Manifest;
+use modules::{Event, Install};
+use syntax::{Diagnostics, SourceMap};
+
+use crate::TERRAFORM_VERSION;
+use crate::args::matches::Given;
+use crate::args::{UsageError, flags};
+use crate::commands::Command;
+use crate::session::{Session, Status};
+
+pub const COMMAND: Command = Command {
+    path: "modules mirror",
+    about: "Save local copies of all modules from elsewhere",
+    positional: "DIR",
+    declare: || {
+        let command = flags::command(
+            "mirror",
+            "Fetches every module that the configuration calls from elsewhere, and puts it into a directory. Where nothing can be \
+             fetched, \"init -mirror=DIR\" installs from there. Of a registry module it takes the newest version that is allowed; \
+             an earlier one that is in the directory already stays. \"providers mirror\" does the same for providers, and the \
+             directory can be the same.",
+        );
+        flags::positional(command, "args")
+    },
+    refused: &[],
+    run,
+};
+
+fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
+    let args = given.values("args");
+    let [dir] = args.as_slice() else {
+        return Err(UsageError::new(
+            "No output directory specified",
+            "The modules mirror command requires an output directory as a command-line argument, and nothing else.",
+        ));
+    };
+    let to = Path::new(dir);
+    if !to.is_dir() {
+        return Ok(session.fail(
+            "Cannot use the output directory",
+            format!("There is no directory {dir}: create it first."),
+        ));
+    }
+    // What this working directory has installed has nothing to do with it.
+    let made = std::path::absolute(to).and_then(|to| tempfile::Builder::new().prefix(".staging-").tempdir_in(to));
+    let scratch = match made {
+        Ok(scratch) => scratch,
+        Err(e) => {
+            return Ok(session.fail(
+                "Cannot use the output directory",
+                format!("{dir} cannot be written: {e}."),
+            ));
+        }
+    };
+    let data_dir = scratch.path().to_string_lossy();
+    let install = Install {
+        client: session.net(),
+        data_dir: &data_dir,
+        upgrade: false,
+        tool_version: TERRAFORM_VERSION,
+        mirror: None,
+    };
+    let mut tell = |event| match event {
+        Event::Downloading { key, package, version } => {
+            let version = version.map(|v| format!(" {v}")).unwrap_or_default();
+            session.ui.line(format!("- Fetching {package}{version} for {key}..."));
+        }
+        Event::Installed { .. } => {}
+    };
+    let outcome = match session.runtime() {
+        Ok(runtime) => runtime.block_on(install.run(".", &mut tell)),
+        Err(problems) => {
+            session.show(&problems, &SourceMap::default());
+            return Ok(1);
+        }
+    };
+    let mut problems: Diagnostics = outcome.problems;
+    problems.extend(outcome.loaded.apart_from_missing());
+    let mut sources = outcome.sources;
+    sources.extend(outcome.loaded.sources);
+    if session.show(&problems, &sources) {
+        return Ok(1);
+    }
+    let manifest: Manifest = outcome.loaded.config.manifest();
+    Ok(match modules::mirror::fill(to, scratch.path(), &manifest) {
+        Ok(added) if added.is_empty() => {
+            session
+                .ui
+                .line("No module comes from elsewhere: there is nothing to mirror.");
+            0
+        }
+        Ok(added) => {
+            let style = session.ui.style();
+            session.ui.line(style.good(format!(
+                "\n{} {} in {dir}.",
+                added.len(),
+                if added.len() == 1 { "package is" } else { "packages are" }
+            )));
+            0
+        }
+        Err(why) => session.fail("Cannot write the mirror", why),
+    })
+}

@@ -1,0 +1,85 @@
+//! `modules`: which modules the configuration calls. Its subcommand carries them to other machines.
+
+mod mirror;
+
+use config::model::ModuleNode;
+use serde_json::{Value as Json, json};
+
+use crate::args::matches::Given;
+use crate::args::{UsageError, flags};
+use crate::commands::{Command, no_positional};
+use crate::session::{Session, Status};
+use crate::views::tree::{Tree, draw};
+use crate::workdir;
+
+pub use mirror::COMMAND as MIRROR;
+
+pub const COMMAND: Command = Command {
+    path: "modules",
+    about: "Show all declared modules in a working directory",
+    positional: "",
+    declare: || {
+        let command = flags::command(
+            "modules",
+            "Shows the modules that the configuration calls, and those that they call, with their sources and versions.",
+        );
+        flags::positional(command, "args").arg(flags::switch("json", false, "Output the modules as JSON."))
+    },
+    refused: &[],
+    run,
+};
+
+fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
+    no_positional(given, "modules command")?;
+    let Some(project) = workdir::load(session) else {
+        return Ok(1);
+    };
+    let root = &project.config.root;
+    if given.on("json") {
+        let mut all = Vec::new();
+        list(root, &mut all);
+        let document = json!({"format_version": "1.0", "modules": all});
+        session.ui.line(cty::json::to_text(&document, None));
+    } else if root.children.is_empty() {
+        session.ui.line("No modules found in configuration.");
+    } else {
+        let mut out = "\nModules declared by configuration:\n.\n".to_owned();
+        draw(&calls(root), &mut out);
+        session.ui.line(out);
+    }
+    Ok(0)
+}
+
+fn calls(node: &ModuleNode) -> Vec<Tree> {
+    let line = |(name, child): (&std::sync::Arc<str>, &ModuleNode)| {
+        let constraint = node
+            .module
+            .module_calls
+            .get(name)
+            .and_then(|call| call.version.as_ref());
+        let mut text = format!("\"{name}\"[{}]", child.source);
+        if let Some(version) = &child.version {
+            text.push_str(&format!(" {version}"));
+        }
+        if let Some(constraint) = constraint {
+            text.push_str(&format!(" ({})", constraint.text));
+        }
+        Tree {
+            text,
+            below: calls(child),
+        }
+    };
+    node.children.iter().map(line).collect()
+}
+
+/// The names of the calls only, as other tools expect them.
+fn list(node: &ModuleNode, out: &mut Vec<Json>) {
+    for (name, child) in &node.children {
+        out.push(json!({
+            "key": &**name,
+            "source": child.source,
+            "version": child.version.as_deref().unwrap_or_default(),
+        }));
+        list(child, out);
+    }
+}

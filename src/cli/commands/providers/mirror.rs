@@ -1,0 +1,119 @@
+//! `providers mirror`: packages are put into a directory that others install from.
+
+use std::path::Path;
+
+use plugins::elsewhere::{Request, Step};
+use plugins::lock_file::LockFile;
+use plugins::places::Place;
+use syntax::SourceMap;
+
+use super::{asked, configured, fetching, platforms};
+use crate::args::matches::Given;
+use crate::args::{UsageError, flags};
+use crate::commands::Command;
+use crate::plugin_source::askers;
+use crate::session::{Session, Status};
+
+pub const COMMAND: Command = Command {
+    path: "providers mirror",
+    about: "Save local copies of all required provider plugins",
+    positional: "DIR",
+    declare: || {
+        let command = flags::command(
+            "mirror",
+            "Puts the packages of the providers that the configuration needs into a directory, which can then be a filesystem \
+             mirror, or be served as a network mirror. What is built in needs no mirror, and is left out unless the lock file \
+             has it. \"modules mirror\" does the same for modules, and \"init -mirror=DIR\" installs from both.",
+        );
+        flags::positional(command, "args")
+            .arg(flags::values(
+                "platform",
+                "OS_ARCH",
+                "A platform to get packages for: \"linux_amd64\". May be given many times; without it, this machine's.",
+            ))
+            .arg(flags::switch(
+                "lock-file",
+                true,
+                "Whether the dependency lock file says which versions to get.",
+            ))
+    },
+    refused: &[],
+    run,
+};
+
+fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
+    let args = given.values("args");
+    let [dir] = args.as_slice() else {
+        return Ok(session.fail(
+            "No output directory specified",
+            "The providers mirror command requires an output directory as a command-line argument, and nothing else.",
+        ));
+    };
+    let platforms = match platforms(session, given) {
+        Ok(platforms) => platforms,
+        Err(status) => return Ok(status),
+    };
+    let Some(project) = configured(session) else {
+        return Ok(1);
+    };
+    if !Path::new(dir).is_dir() {
+        return Ok(session.fail(
+            "Cannot use the output directory",
+            format!("There is no directory {dir}: create it first."),
+        ));
+    }
+    let prepared = asked(session, &project, &[]).and_then(|asked| {
+        let lock = match given.on("lock-file") {
+            true => LockFile::load(&session.working_dir)?.0,
+            false => LockFile::default(),
+        };
+        Ok((asked, lock))
+    });
+    let (asked, lock) = match prepared {
+        Ok(prepared) => prepared,
+        Err(problems) => {
+            session.show(&problems, &SourceMap::default());
+            return Ok(1);
+        }
+    };
+    for provider in &asked.built_in {
+        session.ui.line(format!(
+            "- Skipping {} because it is built in to Monoform",
+            provider.for_display()
+        ));
+    }
+    let client = session.net();
+    let request = Request {
+        client: &client,
+        requirements: &asked.wanted,
+        askers: &askers(&project.config),
+        platforms: &platforms,
+        place: Place::Direct,
+        cache: None,
+    };
+    let mirrored = fetching(session, async || {
+        request
+            .mirror(Path::new(dir), &lock, &mut |step| tell(session, &step))
+            .await
+    });
+    Ok(mirrored.map_or_else(|status| status, |()| 0))
+}
+
+fn tell(session: &Session, step: &Step<'_>) {
+    session.ui.line(match step {
+        Step::Selected(provider, version, constraints, from_lock) => {
+            let why = match (from_lock, constraints.is_any()) {
+                (true, _) => "to match dependency lock file".to_owned(),
+                (false, true) => "with no constraints".to_owned(),
+                (false, false) => format!("to meet constraints {constraints}"),
+            };
+            format!(
+                "- Mirroring {}...\n  - Selected v{version} {why}",
+                provider.for_display()
+            )
+        }
+        Step::Fetching(_, _, platform) => format!("  - Downloading package for {platform}..."),
+        Step::Retrieved(_, _, _, authentication) => format!("  - Package authenticated: {authentication}"),
+        Step::Compared(..) => return,
+    });
+}

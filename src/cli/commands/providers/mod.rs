@@ -1,0 +1,196 @@
+//! `providers`: which providers the modules and the state need. Its subcommands show their schemas, and get their packages for
+//! other machines.
+
+mod lock;
+mod mirror;
+mod schema;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use addrs::Provider;
+use config::model::ModuleNode;
+use plugins::platform::Platform;
+use plugins::version::Constraints;
+use syntax::{Diagnostic, Diagnostics, SourceMap};
+
+use crate::args::matches::Given;
+use crate::args::{UsageError, flags};
+use crate::commands::output::current_state;
+use crate::commands::{Command, no_positional};
+use crate::plugin_source::requirements;
+use crate::session::{Session, Status};
+use crate::views::tree::{Tree, draw};
+use crate::workdir::{self, Project};
+
+pub use lock::COMMAND as LOCK;
+pub use mirror::COMMAND as MIRROR;
+pub use schema::COMMAND as SCHEMA;
+
+pub const COMMAND: Command = Command {
+    path: "providers",
+    about: "Show the providers required for this configuration",
+    positional: "",
+    declare: || {
+        let command = flags::command(
+            "providers",
+            "Shows which providers each module of the configuration needs, in which versions, and which ones the state needs.",
+        );
+        flags::positional(command, "args").arg(flags::value(
+            "test-directory",
+            "DIR",
+            "Where test files are, \"tests\" by default. None of this release's commands reads them.",
+        ))
+    },
+    refused: &[],
+    run,
+};
+
+fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
+    no_positional(given, "providers command")?;
+    let Some(project) = configured(session) else {
+        return Ok(1);
+    };
+    let state = match current_state(session, given) {
+        Ok(state) => state,
+        Err(status) => return Ok(status),
+    };
+    let mut needs: BTreeMap<addrs::Module, BTreeMap<Provider, Constraints>> = BTreeMap::new();
+    let mut problems = Diagnostics::new();
+    for (provider, requirements) in project.config.provider_requirements() {
+        for requirement in requirements {
+            let of_module = needs.entry(requirement.module).or_default();
+            let all = of_module.entry(provider.clone()).or_insert_with(Constraints::any);
+            let Some(constraint) = requirement.constraint else {
+                continue;
+            };
+            match Constraints::parse(&constraint.text) {
+                Ok(more) => *all = std::mem::replace(all, Constraints::any()).and(more),
+                Err(e) => problems
+                    .push(Diagnostic::error("Invalid version constraint", format!("{e}.")).at(&constraint.range)),
+            }
+        }
+    }
+    if session.show(&problems, &project.sources) {
+        return Ok(1);
+    }
+    let mut out = "\nProviders required by configuration:\n.\n".to_owned();
+    draw(&module(&project.config.root, &needs), &mut out);
+    out.push('\n');
+    let stored: BTreeSet<&Provider> = state.resources.values().map(|r| &r.provider.provider).collect();
+    if !stored.is_empty() {
+        out.push_str("Providers required by state:\n\n");
+        for provider in stored {
+            out.push_str(&format!("    provider[{provider}]\n\n"));
+        }
+    }
+    session.ui.out(out);
+    Ok(0)
+}
+
+fn module(node: &ModuleNode, needs: &BTreeMap<addrs::Module, BTreeMap<Provider, Constraints>>) -> Vec<Tree> {
+    let own = needs.get(&node.path).into_iter().flatten();
+    let mut out: Vec<Tree> = own
+        .map(|(provider, constraints)| Tree {
+            text: format!("provider[{provider}] {constraints}").trim_end().to_owned(),
+            below: Vec::new(),
+        })
+        .collect();
+    out.extend(node.children.iter().map(|(name, child)| Tree {
+        text: format!("module.{name}"),
+        below: module(child, needs),
+    }));
+    out
+}
+
+/// The configuration, which must be there; problems have been shown.
+fn configured(session: &Session) -> Option<Project> {
+    if !workdir::has_configuration() {
+        session.fail(
+            "No configuration files",
+            format!(
+                "The directory {} contains no Terraform configuration files.",
+                session.working_dir.display()
+            ),
+        );
+        return None;
+    }
+    workdir::load(session)
+}
+
+/// The platforms that packages are wanted for.
+fn platforms(session: &Session, given: &Given) -> Result<Vec<Platform>, Status> {
+    let mut out = Vec::new();
+    for text in given.values("platform") {
+        let Ok(platform) = text.parse::<Platform>() else {
+            return Err(session.fail(
+                "Invalid target platform",
+                format!(
+                    "The string \"{text}\" given in the -platform option is not a valid target platform: it must be an operating \
+                     system and a processor with an underscore between them, like \"linux_amd64\"."
+                ),
+            ));
+        };
+        if !out.contains(&platform) {
+            out.push(platform);
+        }
+    }
+    if out.is_empty() {
+        out.push(Platform::current());
+    }
+    Ok(out)
+}
+
+/// What is asked for: the providers that packages are to be got of, and those that are left out because they are built in.
+struct Asked {
+    wanted: BTreeMap<Provider, Constraints>,
+    built_in: Vec<Provider>,
+}
+
+/// The providers of the configuration, without those that are part of the executable. A built-in one counts all the same if
+/// it is named, or if the lock file has it: then others use it, too.
+fn asked(session: &Session, project: &Project, named: &[String]) -> Result<Asked, Diagnostics> {
+    let required = requirements(&project.config, &state::State::default())?;
+    let mut names = BTreeSet::new();
+    for text in named {
+        let invalid = |why: String| Diagnostics::from(Diagnostic::error("Invalid provider argument", why));
+        let provider = Provider::parse(text).map_err(|e| {
+            invalid(format!(
+                "\"{text}\" is not the address of a provider: {}.",
+                e.detail.trim_end_matches('.')
+            ))
+        })?;
+        if !required.contains_key(&provider) {
+            return Err(invalid(format!(
+                "The provider {provider} is not required by the current configuration."
+            )));
+        }
+        names.insert(provider);
+    }
+    let registry = session.registry()?;
+    let (locked, _) = plugins::lock_file::LockFile::load(&session.working_dir)?;
+    let mut asked = Asked {
+        wanted: BTreeMap::new(),
+        built_in: Vec::new(),
+    };
+    for (provider, constraints) in required {
+        if !names.is_empty() && !names.contains(&provider) {
+            continue;
+        }
+        let others_use_it = names.contains(&provider) || locked.providers.contains_key(&provider);
+        if provider.is_builtin() || (!others_use_it && registry.is_built_in(&provider, &constraints)) {
+            asked.built_in.push(provider);
+        } else {
+            asked.wanted.insert(provider, constraints);
+        }
+    }
+    Ok(asked)
+}
+
+/// Runs what fetches packages; its problems are shown.
+fn fetching<T>(session: &Session, work: impl AsyncFnOnce() -> Result<T, Diagnostics>) -> Result<T, Status> {
+    let result = session.runtime().and_then(|runtime| runtime.block_on(work()));
+    result.map_err(|problems| {
+        session.show(&problems, &SourceMap::default());
+        1
+    })
+}

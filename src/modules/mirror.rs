@@ -1,0 +1,222 @@
+//! A directory that carries modules to where nothing can be fetched: `modules mirror` fills it, `-mirror` installs from it.
+//!
+//! It lies inside the directory that `providers mirror` fills, so that one directory carries both:
+//!
+//! ```text
+//! modules/index.json                                   what is where
+//! modules/registry.terraform.io/acme/net/aws/1.2.0/    a package of a registry module
+//! modules/packages/3f1c…/                              any other package, by the checksum of its address
+//! ```
+//!
+//! Packages lie there unpacked, so that they can be looked at and compared. Passwords and keys in addresses are not recorded.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use config::manifest::Manifest;
+use config::source_address::{ModuleSource, RegistrySource, RemoteSource};
+use config::version::Version;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::install::public;
+use crate::registry::Available;
+use crate::tree;
+
+/// The directory inside the mirror.
+const DIR: &str = "modules";
+/// The only format there is.
+const FORMAT: &str = "1.0";
+/// How an address begins that means a registry module's package in a mirror.
+const REGISTRY: &str = "registry::";
+
+/// A mirror that can be installed from.
+#[derive(Clone, Debug)]
+pub struct Mirror {
+    dir: PathBuf,
+    index: Index,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Index {
+    format_version: String,
+    /// By address: that of the package, or `registry::HOST/NAMESPACE/NAME/SYSTEM@VERSION`.
+    modules: BTreeMap<String, Entry>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+struct Entry {
+    /// Where the package is, seen from the index.
+    dir: String,
+    /// Where in it the registry says that the module is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    subdir: Option<String>,
+}
+
+impl Mirror {
+    /// Reads what a mirror has. The error is a sentence.
+    pub fn open(dir: &Path) -> Result<Mirror, String> {
+        let dir = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned()).join(DIR);
+        let path = dir.join("index.json");
+        let index = match std::fs::read(&path) {
+            Ok(text) => read(&path, &text)?,
+            // It carries no modules, as its configuration called none from elsewhere.
+            Err(e) if e.kind() == io::ErrorKind::NotFound && dir.parent().is_some_and(Path::is_dir) => Index::new(),
+            Err(e) => {
+                return Err(format!(
+                    "The mirror cannot be used: {} cannot be read: {e}.",
+                    path.display()
+                ));
+            }
+        };
+        Ok(Mirror { dir, index })
+    }
+
+    /// The versions of a registry module that it has.
+    pub(crate) fn versions(&self, module: &RegistrySource) -> Vec<Available> {
+        let prefix = key(module, "");
+        let texts = self.index.modules.keys().filter_map(|k| k.strip_prefix(&prefix));
+        let available = texts.filter_map(|text| {
+            let version = Version::parse(text).ok()?;
+            Some(Available {
+                version,
+                text: text.to_owned(),
+            })
+        });
+        available.collect()
+    }
+
+    /// Where a version of a registry module is: an address for [`Mirror::copy`].
+    pub(crate) fn location(&self, module: &RegistrySource, version: &str) -> Option<RemoteSource> {
+        let package = key(module, version);
+        let subdir = self.index.modules.get(&package)?.subdir.clone();
+        Some(RemoteSource { package, subdir })
+    }
+
+    /// Copies a package to a path where nothing is yet. The error is a sentence without its full stop.
+    pub(crate) fn copy(&self, package: &str, to: &Path) -> Result<(), String> {
+        let here = self.dir.display();
+        let entry = self.index.modules.get(&public(package)).ok_or_else(|| {
+            format!("the mirror {here} does not have it; where it can be fetched, \"modules mirror\" adds it")
+        })?;
+        tree::copy(&self.dir.join(&entry.dir), to)
+            .map_err(|e| format!("its copy in the mirror {here} cannot be had: {e}"))
+    }
+}
+
+/// Adds the modules of an installed configuration to a mirror: all that its manifest names and that come from elsewhere. Gives
+/// the addresses of what was added. The error is a sentence.
+pub fn fill(to: &Path, data_dir: &Path, manifest: &Manifest) -> Result<Vec<String>, String> {
+    let dir = to.join(DIR);
+    let path = dir.join("index.json");
+    let mut index = match std::fs::read(&path) {
+        Ok(text) => read(&path, &text)?,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Index::new(),
+        Err(e) => return Err(format!("{} cannot be read: {e}.", path.display())),
+    };
+    let failed = |e: io::Error| format!("The directory {} cannot be written: {e}.", dir.display());
+    let mut added = Vec::new();
+    for (name, entry) in &manifest.modules {
+        let package_dir = data_dir.join(DIR).join(name);
+        let (address, relative, subdir) = match ModuleSource::parse(&entry.source, entry.version.is_some()) {
+            Ok(ModuleSource::Registry(module)) => {
+                let version = entry.version.as_deref().unwrap_or_default();
+                let subdir = below(&package_dir, Path::new(&entry.dir), module.subdir.as_deref());
+                (key(&module, version), format!("{}/{version}", module.package()), subdir)
+            }
+            Ok(ModuleSource::Remote(remote)) if !name.is_empty() => {
+                let address = public(&remote.package);
+                let sum: String = Sha256::digest(address.as_bytes())
+                    .iter()
+                    .take(16)
+                    .map(|b| format!("{b:02x}"))
+                    .collect();
+                (address, format!("packages/{sum}"), None)
+            }
+            _ => continue,
+        };
+        if added.contains(&address) {
+            continue;
+        }
+        let target = dir.join(&relative);
+        std::fs::create_dir_all(target.parent().unwrap_or(&dir)).map_err(failed)?;
+        let staging = tempfile::Builder::new()
+            .prefix(".staging-")
+            .tempdir_in(&dir)
+            .map_err(failed)?;
+        let new = staging.path().join("package");
+        tree::copy(&package_dir, &new).map_err(failed)?;
+        // Until the index names it, nobody looks at it.
+        tree::remove(&target)
+            .and_then(|()| std::fs::rename(&new, &target))
+            .map_err(failed)?;
+        index.modules.insert(address.clone(), Entry { dir: relative, subdir });
+        added.push(address);
+    }
+    if !added.is_empty() {
+        index.write(&path).map_err(failed)?;
+    }
+    Ok(added)
+}
+
+impl Index {
+    fn new() -> Index {
+        Index {
+            format_version: FORMAT.to_owned(),
+            modules: BTreeMap::new(),
+        }
+    }
+
+    /// Writes the index, whole or not at all.
+    fn write(&self, path: &Path) -> io::Result<()> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".staging-");
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let file = builder.tempfile_in(path.parent().unwrap_or(Path::new(".")))?;
+        serde_json::to_writer_pretty(&file, self)?;
+        file.persist(path).map(drop).map_err(|e| e.error)
+    }
+}
+
+/// Reads an index, and believes no path that leads out of the mirror.
+fn read(path: &Path, text: &[u8]) -> Result<Index, String> {
+    let invalid = |why: String| {
+        format!(
+            "The mirror cannot be used: {} is not what it should be: {why}.",
+            path.display()
+        )
+    };
+    let index: Index = serde_json::from_slice(text).map_err(|e| invalid(e.to_string()))?;
+    if index.format_version.split('.').next() != FORMAT.split('.').next() {
+        return Err(invalid(format!("its format {} is not known", index.format_version)));
+    }
+    let inside = |dir: &str| !dir.is_empty() && Path::new(dir).components().all(|c| matches!(c, Component::Normal(_)));
+    match index.modules.values().find(|entry| !inside(&entry.dir)) {
+        Some(entry) => Err(invalid(format!("\"{}\" leads out of the mirror", entry.dir))),
+        None => Ok(index),
+    }
+}
+
+fn key(module: &RegistrySource, version: &str) -> String {
+    let RegistrySource {
+        host,
+        namespace,
+        name,
+        system,
+        ..
+    } = module;
+    format!("{REGISTRY}{host}/{namespace}/{name}/{system}@{version}")
+}
+
+/// What a registry said about where the module is in its package: the path from the package to the module, less what the
+/// call itself says.
+fn below(package: &Path, module: &Path, called: Option<&str>) -> Option<String> {
+    let path = module.strip_prefix(package).ok()?.to_str()?.to_owned();
+    let outer = match called {
+        Some(called) => path.strip_suffix(called)?.trim_end_matches('/').to_owned(),
+        None => path,
+    };
+    (!outer.is_empty()).then_some(outer)
+}

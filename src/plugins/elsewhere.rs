@@ -1,0 +1,411 @@
+//! Packages for other machines: what `providers lock` and `providers mirror` do.
+//!
+//! Both ask the providers' own registries, whatever the CLI configuration says about installation, or the one mirror that a
+//! person names. Packages are fetched side by side, and told in order.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use addrs::Provider;
+use futures::StreamExt;
+use net::Client;
+use syntax::{Diagnostic, Diagnostics};
+
+use crate::discovery;
+use crate::download::Progress;
+use crate::fetch::{self, Wanted, blocking};
+use crate::hash;
+use crate::install::{self, Askers};
+use crate::lock_file::{LockFile, Locked};
+use crate::network_mirror::{Archive, Archives, Index};
+use crate::places::{self, Authentication, Place};
+use crate::platform::Platform;
+use crate::version::{Constraints, Version};
+
+/// What is wanted of which providers.
+#[derive(Debug)]
+pub struct Request<'r> {
+    /// What asks registries.
+    pub client: &'r Client,
+    /// The providers, and which of their versions will do.
+    pub requirements: &'r BTreeMap<Provider, Constraints>,
+    /// Who asks, for errors.
+    pub askers: &'r Askers,
+    /// The platforms.
+    pub platforms: &'r [Platform],
+    /// Where the packages come from.
+    pub place: Place,
+    /// A plugin cache, whose packages need not come from there.
+    pub cache: Option<PathBuf>,
+}
+
+/// How many packages are fetched at a time.
+const AT_ONCE: usize = 8;
+
+/// What goes on.
+#[derive(Debug)]
+pub enum Step<'a> {
+    /// A version was chosen: the lock file's, if the last part says so.
+    Selected(&'a Provider, &'a Version, &'a Constraints, bool),
+    /// A package is fetched.
+    Fetching(&'a Provider, &'a Version, &'a Platform),
+    /// It is here.
+    Retrieved(&'a Provider, &'a Version, &'a Platform, &'a Authentication),
+    /// Its checksums are compared with those of the lock file.
+    Compared(&'a Provider, &'a Platform, Tracked),
+}
+
+/// What the lock file knew about a package before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tracked {
+    /// Nothing about the provider.
+    NewProvider,
+    /// Not all its checksums.
+    More,
+    /// Everything.
+    All,
+}
+
+/// A package that was got.
+struct Got {
+    authentication: Authentication,
+    hashes: BTreeSet<String>,
+}
+
+impl Got {
+    /// What of its checksums a lock file records that has these ones of the same version already.
+    fn recorded(self, before: Option<&BTreeSet<String>>) -> Result<(Authentication, BTreeSet<String>), String> {
+        let archive = |h: &String| h.starts_with("zh:");
+        // The checksums of archives are those of all platforms if they are a registry's that signs them, as those in a lock
+        // file are.
+        let signed = matches!(self.authentication, Authentication::Signed(_));
+        let before = before.filter(|before| before.iter().any(archive) && self.hashes.iter().any(archive));
+        if before.is_some_and(|before| before.is_disjoint(&self.hashes)) {
+            return Err("the lock file has checksums of this version's archives, and none of them is that of this package: it is \
+                        not what was locked"
+                .to_owned());
+        }
+        let hashes = self.hashes.into_iter().filter(|h| signed || !archive(h)).collect();
+        Ok((self.authentication, hashes))
+    }
+}
+
+impl Request<'_> {
+    async fn version(
+        &self,
+        provider: &Provider,
+        constraints: &Constraints,
+        old: Option<&Locked>,
+    ) -> Result<Version, Diagnostic> {
+        if let Some(old) = old {
+            if constraints.allows(&old.version) {
+                return Ok(old.version.clone());
+            }
+            let asked: String = self
+                .askers
+                .get(provider)
+                .into_iter()
+                .flatten()
+                .map(|a| format!("\n  - {a}"))
+                .collect();
+            return Err(Diagnostic::error(
+                "Failed to query available provider packages",
+                format!(
+                    "The dependency lock file chose the version {} of the provider {}, which does not meet \"{constraints}\".{asked}\n\nRun \
+                     init -upgrade to choose another version.",
+                    old.version,
+                    provider.for_display(),
+                ),
+            ));
+        }
+        // What a cache has is no reason to choose a version.
+        let mirrored = match &self.place {
+            Place::Packed(base) => self
+                .platforms
+                .iter()
+                .flat_map(|p| discovery::versions_below(base, provider, p))
+                .collect(),
+            Place::Mirror(_) | Place::Direct => Vec::new(),
+        };
+        let here = mirrored.into_iter().map(|found| found.version);
+        let here = here.filter(|version| constraints.allows(version)).max();
+        let places = std::slice::from_ref(&self.place);
+        install::newest(self.client, provider, constraints, places, here, Some(self.askers))
+            .await
+            .map_err(|(summary, why)| Diagnostic::error(summary, why))
+    }
+
+    /// The unpacked packages in a filesystem mirror, and in the cache.
+    fn unpacked(&self, provider: &Provider) -> Vec<(Version, Platform, PathBuf)> {
+        let mirror = match &self.place {
+            Place::Packed(base) => Some(base),
+            Place::Mirror(_) | Place::Direct => None,
+        };
+        let mut out = Vec::new();
+        for base in mirror.into_iter().chain(&self.cache) {
+            for platform in self.platforms {
+                for found in discovery::versions_below(base, provider, platform) {
+                    out.push((found.version, platform.clone(), found.package.path().to_owned()));
+                }
+            }
+        }
+        out
+    }
+
+    fn wanted(&self, provider: &Provider, version: &Version) -> Wanted {
+        Wanted {
+            provider: provider.clone(),
+            version: version.clone(),
+            locked: BTreeSet::new(),
+            places: vec![self.place.clone()],
+        }
+    }
+
+    /// Gets a package, verified as far as its place allows. `keep` is a file where its archive shall be.
+    async fn get(
+        &self,
+        provider: &Provider,
+        version: &Version,
+        platform: &Platform,
+        keep: Option<&Path>,
+    ) -> Result<Got, String> {
+        // An archive must come from where archives are.
+        let unpacked = keep.is_none().then(|| self.unpacked(provider)).unwrap_or_default();
+        if let Some((.., dir)) = unpacked.into_iter().find(|(v, p, _)| v == version && p == platform) {
+            let hash =
+                blocking(move || hash::directory(&dir).map_err(|e| format!("{} cannot be read: {e}", dir.display())));
+            return Ok(Got {
+                authentication: Authentication::None,
+                hashes: [hash.await?].into(),
+            });
+        }
+        let offer = fetch::offer(self.client, &self.wanted(provider, version), platform).await?;
+        let temporary = match keep.and_then(Path::parent) {
+            Some(dir) => {
+                fs::create_dir_all(dir).and_then(|()| tempfile::Builder::new().prefix(".staging-").tempdir_in(dir))
+            }
+            None => tempfile::tempdir(),
+        };
+        let temporary = temporary.map_err(|e| format!("there is no place for the package: {e}"))?;
+        let (path, sum) = fetch::archive(self.client, &offer, temporary.path(), &Progress::default()).await?;
+        let keep = keep.map(Path::to_owned);
+        blocking(move || {
+            fetch::verify_offer(&offer, &path, &sum)?;
+            let own = hash::archive(&path).map_err(|e| format!("the package cannot be read: {e}"))?;
+            let mut hashes = offer.known;
+            hashes.insert(own);
+            hashes.insert(format!("zh:{sum}"));
+            if let Some(keep) = keep {
+                // An archive of a mirror on this machine stays there.
+                let ours = path.starts_with(temporary.path());
+                let put = if ours {
+                    fs::rename(&path, &keep)
+                } else {
+                    fs::copy(&path, &keep).map(drop)
+                };
+                put.map_err(|e| format!("{} cannot be written: {e}", keep.display()))?;
+            }
+            drop(temporary);
+            Ok(Got {
+                authentication: offer.authentication,
+                hashes,
+            })
+        })
+        .await
+    }
+
+    /// Adds checksums of packages for these platforms to the lock file in a directory. Says whether it was changed.
+    pub async fn lock(&self, dir: &Path, tell: &mut dyn FnMut(Step<'_>)) -> Result<bool, Diagnostics> {
+        let (old_file, _) = LockFile::load(dir)?;
+        let mut file = old_file.clone();
+        let mut errors = Diagnostics::new();
+        let chosen = futures::stream::iter(self.requirements.iter().map(async |(provider, constraints)| {
+            (
+                provider,
+                constraints,
+                self.version(provider, constraints, old_file.providers.get(provider))
+                    .await,
+            )
+        }));
+        for (provider, constraints, version) in chosen.buffered(AT_ONCE).collect::<Vec<_>>().await {
+            match version {
+                Ok(version) => {
+                    let same = old_file.providers.get(provider).filter(|old| old.version == version);
+                    let hashes = same.map(|old| old.hashes.clone()).unwrap_or_default();
+                    let constraints = constraints.clone();
+                    file.providers.insert(
+                        provider.clone(),
+                        Locked {
+                            version,
+                            constraints,
+                            hashes,
+                        },
+                    );
+                }
+                Err(diagnostic) => errors.push(diagnostic),
+            }
+        }
+        if errors.has_errors() {
+            return Err(errors);
+        }
+        let chosen: Vec<(&Provider, Version)> = self
+            .requirements
+            .keys()
+            .filter_map(|p| Some((p, file.providers.get(p)?.version.clone())))
+            .collect();
+        let jobs = self
+            .platforms
+            .iter()
+            .flat_map(|platform| chosen.iter().map(move |(p, v)| (*p, v, platform)));
+        let jobs: Vec<(&Provider, &Version, &Platform)> = jobs.collect();
+        let gets = jobs
+            .iter()
+            .map(|(provider, version, platform)| self.get(provider, version, platform, None));
+        let mut gets = futures::stream::iter(gets).buffered(AT_ONCE);
+        let mut found: BTreeMap<&Provider, Vec<(&Platform, BTreeSet<String>)>> = BTreeMap::new();
+        for (provider, version, platform) in &jobs {
+            tell(Step::Fetching(provider, version, platform));
+            let Some(got) = gets.next().await else { break };
+            let before = file.providers.get(*provider).map(|locked| &locked.hashes);
+            match got.and_then(|got| got.recorded(before)) {
+                Ok((authentication, hashes)) => {
+                    tell(Step::Retrieved(provider, version, platform, &authentication));
+                    found.entry(provider).or_default().push((platform, hashes));
+                }
+                Err(why) => errors.push(could_not(provider, version, platform, &why)),
+            }
+        }
+        drop(gets);
+        if errors.has_errors() {
+            return Err(errors);
+        }
+        for (provider, platforms) in found {
+            let Some(locked) = file.providers.get_mut(provider) else {
+                continue;
+            };
+            let old = old_file.providers.get(provider);
+            for (platform, hashes) in platforms {
+                let tracked = match old {
+                    None => Tracked::NewProvider,
+                    Some(_) if hashes.is_subset(&locked.hashes) => Tracked::All,
+                    Some(_) => Tracked::More,
+                };
+                tell(Step::Compared(provider, platform, tracked));
+                locked.hashes.extend(hashes);
+            }
+        }
+        if file != old_file {
+            file.save(dir)?;
+        }
+        Ok(file != old_file)
+    }
+
+    /// Fills a directory with archives and with the documents of a network mirror. `lock` says which versions are chosen
+    /// already.
+    pub async fn mirror(&self, to: &Path, lock: &LockFile, tell: &mut dyn FnMut(Step<'_>)) -> Result<(), Diagnostics> {
+        let mut errors = Diagnostics::new();
+        for (provider, constraints) in self.requirements {
+            let old = lock.providers.get(provider);
+            let version = match self.version(provider, constraints, old).await {
+                Ok(version) => version,
+                Err(diagnostic) => {
+                    errors.push(diagnostic);
+                    continue;
+                }
+            };
+            let from_lock = old.is_some_and(|old| old.version == version);
+            tell(Step::Selected(provider, &version, constraints, from_lock));
+            let dir = discovery::provider_dir(to, provider);
+            let mut complete = true;
+            let files: Vec<PathBuf> = self
+                .platforms
+                .iter()
+                .map(|platform| dir.join(format!("terraform-provider-{}_{version}_{platform}.zip", provider.ty)))
+                .collect();
+            let gets = self.platforms.iter().zip(&files);
+            let gets = gets.map(|(platform, file)| self.get(provider, &version, platform, Some(file)));
+            let mut gets = futures::stream::iter(gets).buffered(AT_ONCE);
+            for platform in self.platforms {
+                tell(Step::Fetching(provider, &version, platform));
+                let Some(got) = gets.next().await else { break };
+                match got {
+                    Ok(got) => tell(Step::Retrieved(provider, &version, platform, &got.authentication)),
+                    Err(why) => {
+                        complete = false;
+                        errors.push(could_not(provider, &version, platform, &why));
+                    }
+                }
+            }
+            drop(gets);
+            if complete {
+                let (base, provider) = (to.to_owned(), provider.clone());
+                let written = blocking(move || documents(&base, &provider, &version)).await;
+                if let Err(why) = written {
+                    let detail = format!("The documents of the mirror cannot be written: {why}.");
+                    errors.push(Diagnostic::error("Failed to update indexes", detail));
+                }
+            }
+        }
+        errors.into_result(())
+    }
+}
+
+fn could_not(provider: &Provider, version: &Version, platform: &Platform, why: &str) -> Diagnostic {
+    Diagnostic::error(
+        "Could not retrieve providers",
+        format!(
+            "The package of the provider {} {version} for {platform} cannot be had: {why}.",
+            provider.for_display()
+        ),
+    )
+}
+
+/// Writes `VERSION.json` for the archives that are there, and adds the version to `index.json`.
+fn documents(base: &Path, provider: &Provider, version: &Version) -> Result<(), String> {
+    let dir = discovery::provider_dir(base, provider);
+    let failed = |e: io::Error| format!("{}: {e}", dir.display());
+    let mut archives = Archives::default();
+    for archive in places::packed(base, provider) {
+        if archive.version != *version {
+            continue;
+        }
+        let hash = hash::archive(&archive.path).map_err(failed)?;
+        let url = archive
+            .path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        archives.archives.insert(
+            archive.platform.to_string(),
+            Archive {
+                hashes: vec![hash],
+                url,
+            },
+        );
+    }
+    let index = dir.join("index.json");
+    let mut all: Index = match fs::read(&index) {
+        Ok(text) => {
+            serde_json::from_slice(&text).map_err(|e| format!("{} is not what it should be: {e}", index.display()))?
+        }
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Index::default(),
+        Err(e) => return Err(failed(e)),
+    };
+    all.versions.entry(version.to_string()).or_default();
+    write(&dir.join(format!("{version}.json")), &archives).map_err(failed)?;
+    write(&index, &all).map_err(failed)
+}
+
+/// Writes a document as a whole, for everybody to read.
+fn write(path: &Path, document: &impl serde::Serialize) -> io::Result<()> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".staging-");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let file = builder.tempfile_in(path.parent().unwrap_or(Path::new(".")))?;
+    serde_json::to_writer_pretty(&file, document)?;
+    file.persist(path).map(drop).map_err(|e| e.error)
+}
