@@ -13,6 +13,7 @@
 mod support;
 
 mod cache;
+mod elsewhere;
 mod mirrors;
 mod refusals;
 mod registry;

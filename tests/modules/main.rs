@@ -16,6 +16,7 @@ mod archives;
 mod buckets;
 mod git;
 mod local;
+mod mirror;
 mod registry;
 
 use std::io::Write;

@@ -5,7 +5,7 @@ use crate::support::server::{Reply, Server};
 use crate::{call, says, tgz};
 
 /// A registry that wants a token, and has the module `team/net/any` in versions 1.0.0 to 2.0.0, and one that is not there.
-fn registry() -> Server {
+pub fn registry() -> Server {
     Server::https(|asked| {
         let token = asked.header("authorization") == "Bearer sesame";
         match asked.path() {
@@ -43,7 +43,7 @@ fn registry() -> Server {
     })
 }
 
-fn workspace(server: &Server, configuration: &str) -> Workspace {
+pub fn workspace(server: &Server, configuration: &str) -> Workspace {
     let w = Workspace::with(&[("main.tf", configuration), ("../roots.pem", &server.certificate)]);
     let roots = w.dir().join("../roots.pem");
     let host = server.host().replace('.', "_");

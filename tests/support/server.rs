@@ -1,7 +1,8 @@
 //! A web server for tests: answers by a closure, each connection in a thread of its own and closed after its answer.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -93,8 +94,18 @@ pub struct Server {
     address: SocketAddr,
     scheme: &'static str,
     asked: Arc<Mutex<Vec<String>>>,
+    stop: Arc<AtomicBool>,
     /// Its certificate, if it has one.
     pub certificate: String,
+}
+
+/// Whoever wants something of it afterwards finds nobody there.
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        // The thread waits for somebody to come.
+        drop(TcpStream::connect(self.address));
+    }
 }
 
 type Answer = dyn Fn(&Asked) -> Reply + Send + Sync;
@@ -123,11 +134,15 @@ impl Server {
             address: listener.local_addr().expect("an address"),
             scheme: if tls.is_some() { "https" } else { "http" },
             asked: Arc::default(),
+            stop: Arc::default(),
             certificate,
         };
-        let asked = server.asked.clone();
+        let (asked, stop) = (server.asked.clone(), server.stop.clone());
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
+                if stop.load(Ordering::SeqCst) {
+                    return;
+                }
                 let (tls, answer, asked) = (tls.clone(), answer.clone(), asked.clone());
                 std::thread::spawn(move || {
                     // A client that goes away is part of some tests.

@@ -62,20 +62,25 @@ pub(super) fn parse(text: &str, precision: u32) -> Option<Big> {
     if scale >= 0 {
         // 10^n = 5^n * 2^n
         let mantissa = mantissa * UBig::from(5_u8).pow(power);
-        return Some(Big::round(negative, mantissa, scale + shift, false, precision));
+        return kept(Big::round(negative, mantissa, scale + shift, false, precision));
     }
     let divisor = UBig::from(5_u8).pow(power);
     let room = (precision as usize + 2 + divisor.bit_len()).saturating_sub(mantissa.bit_len());
     let numerator = mantissa << room;
     let quotient = &numerator / &divisor;
     let more = &quotient * &divisor != numerator;
-    Some(Big::round(
+    kept(Big::round(
         negative,
         quotient,
         scale + shift - room as i64,
         more,
         precision,
     ))
+}
+
+/// The number, unless it was too large or too small: what is written as a number is neither infinity nor zero.
+fn kept(number: Big) -> Option<Big> {
+    matches!(number.magnitude, Magnitude::Finite { .. }).then_some(number)
 }
 
 /// An exponent, cut to a range in which sums of a few cannot overflow.

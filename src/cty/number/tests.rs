@@ -59,6 +59,17 @@ fn huge_exponents_cost_nothing() {
     ] {
         assert_eq!(Number::parse(text), None, "{text}");
     }
+    // Around the limit, there is a number or none, and never infinity or zero.
+    for exponent in (300_000..360_000).step_by(4_999) {
+        for text in [
+            format!("991e{exponent}"),
+            format!("1e-{exponent}"),
+            format!("-9p{}", exponent * 4),
+        ] {
+            let number = Number::parse(&text);
+            assert!(number.is_none_or(|n| !n.is_infinite() && !n.is_zero()), "{text}");
+        }
+    }
     assert_eq!(Number::parse(&format!("0.{}1e999999999", "0".repeat(1000))), None);
     assert_eq!(Number::parse(&format!("1{}e-999999999", "0".repeat(1000))), None);
     // Nor do they grow by arithmetic.
