@@ -1,0 +1,181 @@
+//! Packages for other machines: `providers lock`, `providers mirror`, and what is installed from such a mirror.
+
+use crate::support::registry::{Registry, platform};
+use crate::{requiring, serve, workspace};
+
+const OTHER: &str = "-platform=plan9_mips";
+
+#[test]
+fn locked_for_several_platforms() {
+    let registry = Registry::new()
+        .with("acme/anvil", "1.2.0", "one")
+        .with("acme/anvil", "2.0.0", "two");
+    let (id, server) = (registry.key.id(), serve(registry));
+    let name = format!("{}/acme/anvil", server.host());
+    let w = workspace(&server, &requiring(&server, &[("acme/anvil", "~> 1.0")]));
+    let here = platform();
+
+    let lock = w.run(&["providers", "lock", "-no-color"]).ok();
+    assert_eq!(
+        lock.stdout,
+        format!(
+            "- Fetching {name} 1.2.0 for {here}...\n- Retrieved {name} 1.2.0 for {here} (self-signed, key ID {id})\n- Obtained \
+             {name} checksums for {here}; This was a new provider and the checksums for this platform are now tracked in the lock \
+             file\n\nSuccess! Monoform has updated the lock file.\n\nReview the changes in .terraform.lock.hcl and then commit to \
+             your\nversion control system to retain the new checksums.\n\n"
+        )
+    );
+    let text = w.read(".terraform.lock.hcl");
+    assert_eq!(
+        (text.matches("h1:").count(), text.matches("zh:").count()),
+        (1, 2),
+        "{text}"
+    );
+
+    let current = format!("-platform={here}");
+    let both = ["providers", "lock", "-no-color", &current, OTHER];
+    let lock = w.run(&both).ok();
+    for line in [
+        format!(
+            "- Obtained {name} checksums for {here}; All checksums for this platform were already tracked in the lock file\n"
+        ),
+        format!(
+            "- Obtained {name} checksums for plan9_mips; Additional checksums for this platform are now tracked in the lock file\n"
+        ),
+    ] {
+        assert!(lock.stdout.contains(&line), "{}", lock.all());
+    }
+    let text = w.read(".terraform.lock.hcl");
+    assert_eq!(
+        (text.matches("h1:").count(), text.matches("zh:").count()),
+        (2, 2),
+        "{text}"
+    );
+    let lock = w.run(&both).ok();
+    assert!(
+        lock.stdout
+            .ends_with("\nSuccess! Monoform has validated the lock file and found no need for changes.\n"),
+        "{}",
+        lock.all()
+    );
+    assert_eq!(w.read(".terraform.lock.hcl"), text);
+    w.run(&["init"]).ok();
+    assert_eq!(w.read(".terraform.lock.hcl"), text, "init has nothing to add");
+
+    // A package that is not what was locked; a constraint that the lock file does not meet; what is nowhere.
+    w.run(&["providers", "lock", "-platform=linux_vax"])
+        .fails_with(&["Could not retrieve providers", "for linux_vax"]);
+    w.write("main.tf", &requiring(&server, &[("acme/anvil", "~> 2.0")]));
+    w.run(&["providers", "lock"])
+        .fails_with(&["chose the version 1.2.0", "does not meet \"~> 2.0\"", "-upgrade"]);
+    w.write("main.tf", &requiring(&server, &[("acme/anvil", "~> 1.0")]));
+    let changed: String = text
+        .lines()
+        .filter(|line| !line.contains("h1:"))
+        .map(|line| {
+            if line.contains("zh:") {
+                "    \"zh:00\",\n".to_owned()
+            } else {
+                format!("{line}\n")
+            }
+        })
+        .collect();
+    w.write(".terraform.lock.hcl", &changed.replacen("    \"zh:00\",\n", "", 1));
+    w.run(&["providers", "lock"]).fails_with(&["it is not what was locked"]);
+}
+
+#[test]
+fn a_mirror_is_enough_to_install_from() {
+    let registry = Registry::new()
+        .with("acme/anvil", "1.2.0", "one")
+        .with("acme/rocket", "0.1.0", "fuel");
+    let server = serve(registry);
+    let host = server.host();
+    let (anvil, rocket) = (format!("{host}/acme/anvil"), format!("{host}/acme/rocket"));
+    let mut configuration = requiring(&server, &[("acme/anvil", "~> 1.0"), ("acme/rocket", "")]);
+    configuration.push_str("resource \"null_resource\" \"built_in\" {}\n");
+    let w = workspace(&server, &configuration);
+    w.run(&["providers", "mirror", "../mirror"])
+        .fails_with(&["There is no directory ../mirror"]);
+    std::fs::create_dir(w.dir().join("../mirror")).unwrap();
+    let here = platform();
+    let current = format!("-platform={here}");
+
+    let mirror = w
+        .run(&["providers", "mirror", "-no-color", &current, OTHER, "../mirror"])
+        .ok();
+    for line in [
+        "- Skipping hashicorp/null because it is built in to Monoform\n".to_owned(),
+        format!(
+            "- Mirroring {anvil}...\n  - Selected v1.2.0 to meet constraints ~> 1.0\n  - Downloading package for {here}...\n"
+        ),
+        format!("- Mirroring {rocket}...\n  - Selected v0.1.0 with no constraints\n"),
+        "  - Downloading package for plan9_mips...\n  - Package authenticated: self-signed".to_owned(),
+    ] {
+        assert!(mirror.stdout.contains(&line), "{line}\n{}", mirror.all());
+    }
+    let index: serde_json::Value = serde_json::from_str(&w.read(&format!("../mirror/{anvil}/index.json"))).unwrap();
+    assert_eq!(index, serde_json::json!({"versions": {"1.2.0": {}}}));
+    let archives: serde_json::Value = serde_json::from_str(&w.read(&format!("../mirror/{anvil}/1.2.0.json"))).unwrap();
+    assert_eq!(
+        archives["archives"]["plan9_mips"]["url"],
+        "terraform-provider-anvil_1.2.0_plan9_mips.zip"
+    );
+    // A later run finds what is there, and adds to it.
+    w.run(&["providers", "mirror", "../mirror"]).ok();
+
+    drop(server);
+    w.run(&["init"])
+        .fails_with(&["Failed to query available provider packages"]);
+    let init = w.run(&["init", "-mirror=../mirror", "-no-color"]).ok();
+    assert!(
+        init.stdout
+            .contains(&format!("- Installed {anvil} v1.2.0 (unauthenticated)\n")),
+        "{}",
+        init.all()
+    );
+    let lock = w.read(".terraform.lock.hcl");
+    w.run(&["providers", "lock", "-fs-mirror=../mirror", &current, OTHER])
+        .ok();
+    assert_ne!(
+        w.read(".terraform.lock.hcl"),
+        lock,
+        "the other platform's checksums were added"
+    );
+    let tree = w.run(&["providers"]).ok();
+    assert_eq!(
+        tree.stdout,
+        format!(
+            "\nProviders required by configuration:\n.\n├── provider[{anvil}] ~> 1.0\n├── provider[{rocket}]\n└── \
+             provider[registry.terraform.io/hashicorp/null]\n\n"
+        )
+    );
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let server = serve(Registry::new().with("acme/anvil", "1.2.0", "one"));
+    let w = workspace(&server, &requiring(&server, &[("acme/anvil", "")]));
+    for (arguments, said) in [
+        (&["lock", "-fs-mirror=a", "-net-mirror=b"][..], "mutually-exclusive"),
+        (&["lock", "-fs-mirror=nowhere"], "it is no directory"),
+        (&["lock", "-net-mirror=http://example.com/"], "valid https: URL"),
+        (&["lock", "-platform=linux"], "\"linux_amd64\""),
+        (&["lock", "acme/other"], "is not required by the current configuration"),
+        (&["lock", "a/b/c/d"], "Invalid provider argument"),
+        (&["mirror"], "No output directory specified"),
+        (&["mirror", "-platform=x", "."], "Invalid target platform"),
+    ] {
+        let mut all = vec!["providers"];
+        all.extend(arguments);
+        w.run(&all).fails_with(&[said]);
+    }
+    std::fs::remove_file(w.dir().join("main.tf")).unwrap();
+    for arguments in [
+        &["providers"][..],
+        &["providers", "lock"],
+        &["providers", "mirror", "."],
+    ] {
+        w.run(arguments).fails_with(&["No configuration files"]);
+    }
+}
