@@ -20,6 +20,7 @@ mod logging;
 mod operation;
 mod panics;
 mod planfile;
+mod planned_variables;
 mod plugin_source;
 mod session;
 mod state_access;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use config::LoadOptions;
 use config::files::FileSource;
-use config::{LoadOptions, values};
 use cty::Value;
 use engine::events::{EventSink, NoEvents};
 use engine::inputs::{Inputs, PlanOptions};
@@ -23,6 +23,7 @@ use crate::args::UsageError;
 use crate::args::matches::Given;
 use crate::interrupt;
 use crate::planfile::{self, SavedPlan};
+use crate::planned_variables;
 use crate::plugin_source::Plugins;
 use crate::session::{Session, Status};
 use crate::views;
@@ -158,6 +159,7 @@ impl<'s> Operation<'s> {
                 ),
             ));
         }
+        warn_of_state_flag(session, given);
         let project = workdir::load(session).ok_or(1)?;
         Operation::with_project(session, given, project, what, None)
     }
@@ -236,6 +238,7 @@ impl<'s> Operation<'s> {
 
     /// Gets everything ready for applying a saved plan: its configuration and values, and the state it was made for.
     pub fn saved(session: &'s Session, given: &Given, path: &Path) -> Result<(Operation<'s>, SavedPlan), Status> {
+        warn_of_state_flag(session, given);
         let none = SourceMap::default();
         let saved = planfile::read(path, VERSION).map_err(|e| {
             session.show(&e.into(), &none);
@@ -256,7 +259,7 @@ impl<'s> Operation<'s> {
             session.show(&loaded.diagnostics, &project.sources);
             return Err(1);
         }
-        let variables = planned_variables(session, given, &mut project, &saved.plan)?;
+        let variables = planned_variables::read(session, given, &mut project, &saved.plan)?;
         if saved.workspace != workdir::workspace(session).unwrap_or_default() {
             return Err(session.fail(
                 "Saved plan is for another workspace",
@@ -489,90 +492,13 @@ fn check_locked(session: &Session, planned: Option<&[u8]>) -> Result<(), Status>
     ))
 }
 
-/// The values of the variables of a saved plan. What is given again must be the same; ephemeral ones, which are not
-/// saved, must be given again.
-fn planned_variables(
-    session: &Session,
-    given: &Given,
-    project: &mut Project,
-    plan: &Plan,
-) -> Result<BTreeMap<Arc<str>, Value>, Status> {
-    let mut out: BTreeMap<Arc<str>, Value> = BTreeMap::new();
-    let mut problems = Diagnostics::new();
-    let environment = session.env.variables();
-    let flags = given.variables();
-    let inputs = values::ValueInputs {
-        files: &config::files::Disk,
-        environment: &environment,
-        flags: &flags,
-    };
-    let root = project.config.root.module.clone();
-    let collected = values::collect(&root, &inputs);
-    project.sources.extend(collected.sources);
-    let mut invalid: Vec<Diagnostic> = collected.diagnostics.into_iter().filter(Diagnostic::is_error).collect();
-    if flags.is_empty() {
-        invalid.clear();
-    }
-    problems.extend(invalid);
-    for variable in root.variables.values() {
-        let now = collected.values.get(&variable.name);
-        let planned = plan.variables.get(&variable.name).map(|v| v.clone().unmark_deep().0);
-        if variable.ephemeral {
-            let now = now.filter(|n| n.source != values::ValueSource::Default);
-            match (plan.variables.contains_key(&variable.name), now) {
-                (true, Some(now)) => {
-                    out.insert(variable.name.clone(), now.value.clone());
-                }
-                (false, None) => {}
-                (true, None) => problems.push(
-                    Diagnostic::error(
-                        "No value for required variable",
-                        format!(
-                            "The ephemeral input variable \"{0}\" was set when the plan was made. Its value is not kept in the \
-                             plan, so it must be set again to apply it: with -var '{0}=…', in a variable file, or in the \
-                             environment as TF_VAR_{0}.",
-                            variable.name
-                        ),
-                    )
-                    .at(&variable.range),
-                ),
-                (false, Some(_)) => problems.push(
-                    Diagnostic::error(
-                        "Ephemeral variable was not set during planning",
-                        format!(
-                            "The ephemeral input variable \"{}\" was not set when the plan was made, so it must not be set when \
-                             the plan is applied.",
-                            variable.name
-                        ),
-                    )
-                    .at(&variable.range),
-                ),
-            }
-            continue;
-        }
-        let Some(planned) = planned else { continue };
-        let flagged = now.is_some_and(|n| matches!(n.source, values::ValueSource::Flag));
-        if let Some(now) = now
-            && flagged
-            && now.value != planned
-        {
-            problems.push(
-                Diagnostic::error(
-                    "Can't change variable when applying a saved plan",
-                    format!(
-                        "The variable {} cannot be set using the -var and -var-file options when applying a saved plan file, \
-                         because a saved plan includes the variable values that were set when it was created.",
-                        variable.name
-                    ),
-                )
-                .at(&variable.range),
-            );
-        }
-        out.insert(variable.name.clone(), planned);
-    }
-    if session.show(&problems, &project.sources) {
-        Err(1)
-    } else {
-        Ok(out)
+/// Warns of the flag that says where the state is beside what the configuration says.
+fn warn_of_state_flag(session: &Session, given: &Given) {
+    if given.value("state").is_some() {
+        let warning = Diagnostic::warning(
+            "Deprecated flag: -state",
+            "Use the \"path\" argument of the \"local\" backend instead: then every command knows where the state is.",
+        );
+        session.show(&warning.into(), &SourceMap::default());
     }
 }

@@ -220,3 +220,56 @@ fn wait(what: &str, mut done: impl FnMut() -> bool) {
         std::thread::sleep(Duration::from_millis(20));
     }
 }
+
+#[test]
+fn a_saved_plan_keeps_its_variables() {
+    let w = Workspace::with(&[
+        ("main.tf", "variable \"x\" {}\noutput \"o\" {\n  value = var.x\n}\n"),
+        ("../two.tfvars", "x = \"two\"\n"),
+    ]);
+    let plan = || w.run(&["plan", "-var=x=one", "-out=p"]).ok();
+    plan();
+    for flag in ["-var=x=two", "-var-file=../two.tfvars"] {
+        w.run(&["apply", flag, "p"]).fails_with(&[
+            "Can't change variable when applying a saved plan",
+            "In the plan it is \"one\", and \"two\" is given",
+            "ephemeral = true",
+        ]);
+    }
+    assert!(!w.exists("terraform.tfstate"));
+    w.write("terraform.tfvars", "x = \"not heeded\"\n");
+    let w = w.env("TF_VAR_x", "three");
+    let applied = w.run(&["apply", "-no-color", "p"]).ok();
+    assert!(applied.stdout.contains("o = \"one\""), "{}", applied.all());
+    w.write(
+        "main.tf",
+        "variable \"x\" {\n  sensitive = true\n}\noutput \"o\" {\n  value = \"\"\n}\n",
+    );
+    w.run(&["plan", "-var=x=one", "-out=p"]).ok();
+    let hidden = w
+        .run(&["apply", "-var=x=two", "p"])
+        .fails_with(&["The values are sensitive."]);
+    assert!(!hidden.all().contains("two"), "{}", hidden.all());
+}
+
+#[test]
+fn a_state_beside_the_configuration_is_told_of() {
+    let w = Workspace::with(&[("main.tf", "resource \"terraform_data\" \"a\" {}\n")]);
+    let applied = w
+        .run(&["apply", "-no-color", "-auto-approve", "-state=s", "-state-out=o"])
+        .ok();
+    for line in ["Warning: Deprecated flag: -state\n", "\nState path: o\n"] {
+        assert!(applied.stdout.contains(line), "{}", applied.all());
+    }
+    assert!(w.exists("o") && !w.exists("s") && !w.exists("terraform.tfstate"));
+    let destroyed = w
+        .run(&["apply", "-destroy", "-no-color", "-auto-approve", "-state=o"])
+        .ok();
+    assert!(
+        destroyed
+            .stdout
+            .contains("Apply complete! Resources: 0 added, 0 changed, 1 destroyed."),
+        "{}",
+        destroyed.all()
+    );
+}

@@ -100,7 +100,8 @@ fn saved(session: &Session, given: &Given, path: &str) -> Status {
     if let Some(stream) = &session.stream {
         stream.planned_changes(&saved.plan);
     }
-    perform(session, operation, &saved.plan, Diagnostics::new(), true)
+    // Who applies a saved plan is told of applying, whatever is in it.
+    perform(session, given, operation, &saved.plan, Diagnostics::new(), "Apply")
 }
 
 /// Plans, asks, and carries out.
@@ -149,7 +150,7 @@ pub fn direct(session: &Session, given: &Given, work: &Work) -> Status {
             Err(status) => return finish(session, operation, status),
         }
     }
-    perform(session, operation, &plan, problems, false)
+    perform(session, given, operation, &plan, problems, work.verb.0)
 }
 
 fn question(mode: Mode, workspace: &str) -> (String, &'static str) {
@@ -183,14 +184,30 @@ fn question(mode: Mode, workspace: &str) -> (String, &'static str) {
 }
 
 /// Carries out a plan and says what was done, after the warnings there are already.
-fn perform(session: &Session, operation: Operation<'_>, plan: &Plan, mut problems: Diagnostics, saved: bool) -> Status {
+/// `verb` is what the command is called.
+fn perform(
+    session: &Session,
+    given: &Given,
+    operation: Operation<'_>,
+    plan: &Plan,
+    mut problems: Diagnostics,
+    verb: &str,
+) -> Status {
     let (state, done, more) = operation.apply(plan);
     problems.extend(more);
     let failed = session.show(&problems, &operation.project.sources);
-    // Who applies a saved plan is told of applying, whatever is in it.
-    let destroying = plan.mode == Mode::Destroy && !saved;
+    let destroying = verb == "Destroy";
     if !failed {
         summary(session, plan, destroying, done);
+        if let Some(path) = given
+            .value("state-out")
+            .filter(|_| session.stream.is_none() && !destroying)
+        {
+            session.ui.line(format!(
+                "\nThe state is in the file below. Keep it safe: without it, nothing that was made here can be\nchanged or \
+                 destroyed. The command \"show\" tells what is in it.\n\nState path: {path}"
+            ));
+        }
     }
     session.ui.flush();
     if !failed && !destroying {

@@ -46,7 +46,9 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         ));
     }
     // What this working directory has installed has nothing to do with it.
-    let made = to.canonicalize().and_then(|to| tempfile::Builder::new().prefix(".staging-").tempdir_in(to));
+    let made = to
+        .canonicalize()
+        .and_then(|to| tempfile::Builder::new().prefix(".staging-").tempdir_in(to));
     let scratch = match made {
         Ok(scratch) => scratch,
         Err(e) => {

@@ -1,0 +1,137 @@
+//! The values of the variables of a saved plan, and what is given again when it is applied.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use config::Variable;
+use config::values::{self, ValueSource, VariableFlag, VariableValue};
+use cty::Value;
+use engine::plan::Plan;
+use syntax::{Diagnostic, Diagnostics};
+
+use crate::args::matches::Given;
+use crate::session::{Session, Status};
+use crate::workdir::Project;
+
+/// The values of the variables of a saved plan. What is given again must be the same; ephemeral ones, which are not
+/// saved, must be given again.
+pub fn read(
+    session: &Session,
+    given: &Given,
+    project: &mut Project,
+    plan: &Plan,
+) -> Result<BTreeMap<Arc<str>, Value>, Status> {
+    let mut out: BTreeMap<Arc<str>, Value> = BTreeMap::new();
+    let mut problems = Diagnostics::new();
+    let environment = session.env.variables();
+    let flags = given.variables();
+    let inputs = values::ValueInputs {
+        files: &config::files::Disk,
+        environment: &environment,
+        flags: &flags,
+    };
+    let root = project.config.root.module.clone();
+    let collected = values::collect(&root, &inputs);
+    project.sources.extend(collected.sources);
+    let mut invalid: Vec<Diagnostic> = collected.diagnostics.into_iter().filter(Diagnostic::is_error).collect();
+    if flags.is_empty() {
+        invalid.clear();
+    }
+    problems.extend(invalid);
+    for variable in root.variables.values() {
+        let now = collected.values.get(&variable.name);
+        let planned = plan.variables.get(&variable.name).map(|v| v.clone().unmark_deep().0);
+        if variable.ephemeral {
+            let now = now.filter(|n| n.source != ValueSource::Default);
+            match (plan.variables.contains_key(&variable.name), now) {
+                (true, Some(now)) => {
+                    out.insert(variable.name.clone(), now.value.clone());
+                }
+                (false, None) => {}
+                (true, None) => problems.push(
+                    Diagnostic::error(
+                        "No value for required variable",
+                        format!(
+                            "The ephemeral input variable \"{0}\" was set when the plan was made. Its value is not kept in the \
+                             plan, so it must be set again to apply it: with -var '{0}=…', in a variable file, or in the \
+                             environment as TF_VAR_{0}.",
+                            variable.name
+                        ),
+                    )
+                    .at(&variable.range),
+                ),
+                (false, Some(_)) => problems.push(
+                    Diagnostic::error(
+                        "Ephemeral variable was not set during planning",
+                        format!(
+                            "The ephemeral input variable \"{}\" was not set when the plan was made, so it must not be set when \
+                             the plan is applied.",
+                            variable.name
+                        ),
+                    )
+                    .at(&variable.range),
+                ),
+            }
+            continue;
+        }
+        let Some(planned) = planned else { continue };
+        if let Some(now) = now.filter(|now| now.value != planned) {
+            problems.extend(changed(variable, now, &planned, &flags));
+        }
+        out.insert(variable.name.clone(), planned);
+    }
+    if session.show(&problems, &project.sources) {
+        Err(1)
+    } else {
+        Ok(out)
+    }
+}
+
+/// What a person should know who gives another value than the one in the plan: on the command line that is an error; the
+/// environment may be meant for something else, and is not heeded. Variable files that are read by themselves do not count.
+fn changed(variable: &Variable, now: &VariableValue, planned: &Value, flags: &[VariableFlag]) -> Option<Diagnostic> {
+    let named = |path: &str| {
+        flags
+            .iter()
+            .any(|flag| matches!(flag, VariableFlag::File(p) if p == path))
+    };
+    let (by, place) = match &now.source {
+        ValueSource::Flag => ("by -var", None),
+        ValueSource::File(range) if named(&range.file) => ("in a file that -var-file names", Some(range)),
+        ValueSource::Environment => ("in the environment", None),
+        _ => return None,
+    };
+    let values = if variable.sensitive {
+        "The values are sensitive.".to_owned()
+    } else {
+        let shown = |value: &Value| lang::render::format_value(value, 0);
+        format!(
+            "In the plan it is {}, and {} is given {by}.",
+            shown(planned),
+            shown(&now.value)
+        )
+    };
+    let advice = "A variable that is not to be kept in plans is declared with \"ephemeral = true\".";
+    let name = &variable.name;
+    let diagnostic = if now.source == ValueSource::Environment {
+        Diagnostic::warning(
+            "Ignoring variable when applying a saved plan",
+            format!(
+                "A saved plan has the values that the variables had when it was made, so the value that the environment gives \
+                 \"{name}\" has no effect. {values} {advice}"
+            ),
+        )
+    } else {
+        Diagnostic::error(
+            "Can't change variable when applying a saved plan",
+            format!(
+                "A saved plan has the values that the variables had when it was made, and \"{name}\" cannot be given another one. \
+                 {values} {advice}"
+            ),
+        )
+    };
+    Some(match place {
+        Some(range) => diagnostic.at(range),
+        None => diagnostic,
+    })
+}
