@@ -15,6 +15,14 @@ pub const TESTS: &[(&str, fn())] = &[
     ),
     ("own::a_held_lock_is_respected", a_held_lock_is_respected),
     ("own::interrupts_in_a_stream", interrupts_in_a_stream),
+    (
+        "own::a_saved_plan_keeps_its_variables",
+        a_saved_plan_keeps_its_variables,
+    ),
+    (
+        "own::a_state_beside_the_configuration",
+        a_state_beside_the_configuration,
+    ),
 ];
 
 fn seed(name: &str) -> Workspace {
@@ -221,7 +229,6 @@ fn wait(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-#[test]
 fn a_saved_plan_keeps_its_variables() {
     let w = Workspace::with(&[
         ("main.tf", "variable \"x\" {}\noutput \"o\" {\n  value = var.x\n}\n"),
@@ -252,8 +259,7 @@ fn a_saved_plan_keeps_its_variables() {
     assert!(!hidden.all().contains("two"), "{}", hidden.all());
 }
 
-#[test]
-fn a_state_beside_the_configuration_is_told_of() {
+fn a_state_beside_the_configuration() {
     let w = Workspace::with(&[("main.tf", "resource \"terraform_data\" \"a\" {}\n")]);
     let applied = w
         .run(&["apply", "-no-color", "-auto-approve", "-state=s", "-state-out=o"])
