@@ -82,7 +82,7 @@ impl Plugins {
     pub fn resolve(&self, config: &Config, state: &State) -> Result<Diagnostics, Diagnostics> {
         let selections = self.registry.resolve(&requirements(config, state)?)?;
         let mut problems = selections.warnings;
-        let provisioners = opening::provisioners_needed(config);
+        let provisioners = opening::provisioners_needed(config, state);
         problems.extend(self.registry.check_provisioners(provisioners.iter().map(|p| &**p)));
         if problems.has_errors() {
             Err(problems)
@@ -117,7 +117,10 @@ impl Plugins {
                 Err(e) => problems.extend(e),
             }
         }
-        for name in config.map(opening::provisioners_needed).unwrap_or_default() {
+        for name in config
+            .map(|c| opening::provisioners_needed(c, state))
+            .unwrap_or_default()
+        {
             match self.start_provisioner(&name).await {
                 Ok(running) => running.close().await,
                 Err(e) => problems.extend(e),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use syntax::ast::Body;
 use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics, Range, SourceMap};
 
@@ -34,7 +35,7 @@ pub struct Loaded {
     pub sources: SourceMap,
     /// Every problem.
     pub diagnostics: Diagnostics,
-    /// The modules that must be installed first. Each is an error among the diagnostics.
+    /// The modules that must be installed first. Each is an error among the diagnostics, unless the root module has others.
     pub missing: Vec<MissingModule>,
 }
 
@@ -81,6 +82,7 @@ pub fn load(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loa
         diagnostics: Diagnostics::new(),
         between: Diagnostics::new(),
         missing: Vec::new(),
+        unavailable: Diagnostics::new(),
     };
     let dir = clean(dir);
     let module = loader.directory(&dir).unwrap_or_else(|error| {
@@ -93,6 +95,8 @@ pub fn load(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loa
             ..Module::default()
         })
     });
+    // A mistake in the root module may be why it seems to call a module that is not there.
+    let root_is_sound = !loader.diagnostics.has_errors();
     let mut ancestors = vec![dir];
     let mut root = loader.node(addrs::Module::root(), module, String::new(), None, &mut ancestors);
     let Loader {
@@ -100,8 +104,12 @@ pub fn load(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loa
         mut diagnostics,
         mut between,
         missing,
+        unavailable,
         ..
     } = loader;
+    if root_is_sound {
+        diagnostics.extend(unavailable);
+    }
     providers::resolve(&mut root, &mut between);
     root_outputs(&root.module, &mut between);
     // What does not fit together is told when every part can be understood: many a mistake in one module has another as its
@@ -132,6 +140,8 @@ struct Loader<'l> {
     /// What does not fit together between modules that are in order each by itself.
     between: Diagnostics,
     missing: Vec<MissingModule>,
+    /// The modules that are not where they should be.
+    unavailable: Diagnostics,
 }
 
 impl Loader<'_> {
@@ -195,7 +205,7 @@ impl Loader<'_> {
         let module = match self.directory(&dir) {
             Ok(module) => module,
             Err(error) => {
-                self.diagnostics.push(
+                self.unavailable.push(
                     Diagnostic::error(
                         "Unreadable module directory",
                         format!(
@@ -260,7 +270,7 @@ impl Loader<'_> {
         };
         if let Some((summary, detail)) = problem {
             let problem = Diagnostic::error(summary, detail).at(&call.source_range);
-            self.diagnostics.push(problem.clone());
+            self.unavailable.push(problem.clone());
             self.missing.push(MissingModule {
                 problem,
                 path: path.clone(),
@@ -288,6 +298,7 @@ impl Loader<'_> {
 
         let mut kept = Vec::new();
         let mut bodies = Vec::new();
+        let mut broken = Vec::new();
         for (kind, name) in names {
             let path = join(dir, &name);
             let content: Arc<[u8]> = match self.files.read(&path) {
@@ -308,6 +319,7 @@ impl Loader<'_> {
             } else {
                 parse::file(&path, &content)
             };
+            broken.extend(broken_blocks(&body, &problems));
             self.diagnostics.extend(problems);
             bodies.push((kind.overriding, body));
             kept.push(ModuleFile {
@@ -316,6 +328,7 @@ impl Loader<'_> {
             });
         }
 
+        let parsed = self.diagnostics.len();
         // Before anything else: a configuration written for another version need not make sense to this one.
         let asked = |overriding: bool| -> Vec<Constraint> {
             let of_kind = bodies.iter().filter(|(is_override, _)| *is_override == overriding);
@@ -358,6 +371,14 @@ impl Loader<'_> {
                 ..Module::default()
             }
         };
+        // What a block lacks, or has too much, where its text could not be read: that is told when it can be.
+        let mut decoded = self.diagnostics.0.split_off(parsed);
+        decoded.retain(|d| {
+            !d.subject
+                .as_ref()
+                .is_some_and(|s| broken.iter().any(|b| surrounds(b, s)))
+        });
+        self.diagnostics.extend(decoded);
         let module = Arc::new(module);
         self.modules.insert(dir.to_owned(), module.clone());
         Ok(module)
@@ -367,6 +388,30 @@ impl Loader<'_> {
     fn allows_tool(&self, constraint: &Constraint) -> bool {
         Version::parse_lenient(self.options.tool_version).map_or(true, |v| constraint.allows(&v.core()))
     }
+}
+
+/// The outermost blocks in which syntax errors stand.
+fn broken_blocks(body: &Body, problems: &Diagnostics) -> Vec<Range> {
+    let mut out: Vec<Range> = Vec::new();
+    for place in problems
+        .iter()
+        .filter(|d| d.is_error())
+        .filter_map(|d| d.subject.as_ref())
+    {
+        let after = body.blocks.partition_point(|b| b.range.start <= place.start);
+        let Some(block) = after.checked_sub(1).and_then(|at| body.blocks.get(at)) else {
+            continue;
+        };
+        if place.start <= block.range.end && out.last().is_none_or(|last| last.start != block.range.start) {
+            out.push(block.range.clone());
+        }
+    }
+    out
+}
+
+/// Whether a place is inside of another, or at its end.
+fn surrounds(outer: &Range, inner: &Range) -> bool {
+    outer.file == inner.file && outer.start <= inner.start && inner.start <= outer.end
 }
 
 /// What a file of a module directory is.

@@ -106,6 +106,7 @@ impl Blocks {
             schemas,
             root: config,
             diagnostics: &mut diagnostics,
+            compared: 0,
         };
         edges.module(&config.root, None, &[]);
         if !diagnostics.has_errors() {
@@ -128,6 +129,7 @@ impl Blocks {
             schemas,
             root: config,
             diagnostics: &mut diagnostics,
+            compared: 0,
         };
         for reference in &references {
             edges.resolve(place, reference, false);
@@ -437,9 +439,23 @@ struct Edges<'a> {
     schemas: &'a Schemas,
     root: &'a Config,
     diagnostics: &'a mut Diagnostics,
+    /// How many names were compared to find what undeclared ones could have meant.
+    compared: usize,
 }
 
+/// Comparing all names with all mistakes would take long where there are thousands of both; nobody reads that many.
+const MOST_COMPARED: usize = 1_000_000;
+
 impl Edges<'_> {
+    /// The name nearest to one that is not declared, as long as not too many were looked for.
+    fn near(&mut self, name: &str, names: &[&str]) -> Option<String> {
+        if self.compared > MOST_COMPARED {
+            return None;
+        }
+        self.compared += names.len();
+        suggest(name, names.iter().copied()).map(str::to_owned)
+    }
+
     /// The edges of one module and those below. `call` is the node of the call that leads here; `inherited` are the
     /// nodes that `depends_on` of calls on the way asks everything below to wait for.
     fn module(&mut self, config: &ModuleNode, call: Option<NodeIndex>, inherited: &[NodeIndex]) {
@@ -609,6 +625,7 @@ impl Edges<'_> {
                         )
                         .at(&reference.range),
                     );
+                    self.blocks.connect(first, node);
                 } else if first == node && matches!(self.blocks.graph[node], Block::Resource(_)) {
                     self.diagnostics.push(
                         Diagnostic::error(
@@ -621,6 +638,7 @@ impl Edges<'_> {
                         )
                         .at(&reference.range),
                     );
+                    self.blocks.connect(first, node);
                 } else {
                     self.blocks.connect(first, node);
                 }
@@ -698,9 +716,9 @@ impl Edges<'_> {
         match &reference.subject {
             Referenceable::Variable(name) => {
                 if !module.variables.contains_key(name) {
-                    let hint = suggest(name, module.variables.keys().map(|n| &**n));
-                    let hint = match hint {
-                        Some(_) => did_you_mean(hint),
+                    let names: Vec<&str> = module.variables.keys().map(|n| &**n).collect();
+                    let hint = match self.near(name, &names) {
+                        Some(near) => did_you_mean(Some(&near)),
                         None => format!(" This variable can be declared with a variable \"{name}\" {{}} block."),
                     };
                     self.undeclared(
@@ -713,7 +731,8 @@ impl Edges<'_> {
             }
             Referenceable::Local(name) => {
                 if !module.locals.contains_key(name) {
-                    let hint = did_you_mean(suggest(name, module.locals.keys().map(|n| &**n)));
+                    let names: Vec<&str> = module.locals.keys().map(|n| &**n).collect();
+                    let hint = did_you_mean(self.near(name, &names).as_deref());
                     self.undeclared(
                         reference,
                         "local value",
@@ -734,7 +753,8 @@ impl Edges<'_> {
             | Referenceable::ModuleInstance(name, _)
             | Referenceable::ModuleOutput(name, _, _) => {
                 let Some(call) = self.blocks.find(&Block::Call(path.clone(), name.clone())) else {
-                    let hint = did_you_mean(suggest(name, module.module_calls.keys().map(|n| &**n)));
+                    let names: Vec<&str> = module.module_calls.keys().map(|n| &**n).collect();
+                    let hint = did_you_mean(self.near(name, &names).as_deref());
                     self.undeclared(
                         reference,
                         "module",
@@ -757,7 +777,8 @@ impl Edges<'_> {
                     match self.blocks.find(&Block::Output(child.path.clone(), output.clone())) {
                         Some(node) => out.push(node),
                         None => {
-                            let hint = did_you_mean(suggest(output, child.module.outputs.keys().map(|n| &**n)));
+                            let names: Vec<&str> = child.module.outputs.keys().map(|n| &**n).collect();
+                            let hint = did_you_mean(self.near(output, &names).as_deref());
                             self.diagnostics.push(
                                 Diagnostic::error(
                                     "Unsupported attribute",
@@ -799,14 +820,13 @@ impl Edges<'_> {
             Mode::Ephemeral => ("ephemeral resource", "An"),
         };
         let addrs::Resource { ty, name, .. } = resource;
-        let candidates: Vec<String> = config
-            .module
-            .resources
-            .values()
-            .filter(|r| r.address.mode == resource.mode)
+        let declared = config.module.resources.values();
+        let candidates: Vec<String> = declared
+            .filter(|r| r.address.mode == resource.mode && self.compared <= MOST_COMPARED)
             .map(|r| format!("{}.{}", r.address.ty, r.address.name))
             .collect();
-        let hint = match suggest(&format!("{ty}.{name}"), candidates.iter().map(String::as_str)) {
+        let names: Vec<&str> = candidates.iter().map(String::as_str).collect();
+        let hint = match self.near(&format!("{ty}.{name}"), &names) {
             Some(near) => format!(" Did you mean {near}?"),
             None => {
                 let swapped = addrs::Resource {

@@ -19,6 +19,7 @@ use crate::eval::{Evaluator, Failed};
 use crate::instance::{decode, located};
 use crate::objchange::empty_object;
 use crate::providers::{Providers, Schemas};
+use crate::removals::Removals;
 
 /// The providers that a configuration and a state need.
 #[must_use]
@@ -96,12 +97,14 @@ pub fn function_providers_needed(config: &Config) -> BTreeSet<Provider> {
     out
 }
 
-/// The types of provisioners that a configuration uses.
+/// The types of provisioners that a configuration uses: those of resources, and those of `removed` blocks whose resource is
+/// still in the state.
 #[must_use]
-pub fn provisioners_needed(config: &Config) -> BTreeSet<Arc<str>> {
+pub fn provisioners_needed(config: &Config, state: &State) -> BTreeSet<Arc<str>> {
     let nodes = config.nodes();
     let resources = nodes.iter().flat_map(|n| n.module.resources.values());
-    let removed = nodes.iter().flat_map(|n| &n.module.removed);
+    let removals = Removals::new(config);
+    let removed = state.resources.keys().filter_map(|r| removals.of_resource(&r.config()));
     resources
         .flat_map(|r| &r.provisioners)
         .chain(removed.flat_map(|r| &r.provisioners))

@@ -70,7 +70,13 @@ impl<'s> Providers<'s> {
     ) -> Result<Providers<'s>, Diagnostics> {
         let providers = opening::providers_needed(config, state);
         let functions = opening::function_providers_needed(config);
-        Providers::start(source, providers, opening::provisioners_needed(config), functions).await
+        Providers::start(
+            source,
+            providers,
+            opening::provisioners_needed(config, state),
+            functions,
+        )
+        .await
     }
 
     /// Starts every provider and provisioner named, side by side, and asks for their schemas. Those whose functions are

@@ -1,5 +1,8 @@
 //! Validate: everything that can be said about a configuration without its variables' values, its state, or any object.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use addrs::{ConfigResource, InstanceKey, Mode, Module, ModuleInstance};
 use config::{Config, IgnoreChanges, ModuleNode, Resource};
 use cty::Step;
@@ -7,10 +10,11 @@ use lang::body::decode_body;
 use lang::eval::Context;
 use lang::schema::{BlockSchema, Schema};
 use syntax::ast::{Expr, TraversalStep};
-use syntax::{Diagnostic, Diagnostics};
+use syntax::{Diagnostic, Diagnostics, Pos, Range};
 
 use crate::blocks::{Block, Blocks};
 use crate::connection::connection_schema;
+use crate::eval::checks::{Checked, Kind};
 use crate::eval::{Evaluator, Expansion, Failed, Phase, Repetition};
 use crate::inputs::Inputs;
 use crate::instance::{forbidden_ephemeral, located};
@@ -31,10 +35,11 @@ pub async fn validate(inputs: Inputs<'_>) -> Diagnostics {
 }
 
 async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>) -> Diagnostics {
-    let blocks = match Blocks::build(inputs.config, providers.schemas(), &[]) {
-        Ok(blocks) => blocks,
-        Err(diagnostics) => return diagnostics,
-    };
+    let (blocks, mut diagnostics) = Blocks::build_anyway(inputs.config, providers.schemas(), &[]);
+    // Whoever refers to himself cannot be evaluated. Everything else is looked at, so that all is told at once.
+    if diagnostics.has_errors() && petgraph::algo::is_cyclic_directed(&blocks.graph) {
+        return diagnostics;
+    }
     let mut surroundings = inputs.surroundings.clone();
     surroundings.functions.pure = true;
     let stored = Box::new(|_: &addrs::AbsResource| std::collections::BTreeMap::new());
@@ -65,7 +70,47 @@ async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>) -> Diagno
         )]);
     }
     validator.imports();
-    evaluator.take_diagnostics()
+    let evaluated = evaluator.take_diagnostics();
+    // What is wrong with a reference by itself goes wrong once more when it is evaluated.
+    let known = Places::new(diagnostics.iter().filter_map(|d| d.subject.as_ref()));
+    let again = |d: &Diagnostic| d.subject.as_ref().is_some_and(|place| known.overlap(place));
+    let others = evaluated.into_iter().filter(|d| !again(d));
+    diagnostics.extend(others);
+    diagnostics
+}
+
+/// Places, to be asked whether another overlaps with one of them.
+struct Places(HashMap<Arc<str>, Vec<(Pos, Pos)>>);
+
+impl Places {
+    fn new<'r>(ranges: impl Iterator<Item = &'r Range>) -> Places {
+        let mut files: HashMap<Arc<str>, Vec<(Pos, Pos)>> = HashMap::new();
+        for range in ranges {
+            files
+                .entry(range.file.clone())
+                .or_default()
+                .push((range.start, range.end));
+        }
+        for places in files.values_mut() {
+            places.sort();
+            // Of each, how far those up to it reach.
+            let mut reach = Pos::default();
+            for (_, end) in places {
+                reach = reach.max(*end);
+                *end = reach;
+            }
+        }
+        Places(files)
+    }
+
+    fn overlap(&self, range: &Range) -> bool {
+        let places = self.0.get(&range.file).map(Vec::as_slice).unwrap_or_default();
+        let before = places.partition_point(|(start, _)| *start < range.end);
+        before
+            .checked_sub(1)
+            .and_then(|at| places.get(at))
+            .is_some_and(|(_, reach)| range.start < *reach)
+    }
 }
 
 struct Validator<'a> {
@@ -91,17 +136,20 @@ impl Validator<'_> {
         match block {
             Block::Variable(module, name) => {
                 let (instance, node) = self.place(module)?;
-                self.evaluator.variable(&instance, node, name)?;
+                let given = self.evaluator.given(&instance, node, name)?;
                 let rules = node
                     .module
                     .variables
                     .get(name)
                     .map(|v| v.validations.as_slice())
                     .unwrap_or_default();
-                let scope = self.evaluator.scope(&instance).ok_or(Failed)?;
+                let scope = self
+                    .evaluator
+                    .scope_of_validation(&instance, name, given)
+                    .ok_or(Failed)?;
+                let of = Checked::Variable(instance, name.clone());
                 for rule in rules {
-                    self.evaluator
-                        .check(rule, crate::eval::checks::Kind::Variable, &scope, None, false);
+                    self.evaluator.check(rule, Kind::Variable, &scope, &of, false);
                 }
                 Ok(())
             }
@@ -118,9 +166,9 @@ impl Validator<'_> {
                     .map(|o| o.preconditions.as_slice())
                     .unwrap_or_default();
                 let scope = self.evaluator.scope(&instance).ok_or(Failed)?;
+                let of = Checked::Output(instance.clone(), name.clone());
                 for rule in rules {
-                    self.evaluator
-                        .check(rule, crate::eval::checks::Kind::Output, &scope, None, false);
+                    self.evaluator.check(rule, Kind::Output, &scope, &of, false);
                 }
                 self.evaluator.output(&instance, node, name).map(|_| ())
             }
@@ -131,9 +179,9 @@ impl Validator<'_> {
             Block::Check(module, name) => {
                 let (instance, node) = self.place(module)?;
                 let scope = self.evaluator.scope(&instance).ok_or(Failed)?;
+                let of = Checked::Check(instance, name.clone());
                 for rule in node.module.checks.get(name).into_iter().flat_map(|c| &c.asserts) {
-                    self.evaluator
-                        .check(rule, crate::eval::checks::Kind::Assertion, &scope, None, false);
+                    self.evaluator.check(rule, Kind::Assertion, &scope, &of, false);
                 }
                 Ok(())
             }

@@ -1,5 +1,9 @@
 //! Diagnostics: how every room tells a user what is wrong.
 
+use std::fmt;
+
+use cty::Type;
+
 use crate::Range;
 
 /// How bad it is.
@@ -38,7 +42,31 @@ pub struct ExpressionContext {
     /// The references of the expression and what is known of their values: (`var.a`, `is a list of string`).
     pub values: Vec<(String, String)>,
     /// The function in whose call the problem arose.
-    pub function: Option<String>,
+    pub function: Option<CalledFunction>,
+}
+
+/// A function, as far as it helps to understand why a call of it went wrong.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CalledFunction {
+    /// Its name as it is written in the call, with namespaces.
+    pub called_as: String,
+    /// Its name.
+    pub name: String,
+    /// Its parameters: what they are called, and what they take.
+    pub parameters: Vec<(String, Type)>,
+    /// What takes all further arguments.
+    pub variadic: Option<(String, Type)>,
+    /// The type of its result.
+    pub returns: Type,
+}
+
+/// `name(a, more...)`.
+impl fmt::Display for CalledFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut names: Vec<String> = self.parameters.iter().map(|(name, _)| name.clone()).collect();
+        names.extend(self.variadic.iter().map(|(name, _)| format!("{name}...")));
+        write!(f, "{}({})", self.called_as, names.join(", "))
+    }
 }
 
 /// Facts that other code may look for in a diagnostic.
@@ -96,7 +124,7 @@ impl Diagnostic {
 
     /// With the address of the object it belongs to, unless it has one.
     #[must_use]
-    pub fn about(mut self, address: impl std::fmt::Display) -> Diagnostic {
+    pub fn about(mut self, address: impl fmt::Display) -> Diagnostic {
         self.address.get_or_insert_with(|| address.to_string());
         self
     }

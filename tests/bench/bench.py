@@ -34,6 +34,109 @@ resource "terraform_data" "b" {{
 """,
 }
 
+# What reading is measured on: the sizes of the configurations in MB.
+MEGABYTES = [1, 5]
+
+# One part of a configuration, about 2 KB: what people write, in its usual proportions.
+PART = """
+# Service {i}: what it is called, how many of it there are, and what it tells others.
+variable "service_{i}" {{
+  description = "The settings of service {i}: ports, labels and replicas, as other services see them."
+  type = object({{
+    name     = string
+    replicas = optional(number, 2)
+    ports    = optional(map(number), {{ http = 80, https = 443 }})
+    labels   = optional(map(string), {{}})
+  }})
+  default = {{
+    name   = "service-{i}"
+    labels = {{ tier = "backend", team = "team-{team}", cost = "c{i}" }}
+  }}
+
+  validation {{
+    condition     = length(var.service_{i}.name) < 64 && can(regex("^[a-z][a-z0-9-]*$", var.service_{i}.name))
+    error_message = "The name of service {i} has letters, digits and hyphens only, up to 63."
+  }}
+}}
+
+locals {{
+  ports_{i} = {{
+    for name, port in var.service_{i}.ports : upper(name) => port + {i}
+    if port > 0 && !contains(["debug", "trace"], name)
+  }}
+  labels_{i} = merge(var.service_{i}.labels, {{
+    "app.kubernetes.io/name"     = var.service_{i}.name
+    "app.kubernetes.io/instance" = "${{var.service_{i}.name}}-${{terraform.workspace}}"
+  }})
+  addresses_{i} = [for n in range(var.service_{i}.replicas) : cidrhost("10.{team}.0.0/16", n + 10)]
+}}
+
+resource "terraform_data" "service_{i}" {{
+  count = var.service_{i}.replicas > 0 ? 1 : 0
+  input = {{
+    labels    = local.labels_{i}
+    addresses = join(",", local.addresses_{i})
+    unit      = <<-EOT
+      [Unit]
+      Description=${{var.service_{i}.name}}, replica ${{count.index + 1}} of ${{var.service_{i}.replicas}}
+      %{{for name, port in local.ports_{i}~}}
+      Environment=PORT_${{name}}=${{port}}
+      %{{endfor~}}
+      %{{if var.service_{i}.replicas > 1}}Restart=always%{{else}}Restart=no%{{endif}}
+    EOT
+  }}
+  triggers_replace = [sha256(jsonencode(local.labels_{i})), try(var.service_{i}.labels["version"], "none")]
+{previous}
+  lifecycle {{
+    create_before_destroy = true
+  }}
+}}
+
+output "service_{i}" {{
+  description = "Where service {i} is reached."
+  value       = {{ for name, port in local.ports_{i} : name => formatlist("%s:%d", local.addresses_{i}, port) }}
+}}
+"""
+
+# Parts of a module that is called many times, from files of its own.
+CALL = """
+module "team_{i}" {{
+  source = "./team"
+  name   = "team-{i}"
+  members = {{
+    lead = var.service_{i}.name
+    all  = join(" ", keys(local.labels_{i}))
+  }}
+}}
+"""
+
+CALLED = """
+variable "name" {{ type = string }}
+variable "members" {{ type = map(string) }}
+resource "terraform_data" "team" {{
+  for_each = var.members
+  input    = "${{var.name}}: ${{each.key}} is ${{each.value}}"
+}}
+output "ids" {{ value = {{ for k, v in terraform_data.team : k => v.id }} }}
+"""
+
+
+def configuration(megabytes):
+    """Files of a configuration, about so many MB of it in files of 100 KB."""
+    files = {"team/main.tf": CALLED.format()}
+    i, size, text = 0, 0, ""
+    while size + len(text) < megabytes * 1_000_000:
+        previous = f"  depends_on       = [terraform_data.service_{i - 1}]\n" if i % 5 else ""
+        text += PART.format(i=i, team=i % 200, previous=previous)
+        if i % 20 == 0:
+            text += CALL.format(i=i)
+        i += 1
+        if len(text) > 100_000:
+            files[f"services_{len(files)}.tf"] = text
+            size, text = size + len(text), ""
+    files["rest.tf"] = text
+    return files
+
 
 def run(program, directory, *arguments):
     """Runs a command; gives its wall time in seconds and the largest resident size of it or a plugin of it, in MiB."""
@@ -63,6 +166,33 @@ def measure(program, text):
         return apply, plan, peak
 
 
+def read(program, files):
+    """The time and the peak memory of validate."""
+    with tempfile.TemporaryDirectory() as directory:
+        for name, text in files.items():
+            os.makedirs(os.path.dirname(os.path.join(directory, name)), exist_ok=True)
+            with open(os.path.join(directory, name), "w") as file:
+                file.write(text)
+        if os.path.basename(program) == "terraform" or os.path.basename(program) == "tofu":
+            run(program, directory, "init", "-no-color")
+        return run(program, directory, "validate", "-no-color")
+
+
+def measure_reading(peer):
+    """How fast configurations are parsed and checked."""
+    print("\nreading: validate")
+    print(f"{'MB':>10} {'seconds':>8} {'MB/s':>8} {'peak MiB':>9}" + (f" {'peer s':>11} {'peer MB/s':>10} {'ratio':>7}" if peer else ""))
+    for megabytes in MEGABYTES:
+        files = configuration(megabytes)
+        size = sum(len(text.encode()) for text in files.values()) / 1_000_000
+        time_taken, peak = read(MONOFORM, files)
+        line = f"{size:>10.1f} {time_taken:>8.2f} {size / time_taken:>8.2f} {peak:>9.0f}"
+        if peer:
+            peer_time, _ = read(peer, files)
+            line += f" {peer_time:>11.2f} {size / peer_time:>10.2f} {peer_time / time_taken:>6.0f}x"
+        print(line, flush=True)
+
+
 def main():
     if not os.path.exists(MONOFORM):
         sys.exit(f"{MONOFORM} does not exist: build it with cargo build --release")
@@ -85,6 +215,7 @@ def main():
                 size, a, p = previous
                 print(f"           growth from {size}: {n / size:.1f} times the instances, apply {apply / a:.1f}, plan {plan / p:.1f}")
             previous = (n, apply, plan)
+    measure_reading(peer)
 
 
 main()

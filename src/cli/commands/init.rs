@@ -200,7 +200,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
                 settings.plugin_dirs = vec![mirror.into()];
             }
         })?;
-        let provisioners = engine::opening::provisioners_needed(&project.config);
+        let provisioners = engine::opening::provisioners_needed(&project.config, &state);
         let mut missing = registry.check_provisioners(provisioners.iter().map(|p| &**p));
         if missing.has_errors() {
             return Err(missing);

@@ -1,6 +1,9 @@
 //! Diagnostics as JSON.
 
+use cty::Type;
+use cty::json::type_to_json;
 use serde_json::{Value as Json, json};
+use syntax::diag::CalledFunction;
 use syntax::{Diagnostic, Pos, Range, Severity, SourceMap};
 
 use super::Object;
@@ -62,7 +65,18 @@ fn snippet(diagnostic: &Diagnostic, sources: &SourceMap) -> Option<Json> {
             .with("highlight_start_offset", found.highlight_start)
             .with("highlight_end_offset", found.highlight_end)
             .with("values", values)
-            .with_some("function_call", call.map(|name| json!({"called_as": name})))
+            .with_some("function_call", call.map(called))
             .into(),
     )
+}
+
+fn called(function: &CalledFunction) -> Json {
+    let parameter = |(name, ty): &(String, Type)| json!({"name": name, "type": type_to_json(ty)});
+    let parameters: Vec<Json> = function.parameters.iter().map(parameter).collect();
+    let signature = Object::default()
+        .with("name", function.name.clone())
+        .with("params", parameters)
+        .with_some("variadic_param", function.variadic.as_ref().map(parameter))
+        .with("return_type", type_to_json(&function.returns));
+    json!({"called_as": function.called_as, "signature": Json::from(signature)})
 }

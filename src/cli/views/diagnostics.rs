@@ -113,10 +113,12 @@ fn source(diagnostic: &Diagnostic, sources: &SourceMap, style: Style, out: &mut 
         out.push_str(&style.dim("    ├────────────────"));
         out.push('\n');
         if let Some(function) = &context.function {
+            let shown = function.to_string();
+            let (name, parameters) = shown.split_at(function.called_as.len());
             out.push_str(&format!(
-                "{} while calling {}\n",
+                "{} while calling {}{parameters}\n",
                 style.dim("    │"),
-                style.bold(function)
+                style.bold(name)
             ));
         }
         let mut values: Vec<_> = context.values.iter().collect();

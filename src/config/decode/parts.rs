@@ -272,6 +272,16 @@ pub(crate) fn unquoted_traversal(expr: &Expr, diagnostics: &mut Diagnostics) -> 
 }
 
 fn not_a_traversal(expr: &Expr, diagnostics: &mut Diagnostics) {
+    if matches!(expr, Expr::Json(_)) && expr.as_literal_text().is_none() {
+        diagnostics.push(
+            Diagnostic::error(
+                "Invalid reference expression",
+                "A single reference is required here: a string such as \"aws_instance.a\".",
+            )
+            .at(expr.range()),
+        );
+        return;
+    }
     diagnostics.push(
         Diagnostic::error(
             "Invalid expression",

@@ -317,9 +317,14 @@ impl Decoder<'_> {
         };
         let Some((traversal, keys)) = address::with_dynamic_keys(expr) else {
             if !matches!(expr, Expr::Invalid { .. }) {
+                let summary = if matches!(expr, Expr::Json(_)) {
+                    "Invalid reference expression"
+                } else {
+                    "Invalid replace_triggered_by expression"
+                };
                 self.diagnostics.push(
                     Diagnostic::error(
-                        "Invalid replace_triggered_by expression",
+                        summary,
                         "A single reference to a resource is required here; nothing can be calculated.",
                     )
                     .at(expr.range()),

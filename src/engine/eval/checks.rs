@@ -128,13 +128,9 @@ impl Evaluator<'_> {
         of: &Checked,
         lenient: bool,
     ) -> Result<(), Failed> {
-        let owner = match of {
-            Checked::Resource(address) => Some(address.to_string()),
-            _ => None,
-        };
         let mut failed = false;
         for rule in rules {
-            let status = self.check(rule, kind, scope, owner.as_deref(), lenient);
+            let status = self.check(rule, kind, scope, of, lenient);
             failed |= matches!(status, Status::Fail(_) | Status::Error);
             self.record(of, &status);
         }
@@ -233,14 +229,7 @@ impl Evaluator<'_> {
     }
 
     /// Evaluates a condition and reports its failure.
-    pub fn check(
-        &self,
-        rule: &CheckRule,
-        kind: Kind,
-        scope: &ModuleScope<'_>,
-        owner: Option<&str>,
-        lenient: bool,
-    ) -> Status {
+    pub fn check(&self, rule: &CheckRule, kind: Kind, scope: &ModuleScope<'_>, of: &Checked, lenient: bool) -> Status {
         let context = Context::new(scope);
         let (condition, mut problems) = evaluate(&rule.condition, context);
         let mut status = Status::Error;
@@ -269,8 +258,16 @@ impl Evaluator<'_> {
                         problems.extend(found);
                         let summary = kind.summary();
                         let mut diagnostic = Diagnostic::error(summary, &message).at(rule.condition.range());
-                        if let Some(owner) = owner {
-                            diagnostic = diagnostic.about(owner);
+                        match of {
+                            Checked::Resource(address) => diagnostic = diagnostic.about(address),
+                            // The value is wrong, not the condition, and may be written in another file.
+                            Checked::Variable(module, name) => {
+                                diagnostic.subject = self.given_at(module, name).or(diagnostic.subject);
+                                let place = &rule.range;
+                                diagnostic.detail =
+                                    format!("{message}\n\nThis was checked by the validation rule at {place}.");
+                            }
+                            Checked::Output(..) | Checked::Check(..) => {}
                         }
                         problems.push(with_expression(diagnostic, &rule.condition, context));
                         status = Status::Fail(message);

@@ -204,6 +204,23 @@ impl<'a> Evaluator<'a> {
             node,
             repetition,
             self_value,
+            given: None,
+        })
+    }
+
+    /// The scope in which the validations of a variable are evaluated while nothing is known: only its own value is, if a
+    /// module call says it.
+    #[must_use]
+    pub fn scope_of_validation(
+        &self,
+        module: &ModuleInstance,
+        name: &Arc<str>,
+        given: Value,
+    ) -> Option<ModuleScope<'_>> {
+        let scope = self.scope(module)?;
+        Some(ModuleScope {
+            given: Some((name.clone(), given)),
+            ..scope
         })
     }
 
@@ -225,27 +242,46 @@ impl<'a> Evaluator<'a> {
     /// The value of an input variable.
     pub fn variable(&self, module: &ModuleInstance, node: &ModuleNode, name: &Arc<str>) -> Result<Value, Failed> {
         self.memo(&Key::Variable(module.clone(), name.clone()), || {
-            let Some(variable) = node.module.variables.get(name) else {
-                return Err(Failed);
-            };
-            let value = match module.parent() {
-                _ if self.phase == Phase::Validate && module.is_root() => Value::unknown(variable.value_type()),
-                None => self
-                    .variables
-                    .get(name)
-                    .or(variable.default.as_ref())
-                    .cloned()
-                    .unwrap_or_else(|| Value::unknown(variable.value_type())),
-                Some((parent, step)) => self.module_input(&parent, step, variable)?,
-            };
-            let mut marks = Marks::NONE;
-            if variable.sensitive {
-                marks |= Marks::SENSITIVE;
+            if self.phase != Phase::Validate {
+                return self.given(module, node, name);
             }
-            if variable.ephemeral {
-                marks |= Marks::EPHEMERAL;
-            }
-            Ok(value.with_marks(marks))
+            // What is written must be right for every value, not only for those of the calls there are today; and a call may
+            // have no instances, so that its values are never used.
+            let variable = node.module.variables.get(name).ok_or(Failed)?;
+            Ok(Value::unknown(variable.value_type()).with_marks(declared_marks(variable)))
+        })
+    }
+
+    /// The value that an input variable is given.
+    pub fn given(&self, module: &ModuleInstance, node: &ModuleNode, name: &Arc<str>) -> Result<Value, Failed> {
+        let variable = node.module.variables.get(name).ok_or(Failed)?;
+        let value = match module.parent() {
+            None if self.phase == Phase::Validate => Value::unknown(variable.value_type()),
+            None => self
+                .variables
+                .get(name)
+                .or(variable.default.as_ref())
+                .cloned()
+                .unwrap_or_else(|| Value::unknown(variable.value_type())),
+            Some((parent, step)) => self.module_input(&parent, step, variable)?,
+        };
+        Ok(value.with_marks(declared_marks(variable)))
+    }
+
+    /// Where the value of an input variable comes from: the argument of the module call, else the declaration.
+    pub fn given_at(&self, module: &ModuleInstance, name: &str) -> Option<Range> {
+        let argument = module.parent().and_then(|(parent, step)| {
+            let call = self
+                .config
+                .node(&parent.module())?
+                .module
+                .module_calls
+                .get(&step.name)?;
+            Some(call.inputs.attribute(name)?.expr.range().clone())
+        });
+        argument.or_else(|| {
+            let node = self.config.node(&module.module())?;
+            Some(node.module.variables.get(name)?.range.clone())
         })
     }
 
@@ -272,6 +308,7 @@ impl<'a> Evaluator<'a> {
             node,
             repetition,
             self_value: None,
+            given: None,
         };
         let value = self.evaluate(&attribute.expr, &scope)?;
         let range = attribute.expr.range();
@@ -458,6 +495,18 @@ impl<'a> Evaluator<'a> {
             objects.get(&address.resource.key).cloned()
         })
     }
+}
+
+/// The marks that the declaration of a variable puts on its values.
+fn declared_marks(variable: &Variable) -> Marks {
+    let mut marks = Marks::NONE;
+    if variable.sensitive {
+        marks |= Marks::SENSITIVE;
+    }
+    if variable.ephemeral {
+        marks |= Marks::EPHEMERAL;
+    }
+    marks
 }
 
 /// A value given to a variable by a module call, with the defaults of its type, converted. The error is a sentence.

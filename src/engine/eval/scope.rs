@@ -21,6 +21,8 @@ pub struct ModuleScope<'e> {
     pub(super) node: &'e ModuleNode,
     pub(super) repetition: Repetition,
     pub(super) self_value: Option<Value>,
+    /// A variable's own value, for its validations, where references to it give another.
+    pub(super) given: Option<(Arc<str>, Value)>,
 }
 
 fn error(reference: &Reference, summary: &str, detail: impl Into<String>) -> Diagnostics {
@@ -118,6 +120,9 @@ impl Scope for ModuleScope<'_> {
     fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
         let evaluator = self.evaluator;
         match &reference.subject {
+            Referenceable::Variable(name) if self.given.as_ref().is_some_and(|(own, _)| own == name) => {
+                self.given.as_ref().map(|(_, value)| value.clone()).ok_or_else(Diagnostics::new)
+            }
             Referenceable::Variable(name) => evaluator.variable(&self.module, self.node, name).map_err(silent),
             Referenceable::Local(name) => evaluator.local(&self.module, self.node, name).map_err(silent),
             Referenceable::Resource(resource) => {

@@ -47,7 +47,7 @@ impl Evaluator {
             Ok(args) => args,
             Err(value) => return value,
         };
-        if !self.check_count(call, function.parameters.len(), function, args.len(), &args) {
+        if !self.check_count(call, function, &args, whole, context) {
             return Value::dynamic();
         }
         let errors = self.errors();
@@ -109,7 +109,6 @@ impl Evaluator {
                 format!("The expanding argument (indicated by ...) must {what}."),
             )
             .at(last.expr.range())
-            .within(&call.range)
         };
         let problem = match value.ty() {
             _ if value.is_null() => invalid("not be null"),
@@ -127,56 +126,58 @@ impl Evaluator {
             },
             _ => invalid("be of a tuple, list, or set type"),
         };
-        self.report(problem, last.expr, context);
+        self.report_call(call, problem, last.expr, context);
         Err(Value::dynamic())
     }
 
     fn check_count(
         &mut self,
         call: &Call,
-        wanted: usize,
         function: &Function,
-        given: usize,
         args: &[Argument<'_>],
+        whole: &Expr,
+        context: &Context<'_>,
     ) -> bool {
-        if given < wanted {
+        let wanted = function.parameters.len();
+        if let Some(missing) = function.parameters.get(args.len()) {
             let at_least = if function.variadic.is_some() { " at least" } else { "" };
-            let missing = function.parameters.get(given).map_or("", |p| p.name);
-            self.too_few(call, at_least, wanted, missing);
-            false
-        } else if given > wanted && function.variadic.is_none() {
-            if let Some(extra) = args.get(wanted) {
-                self.too_many(call, wanted, extra);
+            self.too_few(call, at_least, wanted, missing.name, whole, context);
+            return false;
+        }
+        match args.get(wanted) {
+            Some(extra) if function.variadic.is_none() => {
+                self.too_many(call, wanted, extra.expr, whole, context);
+                false
             }
-            false
-        } else {
-            true
+            _ => true,
         }
     }
 
-    fn too_many(&mut self, call: &Call, wanted: usize, extra: &Argument<'_>) {
-        self.dynamic.push(
-            Diagnostic::error(
-                "Too many function arguments",
-                format!("Function \"{}\" expects only {wanted} argument(s).", call.name),
-            )
-            .at(extra.expr.start_range())
-            .within(&call.range),
+    fn too_many(&mut self, call: &Call, wanted: usize, extra: &Expr, whole: &Expr, context: &Context<'_>) {
+        let problem = Diagnostic::error(
+            "Too many function arguments",
+            format!("Function \"{}\" expects only {wanted} argument(s).", call.name),
         );
+        self.report_call(call, problem.at(extra.start_range()), whole, context);
     }
 
-    fn too_few(&mut self, call: &Call, at_least: &str, wanted: usize, missing: &str) {
-        self.dynamic.push(
-            Diagnostic::error(
-                "Not enough function arguments",
-                format!(
-                    "Function \"{}\" expects{at_least} {wanted} argument(s). Missing value for \"{missing}\".",
-                    call.name
-                ),
-            )
-            .at(&call.close)
-            .within(&call.range),
+    fn too_few(
+        &mut self,
+        call: &Call,
+        at_least: &str,
+        wanted: usize,
+        missing: &str,
+        whole: &Expr,
+        context: &Context<'_>,
+    ) {
+        let problem = Diagnostic::error(
+            "Not enough function arguments",
+            format!(
+                "Function \"{}\" expects{at_least} {wanted} argument(s). Missing value for \"{missing}\".",
+                call.name
+            ),
         );
+        self.report_call(call, problem.at(&call.close), whole, context);
     }
 
     fn invalid_argument(
@@ -195,7 +196,7 @@ impl Evaluator {
             "Invalid function argument",
             format!("Invalid value for \"{name}\" parameter: {message}."),
         );
-        self.report_call(problem.at(at).within(&call.range), function.signature(), whole, context);
+        self.report_call(call, problem.at(at), whole, context);
     }
 
     fn failed(
@@ -216,39 +217,36 @@ impl Evaluator {
                 let at = args.get(i).map_or(&call.range, |a| a.expr.start_range());
                 let detail = format!("Invalid value for argument {}: {message}.", i + 1);
                 let problem = Diagnostic::error("Invalid function argument", detail);
-                self.report_call(
-                    problem.at(at).within(&call.range),
-                    format!("{}(...)", call.name),
-                    whole,
-                    context,
-                );
+                self.report_call(call, problem.at(at), whole, context);
             }
-            (CallError::Failed(message), function) => {
-                let signature = function.map_or_else(|| format!("{}(...)", call.name), Function::signature);
-                self.call_failed(call, &message, signature, whole, context);
-            }
+            (CallError::Failed(message), _) => self.call_failed(call, &message, whole, context),
         }
     }
 
-    fn call_failed(&mut self, call: &Call, message: &str, signature: String, whole: &Expr, context: &Context<'_>) {
+    fn call_failed(&mut self, call: &Call, message: &str, whole: &Expr, context: &Context<'_>) {
         let problem = Diagnostic::error(
             "Error in function call",
             format!("Call to function \"{}\" failed: {message}.", call.name),
         );
-        self.report_call(
-            problem.at(&call.name_range.to(&call.open)).within(&call.range),
-            signature,
-            whole,
-            context,
-        );
+        self.report_call(call, problem.at(&call.name_range.to(&call.open)), whole, context);
     }
 
-    fn report_call(&mut self, mut problem: Diagnostic, signature: String, whole: &Expr, context: &Context<'_>) {
+    /// Reports a problem of a call, with the function that is called.
+    fn report_call(&mut self, call: &Call, mut problem: Diagnostic, whole: &Expr, context: &Context<'_>) {
+        let name = call.name.strip_prefix("core::").unwrap_or(&call.name);
+        let function = match name.strip_prefix("provider::").and_then(|n| n.split_once("::")) {
+            _ if self.quiet => None,
+            Some((provider, function)) => {
+                let signature = context.scope.provider_function(provider, function).ok();
+                signature.map(|s| s.called(function, &call.name))
+            }
+            None => functions::signature::called(name, &call.name),
+        };
         problem.expression = Some(Box::new(ExpressionContext {
             values: Vec::new(),
-            function: Some(signature),
+            function,
         }));
-        self.report(problem, whole, context);
+        self.report(problem.within(&call.range), whole, context);
     }
 
     fn provider_function(
@@ -274,14 +272,14 @@ impl Evaluator {
         if args.len() < wanted {
             let at_least = if signature.variadic.is_some() { " at least" } else { "" };
             let missing = signature.parameters.get(args.len()).map_or("", |p| &*p.name);
-            self.too_few(call, at_least, wanted, missing);
+            self.too_few(call, at_least, wanted, missing, whole, context);
             return Value::dynamic();
         }
         let (mut marks, mut unknown) = (Marks::NONE, false);
         let mut values = Vec::with_capacity(args.len());
         for (i, arg) in args.iter().enumerate() {
             let Some(parameter) = signature.parameter(i) else {
-                self.too_many(call, wanted, arg);
+                self.too_many(call, wanted, arg.expr, whole, context);
                 return Value::dynamic();
             };
             let (value, own) = arg.value.clone().unmark_deep();
@@ -297,8 +295,7 @@ impl Evaluator {
             };
             let detail = format!("Invalid value for \"{}\" parameter: {problem}.", parameter.name);
             let problem = Diagnostic::error("Invalid function argument", detail);
-            let problem = problem.at(arg.expr.start_range()).within(&call.range);
-            self.report_call(problem, signature.shown(&call.name), whole, context);
+            self.report_call(call, problem.at(arg.expr.start_range()), whole, context);
         }
         if values.len() < args.len() {
             return Value::dynamic();
@@ -318,12 +315,11 @@ impl Evaluator {
                 let name = signature.parameter(i).map_or("", |p| &*p.name);
                 let detail = format!("Invalid value for \"{name}\" parameter: {message}.");
                 let problem = Diagnostic::error("Invalid function argument", detail);
-                let problem = problem.at(at).within(&call.range);
-                self.report_call(problem, signature.shown(&call.name), whole, context);
+                self.report_call(call, problem.at(at), whole, context);
                 Value::dynamic()
             }
             Err(CallError::Failed(message)) => {
-                self.call_failed(call, &message, signature.shown(&call.name), whole, context);
+                self.call_failed(call, &message, whole, context);
                 Value::dynamic()
             }
             Err(error @ CallError::Unknown(_)) => {
@@ -335,7 +331,6 @@ impl Evaluator {
 
     /// `try`: the first argument that evaluates without a dynamic error.
     fn try_function(&mut self, call: &Call, whole: &Expr, context: &Context<'_>) -> Value {
-        let signature = || "try(expressions...)".to_owned();
         if call.expand_last {
             // The values are there already, so the first of them counts.
             match self.arguments(call, whole, context).map(|args| args.into_iter().next()) {
@@ -345,7 +340,7 @@ impl Evaluator {
             }
         }
         if call.args.is_empty() {
-            self.call_failed(call, "at least one argument is required", signature(), whole, context);
+            self.call_failed(call, "at least one argument is required", whole, context);
             return Value::dynamic();
         }
         let mut list = String::from("no expression succeeded:\n");
@@ -370,13 +365,13 @@ impl Evaluator {
             }
         }
         list.push_str("\nAt least one expression must produce a successful result");
-        self.call_failed(call, &list, signature(), whole, context);
+        self.call_failed(call, &list, whole, context);
         Value::dynamic()
     }
 
     /// `can`: whether the argument evaluates without a dynamic error.
     fn can_function(&mut self, call: &Call, whole: &Expr, context: &Context<'_>) -> Value {
-        let Some(arg) = self.only_argument(call, "expression") else {
+        let Some(arg) = self.only_argument(call, "expression", whole, context) else {
             return Value::dynamic();
         };
         if call.expand_last
@@ -399,30 +394,29 @@ impl Evaluator {
         self.apart(true, |s| s.expr(expr, context))
     }
 
-    fn only_argument<'c>(&mut self, call: &'c Call, name: &str) -> Option<&'c Expr> {
+    fn only_argument<'c>(
+        &mut self,
+        call: &'c Call,
+        name: &str,
+        whole: &Expr,
+        context: &Context<'_>,
+    ) -> Option<&'c Expr> {
         match call.args.as_slice() {
             [] => {
-                self.too_few(call, "", 1, name);
+                self.too_few(call, "", 1, name, whole, context);
                 None
             }
             [one] => Some(one),
             [_, extra, ..] => {
-                self.dynamic.push(
-                    Diagnostic::error(
-                        "Too many function arguments",
-                        format!("Function \"{}\" expects only 1 argument(s).", call.name),
-                    )
-                    .at(extra.start_range())
-                    .within(&call.range),
-                );
+                self.too_many(call, 1, extra, whole, context);
                 None
             }
         }
     }
 
     /// `type`, in the console: the type of a value, written as a type expression.
-    fn type_function(&mut self, call: &Call, _whole: &Expr, context: &Context<'_>) -> Value {
-        let Some(arg) = self.only_argument(call, "value") else {
+    fn type_function(&mut self, call: &Call, whole: &Expr, context: &Context<'_>) -> Value {
+        let Some(arg) = self.only_argument(call, "value", whole, context) else {
             return Value::dynamic();
         };
         let errors = self.errors();
@@ -446,16 +440,14 @@ impl Evaluator {
         whole: &Expr,
         context: &Context<'_>,
     ) -> Value {
-        let signature = "templatestring(template, vars)".to_owned();
         if call.expand_last {
             match self.arguments(call, whole, context) {
                 Err(value) => return value,
                 Ok(args) => {
                     if let Some(first) = args.first() {
                         let detail = format!("Invalid value for \"template\" parameter: {NOT_DIRECT}.");
-                        let problem =
-                            Diagnostic::error("Invalid function argument", detail).at(first.expr.start_range());
-                        self.report_call(problem.within(&call.range), signature, whole, context);
+                        let problem = Diagnostic::error("Invalid function argument", detail);
+                        self.report_call(call, problem.at(first.expr.start_range()), whole, context);
                         return Value::dynamic();
                     }
                 }
@@ -464,29 +456,22 @@ impl Evaluator {
         let (template, vars) = match call.args.as_slice() {
             [template, vars] => (template, vars),
             [] => {
-                self.too_few(call, "", 2, "template");
+                self.too_few(call, "", 2, "template", whole, context);
                 return Value::dynamic();
             }
             [_] => {
-                self.too_few(call, "", 2, "vars");
+                self.too_few(call, "", 2, "vars", whole, context);
                 return Value::dynamic();
             }
             [_, _, extra, ..] => {
-                self.dynamic.push(
-                    Diagnostic::error(
-                        "Too many function arguments",
-                        format!("Function \"{}\" expects only 2 argument(s).", call.name),
-                    )
-                    .at(extra.start_range())
-                    .within(&call.range),
-                );
+                self.too_many(call, 2, extra, whole, context);
                 return Value::dynamic();
             }
         };
         let invalid = |this: &mut Self, name: &str, arg: &Expr, message: &str| {
             let detail = format!("Invalid value for \"{name}\" parameter: {message}.");
             let problem = Diagnostic::error("Invalid function argument", detail).at(arg.start_range());
-            this.report_call(problem.within(&call.range), signature.clone(), whole, context);
+            this.report_call(call, problem, whole, context);
             Value::dynamic()
         };
         if let Some(message) = not_a_reference(template) {
@@ -521,7 +506,7 @@ impl Evaluator {
             }
             Err(CallError::Argument(_, message)) => invalid(self, "vars", vars, &message),
             Err(CallError::Failed(message)) => {
-                self.call_failed(call, &message, "templatestring(template, vars)".into(), whole, context);
+                self.call_failed(call, &message, whole, context);
                 Value::dynamic()
             }
             Err(CallError::Unknown(problem)) => {

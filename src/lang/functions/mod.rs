@@ -254,14 +254,6 @@ impl Function {
         self.parameters.get(position).or(self.variadic.as_ref())
     }
 
-    /// The function as it is told in messages: `join(separator, lists...)`.
-    #[must_use]
-    pub fn signature(&self) -> String {
-        let mut names: Vec<String> = self.parameters.iter().map(|p| p.name.to_owned()).collect();
-        names.extend(self.variadic.iter().map(|p| format!("{}...", p.name)));
-        format!("{}({})", self.name, names.join(", "))
-    }
-
     fn result_type(&self, args: &[Value]) -> CallResult<Type> {
         Ok(match self.returns {
             Returns::Any => Type::Dynamic,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cty::Type;
+use syntax::diag::CalledFunction;
 
 /// A parameter of a provider's function.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,11 +36,16 @@ impl Signature {
         self.parameters.get(position).or(self.variadic.as_ref())
     }
 
-    /// The function under this name as it is told in messages: `provider::p::f(a, more...)`.
+    /// The function as messages about a call of it tell it.
     #[must_use]
-    pub fn shown(&self, name: &str) -> String {
-        let mut names: Vec<String> = self.parameters.iter().map(|p| p.name.to_string()).collect();
-        names.extend(self.variadic.iter().map(|p| format!("{}...", p.name)));
-        format!("{name}({})", names.join(", "))
+    pub fn called(&self, name: &str, called_as: &str) -> CalledFunction {
+        let told = |p: &Parameter| (p.name.to_string(), p.ty.clone());
+        CalledFunction {
+            called_as: called_as.to_owned(),
+            name: name.to_owned(),
+            parameters: self.parameters.iter().map(told).collect(),
+            variadic: self.variadic.as_ref().map(told),
+            returns: self.result.clone(),
+        }
     }
 }

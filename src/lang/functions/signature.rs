@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use cty::Type;
+use syntax::diag::CalledFunction;
 
 use super::{LAZY, Parameter, Returns, TABLE};
 
@@ -40,6 +41,40 @@ pub fn all() -> BTreeMap<&'static str, Signature> {
         .chain(LAZY.iter().copied())
         .filter_map(|name| Some((name, signature(name)?)))
         .collect()
+}
+
+/// The function of this name, as messages about a call of it tell it.
+pub(crate) fn called(name: &str, called_as: &str) -> Option<CalledFunction> {
+    let told = |name: &str, ty: Type| (name.to_owned(), ty);
+    let (parameters, variadic, returns) = match LAZY.iter().find(|n| **n == name) {
+        // These take expressions.
+        Some(lazy) => {
+            let signature = signature(lazy)?;
+            let told = |p: SignatureParameter| told(p.name, Type::Dynamic);
+            let returns = if *lazy == "can" { Type::Bool } else { Type::Dynamic };
+            (
+                signature.parameters.into_iter().map(told).collect(),
+                signature.variadic.map(told),
+                returns,
+            )
+        }
+        None => {
+            let function = TABLE.get(name)?;
+            let told = |p: &Parameter| told(p.name, p.ty());
+            (
+                function.parameters.iter().map(told).collect(),
+                function.variadic.as_ref().map(told),
+                returns(name, function.returns),
+            )
+        }
+    };
+    Some(CalledFunction {
+        called_as: called_as.to_owned(),
+        name: name.to_owned(),
+        parameters,
+        variadic,
+        returns,
+    })
 }
 
 fn signature(name: &'static str) -> Option<Signature> {

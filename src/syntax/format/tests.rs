@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::ast::Expr;
 use crate::{Pos, lexer, parse_file};
 
 fn format(text: &str) -> String {
@@ -187,6 +188,94 @@ proptest! {
         prop_assert!(problems.is_empty(), "{text}\n{problems:?}");
         let once = format(&text);
         prop_assert_eq!(tokens(&text), tokens(&once));
+        prop_assert_eq!(tree(&text), tree(&once));
         prop_assert_eq!(format(&once), once);
+    }
+}
+
+/// The tree of a text, written out without places. What the formatter spells in another way on purpose is taken out: an
+/// interpolation that is all there is of an argument, parentheses around an argument, the types of a variable.
+fn tree(text: &str) -> String {
+    fn plain(body: &Body, variable: bool) -> Body {
+        let mut body = body.clone();
+        for attribute in &mut body.attributes {
+            while let Expr::Wrap { inner, .. } | Expr::Parens { inner, .. } = &attribute.expr {
+                attribute.expr = (**inner).clone();
+            }
+        }
+        body.attributes.retain(|a| !variable || &*a.name != "type");
+        for block in &mut body.blocks {
+            block.body = plain(&block.body, false);
+        }
+        body
+    }
+    let (body, _) = parse_file("f", text.as_bytes());
+    let mut body = plain(&body, false);
+    for block in body.blocks.iter_mut().filter(|b| &*b.ty == "variable") {
+        block.body = plain(&block.body, true);
+    }
+    let mut rest = &*format!("{body:?}");
+    let mut out = String::new();
+    while let Some((before, after)) = rest.split_once("Range { file: ") {
+        out.push_str(before);
+        let end = after
+            .find("end: Pos { ")
+            .and_then(|at| Some(at + after[at..].find("} }")?));
+        rest = end.map_or("", |end| &after[end + 3..]);
+    }
+    out + rest
+}
+
+/// Every text of the repository's own test collections that is a configuration, or an expression, and has no errors.
+fn collected() -> Vec<String> {
+    let mut texts = Vec::new();
+    let mut folders = vec![std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let kind = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
+            if path.is_dir() {
+                folders.push(path);
+            } else if kind == "tf" {
+                texts.push(std::fs::read_to_string(&path).unwrap());
+            } else if kind == "txt" {
+                let text = std::fs::read_to_string(&path).unwrap();
+                // Expressions begin with a prompt; configurations stand between lines with a marker.
+                let expressions = text.lines().filter_map(|l| l.strip_prefix("> "));
+                texts.extend(expressions.map(|e| format!("a {{\nb={e}\n}}\n")));
+                let mut part = String::new();
+                for line in text.lines().chain(["=="]) {
+                    if ["==", "--", "$ "].iter().any(|marker| line.starts_with(marker)) {
+                        texts.push(std::mem::take(&mut part));
+                    } else {
+                        part.push_str(line);
+                        part.push('\n');
+                    }
+                }
+            }
+        }
+    }
+    texts.retain(|text| !text.trim().is_empty() && parse_file("f", text.as_bytes()).1.is_empty());
+    texts
+}
+
+#[test]
+fn formatting_keeps_the_meaning_of_every_text_there_is() {
+    let texts = collected();
+    assert!(texts.len() > 2000, "{} texts", texts.len());
+    for text in texts {
+        // The same without its indentation; inside of heredocs that is another text, or none.
+        let flat: String = text.lines().map(|line| format!("{}\n", line.trim_start())).collect();
+        for text in [text, flat] {
+            if !parse_file("f", text.as_bytes()).1.is_empty() {
+                continue;
+            }
+            let once = format(&text);
+            assert_eq!(tree(&text), tree(&once), "{text}\nbecame\n{once}");
+            // Of interpolations within interpolations, each formatting takes the outermost away, as Terraform's does.
+            if !text.contains("\"${\"${") {
+                assert_eq!(format(&once), once, "{text}");
+            }
+        }
     }
 }

@@ -232,7 +232,10 @@ impl Parser<'_> {
                             pieces.strip_next = self.text_of(self.last).starts_with('~');
                             pieces.list.push(piece);
                         }
-                        Err(Abort) if self.skip_to_closer(sequence) => pieces.list.push(Piece::Invalid),
+                        Err(Abort) if self.skip_to_closer(sequence) => {
+                            let piece = self.broken_sequence(sequence, kind);
+                            pieces.list.push(piece);
+                        }
                         Err(Abort) => return Err(Abort),
                     }
                 }
@@ -344,6 +347,19 @@ impl Parser<'_> {
         };
         self.end_directive(open, word)?;
         Ok(piece(self.since(open)))
+    }
+
+    /// What stands for a sequence that could not be understood. An `if` wants its `endif`, whatever its condition is.
+    fn broken_sequence(&self, open: usize, kind: TokenKind) -> Piece {
+        let words = (open + 1..self.last).find(|i| self.tokens.kind(*i) != TokenKind::Blank);
+        let range = self.since(open);
+        match words {
+            Some(word) if kind == TokenKind::OpenDirective && self.text_of(word) == "if" => Piece::If {
+                condition: Expr::Invalid { range: range.clone() },
+                range,
+            },
+            _ => Piece::Invalid,
+        }
     }
 
     fn end_directive(&mut self, open: usize, word: &str) -> Parsed<()> {

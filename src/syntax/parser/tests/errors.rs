@@ -113,6 +113,7 @@ fn one_error_is_one_diagnostic() {
         ("a = {for x in y: x}\n", "1:18 Invalid 'for' expression"),
         ("a = [for x y: x]\n", "1:12 Invalid 'for' expression"),
         ("a = \"%{foo}\"\n", "1:8 Invalid template control keyword"),
+        ("a = \"%{if}b%{endif}\"\n", "1:10 Invalid expression"),
         ("a = \"%{if b}\"\n", "1:13 Unexpected end of template"),
         ("a = \"%{else}\"\n", "1:6 Unexpected else directive"),
         ("a = \"%{if b}%{endfor}\"\n", "1:13 Unexpected endfor directive"),
@@ -189,4 +190,12 @@ fn nesting_has_a_limit_and_long_chains_have_none_that_people_meet() {
     assert_eq!(text(format!("1{}", " + 1".repeat(100_000))), ["Expression too long"]);
     assert!(text(format!("a{}", ".b[0]".repeat(100_000))).is_empty());
     assert!(text(format!("a{}", "[b]".repeat(1000))).is_empty());
+}
+
+#[test]
+fn a_directive_without_condition_wants_its_end_nevertheless() {
+    assert_eq!(
+        errors("a = \"%{if}\"\n"),
+        ["1:10 Invalid expression", "1:11 Unexpected end of template"]
+    );
 }
