@@ -189,7 +189,10 @@ fn functions_of_providers_are_called() {
             "{\n  \"a\" = 1\n  \"b\" = [\n    2,\n  ]\n}",
         ),
         ("upper(provider::terraform::encode_expr(\"a\"))", "\"\\\"A\\\"\""),
-        ("provider::terraform::encode_expr(sensitive(\"a\"))", "(sensitive value)"),
+        (
+            "provider::terraform::encode_expr(sensitive(\"a\"))",
+            "(sensitive value)",
+        ),
         ("provider::time::rfc3339_parse(\"2024-01-02T03:04:05Z\").year", "2024"),
         ("try(provider::terraform::decode_tfvars(\"a = \"), \"d\")", "\"d\""),
         ("can(provider::terraform::nope(1))", "false"),

@@ -103,12 +103,7 @@ pub fn modulo(a: &Value, b: &Value) -> Result<Value, OpError> {
     arithmetic(a, b, Number::rem, "can't use modulo with zero and infinity")
 }
 
-fn arithmetic(
-    a: &Value,
-    b: &Value,
-    f: fn(&Number, &Number) -> Option<Number>,
-    error: &str,
-) -> Result<Value, OpError> {
+fn arithmetic(a: &Value, b: &Value, f: fn(&Number, &Number) -> Option<Number>, error: &str) -> Result<Value, OpError> {
     let (a, b, marks) = operands(a, b, &Type::Number)?;
     let out = match (a.as_number(), b.as_number()) {
         (Some(a), Some(b)) => Value::number(f(a, b).ok_or_else(|| OpError::failed(error))?),

@@ -114,11 +114,7 @@ impl Evaluator {
 
     /// The arguments, none evaluated but one that is to be expanded.
     fn unevaluated<'e>(&mut self, call: &'e Call, context: &Context<'_>) -> Result<Vec<Unevaluated<'e>>, Value> {
-        let mut args: Vec<Unevaluated<'e>> = call
-            .args
-            .iter()
-            .map(|expr| Unevaluated { expr, value: None })
-            .collect();
+        let mut args: Vec<Unevaluated<'e>> = call.args.iter().map(|expr| Unevaluated { expr, value: None }).collect();
         if call.expand_last
             && let Some(Unevaluated { expr, .. }) = args.pop()
         {
