@@ -1,6 +1,6 @@
 //! What plan, apply, destroy and refresh have in common: from flags to a plan, from a plan to a new state.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,6 +8,7 @@ use config::LoadOptions;
 use config::files::FileSource;
 use cty::Value;
 use engine::events::{EventSink, NoEvents};
+use engine::functions::Functions;
 use engine::inputs::{Inputs, PlanOptions};
 use engine::plan::{Mode, Plan};
 use engine::planner::Planning;
@@ -300,6 +301,16 @@ impl<'s> Operation<'s> {
         problems.into_result(self.plugins.schemas())
     }
 
+    /// Starts the providers whose functions are to be called, unless they run already.
+    pub(crate) fn start_functions(&self, functions: &Functions, providers: BTreeSet<addrs::Provider>) -> Diagnostics {
+        self.runtime.block_on(functions.start(&self.plugins, providers))
+    }
+
+    /// Ends the providers whose functions could be called.
+    pub(crate) fn end_functions(&self, functions: &Functions) {
+        self.runtime.block_on(functions.close());
+    }
+
     /// Makes a plan without telling what goes on.
     pub(crate) fn plan_silently(&self, options: &PlanOptions) -> Planning {
         let surroundings = workdir::surroundings(self.session, &self.workspace);
@@ -467,7 +478,7 @@ fn check_locked(session: &Session, planned: Option<&[u8]>) -> Result<(), Status>
         return Ok(());
     }
     let (before, now) = (&planned.providers, &current.providers);
-    let names: std::collections::BTreeSet<_> = before.keys().chain(now.keys()).collect();
+    let names: BTreeSet<_> = before.keys().chain(now.keys()).collect();
     let version = |locked: Option<&Locked>| locked.map_or("none".to_owned(), |l| l.version.to_string());
     let differences: Vec<String> = names
         .into_iter()

@@ -418,21 +418,6 @@ fn declared_at(root: &Config, block: &Block) -> Option<Range> {
     }
 }
 
-/// The place of the last step of a reference, a dot and this name.
-fn last_step(range: &Range, name: &str) -> Range {
-    let mut step = range.clone();
-    let bytes = u32::try_from(name.len()).unwrap_or(u32::MAX).saturating_add(1);
-    let columns = u32::try_from(name.chars().count())
-        .unwrap_or(u32::MAX)
-        .saturating_add(1);
-    if range.start.line == range.end.line && columns < range.end.column {
-        step.start = range.end;
-        step.start.byte = range.end.byte.saturating_sub(bytes);
-        step.start.column = range.end.column - columns;
-    }
-    step
-}
-
 /// Draws the edges.
 struct Edges<'a> {
     blocks: &'a mut Blocks,
@@ -774,20 +759,9 @@ impl Edges<'_> {
                 if let Referenceable::ModuleOutput(_, key, output) = &reference.subject
                     && !(repeated && *key == addrs::InstanceKey::None)
                 {
-                    match self.blocks.find(&Block::Output(child.path.clone(), output.clone())) {
-                        Some(node) => out.push(node),
-                        None => {
-                            let names: Vec<&str> = child.module.outputs.keys().map(|n| &**n).collect();
-                            let hint = did_you_mean(self.near(output, &names).as_deref());
-                            self.diagnostics.push(
-                                Diagnostic::error(
-                                    "Unsupported attribute",
-                                    format!("This object does not have an attribute named \"{output}\".{hint}"),
-                                )
-                                .at(&last_step(&reference.range, output)),
-                            );
-                        }
-                    }
+                    // An output that is not declared is an attribute that the module's object does not have: evaluation
+                    // says so, and `try` and `can` may ask.
+                    out.extend(self.blocks.find(&Block::Output(child.path.clone(), output.clone())));
                 } else {
                     for output in child.module.outputs.keys() {
                         out.extend(self.blocks.find(&Block::Output(child.path.clone(), output.clone())));

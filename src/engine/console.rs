@@ -4,25 +4,36 @@
 //! the configuration computes is evaluated at the start, so that what is wrong with it is told once and at once; what
 //! failed is unknown afterwards, and expressions can still be asked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use addrs::{AbsResource, Module, ModuleInstance};
 use config::Config;
-use cty::{Marks, Value};
+use cty::{Marks, Type, Value};
 use lang::eval::{Context, evaluate};
 use state::State;
-use syntax::ast::Expr;
 use syntax::{Diagnostic, Diagnostics, Pos};
 
 use crate::blocks::{Block, Blocks};
 use crate::eval::{Evaluator, Failed, Phase, Surroundings};
+use crate::functions::Functions;
 use crate::opening;
 use crate::plan::{Action, Plan};
 use crate::providers::Schemas;
 
 /// The name that messages give to what was typed.
 pub const INPUT_NAME: &str = "<console-input>";
+
+/// The providers whose functions an expression in the root module calls.
+#[must_use]
+pub fn function_providers(config: &Config, text: &str) -> BTreeSet<addrs::Provider> {
+    let (expr, _) = syntax::parse_expression(INPUT_NAME, text, Pos::default());
+    let required = &config.root.module.required_providers;
+    lang::refs::provider_functions(&expr)
+        .into_iter()
+        .filter_map(|(name, _)| Some(required.get(&name)?.provider.clone()))
+        .collect()
+}
 
 /// Answers about expressions. See the module's documentation.
 pub struct Console<'a> {
@@ -42,6 +53,8 @@ pub struct View<'a> {
     pub schemas: &'a Schemas,
     /// The values of the root variables, converted, without marks.
     pub variables: &'a BTreeMap<Arc<str>, Value>,
+    /// The functions of providers. More of them may be started while the console is there.
+    pub functions: &'a Functions,
     /// Workspace, paths, and how functions behave.
     pub surroundings: &'a Surroundings,
 }
@@ -76,7 +89,8 @@ impl<'a> Console<'a> {
         };
         let stored =
             Box::new(move |resource: &AbsResource| opening::stored_objects(view.state, view.schemas, resource));
-        let evaluator = Evaluator::new(config, phase, surroundings, view.variables, stored);
+        let evaluator =
+            Evaluator::new(config, phase, surroundings, view.variables, stored).with_functions(view.functions);
         for change in view.plan.into_iter().flat_map(|p| &p.changes) {
             match change.action {
                 _ if change.deposed.is_some() => {}
@@ -121,8 +135,8 @@ impl<'a> Console<'a> {
         if problems.has_errors() {
             return Err(problems);
         }
-        let asked = matches!(&expr, Expr::Call(call) if &*call.name == "type");
-        if value.deep_marks().contains(Marks::TYPE) && !asked {
+        let is_type = value.marks().contains(Marks::TYPE) && matches!(value.ty(), Type::Tuple(_));
+        if value.deep_marks().contains(Marks::TYPE) && !is_type {
             return Err(Diagnostic::error(
                 "Invalid use of type function",
                 "The console-only \"type\" function cannot be used as part of an expression.",

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use addrs::Provider;
 use config::ModuleNode;
@@ -17,9 +17,11 @@ use lang::functions::CallError;
 use lang::functions::provider::{Parameter, Signature};
 use plugins::provider::{FunctionSchema, ParameterSchema, ProviderSchema};
 use sha2::{Digest, Sha256};
-use syntax::Diagnostic;
 use syntax::content::{did_you_mean, suggest};
+use syntax::{Diagnostic, Diagnostics};
 use tokio::runtime::{Handle, RuntimeFlavor};
+
+use crate::providers::ProviderSource;
 
 /// What functions said, by what they were asked: digests of both, in hexadecimal.
 pub type FunctionResults = BTreeMap<String, String>;
@@ -29,7 +31,7 @@ type Answer = Result<Value, CallError>;
 /// The providers whose functions a configuration calls: processes of their own, which are never configured.
 #[derive(Default)]
 pub struct Functions {
-    running: HashMap<Provider, Source>,
+    running: RwLock<HashMap<Provider, Arc<Source>>>,
     answers: Mutex<HashMap<[u8; 32], Answer>>,
     results: Mutex<FunctionResults>,
 }
@@ -41,18 +43,55 @@ struct Source {
 
 impl Functions {
     /// Takes the functions of a running provider.
-    pub(crate) fn add(&mut self, provider: Provider, process: Arc<dyn plugins::Provider>, schema: &ProviderSchema) {
+    pub(crate) fn add(&self, provider: Provider, process: Arc<dyn plugins::Provider>, schema: &ProviderSchema) {
         let signatures = schema
             .functions
             .iter()
             .map(|(name, function)| (name.clone(), Arc::new(signature(function))))
             .collect();
-        self.running.insert(provider, Source { process, signatures });
+        let mut running = self.running.write().unwrap_or_else(PoisonError::into_inner);
+        running.insert(provider, Arc::new(Source { process, signatures }));
+    }
+
+    /// Starts those of these providers that do not run yet.
+    pub async fn start(
+        &self,
+        source: &dyn ProviderSource,
+        providers: impl IntoIterator<Item = Provider>,
+    ) -> Diagnostics {
+        let mut problems = Diagnostics::new();
+        for provider in providers {
+            if self.source(&provider).is_some() {
+                continue;
+            }
+            let started = async {
+                let process = source.start(&provider).await?;
+                let schema = process.schema().await?;
+                Ok::<_, Diagnostics>((process, schema))
+            };
+            match started.await {
+                Ok((process, schema)) => self.add(provider, process, &schema),
+                Err(found) => problems.extend(found),
+            }
+        }
+        problems
+    }
+
+    /// Ends the processes.
+    pub async fn close(&self) {
+        let processes = self.processes();
+        futures::future::join_all(processes.iter().map(|p| p.close())).await;
     }
 
     /// The processes.
-    pub(crate) fn processes(&self) -> impl Iterator<Item = &Arc<dyn plugins::Provider>> {
-        self.running.values().map(|s| &s.process)
+    pub(crate) fn processes(&self) -> Vec<Arc<dyn plugins::Provider>> {
+        let running = self.running.read().unwrap_or_else(PoisonError::into_inner);
+        running.values().map(|s| s.process.clone()).collect()
+    }
+
+    fn source(&self, provider: &Provider) -> Option<Arc<Source>> {
+        let running = self.running.read().unwrap_or_else(PoisonError::into_inner);
+        running.get(provider).cloned()
     }
 
     /// From now on, answers must be those that were given during planning.
@@ -78,7 +117,7 @@ impl Functions {
         function: &str,
     ) -> Result<Arc<Signature>, CallError> {
         let required = module.module.required_providers.get(local);
-        let Some((required, source)) = required.and_then(|r| Some((r, self.running.get(&r.provider)?))) else {
+        let Some((required, source)) = required.and_then(|r| Some((r, self.source(&r.provider)?))) else {
             let hint = did_you_mean(suggest(local, module.module.required_providers.keys().map(|n| &**n)));
             return Err(unknown(format!(
                 "There is no function named \"provider::{local}::{function}\". The provider's local name \"{local}\" must be \
@@ -102,7 +141,7 @@ impl Functions {
             .module
             .required_providers
             .get(local)
-            .and_then(|r| Some((&r.provider, self.running.get(&r.provider)?)));
+            .and_then(|r| Some((&r.provider, self.source(&r.provider)?)));
         let Some((provider, source)) = source else {
             return Err(CallError::Failed("the provider is not running".into()));
         };

@@ -121,7 +121,7 @@ impl<'s> Providers<'s> {
         let mut diagnostics = Diagnostics::new();
         let mut schemas = Schemas::default();
         let mut idle = HashMap::new();
-        let mut functions = Functions::default();
+        let functions = Functions::default();
         while let Some((provider, for_functions, result)) = starting.next().await {
             let Some((running, schema)) = diagnostics.take(result) else {
                 continue;
@@ -254,7 +254,7 @@ impl<'s> Providers<'s> {
     pub async fn close(&self) {
         let mut all: Vec<_> = self.idle.lock().await.drain().map(|(_, p)| p).collect();
         all.extend(std::mem::take(&mut *self.open.lock().await).into_values());
-        all.extend(self.functions.processes().cloned());
+        all.extend(self.functions.processes());
         futures::future::join_all(all.iter().map(|p| p.close())).await;
         futures::future::join_all(self.provisioners.values().map(|p| p.close())).await;
     }

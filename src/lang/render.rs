@@ -14,7 +14,9 @@ pub fn format_value(value: &Value, indent: usize) -> String {
 fn write(value: &Value, indent: usize, out: &mut String) {
     let marks = value.marks();
     if marks.contains(Marks::TYPE) {
-        out.push_str(value.as_str().unwrap_or_default());
+        // What `type` gives: its text stands in a tuple.
+        let text = value.as_seq().and_then(|items| items.first()).and_then(Value::as_str);
+        out.push_str(text.unwrap_or_default());
         return;
     }
     if !value.is_known() {

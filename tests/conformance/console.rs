@@ -170,3 +170,46 @@ fn functions_are_told_to_tools() {
     assert_eq!(all["tolist"]["parameters"][0]["is_nullable"], true);
     assert_eq!(monoform(dir.path(), &["metadata", "functions"], "").status, 1);
 }
+
+#[test]
+fn functions_of_providers_are_called() {
+    let dir = folder(&[(
+        "main.tf",
+        "terraform {\n  required_providers {\n    terraform = {\n      source = \"terraform.io/builtin/terraform\"\n    }\n    time = \
+         {\n      source = \"hashicorp/time\"\n    }\n  }\n}\nlocals {\n  text = provider::terraform::encode_expr([1])\n}\n",
+    )]);
+    for (expression, answer) in [
+        ("local.text", "\"[1]\""),
+        (
+            "provider::terraform::encode_tfvars({ a = 1, b = [true] })",
+            "<<EOT\na = 1\nb = [true]\n\nEOT",
+        ),
+        (
+            "provider::terraform::decode_tfvars(\"a = 1\\nb = [2]\\n\")",
+            "{\n  \"a\" = 1\n  \"b\" = [\n    2,\n  ]\n}",
+        ),
+        ("upper(provider::terraform::encode_expr(\"a\"))", "\"\\\"A\\\"\""),
+        (
+            "provider::terraform::encode_expr(sensitive(\"a\"))",
+            "(sensitive value)",
+        ),
+        ("provider::time::rfc3339_parse(\"2024-01-02T03:04:05Z\").year", "2024"),
+        ("try(provider::terraform::decode_tfvars(\"a = \"), \"d\")", "\"d\""),
+        ("can(provider::terraform::nope(1))", "false"),
+        ("can(provider::other::f(1))", "false"),
+    ] {
+        assert_eq!(ask(dir.path(), &[], expression), answer, "{expression}");
+    }
+    for (expression, summary) in [
+        ("provider::terraform::nope(1)", "Unknown provider function"),
+        ("provider::other::f(1)", "Unknown provider function"),
+        ("provider::terraform(1)", "Unknown provider function"),
+        ("provider::terraform::encode_expr()", "Not enough function arguments"),
+        ("provider::terraform::decode_tfvars(null)", "Invalid function argument"),
+        ("provider::terraform::encode_tfvars(1)", "Error in function call"),
+    ] {
+        let failed = monoform(dir.path(), &["console"], expression);
+        assert_eq!(failed.status, 1, "{expression}: {}", failed.out);
+        assert!(failed.err.contains(summary), "{expression}: {}", failed.err);
+    }
+}

@@ -5,6 +5,12 @@
 //! recorded; what it has no value for is unknown. `scripts/record-expressions` records again, where there is a Terraform.
 //!
 //! Values are compared as they are printed. Of errors, the summary and the whole detail are compared, white space apart.
+//! Two things are left out of the comparison:
+//! - After what is wrong in the form of an expression, Terraform also tells what it stumbles over in its recovery: see
+//!   [`FOLLOWING`]. They count only where they are the first error.
+//! - Terraform's errors quote ephemeral values. What must not be stored must not be in a log either, so ours say
+//!   `(sensitive value)` in that place, as for sensitive ones: see [`EPHEMERAL`].
+//!
 //! Where our answer is another one on purpose, `deviations.txt` holds it, below the reason; it must then be that one.
 
 #![allow(
@@ -16,6 +22,7 @@
 )]
 
 mod console;
+mod terminal;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,11 +34,40 @@ use config::{LoadOptions, manifest::Manifest};
 use cty::Value;
 use engine::console::{Console, View};
 use engine::eval::Surroundings;
+use engine::functions::Functions;
 use engine::providers::Schemas;
 use lang::render::format_value;
 use lang::scope::FunctionSettings;
 use state::State;
 use syntax::{Diagnostic, Diagnostics};
+
+/// What is told where an error before it has left the parser.
+const FOLLOWING: &[&str] = &[
+    "! Invalid expression: Expected the start of an expression, but found an invalid expression token.",
+    "! Extra characters after expression: An expression was successfully parsed, but extra characters were found after it.",
+    "! Unexpected endfor directive: The control directives within this template are unbalanced.",
+    "! Unexpected endif directive: The control directives within this template are unbalanced.",
+];
+
+/// The value of the ephemeral variable of the module.
+const EPHEMERAL: &str = "fleeting";
+
+/// What is compared of an answer.
+fn compared(answer: &str) -> String {
+    let mut lines = Vec::new();
+    for (i, line) in answer.lines().enumerate() {
+        if i > 0 && FOLLOWING.contains(&line) {
+            continue;
+        }
+        lines.push(if line.starts_with("! ") {
+            line.replace(&format!("{EPHEMERAL:?}"), "(sensitive value)")
+                .replace(EPHEMERAL, "(sensitive value)")
+        } else {
+            line.to_owned()
+        });
+    }
+    lines.join("\n")
+}
 
 struct Case {
     file: String,
@@ -116,12 +152,13 @@ fn expressions_have_the_recorded_values() {
         cwd: "/".into(),
         functions: FunctionSettings::default(),
     };
-    let (state, schemas) = (State::new(), Schemas::default());
+    let (state, schemas, functions) = (State::new(), Schemas::default(), Functions::default());
     let view = View {
         state: &state,
         plan: None,
         schemas: &schemas,
         variables: &variables,
+        functions: &functions,
         surroundings: &surroundings,
     };
     let (console, problems) = Console::new(&loaded.config, view);
@@ -131,13 +168,14 @@ fn expressions_have_the_recorded_values() {
     for case in &recorded {
         let found = match console.evaluate(&case.expression) {
             Ok(value) => format_value(&value, 0),
-            Err(problems) => told(&problems),
+            Err(problems) => compared(&told(&problems)),
         };
+        let answer = compared(&case.answer);
         let deviation = own.remove(case.expression.as_str());
-        if deviation == Some(case.answer.as_str()) {
+        if deviation == Some(answer.as_str()) {
             wrong.push(format!("> {} does not deviate any more", case.expression));
         }
-        if found != deviation.unwrap_or(&case.answer) {
+        if found != deviation.unwrap_or(&answer) {
             wrong.push(format!(
                 "[{}] > {}\n--- Terraform\n{}\n--- Monoform\n{found}",
                 case.file, case.expression, case.answer

@@ -4,6 +4,7 @@
 //! a bracket or heredoc is open, and an error ends nothing. From a pipe each line is an expression; the first error ends
 //! it, and only the last value is printed.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, IsTerminal as _};
 use std::sync::Arc;
@@ -11,10 +12,16 @@ use std::sync::Arc;
 use config::files::Disk;
 use config::values::{self, ValueInputs};
 use cty::Value;
-use engine::console::{Console, INPUT_NAME, View};
+use engine::console::{Console, INPUT_NAME, View, function_providers};
+use engine::functions::Functions;
+use engine::opening::function_providers_needed;
 use engine::planner::Planning;
+use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
 use rustyline::history::MemHistory;
+use rustyline::validate::Validator;
 use syntax::token::TokenKind;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
@@ -138,15 +145,19 @@ fn with_operation(session: &Session, given: &Given, operation: &Operation<'_>) -
             }
         }
     };
+    let config = &operation.project.config;
+    let functions = Functions::default();
+    problems.extend(operation.start_functions(&functions, function_providers_needed(config)));
     let surroundings = workdir::surroundings(session, &operation.workspace);
     let view = View {
         state: plan.as_ref().map_or(&operation.state, |p| &p.prior_state),
         plan: plan.as_ref(),
         schemas: &schemas,
         variables: &operation.variables,
+        functions: &functions,
         surroundings: &surroundings,
     };
-    let (console, found) = Console::new(&operation.project.config, view);
+    let (console, found) = Console::new(config, view);
     for problem in found {
         // Planning has told much of this already.
         if !problems.iter().any(|p| *p == problem) {
@@ -154,6 +165,7 @@ fn with_operation(session: &Session, given: &Given, operation: &Operation<'_>) -
         }
     }
     let Some(console) = console else {
+        operation.end_functions(&functions);
         session.show(&problems, sources);
         return Ok(1);
     };
@@ -164,16 +176,25 @@ fn with_operation(session: &Session, given: &Given, operation: &Operation<'_>) -
         ));
     }
     session.show(&problems, sources);
-    let mut conversation = Conversation { session, console };
-    Ok(if std::io::stdin().is_terminal() {
+    let mut conversation = Conversation {
+        session,
+        operation,
+        functions: &functions,
+        console,
+    };
+    let status = if std::io::stdin().is_terminal() {
         conversation.terminal()
     } else {
         conversation.pipe()
-    })
+    };
+    operation.end_functions(&functions);
+    Ok(status)
 }
 
 struct Conversation<'a> {
     session: &'a Session,
+    operation: &'a Operation<'a>,
+    functions: &'a Functions,
     console: Console<'a>,
 }
 
@@ -190,7 +211,7 @@ impl Conversation<'_> {
             "" => Answer::Text(String::new()),
             "exit" => Answer::Exit,
             "help" => Answer::Text(HELP.into()),
-            _ => match self.console.evaluate(input) {
+            _ => match self.value(input) {
                 Ok(value) => Answer::Text(lang::render::format_value(&value, 0)),
                 Err(problems) => {
                     let mut sources = SourceMap::default();
@@ -200,6 +221,15 @@ impl Conversation<'_> {
                 }
             },
         }
+    }
+
+    fn value(&mut self, input: &str) -> Result<Value, Diagnostics> {
+        let called = function_providers(&self.operation.project.config, input);
+        let problems = self.operation.start_functions(self.functions, called);
+        if problems.has_errors() {
+            return Err(problems);
+        }
+        self.console.evaluate(input)
     }
 
     fn pipe(&mut self) -> Status {
@@ -225,23 +255,22 @@ impl Conversation<'_> {
 
     fn terminal(&mut self) -> Status {
         let config = rustyline::Config::builder().auto_add_history(true).build();
-        let editor = rustyline::Editor::<(), MemHistory>::with_history(config, MemHistory::new());
+        let editor = rustyline::Editor::<Typed, MemHistory>::with_history(config, MemHistory::new());
         let mut editor = match editor {
             Ok(editor) => editor,
             Err(e) => return self.session.fail("Cannot use the terminal", format!("{e}.")),
         };
+        editor.set_helper(Some(Typed::default()));
         let mut input = String::new();
         loop {
             self.session.ui.flush();
-            let prompt = match open(&input) {
-                0 => "> ".to_owned(),
-                depth => format!("{} ", ".".repeat(depth)),
-            };
-            match editor.readline(&prompt) {
+            let prompt = if input.is_empty() { "> " } else { ": " };
+            match editor.readline(prompt) {
                 Ok(line) => {
                     input.push_str(&line);
-                    if open(&input) > 0 {
-                        input.push('\n');
+                    // A heredoc begins and ends with a whole line.
+                    input.push('\n');
+                    if open(&input) {
                         continue;
                     }
                     match self.answer(&std::mem::take(&mut input)) {
@@ -251,7 +280,11 @@ impl Conversation<'_> {
                     }
                 }
                 // What was begun is dropped; where nothing was, this is the end.
-                Err(ReadlineError::Interrupted) if !input.is_empty() => input.clear(),
+                Err(ReadlineError::Interrupted) if !input.is_empty() => {
+                    input.clear();
+                    self.session.ui.line("(multi-line entry canceled)");
+                }
+                Err(ReadlineError::Interrupted) if editor.helper().is_some_and(|typed| typed.0.get()) => {}
                 Err(ReadlineError::Interrupted | ReadlineError::Eof) => return 0,
                 Err(e) => return self.session.fail("Cannot read expressions", format!("{e}.")),
             }
@@ -259,8 +292,29 @@ impl Conversation<'_> {
     }
 }
 
-/// How many brackets and heredocs are still open at the end of an input.
-fn open(input: &str) -> usize {
+/// Whether there is something in the line that is being edited: an interrupt does not tell.
+#[derive(Default)]
+struct Typed(Cell<bool>);
+
+impl Hinter for Typed {
+    type Hint = String;
+
+    fn hint(&self, line: &str, _: usize, _: &rustyline::Context<'_>) -> Option<String> {
+        self.0.set(!line.is_empty());
+        None
+    }
+}
+
+impl Completer for Typed {
+    type Candidate = String;
+}
+
+impl Highlighter for Typed {}
+impl Validator for Typed {}
+impl rustyline::Helper for Typed {}
+
+/// Whether a bracket or heredoc is still open at the end of an input.
+fn open(input: &str) -> bool {
     let file: Arc<str> = INPUT_NAME.into();
     let mut depth = 0usize;
     for token in &syntax::lexer::lex(&file, input, syntax::Pos::default()).list {
@@ -272,7 +326,7 @@ fn open(input: &str) -> usize {
             _ => {}
         }
     }
-    depth
+    depth > 0
 }
 
 #[cfg(test)]
@@ -281,22 +335,21 @@ mod tests {
 
     #[test]
     fn an_expression_goes_on_while_something_is_open() {
-        for (input, depth) in [
-            ("1 + 1", 0),
-            ("[", 1),
-            ("{ a = [", 2),
-            ("{ a = [\n1\n]", 1),
-            ("{ a = [\n1\n]\n}", 0),
-            ("\"(\"", 0),
-            ("\"${f(", 2),
-            ("<<EOT\n", 1),
-            ("<<EOT\na(\n", 1),
-            ("<<EOT\na(\nEOT\n", 0),
-            ("f(<<-EOT\n", 2),
-            ("]", 0),
-            ("\"abc", 0),
+        for (input, goes_on) in [
+            ("1 + 1", false),
+            ("[", true),
+            ("{ a = [\n1\n]", true),
+            ("{ a = [\n1\n]\n}", false),
+            ("\"(\"", false),
+            ("\"${f(", true),
+            ("<<EOT\n", true),
+            ("<<EOT\na(\n", true),
+            ("<<EOT\na(\nEOT\n", false),
+            ("f(<<-EOT\n", true),
+            ("]", false),
+            ("\"abc", false),
         ] {
-            assert_eq!(open(input), depth, "{input:?}");
+            assert_eq!(open(input), goes_on, "{input:?}");
         }
     }
 }

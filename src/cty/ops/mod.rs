@@ -13,7 +13,7 @@ pub use conditional::{ConditionalError, conditional};
 pub(crate) use equality::length_bounds;
 pub use equality::{equals, not_equals};
 
-use crate::{Marks, Number, Refinements, Type, Value, convert};
+use crate::{Marks, Number, Type, Value, convert};
 
 /// Why an operation on values failed: the two texts of a diagnostic, without its place.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -80,62 +80,35 @@ pub fn negate(a: &Value) -> Result<Value, OpError> {
 
 /// `+`.
 pub fn add(a: &Value, b: &Value) -> Result<Value, OpError> {
-    arithmetic(a, b, Number::add, true, "can't compute sum of opposing infinities")
+    arithmetic(a, b, Number::add, "can't compute sum of opposing infinities")
 }
 
 /// `-`.
 pub fn subtract(a: &Value, b: &Value) -> Result<Value, OpError> {
-    arithmetic(a, b, Number::sub, true, "can't subtract infinity from itself")
+    arithmetic(a, b, Number::sub, "can't subtract infinity from itself")
 }
 
 /// `*`.
 pub fn multiply(a: &Value, b: &Value) -> Result<Value, OpError> {
-    arithmetic(a, b, Number::mul, true, "can't multiply zero by infinity")
+    arithmetic(a, b, Number::mul, "can't multiply zero by infinity")
 }
 
 /// `/`.
 pub fn divide(a: &Value, b: &Value) -> Result<Value, OpError> {
-    arithmetic(
-        a,
-        b,
-        Number::div,
-        false,
-        "can't divide zero by zero or infinity by infinity",
-    )
+    arithmetic(a, b, Number::div, "can't divide zero by zero or infinity by infinity")
 }
 
 /// `%`.
 pub fn modulo(a: &Value, b: &Value) -> Result<Value, OpError> {
-    arithmetic(a, b, Number::rem, false, "can't use modulo with zero and infinity")
+    arithmetic(a, b, Number::rem, "can't use modulo with zero and infinity")
 }
 
-/// `monotone` says that the results for the bounds of two ranges bound the results for everything between.
-fn arithmetic(
-    a: &Value,
-    b: &Value,
-    f: fn(&Number, &Number) -> Option<Number>,
-    monotone: bool,
-    error: &str,
-) -> Result<Value, OpError> {
+fn arithmetic(a: &Value, b: &Value, f: fn(&Number, &Number) -> Option<Number>, error: &str) -> Result<Value, OpError> {
     let (a, b, marks) = operands(a, b, &Type::Number)?;
     let out = match (a.as_number(), b.as_number()) {
         (Some(a), Some(b)) => Value::number(f(a, b).ok_or_else(|| OpError::failed(error))?),
-        _ => {
-            let mut known = Refinements::not_null();
-            if monotone {
-                let ((a_min, a_max), (b_min, b_max)) = (bounds(&a), bounds(&b));
-                let corners: Option<Vec<Number>> =
-                    [(&a_min, &b_min), (&a_min, &b_max), (&a_max, &b_min), (&a_max, &b_max)]
-                        .into_iter()
-                        .map(|(a, b)| f(a, b))
-                        .collect();
-                if let Some(corners) = corners {
-                    known.number_min = corners.iter().min_by(|a, b| a.compare(b)).map(|n| (n.clone(), true));
-                    known.number_max = corners.iter().max_by(|a, b| a.compare(b)).map(|n| (n.clone(), true));
-                }
-            }
-            Value::unknown_refined(Type::Number, known)
-        }
+        // Bounds of the operands say nothing of the result: a plan must not know more than Terraform's.
+        _ => Value::unknown_not_null(Type::Number),
     };
     Ok(out.with_marks(marks))
 }

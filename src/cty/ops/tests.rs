@@ -1,7 +1,7 @@
 //! Operators.
 
 use super::*;
-use crate::{Kind, Marks};
+use crate::{Kind, Marks, Refinements};
 
 fn number(text: &str) -> Value {
     Value::number(Number::parse(text).unwrap())
@@ -111,17 +111,16 @@ fn arithmetic_converts_and_complains() {
 
 #[test]
 fn unknown_operands_give_what_can_be_said() {
-    assert_eq!(add(&between(1, 3), &number("10")).unwrap(), between(11, 13));
-    assert_eq!(subtract(&number("10"), &between(1, 3)).unwrap(), between(7, 9));
-    assert_eq!(multiply(&between(1, 3), &number("-2")).unwrap(), between(-6, -2));
-    assert_eq!(
-        divide(&between(1, 3), &number("2")).unwrap(),
-        Value::unknown_not_null(Type::Number)
-    );
-    assert_eq!(
-        add(&Value::dynamic(), &number("1")).unwrap(),
-        Value::unknown_not_null(Type::Number)
-    );
+    let open = Value::unknown_not_null(Type::Number);
+    for sum in [
+        add(&between(1, 3), &number("10")),
+        subtract(&number("10"), &between(1, 3)),
+        multiply(&between(1, 3), &number("-2")),
+        divide(&between(1, 3), &number("2")),
+        add(&Value::dynamic(), &number("1")),
+    ] {
+        assert_eq!(sum.unwrap(), open);
+    }
     assert_eq!(less_than(&between(1, 3), &number("4")).unwrap(), Value::bool(true));
     assert_eq!(less_than(&between(1, 3), &number("3")).unwrap(), open_bool());
     assert_eq!(

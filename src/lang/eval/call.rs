@@ -17,6 +17,12 @@ struct Argument<'e> {
     value: Value,
 }
 
+/// An argument of a function that takes expressions: what is written, and its value already if it comes from an expansion.
+struct Unevaluated<'e> {
+    expr: &'e Expr,
+    value: Option<Value>,
+}
+
 impl Evaluator {
     pub(super) fn call(&mut self, call: &Call, whole: &Expr, context: &Context<'_>) -> Value {
         let Some(settings) = context.scope.functions() else {
@@ -98,10 +104,41 @@ impl Evaluator {
         if self.errors() > errors {
             return Err(Value::dynamic());
         }
-        if !call.expand_last {
-            return Ok(args);
+        if call.expand_last
+            && let Some(last) = args.pop()
+        {
+            args.extend(self.expand(call, last, context)?);
         }
-        let Some(last) = args.pop() else { return Ok(args) };
+        Ok(args)
+    }
+
+    /// The arguments, none evaluated but one that is to be expanded.
+    fn unevaluated<'e>(&mut self, call: &'e Call, context: &Context<'_>) -> Result<Vec<Unevaluated<'e>>, Value> {
+        let mut args: Vec<Unevaluated<'e>> = call.args.iter().map(|expr| Unevaluated { expr, value: None }).collect();
+        if call.expand_last
+            && let Some(Unevaluated { expr, .. }) = args.pop()
+        {
+            let errors = self.errors();
+            let value = self.expr(expr, context);
+            if self.errors() > errors {
+                return Err(Value::dynamic());
+            }
+            let expanded = self.expand(call, Argument { expr, value }, context)?;
+            args.extend(expanded.into_iter().map(|a| Unevaluated {
+                expr: a.expr,
+                value: Some(a.value),
+            }));
+        }
+        Ok(args)
+    }
+
+    /// The arguments that the last one stands for.
+    fn expand<'e>(
+        &mut self,
+        call: &Call,
+        last: Argument<'e>,
+        context: &Context<'_>,
+    ) -> Result<Vec<Argument<'e>>, Value> {
         let (value, marks) = last.value.unmark();
         let invalid = |what: &str| {
             Diagnostic::error(
@@ -116,12 +153,11 @@ impl Evaluator {
             Type::Tuple(_) | Type::List(_) | Type::Set(_) => match value.as_seq() {
                 None => return Err(Value::dynamic().with_marks(marks)),
                 Some(items) => {
-                    let expr = last.expr;
-                    args.extend(items.iter().map(|v| Argument {
-                        expr,
+                    let argument = |v: &Value| Argument {
+                        expr: last.expr,
                         value: v.clone().with_marks(marks),
-                    }));
-                    return Ok(args);
+                    };
+                    return Ok(items.iter().map(argument).collect());
                 }
             },
             _ => invalid("be of a tuple, list, or set type"),
@@ -209,7 +245,7 @@ impl Evaluator {
         context: &Context<'_>,
     ) {
         match (error, function) {
-            (CallError::Unknown(problem), _) => self.fixed.push(problem.at(&call.name_range).within(&call.range)),
+            (CallError::Unknown(problem), _) => self.dynamic.push(problem.at(&call.name_range).within(&call.range)),
             (CallError::Argument(i, message), Some(function)) => {
                 self.invalid_argument(call, function, i, &message, args, whole, context);
             }
@@ -331,20 +367,16 @@ impl Evaluator {
 
     /// `try`: the first argument that evaluates without a dynamic error.
     fn try_function(&mut self, call: &Call, whole: &Expr, context: &Context<'_>) -> Value {
-        if call.expand_last {
-            // The values are there already, so the first of them counts.
-            match self.arguments(call, whole, context).map(|args| args.into_iter().next()) {
-                Err(value) => return value,
-                Ok(Some(first)) => return first.value,
-                Ok(None) => {}
-            }
-        }
-        if call.args.is_empty() {
+        let args = match self.unevaluated(call, context) {
+            Ok(args) => args,
+            Err(value) => return value,
+        };
+        if args.is_empty() {
             self.call_failed(call, "at least one argument is required", whole, context);
             return Value::dynamic();
         }
         let mut list = String::from("no expression succeeded:\n");
-        for arg in &call.args {
+        for arg in args {
             let (value, problems) = self.attempt(arg, context);
             if !problems.has_errors() {
                 // What is not wholly known may still turn out to fail, or to have another type.
@@ -374,11 +406,6 @@ impl Evaluator {
         let Some(arg) = self.only_argument(call, "expression", whole, context) else {
             return Value::dynamic();
         };
-        if call.expand_last
-            && let Err(value) = self.arguments(call, whole, context)
-        {
-            return value;
-        }
         let (value, problems) = self.attempt(arg, context);
         if problems.has_errors() {
             Value::bool(false)
@@ -390,8 +417,11 @@ impl Evaluator {
     }
 
     /// An expression that may fail. Errors that are no matter of values are reported all the same.
-    fn attempt(&mut self, expr: &Expr, context: &Context<'_>) -> (Value, syntax::Diagnostics) {
-        self.apart(true, |s| s.expr(expr, context))
+    fn attempt(&mut self, arg: Unevaluated<'_>, context: &Context<'_>) -> (Value, syntax::Diagnostics) {
+        match arg.value {
+            Some(value) => (value, syntax::Diagnostics::new()),
+            None => self.apart(true, |s| s.expr(arg.expr, context)),
+        }
     }
 
     fn only_argument<'c>(
@@ -400,27 +430,31 @@ impl Evaluator {
         name: &str,
         whole: &Expr,
         context: &Context<'_>,
-    ) -> Option<&'c Expr> {
-        match call.args.as_slice() {
-            [] => {
+    ) -> Option<Unevaluated<'c>> {
+        let mut args = self.unevaluated(call, context).ok()?.into_iter();
+        match (args.next(), args.next()) {
+            (None, _) => {
                 self.too_few(call, "", 1, name, whole, context);
                 None
             }
-            [one] => Some(one),
-            [_, extra, ..] => {
-                self.too_many(call, 1, extra, whole, context);
+            (one, None) => one,
+            (_, Some(extra)) => {
+                self.too_many(call, 1, extra.expr, whole, context);
                 None
             }
         }
     }
 
     /// `type`, in the console: the type of a value, written as a type expression.
+    ///
+    /// A type is no value of the language: it converts to nothing and has no attributes. So the text stands in a tuple,
+    /// and the mark says what it is.
     fn type_function(&mut self, call: &Call, whole: &Expr, context: &Context<'_>) -> Value {
         let Some(arg) = self.only_argument(call, "value", whole, context) else {
             return Value::dynamic();
         };
         let errors = self.errors();
-        let value = self.expr(arg, context);
+        let value = arg.value.unwrap_or_else(|| self.expr(arg.expr, context));
         if self.errors() > errors {
             return Value::dynamic();
         }
@@ -429,7 +463,7 @@ impl Evaluator {
         } else {
             crate::render::format_type(value.ty())
         };
-        Value::string(text).with_marks(Marks::TYPE)
+        Value::tuple(vec![Value::string(text)]).with_marks(Marks::TYPE)
     }
 
     /// `templatestring`: a template that is the value of a reference.
@@ -440,31 +474,25 @@ impl Evaluator {
         whole: &Expr,
         context: &Context<'_>,
     ) -> Value {
-        if call.expand_last {
-            match self.arguments(call, whole, context) {
-                Err(value) => return value,
-                Ok(args) => {
-                    if let Some(first) = args.first() {
-                        let detail = format!("Invalid value for \"template\" parameter: {NOT_DIRECT}.");
-                        let problem = Diagnostic::error("Invalid function argument", detail);
-                        self.report_call(call, problem.at(first.expr.start_range()), whole, context);
-                        return Value::dynamic();
-                    }
-                }
-            }
-        }
-        let (template, vars) = match call.args.as_slice() {
+        let args = match self.unevaluated(call, context) {
+            Ok(args) => args,
+            Err(value) => return value,
+        };
+        let (template, vars) = match args.as_slice() {
             [template, vars] => (template, vars),
-            [] => {
-                self.too_few(call, "", 2, "template", whole, context);
-                return Value::dynamic();
-            }
-            [_] => {
-                self.too_few(call, "", 2, "vars", whole, context);
+            [] | [_] => {
+                self.too_few(
+                    call,
+                    "",
+                    2,
+                    if args.is_empty() { "template" } else { "vars" },
+                    whole,
+                    context,
+                );
                 return Value::dynamic();
             }
             [_, _, extra, ..] => {
-                self.too_many(call, 2, extra, whole, context);
+                self.too_many(call, 2, extra.expr, whole, context);
                 return Value::dynamic();
             }
         };
@@ -474,16 +502,32 @@ impl Evaluator {
             this.report_call(call, problem, whole, context);
             Value::dynamic()
         };
-        if let Some(message) = not_a_reference(template) {
+        let errors = self.errors();
+        let variables = match &vars.value {
+            Some(value) => value.clone(),
+            None => self.expr(vars.expr, context),
+        };
+        let (template, given, vars) = (template.expr, template.value.is_some(), vars.expr);
+        // The variables are a value as any function takes them, and looked at first.
+        if self.errors() == errors {
+            if variables.is_null() {
+                return invalid(self, "vars", vars, "argument must not be null");
+            }
+            if !variables.is_known() {
+                return Value::dynamic().with_marks(variables.marks());
+            }
+        }
+        if let Some(message) = not_a_reference(template).or(given.then_some(NOT_DIRECT)) {
             return invalid(self, "template", template, message);
         }
-        let errors = self.errors();
         let text = self.expr(template, context);
-        let variables = self.expr(vars, context);
         if self.errors() > errors {
             return Value::dynamic();
         }
         let (text, marks) = text.unmark_deep();
+        if !text.is_known() {
+            return Value::unknown_not_null(Type::String).with_marks(marks);
+        }
         let text = match cty::convert(&text, &Type::String) {
             Ok(text) if !text.is_null() => text,
             _ => {
@@ -494,9 +538,6 @@ impl Evaluator {
         let Some(text) = text.as_str() else {
             return Value::unknown_not_null(Type::String).with_marks(marks);
         };
-        if variables.is_null() {
-            return invalid(self, "vars", vars, "argument must not be null");
-        }
         let place = "<templatestring argument>";
         let around = Surroundings::new(settings, context.scope, self.in_template, self.depth);
         match render(place, text, &variables, &around) {
@@ -510,7 +551,7 @@ impl Evaluator {
                 Value::dynamic()
             }
             Err(CallError::Unknown(problem)) => {
-                self.fixed.push(problem);
+                self.dynamic.push(problem);
                 Value::dynamic()
             }
         }
@@ -602,6 +643,10 @@ fn sentences(problems: &syntax::Diagnostics) -> String {
 fn unknown_function(call: &Call, hidden: Option<&str>) -> Diagnostic {
     let name = call.name.strip_prefix("core::").unwrap_or(&call.name);
     let problem = match name.rsplit_once("::") {
+        Some(("provider", _)) => Diagnostic::error(
+            "Unknown provider function",
+            "The function call must include the provider name after the \"provider::\" prefix: provider::NAME::FUNCTION.",
+        ),
         Some((namespace, _)) => Diagnostic::error(
             "Unknown provider function",
             format!(

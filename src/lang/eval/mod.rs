@@ -6,7 +6,7 @@
 //!
 //! Errors come in two kinds. *Dynamic* ones (a missing element, a value that does not convert) may be forgiven by `try`
 //! and `can`, and do not count in the branch of a conditional that is not chosen. *Static* ones (a name that is not
-//! declared, a function that does not exist) always count.
+//! declared) always count.
 
 mod call;
 mod collections;
@@ -25,7 +25,6 @@ use crate::scope::Scope;
 
 pub(crate) use call::render;
 pub use describe::{describe_value, with_expression};
-pub(crate) use template::safe_prefix;
 pub use traversal::{apply_steps, get_attribute, get_index};
 
 /// How deep expressions may be nested.

@@ -1,7 +1,6 @@
 //! Templates: text with interpolations and directives.
 
-use std::sync::Arc;
-
+use cty::refine::safe_prefix;
 use cty::{Marks, Refinements, Type, Value};
 use syntax::Diagnostic;
 use syntax::ast::{Expr, TemplatePart};
@@ -29,7 +28,7 @@ impl Text {
                 Type::String,
                 Refinements {
                     not_null: true,
-                    prefix: safe_prefix(&self.known),
+                    prefix: Some(safe_prefix(&self.known).into()),
                     ..Refinements::default()
                 },
             )
@@ -38,17 +37,6 @@ impl Text {
         };
         value.with_marks(self.marks)
     }
-}
-
-/// What of a text can be relied on as a prefix: a last character that could combine with what follows cannot.
-pub(crate) fn safe_prefix(text: &str) -> Option<Arc<str>> {
-    let last = text.chars().next_back()?;
-    let safe = if last.is_ascii() {
-        text
-    } else {
-        &text[..text.len() - last.len_utf8()]
-    };
-    (!safe.is_empty()).then(|| safe.into())
 }
 
 impl Evaluator {

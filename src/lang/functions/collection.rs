@@ -1,6 +1,6 @@
 //! Lists, tuples and what is common to all collections.
 
-use cty::{Kind, Type, Value, ops};
+use cty::{Kind, Refinements, Type, Value, ops};
 
 use super::{
     CallError, CallResult, Function, NOT_WHOLE, Returns, Surroundings, Takes, any, integer, number, param, sequence,
@@ -134,7 +134,16 @@ pub(super) const FUNCTIONS: &[Function] = &[
         &[param("list", Takes::ListOfString).unknown()],
         Returns::ListOfString,
         |a, t, _| {
-            let Some(items) = a[0].as_seq() else { return unknown(t) };
+            let Some(items) = a[0].as_seq() else {
+                // How many there are is kept, as far as it is known.
+                let known = a[0].refinements();
+                let refinements = Refinements {
+                    length_min: known.and_then(|r| r.length_min),
+                    length_max: known.and_then(|r| r.length_max),
+                    ..Refinements::not_null()
+                };
+                return Ok(Value::unknown_refined(t.clone(), refinements));
+            };
             if !a[0].is_wholly_known() {
                 return Ok(Value::list(
                     Type::String,
@@ -444,7 +453,10 @@ fn slice_type(args: &[Value]) -> CallResult<Type> {
 }
 
 fn slice_bounds(args: &[Value], length: usize) -> CallResult<(usize, usize)> {
-    let (start, end) = (integer(args, 1)?, integer(args, 2)?);
+    let bound = |i: usize, name: &str| {
+        integer(args, i).map_err(|_| CallError::argument(i, format!("invalid {name} index: {NOT_WHOLE}")))
+    };
+    let (start, end) = (bound(1, "start")?, bound(2, "end")?);
     let count = i64::try_from(length).unwrap_or(i64::MAX);
     if start < 0 || start > count {
         return Err(CallError::argument(

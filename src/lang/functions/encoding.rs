@@ -126,7 +126,22 @@ fn jsondecode(text: &str) -> CallResult {
 fn jsondecode_type(args: &[Value]) -> CallResult<Type> {
     match args[0].as_str() {
         Some(text) => Ok(jsondecode(text)?.ty().clone()),
-        None => Ok(Type::Dynamic),
+        None => jsondecode_unknown(&args[0]),
+    }
+}
+
+/// The type of what a text not known yet will decode to: its first character, if that is known, tells much.
+fn jsondecode_unknown(text: &Value) -> CallResult<Type> {
+    let prefix = text.refinements().and_then(|r| r.prefix.as_deref()).unwrap_or_default();
+    match prefix.trim_start().chars().next() {
+        None | Some('{' | '[' | 'n') => Ok(Type::Dynamic),
+        Some('"') => Ok(Type::String),
+        Some('t' | 'f') => Ok(Type::Bool),
+        Some('-' | '0'..='9') => Ok(Type::Number),
+        Some(other) => Err(CallError::argument(
+            0,
+            format!("a JSON document cannot begin with the character {other:?}"),
+        )),
     }
 }
 

@@ -186,9 +186,17 @@ fn templatefile(args: &[Value], _: &Type, around: &Surroundings<'_>) -> CallResu
     let template = read_text(path, around)?;
     match crate::eval::render(path, &template, &args[1], around) {
         Err(CallError::Argument(0, message)) => Err(CallError::Failed(message)),
-        Ok(value) if value.is_null() => Err(CallError::failed(format!(
-            "{path}: Template result is null; The result of the template is null, which is not a valid result"
-        ))),
+        Ok(value) if value.is_null() => {
+            let start = syntax::Pos::default();
+            let whole = syntax::Range {
+                file: path.into(),
+                start,
+                end: syntax::lexer::advance(start, &template),
+            };
+            Err(CallError::failed(format!(
+                "{whole}: Template result is null; The result of the template is null, which is not a valid result"
+            )))
+        }
         other => other,
     }
 }

@@ -1,9 +1,9 @@
 //! `format` and `formatlist`: verbs as in C, with the details of Go.
 
+use cty::refine::safe_prefix;
 use cty::{Number, Refinements, Type, Value};
 
 use super::{CallError, CallResult, Function, Returns, Surroundings, any, string, text};
-use crate::eval::safe_prefix;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("format", &[string("format")], Returns::String, format).variadic(any("args").null().unknown()),
@@ -18,7 +18,7 @@ fn format(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
             Type::String,
             Refinements {
                 not_null: true,
-                prefix: safe_prefix(&prefix),
+                prefix: Some(safe_prefix(&prefix).into()),
                 ..Refinements::default()
             },
         )),
@@ -88,7 +88,7 @@ fn formatlist(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
                 Type::String,
                 Refinements {
                     not_null: true,
-                    prefix: safe_prefix(&prefix),
+                    prefix: Some(safe_prefix(&prefix).into()),
                     ..Refinements::default()
                 },
             ),

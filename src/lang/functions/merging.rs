@@ -206,12 +206,18 @@ fn merge_type(args: &[Value]) -> CallResult<Type> {
     let mut first: Option<&Type> = None;
     let mut all_same = true;
     let mut spelled_out = true;
+    let mut open = false;
     for arg in args {
-        if *arg.ty() == Type::Dynamic && (arg.is_null() || !arg.is_known()) {
-            if arg.is_null() {
-                all_same = false;
-                continue;
+        if *arg.ty() == Type::Dynamic {
+            // A null that nobody gave a type leaves the type open, but does not excuse what is wrong after it.
+            if !arg.is_null() {
+                return Ok(Type::Dynamic);
             }
+            open = true;
+            all_same = false;
+            continue;
+        }
+        if open && !arg.is_known() {
             return Ok(Type::Dynamic);
         }
         if !matches!(arg.ty(), Type::Map(_) | Type::Object(_)) {
@@ -241,11 +247,11 @@ fn merge_type(args: &[Value]) -> CallResult<Type> {
 fn merge(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     let mut marks = Marks::NONE;
     let mut out: BTreeMap<Arc<str>, Value> = BTreeMap::new();
-    for arg in args {
+    for arg in args.iter().filter(|a| !a.is_null()) {
         marks |= arg.marks();
         if let Some(entries) = arg.entries() {
             out.extend(entries.map(|(k, v)| (k.clone(), v.clone())));
-        } else if !arg.is_null() {
+        } else {
             return Ok(Value::unknown_not_null(ty.clone()).with_marks(marks));
         }
     }
@@ -266,7 +272,7 @@ fn transpose(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
             return Err(CallError::failed("input list must not contain null string"));
         }
         if list.is_null() {
-            return Err(CallError::argument(0, "input must not contain null list elements"));
+            return Err(CallError::failed("input must not contain null list"));
         }
         for item in sequence(list) {
             let Some(name) = item.as_arc_str() else {

@@ -319,7 +319,8 @@ pub fn call(function: &Function, args: Vec<Value>, around: &Surroundings<'_>) ->
         let Some(parameter) = function.parameter(i) else {
             continue;
         };
-        if arg.is_null() && !parameter.null {
+        // Where a type is open, what comes after is not looked at.
+        if arg.is_null() && !parameter.null && !untyped {
             return Err(CallError::argument(i, "argument must not be null"));
         }
         let arg = if parameter.marked {

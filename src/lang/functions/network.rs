@@ -179,7 +179,10 @@ fn cidrsubnets(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     let mut next = Some(network.address);
     let mut out = Vec::new();
     for i in 1..args.len() {
-        let newbits = whole(args, i, super::NOT_WHOLE)?;
+        let newbits = whole(args, i, super::NOT_WHOLE).map_err(|e| match e {
+            CallError::Failed(message) => CallError::argument(i, message),
+            other => other,
+        })?;
         if newbits < 1 {
             return Err(CallError::argument(i, "must extend prefix by at least one bit"));
         }

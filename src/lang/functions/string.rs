@@ -174,6 +174,7 @@ fn startswith(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     let prefix = text(args, 1);
     match args[0].kind() {
         Kind::String(given) => Ok(Value::bool(given.starts_with(prefix))),
+        _ if prefix.is_empty() => Ok(Value::bool(true)),
         _ => match args[0].refinements().and_then(|r| r.prefix.as_deref()) {
             Some(known) if known.starts_with(prefix) => Ok(Value::bool(true)),
             Some(known) if !prefix.starts_with(known) => Ok(Value::bool(false)),

@@ -264,7 +264,11 @@ impl Parser<'_> {
             names = (Some(names.1), self.text_of(second).into());
         }
         if !self.at_word("in") {
-            let detail = format!("{what} requires the 'in' keyword after its name declarations.");
+            let detail = if what == "For directive" {
+                format!("{what} requires 'in' keyword after names.")
+            } else {
+                format!("{what} requires the 'in' keyword after its name declarations.")
+            };
             return Err(self.error_in(open, summary, &detail));
         }
         self.take();

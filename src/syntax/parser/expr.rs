@@ -114,7 +114,7 @@ impl Parser<'_> {
                         expr = self.attribute_splat(expr, dot, star)?;
                         wrapped += 1;
                     } else {
-                        let step = self.dot_step(dot)?;
+                        let step = self.dot_step(dot, None)?;
                         expr = self.add_step(expr, step);
                     }
                 }
@@ -156,8 +156,9 @@ impl Parser<'_> {
         })
     }
 
-    /// After a dot that no star follows: an attribute, or an index in the legacy form.
-    fn dot_step(&mut self, dot: usize) -> Parsed<TraversalStep> {
+    /// After a dot that no star follows: an attribute, or an index in the legacy form. Inside a splat it is the star that
+    /// is pointed at if there is neither.
+    fn dot_step(&mut self, dot: usize, star: Option<usize>) -> Parsed<TraversalStep> {
         match self.peek() {
             TokenKind::Ident => {
                 let name = self.take();
@@ -168,17 +169,21 @@ impl Parser<'_> {
             }
             TokenKind::Number => {
                 let number = self.take();
-                let key = self.legacy_index(number)?;
+                let key = self.legacy_index(number, star)?;
                 Ok(TraversalStep::Index {
                     key,
                     range: self.since(dot),
                 })
             }
-            _ => Err(self.error("Invalid attribute name", "An attribute name is required after a dot.")),
+            _ => {
+                let next = self.next();
+                let problem = Diagnostic::error("Invalid attribute name", "An attribute name is required after a dot.");
+                Err(self.error_at(next, problem.at(&self.range_of(star.unwrap_or(next)))))
+            }
         }
     }
 
-    fn legacy_index(&mut self, number: usize) -> Parsed<Value> {
+    fn legacy_index(&mut self, number: usize, star: Option<usize>) -> Parsed<Value> {
         let text = self.text_of(number);
         if let Some((first, second)) = text.split_once('.') {
             let detail = format!(
@@ -186,7 +191,7 @@ impl Parser<'_> {
                  syntax instead, like [{first}][{}].",
                 second.split('.').collect::<Vec<_>>().join("][")
             );
-            let range = self.range_of(number);
+            let range = self.range_of(star.unwrap_or(number));
             return Err(self.error_at(
                 number,
                 Diagnostic::error("Invalid legacy index syntax", detail).at(&range),
@@ -235,7 +240,7 @@ impl Parser<'_> {
                     "A splat expression (*) cannot be used inside another attribute-only splat expression.",
                 ));
             }
-            let step = self.dot_step(dot)?;
+            let step = self.dot_step(dot, Some(star))?;
             each = self.add_step(each, step);
         }
         let range = self.extend(source.range());
@@ -414,7 +419,7 @@ impl Parser<'_> {
                             "Dot must be followed by attribute name.",
                         ));
                     }
-                    steps.push(self.dot_step(dot)?);
+                    steps.push(self.dot_step(dot, None)?);
                 }
                 TokenKind::OpenBracket => {
                     let open = self.take();

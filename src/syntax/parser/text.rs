@@ -180,9 +180,10 @@ fn escape(text: &str) -> Result<(char, usize), (usize, String)> {
         return Err((2 + given, detail));
     }
     let end = 2 + digits;
-    match u32::from_str_radix(&text[2..end], 16).ok().map(char::from_u32) {
-        Some(Some(c)) => Ok((c, end)),
-        // A surrogate, or beyond what Unicode has: the replacement character, as other implementations do.
-        _ => Ok((char::REPLACEMENT_CHARACTER, end)),
+    let code = u32::from_str_radix(&text[2..end], 16).unwrap_or(u32::MAX);
+    match char::from_u32(code) {
+        Some(c) => Ok((c, end)),
+        // A surrogate, or beyond what Unicode has.
+        None => Err((end, format!("Cannot encode character U+{code:04x} in UTF-8."))),
     }
 }
