@@ -82,6 +82,8 @@ impl Evaluator {
                     }
                 };
                 text.marks |= marks;
+                // Of what is not wholly known, nothing is taken: it counts as one part.
+                let mut all = Text::default();
                 for (k, v) in elements {
                     let mut variables = vec![(value.clone(), v)];
                     if let Some(name) = key {
@@ -89,8 +91,14 @@ impl Evaluator {
                     }
                     let inner = context.with_variables(&variables);
                     for part in body {
-                        self.part(part, whole, text, &inner);
+                        self.part(part, whole, &mut all, &inner);
                     }
+                }
+                text.marks |= all.marks;
+                if all.open {
+                    text.open = true;
+                } else {
+                    text.push(&all.known);
                 }
             }
         }

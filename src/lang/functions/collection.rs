@@ -435,7 +435,13 @@ fn reverse_type(args: &[Value]) -> CallResult<Type> {
 
 fn slice_type(args: &[Value]) -> CallResult<Type> {
     match args[0].ty() {
-        Type::List(_) => Ok(args[0].ty().clone()),
+        Type::List(_) => {
+            // The bounds can be wrong whatever the list will be.
+            if args[0].len().is_none() && args[1].is_known() && args[2].is_known() {
+                slice_bounds(args, usize::MAX)?;
+            }
+            Ok(args[0].ty().clone())
+        }
         Type::Tuple(types) => {
             if !args[1].is_known() || !args[2].is_known() {
                 return Ok(Type::Dynamic);

@@ -154,8 +154,8 @@ fn apply(format: &str, args: &[Value]) -> CallResult<Text> {
             )));
         };
         if !arg.is_wholly_known() {
-            // Go on all the same: there may be errors in what follows.
-            prefix.get_or_insert_with(|| out.clone());
+            // Go on all the same: there may be errors in what follows. Only what stands before all verbs is promised.
+            prefix.get_or_insert_with(|| format.split('%').next().unwrap_or_default().to_owned());
             continue;
         }
         one(&verb, arg, &mut out)
