@@ -19,7 +19,8 @@
 //!    changed before any object of `r` is touched. Then rule 2 cannot hold for what `d` destroys first, nor rule 6.
 //!
 //! Configurations that were turned around, and providers that are made of other providers' objects, can bring rules into
-//! conflict. Two of them give way then: first rule 6, then rule 2 between objects of different provider configurations.
+//! conflict. Some of them give way then: first rule 6, then rule 4 where the objects that `r` has were not made with `d` (so
+//! that they do not suffer when it goes), then rule 2 between objects of different provider configurations.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -82,6 +83,8 @@ enum Strength {
     Firm,
     /// Rule 2 between objects of different provider configurations.
     BetweenProviders,
+    /// Rule 4 where the objects of the one were not made with those of the other.
+    NotMadeWith,
     /// Rule 6.
     BeforeChange,
 }
@@ -137,9 +140,14 @@ impl ExecGraph {
         // What the objects that will be destroyed depend on, and through which provider that is done, by resource.
         let mut outlived: BTreeMap<&ConfigResource, BTreeSet<&ConfigResource>> = BTreeMap::new();
         let mut providers: BTreeMap<&ConfigResource, BTreeSet<&AbsProviderConfig>> = BTreeMap::new();
+        // What the objects that will be changed were made with.
+        let mut made_with: BTreeMap<&ConfigResource, BTreeSet<&ConfigResource>> = BTreeMap::new();
         for (i, change) in changes.iter().enumerate() {
             let i = u32::try_from(i).unwrap_or(u32::MAX);
             let r = &change.resource;
+            if change.action != Action::NoOp && !change.state_dependencies.is_empty() {
+                made_with.entry(r).or_default().extend(&*change.state_dependencies);
+            }
             if change.action == Action::NoOp {
                 continue;
             }
@@ -191,7 +199,13 @@ impl ExecGraph {
                         edges.push((end_d, start, Strength::Firm));
                     }
                     if let Some((start_d, _)) = group(d, Phase::DestroyLast) {
-                        edges.push((end, start_d, Strength::Firm));
+                        let made_with_it = made_with.get(r).is_some_and(|with| with.contains(d));
+                        let strength = if made_with_it {
+                            Strength::Firm
+                        } else {
+                            Strength::NotMadeWith
+                        };
+                        edges.push((end, start_d, strength));
                     }
                 }
                 continue;
@@ -233,7 +247,11 @@ impl ExecGraph {
         }
         let mut graph = b.graph;
         let within = std::mem::take(&mut graph.edges);
-        for weakest in [Strength::BeforeChange, Strength::BetweenProviders] {
+        for weakest in [
+            Strength::BeforeChange,
+            Strength::NotMadeWith,
+            Strength::BetweenProviders,
+        ] {
             graph.edges = within
                 .iter()
                 .copied()
@@ -449,6 +467,23 @@ mod tests {
         assert_eq!(graph.cycle(), None);
         assert!(before(&graph, Operation::Change(0), Operation::Destroy(2)));
         assert!(before(&graph, Operation::Destroy(2), Operation::Destroy(1)));
+    }
+
+    #[test]
+    fn what_was_turned_around_is_replaced_all_the_same() {
+        // `b` was made with `a`; by now `a` refers to `b`, which creates first. Both are replaced.
+        let deps = depends(&[("a", &["b"])]);
+        let graph = ExecGraph::build(
+            &[
+                planned("a", Action::DeleteThenCreate, &[]),
+                planned("b", Action::CreateThenDelete, &["a"]),
+            ],
+            &deps,
+            false,
+        );
+        assert_eq!(graph.cycle(), None);
+        assert!(before(&graph, Operation::Change(1), Operation::Change(0)));
+        assert!(before(&graph, Operation::Destroy(1), Operation::Destroy(0)));
     }
 
     #[test]

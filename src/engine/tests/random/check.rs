@@ -193,7 +193,8 @@ pub fn order(
                 for (deletion, prior) in deletions.get(dependency.as_str()).into_iter().flatten() {
                     // A replacement goes by the configuration, any other end also by what the object remembers.
                     let replaced = created.contains_key(&prior.address);
-                    if loose(config, dependency) {
+                    // Turned around: what is destroyed was made with what is changed, not the other way round.
+                    if loose(config, dependency) || prior.dependencies.contains(*config) {
                         continue;
                     }
                     if creates_first.contains(dependency) || (prior.creates_first && !replaced) {

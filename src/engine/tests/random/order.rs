@@ -189,6 +189,7 @@ fn apply(case: &mut Case, model: &Model, story: &mut Story) -> Result<Vec<check:
     };
     story.tell(&format!("plan: {:?}", actions(&plan)));
     let before = check::prior(case, &plan);
+    let there: BTreeSet<String> = case.world.names().into_iter().collect();
     case.world.take_log();
     let problems = case.try_apply(&plan);
     let log = case.world.take_log();
@@ -208,7 +209,7 @@ fn apply(case: &mut Case, model: &Model, story: &mut Story) -> Result<Vec<check:
     for forgotten in plan.changes.iter().filter(|c| c.action == Action::Forget) {
         let name = forgotten.before.get("name").and_then(cty::Value::as_str).unwrap_or("?");
         let address = forgotten.address.to_string();
-        if case.world.named(name).is_none() || case.addresses().contains(&address) {
+        if case.world.named(name).is_none() && there.contains(name) || case.addresses().contains(&address) {
             return Err(format!("{address} was not just forgotten"));
         }
         case.world.vanish(name);

@@ -64,11 +64,12 @@ impl Model {
                 about("create_before_destroy")
             }
             11 if moves && !self.blocks[at].data => {
-                let from = self.config_address(&self.blocks[at]);
+                let from = self.local_name(&self.blocks[at]);
                 self.next += 1;
                 self.blocks[at].label = format!("r{}m{}", number, self.next);
-                let to = self.config_address(&self.blocks[at]);
-                self.moved.push(Moved { module: None, from, to });
+                let to = self.local_name(&self.blocks[at]);
+                let module = self.blocks[at].module;
+                self.moved.push(Moved { module, from, to });
                 about("name")
             }
             12 if self.dialect == Dialect::Fake => {
@@ -177,10 +178,11 @@ impl Model {
                 format!("module of r{number}, which moves")
             }
             5 if !self.blocks[at].data && self.dialect == Dialect::Fake => {
-                let from = self.config_address(&self.blocks[at]);
+                let from = self.local_name(&self.blocks[at]);
                 self.blocks[at].provider ^= 1;
-                let to = self.config_address(&self.blocks[at]);
-                self.moved.push(Moved { module: None, from, to });
+                let to = self.local_name(&self.blocks[at]);
+                let module = self.blocks[at].module;
+                self.moved.push(Moved { module, from, to });
                 format!("type of r{number}, which moves")
             }
             _ => nothing,
@@ -199,6 +201,9 @@ impl Model {
 
     /// Puts a block into another module. What can be said only within a module is said no more.
     fn to_module(&mut self, number: u32, module: Option<usize>) {
+        if self.token == Some(number) {
+            self.token = None;
+        }
         for block in &mut self.blocks {
             if block.number == number {
                 block.module = module;
