@@ -48,7 +48,13 @@ fn without_looking_the_state_is_believed() {
     case.options.refresh = false;
     let plan = case.plan();
     assert_eq!(actions(&plan), ["- fake_thing.a", "- fake_thing.b"]);
-    assert!(!case.world.take_log().iter().any(|l| l.contains("data ") || l.contains("read ")));
+    assert!(
+        !case
+            .world
+            .take_log()
+            .iter()
+            .any(|l| l.contains("data ") || l.contains("read "))
+    );
     assert_eq!(plan.prior_state.resources.len(), 4);
     case.apply();
     assert!(case.state.is_empty(), "{:?}", case.addresses());
@@ -60,12 +66,13 @@ fn conditions_imports_and_prevention_do_not_count_while_looking() {
     case.apply();
     case.main(
         r#"
+        locals { wrong = 2 }
         resource "fake_thing" "a" {
           name   = "a"
           forced = "now"
           lifecycle {
             precondition {
-              condition     = 1 == 2
+              condition     = local.wrong == 1
               error_message = "never"
             }
           }
@@ -80,7 +87,11 @@ fn conditions_imports_and_prevention_do_not_count_while_looking() {
     case.options.mode = Mode::Destroy;
     let (plan, problems) = case.try_plan();
     assert_eq!(actions(&plan.unwrap()), ["- fake_thing.a"]);
-    assert!(problems.iter().next().is_none(), "{}", crate::support::texts(problems.iter()));
+    assert!(
+        problems.iter().next().is_none(),
+        "{}",
+        crate::support::texts(problems.iter())
+    );
 }
 
 #[test]
@@ -144,12 +155,15 @@ fn a_provider_made_of_data_and_of_objects_lives_until_its_own_have_gone() {
         let log = case.world.take_log();
         crate::support::world::assert_before(&log, "delete m", "delete seed");
         assert!(!log.iter().any(|l| l.contains("(unknown)")), "{log:?}");
-        assert!(log.iter().any(|l| l.starts_with("> configure result of id-seed")), "{log:?}");
+        assert!(
+            log.iter().any(|l| l.starts_with("> configure result of id-seed")),
+            "{log:?}"
+        );
     }
     // A new object for the seed is due: the old one still makes the provider that destroys.
     let mut case = Case::new(text);
     case.apply();
-    case.main(&text.replace("name = \"seed\" }", "name = \"seed\"\n forced = \"now\" }"));
+    case.main(&text.replace("{ name = \"seed\" }", "{\n name = \"seed\"\n forced = \"now\"\n }"));
     case.destroy();
     assert!(case.state.is_empty(), "{:?}", case.addresses());
     assert!(case.world.names().is_empty());
