@@ -685,6 +685,7 @@ impl<'a> Planner<'a> {
             resource: resource.clone(),
             action: change.action,
             destroy_last,
+            deposed: change.deposed.is_some(),
             provider: change.provider.clone(),
             state_dependencies,
         };
