@@ -8,15 +8,20 @@ use crate::support::scenario::parse::{Scenario, Step};
 use crate::support::scenario::play::Player;
 use crate::support::{MONOFORM, Workspace};
 
+/// What is known to differ: problems are told in our own words and under our own name, and Terraform warns of targeting even
+/// where it refuses to; the configuration in a plan repeats a reference as often as it is written, and ours names it once.
+const KNOWN: [&str; 4] = ["plan.problems", "apply.problems", "done.problems", "plan.json.configuration"];
+
 pub fn the_same_as_terraform() {
     let mut failed = Vec::new();
     let mut shown = None;
     for seed in crate::seeds(4) {
         let scenario = scenario(seed);
-        let mut play = |program: &str| Player::new(program, Workspace::new(), program != MONOFORM).play(&scenario);
+        let play = |program: &str| Player::new(program, Workspace::new(), program != MONOFORM).play(&scenario);
         let (ours, theirs) = (play(MONOFORM), play("terraform"));
         let mut found = Vec::new();
         compare::steps(&json!(ours), &json!(theirs), &mut found);
+        found.retain(|difference| !KNOWN.iter().any(|place| compare::is_at(difference, place)));
         if !found.is_empty() {
             failed.push(seed);
             let found: Vec<String> = found.iter().map(ToString::to_string).collect();
