@@ -74,6 +74,8 @@ struct Document {
     checks: Vec<StoredCheck>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     generated_config: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    dropped_data: Vec<String>,
 }
 
 /// How something with conditions turned out, as in states.
@@ -330,6 +332,7 @@ fn document(saved: &SavedPlan, tool_version: &str) -> Result<Document, String> {
         relevant_attributes: relevant.collect::<Result<_, _>>()?,
         function_results: plan.function_results.clone(),
         checks: plan.checks.iter().map(store_check).collect(),
+        dropped_data: plan.dropped_data.iter().map(ToString::to_string).collect(),
         generated_config: plan
             .generated_config
             .iter()
@@ -541,6 +544,11 @@ fn load(document: &Document, mut entries: BTreeMap<String, Vec<u8>>) -> Result<S
             .iter()
             .map(|(address, text)| Ok::<_, String>((load_address(address)?, text.clone())))
             .collect::<Result<_, _>>()?,
+        dropped_data: document
+            .dropped_data
+            .iter()
+            .map(|a| load_address(a))
+            .collect::<Result<_, _>>()?,
         errored: document.errored,
     };
     Ok(SavedPlan {
@@ -634,6 +642,7 @@ mod tests {
                 function_results: BTreeMap::new(),
                 checks: Vec::new(),
                 generated_config: BTreeMap::new(),
+                dropped_data: Vec::new(),
                 errored: false,
             },
             snapshot: Snapshot { modules },

@@ -3,10 +3,11 @@
 //! All ordering stands here. Operations on the instances of one resource form *groups* with a barrier node before and
 //! after each, so that a dependency between two resources is one edge, however many instances they have.
 //!
-//! A resource has up to three groups:
+//! A resource has up to four groups:
 //! - *change*: objects are created, updated, read; the creating half of a replacement belongs here.
 //! - *destroy first*: objects are destroyed, including the old objects of replacements that destroy first.
 //! - *destroy last*: old objects are destroyed that were created to be replaced before they are destroyed.
+//! - *deposed*: the same for those that earlier runs left behind, which may have been made with other things.
 //!
 //! The rules, where `r` depends on `d`:
 //! 1. `d` is changed before `r` is.
@@ -19,7 +20,9 @@
 //!    changed before any object of `r` is touched. Then rule 2 cannot hold for what `d` destroys first, nor rule 6.
 //!
 //! Configurations that were turned around, and providers that are made of other providers' objects, can bring rules into
-//! conflict. Two of them give way then: first rule 6, then rule 2 between objects of different provider configurations.
+//! conflict. Some of them give way then: first rule 6, then rule 4 where the objects that `r` has were not made with `d` (so
+//! that they do not suffer when it goes), then rule 2 where deposed objects of `d` wait for `r` (which was more likely made with
+//! those in use), then rule 2 between objects of different provider configurations.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -61,6 +64,8 @@ pub struct Planned {
     pub action: Action,
     /// Whether a deletion belongs to the group that is destroyed last.
     pub destroy_last: bool,
+    /// Whether the object is one that an earlier run left behind.
+    pub deposed: bool,
     /// The provider configuration that does it.
     pub provider: AbsProviderConfig,
     /// What the object as it is depends on: resources whose objects must outlive it.
@@ -82,6 +87,10 @@ enum Strength {
     Firm,
     /// Rule 2 between objects of different provider configurations.
     BetweenProviders,
+    /// Rule 2 for deposed objects that wait.
+    Deposed,
+    /// Rule 4 where the objects of the one were not made with those of the other.
+    NotMadeWith,
     /// Rule 6.
     BeforeChange,
 }
@@ -91,6 +100,7 @@ enum Phase {
     Change,
     DestroyFirst,
     DestroyLast,
+    Deposed,
 }
 
 #[derive(Default)]
@@ -135,11 +145,17 @@ impl ExecGraph {
     pub fn build(changes: &[Planned], dependencies: &Dependencies, everything_goes: bool) -> ExecGraph {
         let mut b = Builder::default();
         // What the objects that will be destroyed depend on, and through which provider that is done, by resource.
-        let mut outlived: BTreeMap<&ConfigResource, BTreeSet<&ConfigResource>> = BTreeMap::new();
+        // Deposed objects are apart.
+        let mut outlived: BTreeMap<(&ConfigResource, bool), BTreeSet<&ConfigResource>> = BTreeMap::new();
         let mut providers: BTreeMap<&ConfigResource, BTreeSet<&AbsProviderConfig>> = BTreeMap::new();
+        // What the objects that will be changed were made with.
+        let mut made_with: BTreeMap<&ConfigResource, BTreeSet<&ConfigResource>> = BTreeMap::new();
         for (i, change) in changes.iter().enumerate() {
             let i = u32::try_from(i).unwrap_or(u32::MAX);
             let r = &change.resource;
+            if change.action != Action::NoOp && !change.state_dependencies.is_empty() {
+                made_with.entry(r).or_default().extend(&*change.state_dependencies);
+            }
             if change.action == Action::NoOp {
                 continue;
             }
@@ -153,7 +169,9 @@ impl ExecGraph {
                     continue;
                 }
                 Action::Delete | Action::Forget => {
-                    let phase = if change.destroy_last {
+                    let phase = if change.deposed {
+                        Phase::Deposed
+                    } else if change.destroy_last {
                         Phase::DestroyLast
                     } else {
                         Phase::DestroyFirst
@@ -171,10 +189,11 @@ impl ExecGraph {
                     b.graph.edges.push((create, destroy));
                 }
             }
-            outlived.entry(r).or_default().extend(&*change.state_dependencies);
+            let outlived = outlived.entry((r, change.deposed)).or_default();
+            outlived.extend(&*change.state_dependencies);
         }
         if everything_goes {
-            for (r, out) in &mut outlived {
+            for ((r, _), out) in &mut outlived {
                 out.extend(dependencies.resources.get(*r).into_iter().flatten());
             }
         }
@@ -190,8 +209,14 @@ impl ExecGraph {
                     if let Some((_, end_d)) = group(d, Phase::DestroyFirst) {
                         edges.push((end_d, start, Strength::Firm));
                     }
-                    if let Some((start_d, _)) = group(d, Phase::DestroyLast) {
-                        edges.push((end, start_d, Strength::Firm));
+                    for (start_d, _) in [Phase::DestroyLast, Phase::Deposed].iter().filter_map(|p| group(d, *p)) {
+                        let made_with_it = made_with.get(r).is_some_and(|with| with.contains(d));
+                        let strength = if made_with_it {
+                            Strength::Firm
+                        } else {
+                            Strength::NotMadeWith
+                        };
+                        edges.push((end, start_d, strength));
                     }
                 }
                 continue;
@@ -203,7 +228,7 @@ impl ExecGraph {
                 .filter_map(|p| dependencies.providers.get(*p))
                 .flatten()
                 .collect();
-            let mut all = outlived.get(r).cloned().unwrap_or_default();
+            let mut all = outlived.get(&(r, phase == Phase::Deposed)).cloned().unwrap_or_default();
             all.extend(&needed);
             for d in all.into_iter().filter(|d| *d != r) {
                 let by_provider = needed.contains(d);
@@ -215,6 +240,9 @@ impl ExecGraph {
                 };
                 if let Some((start_d, _)) = group(d, Phase::DestroyLast) {
                     edges.push((end, start_d, strength));
+                }
+                if let Some((start_d, _)) = group(d, Phase::Deposed) {
+                    edges.push((end, start_d, Strength::Deposed));
                 }
                 match (group(d, Phase::DestroyFirst), changed) {
                     (Some(_), Some(_)) if by_provider => {}
@@ -233,7 +261,12 @@ impl ExecGraph {
         }
         let mut graph = b.graph;
         let within = std::mem::take(&mut graph.edges);
-        for weakest in [Strength::BeforeChange, Strength::BetweenProviders] {
+        for weakest in [
+            Strength::BeforeChange,
+            Strength::NotMadeWith,
+            Strength::Deposed,
+            Strength::BetweenProviders,
+        ] {
             graph.edges = within
                 .iter()
                 .copied()
@@ -313,6 +346,7 @@ mod tests {
             resource: res(name),
             action,
             destroy_last: action == Action::CreateThenDelete,
+            deposed: false,
             provider: provider("p"),
             state_dependencies,
         }
@@ -449,6 +483,44 @@ mod tests {
         assert_eq!(graph.cycle(), None);
         assert!(before(&graph, Operation::Change(0), Operation::Destroy(2)));
         assert!(before(&graph, Operation::Destroy(2), Operation::Destroy(1)));
+    }
+
+    #[test]
+    fn what_was_turned_around_is_replaced_all_the_same() {
+        // `b` was made with `a`; by now `a` refers to `b`, which creates first. Both are replaced.
+        let deps = depends(&[("a", &["b"])]);
+        let graph = ExecGraph::build(
+            &[
+                planned("a", Action::DeleteThenCreate, &[]),
+                planned("b", Action::CreateThenDelete, &["a"]),
+            ],
+            &deps,
+            false,
+        );
+        assert_eq!(graph.cycle(), None);
+        assert!(before(&graph, Operation::Change(1), Operation::Change(0)));
+        assert!(before(&graph, Operation::Destroy(1), Operation::Destroy(0)));
+    }
+
+    #[test]
+    fn what_was_left_behind_goes_by_what_it_was_made_with() {
+        // The deposed object of `b` was made with `a`, which was made again with the `b` that is in use.
+        let left = Planned {
+            deposed: true,
+            ..planned("b", Action::Delete, &["a"])
+        };
+        let graph = ExecGraph::build(
+            &[
+                planned("a", Action::Delete, &["b"]),
+                planned("b", Action::Delete, &[]),
+                left,
+            ],
+            &depends(&[("a", &["b"])]),
+            true,
+        );
+        assert_eq!(graph.cycle(), None);
+        assert!(before(&graph, Operation::Destroy(2), Operation::Destroy(0)));
+        assert!(before(&graph, Operation::Destroy(0), Operation::Destroy(1)));
     }
 
     #[test]

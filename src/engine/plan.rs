@@ -182,6 +182,8 @@ pub struct Plan {
     pub checks: Vec<state::CheckResult>,
     /// The blocks that were written for imports that had none.
     pub generated_config: BTreeMap<AbsResourceInstance, String>,
+    /// When everything goes: what was read of data sources, which leaves the state once nothing there needs it.
+    pub dropped_data: Vec<AbsResourceInstance>,
     /// Whether planning ended with errors: the plan is partial and must not be applied.
     pub errored: bool,
 }

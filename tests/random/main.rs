@@ -1,7 +1,8 @@
-//! The real executable with configurations made at random, and with nobody's leave to finish: it is killed.
+//! The real executable with configurations made at random: alone, killed at any time, and beside Terraform.
 //!
 //! The engine's own tests (`src/engine/tests/random`) try thousands of configurations in memory. Here a few go the whole
-//! way, through files, processes and saved plans. `MONOFORM_SEED=N` runs one seed alone, `MONOFORM_CASES=N` so many.
+//! way, through files, processes and saved plans. `MONOFORM_SEED=N` runs one seed alone, `MONOFORM_SEED=N..M` those from N
+//! to before M, `MONOFORM_CASES=N` so many from 0. [`beside`] needs Terraform, and is reported as ignored without it.
 
 #![allow(
     clippy::expect_used,
@@ -11,24 +12,60 @@
     reason = "a test fails by panicking"
 )]
 
-#[path = "../../src/engine/tests/random/generate.rs"]
+#[path = "../../src/engine/tests/random/generate/mod.rs"]
 #[allow(dead_code, missing_docs, reason = "the engine's tests use all of it")]
 mod generate;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod beside;
+
 use std::process::Stdio;
 use std::time::Duration;
 
 use generate::{Dialect, Model, Random};
-use support::{MONOFORM, Workspace};
+use libtest_mimic::{Arguments, Trial};
+use support::{MONOFORM, Workspace, missing};
+
+fn main() {
+    let tests: &[(&str, &[&str], fn())] = &[
+        ("the_same_as_terraform", &["terraform"], beside::the_same_as_terraform),
+        (
+            "plans_are_saved_and_carried_out_and_settle",
+            &[],
+            plans_are_saved_and_carried_out_and_settle,
+        ),
+        (
+            "killed_at_any_time_it_leaves_a_state_that_can_be_used",
+            &[],
+            killed_at_any_time_it_leaves_a_state_that_can_be_used,
+        ),
+    ];
+    let trials = tests.iter().map(|&(name, programs, test)| {
+        let absent = missing(programs);
+        let kind = if absent.is_empty() {
+            String::new()
+        } else {
+            format!("needs {}", absent.join(" and "))
+        };
+        let trial = Trial::test(name, move || {
+            test();
+            Ok(())
+        });
+        trial.with_kind(kind).with_ignored_flag(!absent.is_empty())
+    });
+    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit();
+}
 
 /// The seeds to run.
 fn seeds(usual: u64) -> std::ops::Range<u64> {
-    let number = |variable: &str| std::env::var(variable).ok().and_then(|n| n.parse::<u64>().ok());
-    match number("MONOFORM_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("MONOFORM_CASES").unwrap_or(usual),
+    let number = |text: &str| text.parse::<u64>().expect("a number");
+    match std::env::var("MONOFORM_SEED") {
+        Ok(seed) => match seed.split_once("..") {
+            Some((from, to)) => number(from)..number(to),
+            None => number(&seed)..number(&seed) + 1,
+        },
+        Err(_) => 0..std::env::var("MONOFORM_CASES").map_or(usual, |n| number(&n)),
     }
 }
 
@@ -75,7 +112,6 @@ fn complete(w: &Workspace, model: &Model, seed: u64) {
     w.run(&["plan", "-no-color", "-detailed-exitcode"]).ok();
 }
 
-#[test]
 fn plans_are_saved_and_carried_out_and_settle() {
     for seed in seeds(4) {
         let mut r = Random::new(seed);
@@ -99,7 +135,6 @@ fn plans_are_saved_and_carried_out_and_settle() {
 
 /// Whenever it is killed, the state file is whole and as it was or as it became, the lock is no obstacle, and the next run
 /// goes on. What was created since the state was last saved is forgotten: there is no journal yet.
-#[test]
 fn killed_at_any_time_it_leaves_a_state_that_can_be_used() {
     for seed in seeds(6) {
         let mut r = Random::new(seed ^ 0x6b11);

@@ -165,11 +165,22 @@ async fn with_providers(
     let mut state = applier.state().clone();
     let results = evaluator.check_results(&plan.checks, |_| false);
     state.check_results = (!results.is_empty()).then(|| results.into());
-    if plan.mode == Mode::Destroy && state.resources.keys().all(|r| r.resource.mode == addrs::Mode::Data) {
-        // What was read for the sake of provider configurations is of no more use.
-        state.resources.clear();
-    }
+    drop_data(plan, &mut state);
     (state, diagnostics)
+}
+
+/// Drops what was read of data sources that go, unless an object that is still there was made with it.
+fn drop_data(plan: &Plan, state: &mut State) {
+    let needed: HashSet<ConfigResource> = state
+        .instances()
+        .flat_map(|(_, _, _, instance)| instance.current.iter().chain(instance.deposed.values()))
+        .flat_map(|object| object.dependencies.iter().cloned())
+        .collect();
+    for address in &plan.dropped_data {
+        if !needed.contains(&address.config()) {
+            state.remove_instance(address);
+        }
+    }
 }
 
 /// One run of apply.

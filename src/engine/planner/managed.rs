@@ -48,6 +48,7 @@ impl Planner<'_> {
         let mut importing = None;
         if stored.is_none()
             && self.options.mode == Mode::Normal
+            && !self.before_destroy
             && let Some(id) = self.import_id(p, address)?
         {
             let imported = self.import(p, address, id).await?;
@@ -198,7 +199,7 @@ impl Planner<'_> {
         address: &AbsResourceInstance,
     ) -> Result<(), Failed> {
         let of = Checked::Resource(address.clone());
-        let lenient = self.options.mode == Mode::RefreshOnly;
+        let lenient = self.options.mode == Mode::RefreshOnly || self.before_destroy;
         self.evaluator.check_all(rules, kind, scope, &of, lenient)
     }
 
@@ -585,7 +586,7 @@ impl Planner<'_> {
 
     pub(super) fn allow_destroy(&self, p: &Subject<'_>, address: &AbsResourceInstance) -> Result<(), Failed> {
         let Some(block) = p.block else { return Ok(()) };
-        if block.lifecycle.prevent_destroy != Some(true) {
+        if block.lifecycle.prevent_destroy != Some(true) || self.before_destroy {
             return Ok(());
         }
         let diagnostic = Diagnostic::error(

@@ -57,7 +57,43 @@ pub struct Planning {
 }
 
 /// Makes a plan.
+///
+/// Before everything goes, everything is looked at as in any plan: data sources are read, objects refreshed. Where such a
+/// plan cannot be made (a data source is gone; a count depends on what was never created), that is no reason to keep what
+/// exists: then the objects alone are looked at while their end is planned, and what provider configurations need is read.
 pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
+    if options.mode == Mode::Destroy && options.refresh && !inputs.state.is_empty() {
+        let look = PlanOptions {
+            mode: Mode::Normal,
+            targets: options.targets.clone(),
+            excludes: options.excludes.clone(),
+            ..PlanOptions::default()
+        };
+        let looked = plan_once(inputs, &look, true).await;
+        if inputs.stop.is_requested() {
+            return looked;
+        }
+        if let Some(looked) = looked.plan.filter(|plan| !plan.errored) {
+            let inputs = Inputs {
+                state: &looked.prior_state,
+                ..inputs
+            };
+            let options = PlanOptions {
+                refresh: false,
+                ..options.clone()
+            };
+            let mut planning = plan_once(inputs, &options, false).await;
+            if let Some(plan) = &mut planning.plan {
+                plan.previous_state = looked.previous_state;
+            }
+            return planning;
+        }
+    }
+    plan_once(inputs, options, false).await
+}
+
+/// Makes one plan; `before_destroy` if it is the look at everything before everything goes.
+async fn plan_once(inputs: Inputs<'_>, options: &PlanOptions, before_destroy: bool) -> Planning {
     let written = inputs.config;
     let completed = (options.generate_config && options.mode == Mode::Normal)
         .then(|| generate::with_empty_blocks(written, inputs.state));
@@ -76,7 +112,7 @@ pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
         }
     };
     let (plan, diagnostics) = tokio::select! {
-        result = with_providers(inputs, written, options, &providers) => result,
+        result = with_providers(inputs, written, options, before_destroy, &providers) => result,
         () = stopped(inputs, &providers) => (None, interrupted()),
     };
     providers.close().await;
@@ -107,6 +143,7 @@ async fn with_providers(
     inputs: Inputs<'_>,
     written: &config::Config,
     options: &PlanOptions,
+    before_destroy: bool,
     providers: &Providers<'_>,
 ) -> (Option<Plan>, Diagnostics) {
     let removals = Removals::new(inputs.config);
@@ -179,6 +216,7 @@ async fn with_providers(
         inputs,
         written,
         options,
+        before_destroy,
         providers,
         blocks: &blocks,
         selection: &selection,
@@ -194,7 +232,7 @@ async fn with_providers(
         finished: AtomicUsize::new(0),
     };
     planner.warn_about_replace();
-    if options.mode == Mode::Normal {
+    if options.mode == Mode::Normal && !before_destroy {
         planner.check_imports();
     }
     let outcomes = tokio::select! {
@@ -318,6 +356,9 @@ pub(crate) struct Planner<'a> {
     /// The configuration without blocks that are being written for imports.
     written: &'a config::Config,
     options: &'a PlanOptions,
+    /// Whether this is the look at everything before everything goes: then nothing is imported, conditions do not count, and
+    /// nothing is kept from being destroyed.
+    before_destroy: bool,
     providers: &'a Providers<'a>,
     blocks: &'a Blocks,
     selection: &'a Selection,
@@ -389,7 +430,7 @@ impl<'a> Planner<'a> {
                 self.evaluator.local(instance, node, name).map(|_| ())
             }),
             Block::Output(module, name) => {
-                let lenient = self.options.mode == Mode::RefreshOnly;
+                let lenient = self.options.mode == Mode::RefreshOnly || self.before_destroy;
                 opening::visit_output(self.evaluator, module, name, lenient)
             }
             Block::Call(module, name) => opening::for_each_instance(self.evaluator, module, |instance, _| {
@@ -472,7 +513,7 @@ impl<'a> Planner<'a> {
         .map_err(|d| self.failed(d.into()))?;
         let dependencies = self.dependencies_of(address);
         let imports = match (self.options.mode, block) {
-            (Mode::Normal, Some(_)) => self.imports(address)?,
+            (Mode::Normal, Some(_)) if !self.before_destroy => self.imports(address)?,
             _ => import::Imports::new(),
         };
         let planning = Subject {
@@ -506,7 +547,10 @@ impl<'a> Planner<'a> {
                         self.delete(planning, &address, reason).await
                     }
                     (Task::Orphan(address, _), _) => {
-                        self.prior().remove_instance(&address);
+                        // When everything goes, it may be needed until all has gone.
+                        if self.options.mode != Mode::Destroy {
+                            self.prior().remove_instance(&address);
+                        }
                         Ok(())
                     }
                     (Task::Deposed(address, key), _) => self.delete_deposed(planning, &address, key).await,
@@ -545,7 +589,7 @@ impl<'a> Planner<'a> {
             self.priming
                 .prepare(self.evaluator, &Block::Resource(address.clone()))?;
         }
-        if for_provider && !self.options.refresh {
+        if for_provider && !self.options.refresh && !in_state.is_empty() {
             // What was read last time must do.
             return Ok(tasks);
         }
@@ -623,12 +667,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Where an object was in the state, if that was elsewhere. When everything is destroyed after it was looked at, looking
-    /// has made the new address its own.
+    /// Where an object was in the state, if that was elsewhere.
     fn moved_from(&self, address: &AbsResourceInstance) -> Option<AbsResourceInstance> {
-        if self.options.mode == Mode::Destroy && self.options.refresh {
-            return None;
-        }
         self.moves.from.get(address).cloned()
     }
 
@@ -645,6 +685,7 @@ impl<'a> Planner<'a> {
             resource: resource.clone(),
             action: change.action,
             destroy_last,
+            deposed: change.deposed.is_some(),
             provider: change.provider.clone(),
             state_dependencies,
         };
@@ -693,11 +734,12 @@ impl<'a> Planner<'a> {
         let mut drift = done.drift;
         drift.sort_by(|a, b| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));
         let graph = self.order(&planned);
+        let dropped_data = self.dropped_data();
         let relevant_attributes = relevance::attributes(
             self.inputs.config,
             self.providers.schemas(),
             self.options.mode,
-            &changes,
+            (&changes, &dropped_data),
             &outputs,
             &self.outputs_of_modules(),
         );
@@ -734,8 +776,25 @@ impl<'a> Planner<'a> {
             function_results: self.providers.functions().take_results(),
             checks: self.check_results(),
             generated_config: done.generated,
+            dropped_data,
             errored,
         }
+    }
+
+    /// When everything goes: what the state has of the data sources that are selected.
+    fn dropped_data(&self) -> Vec<AbsResourceInstance> {
+        if self.options.mode != Mode::Destroy {
+            return Vec::new();
+        }
+        let prior = self.prior();
+        let data = prior
+            .instances()
+            .filter(|(resource, ..)| resource.resource.mode == ResourceMode::Data);
+        data.map(|(resource, _, key, _)| resource.instance(key.clone()))
+            .filter(|address| {
+                self.selection.includes(&Block::Resource(address.config())) && self.selection.includes_instance(address)
+            })
+            .collect()
     }
 
     /// All outputs of all module instances but the root module.

@@ -39,7 +39,7 @@ pub(super) fn attributes(
     config: &Config,
     schemas: &Schemas,
     mode: Mode,
-    changes: &[ResourceChange],
+    (changes, dropped_data): (&[ResourceChange], &[AbsResourceInstance]),
     outputs: &BTreeMap<Arc<str>, OutputChange>,
     modules: &[(ModuleInstance, Arc<str>)],
 ) -> Vec<(AbsResourceInstance, Path)> {
@@ -53,7 +53,9 @@ pub(super) fn attributes(
     let changed: HashSet<AbsResource> = changes
         .iter()
         .filter(|c| c.action != Action::NoOp)
-        .map(|c| c.address.containing_resource())
+        .map(|c| &c.address)
+        .chain(dropped_data)
+        .map(AbsResourceInstance::containing_resource)
         .collect();
     for resource in &changed {
         search.resource(resource, &[]);

@@ -116,20 +116,32 @@ impl Selection {
                 selected.insert(n);
             }
         } else {
-            // Outputs follow if everything they need is selected anyway; inner nodes first, so that chains follow.
+            // Outputs of the root module follow if everything they need is selected anyway, and with them what leads to them;
+            // inner nodes first, so that chains follow. A module call that needs a resource for its count does not: targeting is
+            // the way out where that is unknown.
+            let mut following = selected.clone();
+            let mut of_resources: HashSet<NodeIndex> = HashSet::new();
+            let mut queue: Vec<NodeIndex> = Vec::new();
             for n in petgraph::algo::toposort(graph, None).unwrap_or_default() {
                 let follows = matches!(
                     graph[n],
                     Block::Output(..) | Block::Local(..) | Block::Variable(..) | Block::Call(..)
                 );
-                let has_resource = graph.neighbors_directed(n, Direction::Incoming).count() > 0;
-                if follows
-                    && has_resource
-                    && graph
-                        .neighbors_directed(n, Direction::Incoming)
-                        .all(|d| selected.contains(&d))
-                {
-                    selected.insert(n);
+                let before = || graph.neighbors_directed(n, Direction::Incoming);
+                if before().any(|d| of_resources.contains(&d) || matches!(graph[d], Block::Resource(_))) {
+                    of_resources.insert(n);
+                }
+                let undecided = matches!(graph[n], Block::Call(..)) && of_resources.contains(&n);
+                if follows && !undecided && before().count() > 0 && before().all(|d| following.contains(&d)) {
+                    following.insert(n);
+                    if matches!(&graph[n], Block::Output(module, _) if module.is_root()) {
+                        queue.push(n);
+                    }
+                }
+            }
+            while let Some(n) = queue.pop() {
+                if selected.insert(n) {
+                    queue.extend(graph.neighbors_directed(n, Direction::Incoming));
                 }
             }
         }

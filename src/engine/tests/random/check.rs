@@ -48,14 +48,31 @@ pub fn operations(log: &[String]) -> Vec<Operation> {
 
 /// What the state says of an object before an apply.
 pub struct Prior {
+    pub address: String,
     pub config: String,
     pub name: String,
     pub dependencies: BTreeSet<String>,
     pub creates_first: bool,
 }
 
-/// The objects in use, by address.
-pub fn prior(case: &Case) -> BTreeMap<String, Prior> {
+/// The objects in use, by address: where the plan says they are, if they have moved, and so with what they depend on.
+pub fn prior(case: &Case, plan: &Plan) -> BTreeMap<String, Prior> {
+    let mut moved: BTreeMap<String, &addrs::AbsResourceInstance> = BTreeMap::new();
+    for change in &plan.changes {
+        if let Some(from) = &change.previous_address {
+            moved.insert(from.to_string(), &change.address);
+        }
+    }
+    // Where the objects of a block are now.
+    let mut blocks: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (resource, _, key, _) in case.state.instances() {
+        let address = resource.instance((*key).clone()).to_string();
+        let config = moved.get(&address).map_or_else(|| resource.config(), |to| to.config());
+        blocks
+            .entry(resource.config().to_string())
+            .or_default()
+            .insert(config.to_string());
+    }
     let mut out = BTreeMap::new();
     for (resource, _, key, instance) in case.state.instances() {
         let Some(object) = &instance.current else { continue };
@@ -63,15 +80,19 @@ pub fn prior(case: &Case) -> BTreeMap<String, Prior> {
             continue;
         }
         let name = attributes(object)["name"].as_str().unwrap_or_default().to_owned();
-        out.insert(
-            resource.instance((*key).clone()).to_string(),
-            Prior {
-                config: resource.config().to_string(),
-                name,
-                dependencies: object.dependencies.iter().map(ToString::to_string).collect(),
-                creates_first: object.create_before_destroy,
-            },
-        );
+        let address = resource.instance((*key).clone()).to_string();
+        let now = moved.get(&address);
+        let dependencies = object.dependencies.iter().map(ToString::to_string);
+        let prior = Prior {
+            address: now.map_or(address, ToString::to_string),
+            config: now.map_or_else(|| resource.config(), |to| to.config()).to_string(),
+            name,
+            dependencies: dependencies
+                .flat_map(|d| blocks.get(&d).cloned().unwrap_or_else(|| [d].into()))
+                .collect(),
+            creates_first: object.create_before_destroy,
+        };
+        out.insert(prior.address.clone(), prior);
     }
     out
 }
@@ -124,17 +145,27 @@ pub fn order(
 ) -> Result<(), String> {
     // By the block's address: creations and updates as the configuration is, deletions as the state was.
     let mut config_of: HashMap<String, String> = HashMap::new();
+    let mut address_of: HashMap<String, String> = HashMap::new();
     for block in &model.blocks {
         for instance in model.instances_of(block) {
-            config_of.insert(instance.name, model.config_address(block));
+            config_of.insert(instance.name.clone(), model.config_address(block));
+            address_of.insert(instance.name, instance.address);
         }
     }
+    // What is created at the address of an object that is destroyed takes its place.
+    let created: BTreeMap<&String, &Operation> = operations
+        .iter()
+        .filter(|o| o.verb == "create")
+        .filter_map(|o| Some((address_of.get(&o.name)?, o)))
+        .collect();
+    // What a provider configuration is made of may change and go before the objects of that provider do.
+    let loose = |a: &str, b: &str| model.token.is_some() && a.contains("more_thing") != b.contains("more_thing");
     let prior_of: HashMap<&str, &Prior> = before.values().map(|p| (p.name.as_str(), p)).collect();
     let mut changes: BTreeMap<&str, Vec<&Operation>> = BTreeMap::new();
     let mut deletions: BTreeMap<&str, Vec<(&Operation, &Prior)>> = BTreeMap::new();
     for operation in operations {
         if operation.verb == "delete" {
-            let prior = prior_of
+            let prior = *prior_of
                 .get(operation.name.as_str())
                 .ok_or_else(|| format!("{} was destroyed, but was not in the state", operation.name))?;
             deletions.entry(&prior.config).or_default().push((operation, prior));
@@ -161,7 +192,11 @@ pub fn order(
                 }
                 for (deletion, prior) in deletions.get(dependency.as_str()).into_iter().flatten() {
                     // A replacement goes by the configuration, any other end also by what the object remembers.
-                    let replaced = operations_create(&changes, dependency, &deletion.name);
+                    let replaced = created.contains_key(&prior.address);
+                    // Turned around: what is destroyed was made with what is changed, not the other way round.
+                    if loose(config, dependency) || prior.dependencies.contains(*config) {
+                        continue;
+                    }
                     if creates_first.contains(dependency) || (prior.creates_first && !replaced) {
                         ordered(operation, deletion, "what it depends on creates first")?;
                     } else {
@@ -177,17 +212,12 @@ pub fn order(
             if destroying {
                 outlives.extend(dependencies.get(*config).into_iter().flatten().cloned());
             }
-            for dependency in outlives.iter().filter(|d| d != config) {
+            for dependency in outlives.iter().filter(|d| d != config && !loose(config, d)) {
                 for (other, _) in deletions.get(dependency.as_str()).into_iter().flatten() {
                     ordered(operation, other, "it depended on that")?;
                 }
             }
-            let new = changes
-                .get(*config)
-                .into_iter()
-                .flatten()
-                .find(|o| o.name == operation.name && o.verb == "create");
-            if let Some(new) = new {
+            if let Some(new) = created.get(&prior.address) {
                 if creates_first.contains(*config) {
                     ordered(new, operation, "create_before_destroy")?;
                 } else {
@@ -197,12 +227,6 @@ pub fn order(
         }
     }
     Ok(())
-}
-
-/// Whether an object of this name is created.
-fn operations_create(changes: &BTreeMap<&str, Vec<&Operation>>, config: &str, name: &str) -> bool {
-    let of = changes.get(config).into_iter().flatten();
-    of.into_iter().any(|o| o.name == name && o.verb == "create")
 }
 
 /// The identities of all objects the state has: in use, and deposed.

@@ -3,8 +3,9 @@
 //! [`order`]: without failures every apply does what its plan said, in an order that dependencies allow, and settles.
 //! [`failures`]: with failures the state tells the truth, and a later run converges.
 //!
-//! A failing test names its seed; `MONOFORM_SEED=N` runs that one alone, with everything it did, and `MONOFORM_CASES=N`
-//! runs so many cases. Cases are made smaller before they are shown: the smallest size with which the seed fails.
+//! A failing test names its seed; `MONOFORM_SEED=N` runs that one alone and, with `--nocapture`, tells what it did,
+//! `MONOFORM_SEED=N..M` runs those from N to before M, and `MONOFORM_CASES=N` so many from 0. Cases are made smaller before
+//! they are shown: the smallest size with which the seed fails.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -24,7 +25,7 @@ mod order;
 use generate::{Dialect, Model, Random};
 use support::Case;
 
-/// Whether blocks are renamed, with `moved` blocks.
+/// Whether blocks are renamed and removed, with `moved` and `removed` blocks.
 const MOVES: bool = true;
 
 /// How large a case may be.
@@ -55,10 +56,18 @@ impl Story {
 
 /// Runs a property for many seeds.
 fn for_many(name: &str, usual: u64, property: fn(u64, Size, &mut Story) -> Result<(), String>) {
-    let number = |variable: &str| std::env::var(variable).ok().and_then(|n| n.parse::<u64>().ok());
-    let seeds = match number("MONOFORM_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("MONOFORM_CASES").unwrap_or(usual),
+    let (seeds, one) = match std::env::var("MONOFORM_SEED") {
+        Ok(seed) => match seed.split_once("..") {
+            Some((from, to)) => (from.parse().expect("a seed")..to.parse().expect("a seed"), false),
+            None => {
+                let seed: u64 = seed.parse().expect("a seed");
+                (seed..seed + 1, true)
+            }
+        },
+        Err(_) => {
+            let cases = std::env::var("MONOFORM_CASES").map(|n| n.parse::<u64>().expect("a number of cases"));
+            (0..cases.unwrap_or(usual), false)
+        }
     };
     let run = |seed, size| {
         let mut story = Story::default();
@@ -69,6 +78,9 @@ fn for_many(name: &str, usual: u64, property: fn(u64, Size, &mut Story) -> Resul
                 .or_else(|| panic.downcast_ref::<&str>().map(|t| (*t).to_owned()))
                 .unwrap_or_default())
         });
+        if one {
+            eprintln!("{}", story.0);
+        }
         result.err().map(|problem| (problem, story))
     };
     let count = seeds.clone().count();
@@ -97,12 +109,12 @@ fn for_many(name: &str, usual: u64, property: fn(u64, Size, &mut Story) -> Resul
 
 #[test]
 fn plans_are_carried_out_in_order_and_settle() {
-    for_many("order", 150, order::property);
+    for_many("order", 250, order::property);
 }
 
 #[test]
 fn failures_leave_the_truth_behind() {
-    for_many("failures", 150, failures::property);
+    for_many("failures", 250, failures::property);
 }
 
 /// A case with a model's configuration.

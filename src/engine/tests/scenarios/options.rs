@@ -303,3 +303,37 @@ fn configuration_is_written_for_what_is_imported() {
     case.main("import {\n to = fake_thing.b[0]\n id = \"existing\"\n}");
     assert!(case.plan_errors().contains("-generate-config-out"));
 }
+
+/// What cannot be evaluated yet is no obstacle to targeting what it needs, which is the way out that the error names.
+#[test]
+fn targets_are_the_way_out_of_an_unknown_count() {
+    let config = [
+        (
+            "main.tf",
+            r#"
+            resource "fake_thing" "a" { name = "a" }
+            resource "fake_thing" "many" {
+              count = length(fake_thing.a.id)
+              name  = "many${count.index}"
+            }
+            module "m" {
+              source = "./m"
+              count  = length(fake_thing.a.id) > 0 ? 1 : 0
+            }
+            output "size" { value = length(module.m) }
+            output "id" { value = fake_thing.a.id }
+            "#,
+        ),
+        ("m/main.tf", r#"resource "fake_thing" "x" { name = "x" }"#),
+    ];
+    let mut case = Case::of(&config);
+    let errors = case.plan_errors();
+    assert!(
+        errors.contains("Invalid count argument") && errors.contains("-target"),
+        "{errors}"
+    );
+    case.target(&["fake_thing.a"]).apply();
+    assert!(case.output("id").is_some());
+    case.target(&[]).apply().assert_settled();
+    assert!(case.object("module.m[0].fake_thing.x").is_some());
+}

@@ -305,10 +305,14 @@ pub fn change<'p>(plan: &'p Plan, address: &str) -> &'p ResourceChange {
         .unwrap_or_else(|| panic!("no change of {address}"))
 }
 
+/// How long anything may take here: a minute or more on a busy machine, but not for ever.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(300);
+
 pub fn block_on<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap()
-        .block_on(future)
+        .block_on(async { tokio::time::timeout(PATIENCE, future).await })
+        .expect("things that wait for one another for ever")
 }

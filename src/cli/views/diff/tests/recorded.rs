@@ -314,6 +314,7 @@ pub(super) fn empty_plan() -> Plan {
         function_results: Default::default(),
         checks: Vec::new(),
         generated_config: BTreeMap::new(),
+        dropped_data: Vec::new(),
         errored: false,
     }
 }

@@ -1,0 +1,170 @@
+//! Everything goes: after it was looked at, even where it cannot be planned, and not before what needs it.
+
+use cty::Value;
+use engine::plan::Mode;
+
+use crate::support::{Case, actions};
+
+const READ: &str = r#"
+    data "fake_lookup" "free" { query = "free" }
+    data "fake_lookup" "own" { query = fake_thing.a.id }
+    resource "fake_thing" "a" { name = "a" }
+    resource "fake_thing" "b" {
+      name  = "b"
+      value = data.fake_lookup.free.result
+    }
+    output "free" { value = data.fake_lookup.free.result }
+"#;
+
+#[test]
+fn everything_is_looked_at_as_in_any_plan() {
+    let mut case = Case::new(READ);
+    case.apply();
+    case.world.drift("b", "value", Value::string("drifted"));
+    case.world.vanish("a");
+    case.world.take_log();
+    case.options.mode = Mode::Destroy;
+    let plan = case.plan();
+    assert_eq!(actions(&plan), ["- fake_thing.b"]);
+    let log = case.world.take_log();
+    for read in ["> data free", "> read a", "> read b"] {
+        assert_eq!(log.iter().filter(|l| *l == read).count(), 1, "{read} in {log:?}");
+    }
+    // What was read is there until apply; what waits for an object that would be created again is not.
+    let kept: Vec<String> = plan.prior_state.resources.keys().map(ToString::to_string).collect();
+    assert_eq!(kept, ["data.fake_lookup.free", "fake_thing.b"]);
+    assert!(plan.drift.is_empty(), "all of it goes, whatever has become of it");
+    case.apply();
+    assert!(case.state.is_empty(), "{:?}", case.addresses());
+}
+
+#[test]
+fn without_looking_the_state_is_believed() {
+    let mut case = Case::new(READ);
+    case.apply();
+    case.world.vanish("a");
+    case.world.take_log();
+    case.options.mode = Mode::Destroy;
+    case.options.refresh = false;
+    let plan = case.plan();
+    assert_eq!(actions(&plan), ["- fake_thing.a", "- fake_thing.b"]);
+    assert!(
+        !case
+            .world
+            .take_log()
+            .iter()
+            .any(|l| l.contains("data ") || l.contains("read "))
+    );
+    assert_eq!(plan.prior_state.resources.len(), 4);
+    case.apply();
+    assert!(case.state.is_empty(), "{:?}", case.addresses());
+}
+
+#[test]
+fn conditions_imports_and_prevention_do_not_count_while_looking() {
+    let mut case = Case::new(r#"resource "fake_thing" "a" { name = "a" }"#);
+    case.apply();
+    case.main(
+        r#"
+        locals { wrong = 2 }
+        resource "fake_thing" "a" {
+          name   = "a"
+          forced = "now"
+          lifecycle {
+            precondition {
+              condition     = local.wrong == 1
+              error_message = "never"
+            }
+          }
+        }
+        resource "fake_thing" "i" { name = "i" }
+        import {
+          to = fake_thing.i
+          id = "i"
+        }
+        "#,
+    );
+    case.options.mode = Mode::Destroy;
+    let (plan, problems) = case.try_plan();
+    assert_eq!(actions(&plan.unwrap()), ["- fake_thing.a"]);
+    assert!(
+        problems.iter().next().is_none(),
+        "{}",
+        crate::support::texts(problems.iter())
+    );
+}
+
+#[test]
+fn what_cannot_be_planned_can_be_destroyed() {
+    // The first apply did not get far: the count of the second resource cannot be known.
+    let mut case = Case::new(
+        r#"
+        resource "fake_thing" "other" { name = "other" }
+        resource "fake_thing" "a" { name = "a" }
+        resource "fake_thing" "many" {
+          count = length(fake_thing.a.id)
+          name  = "many${count.index}"
+        }
+        data "fake_lookup" "gone" { query = "gone" }
+        "#,
+    );
+    case.target(&["fake_thing.other"]).apply();
+    case.target(&[]);
+    case.world.fail("data gone");
+    case.world.vanish("a");
+    case.destroy();
+    assert!(case.state.is_empty(), "{:?}", case.addresses());
+    assert!(case.world.names().is_empty());
+}
+
+#[test]
+fn a_part_that_goes_leaves_the_data_of_the_rest() {
+    let mut case = Case::new(
+        r#"
+        data "fake_lookup" "x" { query = "x" }
+        data "fake_lookup" "y" { query = fake_thing.b.name }
+        resource "fake_thing" "a" {
+          name  = "a"
+          value = data.fake_lookup.x.result
+        }
+        resource "fake_thing" "b" { name = "b" }
+        "#,
+    );
+    case.apply();
+    case.target(&["fake_thing.b"]).destroy();
+    assert_eq!(case.addresses(), ["data.fake_lookup.x", "fake_thing.a"]);
+    case.target(&["data.fake_lookup.x"]).destroy();
+    assert!(case.state.is_empty(), "{:?}", case.addresses());
+}
+
+#[test]
+fn a_provider_made_of_data_and_of_objects_lives_until_its_own_have_gone() {
+    let text = r#"
+        resource "fake_thing" "seed" { name = "seed" }
+        data "fake_lookup" "token" { query = fake_thing.seed.id }
+        provider "more" { token = "${data.fake_lookup.token.result} ${fake_thing.seed.name}" }
+        resource "more_thing" "m" { name = "m" }
+    "#;
+    for refresh in [true, false] {
+        let mut case = Case::new(text);
+        case.apply();
+        case.world.take_log();
+        case.options.refresh = refresh;
+        case.destroy();
+        assert!(case.state.is_empty(), "{:?}", case.addresses());
+        let log = case.world.take_log();
+        crate::support::world::assert_before(&log, "delete m", "delete seed");
+        assert!(!log.iter().any(|l| l.contains("(unknown)")), "{log:?}");
+        assert!(
+            log.iter().any(|l| l.starts_with("> configure result of id-seed")),
+            "{log:?}"
+        );
+    }
+    // A new object for the seed is due: the old one still makes the provider that destroys.
+    let mut case = Case::new(text);
+    case.apply();
+    case.main(&text.replace("{ name = \"seed\" }", "{\n name = \"seed\"\n forced = \"now\"\n }"));
+    case.destroy();
+    assert!(case.state.is_empty(), "{:?}", case.addresses());
+    assert!(case.world.names().is_empty());
+}
