@@ -11,10 +11,12 @@ use syntax::{Diagnostic, Diagnostics};
 
 use crate::blocks::{Block, Blocks};
 use crate::connection::connection_schema;
+use crate::eval::checks::{Checked, Kind};
 use crate::eval::{Evaluator, Expansion, Failed, Phase, Repetition};
 use crate::inputs::Inputs;
 use crate::instance::{forbidden_ephemeral, located};
 use crate::opening;
+use crate::planner::import::identifier;
 use crate::providers::Providers;
 use crate::walk::{Outcome, walk};
 
@@ -99,11 +101,8 @@ impl Validator<'_> {
                     .map(|v| v.validations.as_slice())
                     .unwrap_or_default();
                 let scope = self.evaluator.scope(&instance).ok_or(Failed)?;
-                for rule in rules {
-                    self.evaluator
-                        .check(rule, crate::eval::checks::Kind::Variable, &scope, None, false);
-                }
-                Ok(())
+                let of = Checked::Variable(instance.clone(), name.clone());
+                self.evaluator.check_all(rules, Kind::Variable, &scope, &of, false)
             }
             Block::Local(module, name) => {
                 let (instance, node) = self.place(module)?;
@@ -118,10 +117,9 @@ impl Validator<'_> {
                     .map(|o| o.preconditions.as_slice())
                     .unwrap_or_default();
                 let scope = self.evaluator.scope(&instance).ok_or(Failed)?;
-                for rule in rules {
-                    self.evaluator
-                        .check(rule, crate::eval::checks::Kind::Output, &scope, None, false);
-                }
+                let of = Checked::Output(instance.clone(), name.clone());
+                // A failure has been reported, and the value is looked at in any case.
+                let _: Result<(), Failed> = self.evaluator.check_all(rules, Kind::Output, &scope, &of, false);
                 self.evaluator.output(&instance, node, name).map(|_| ())
             }
             Block::Call(module, name) => {
@@ -131,11 +129,12 @@ impl Validator<'_> {
             Block::Check(module, name) => {
                 let (instance, node) = self.place(module)?;
                 let scope = self.evaluator.scope(&instance).ok_or(Failed)?;
-                for rule in node.module.checks.get(name).into_iter().flat_map(|c| &c.asserts) {
-                    self.evaluator
-                        .check(rule, crate::eval::checks::Kind::Assertion, &scope, None, false);
-                }
-                Ok(())
+                let Some(check) = node.module.checks.get(name) else {
+                    return Ok(());
+                };
+                let of = Checked::Check(instance.clone(), name.clone());
+                self.evaluator
+                    .check_all(&check.asserts, Kind::Assertion, &scope, &of, true)
             }
             Block::Provider(address) => self.provider(address).await,
             Block::Resource(address) => self.resource(address).await,
@@ -294,7 +293,11 @@ impl Validator<'_> {
                 }
                 to = next;
             }
-            let _: Result<_, Failed> = self.evaluator.evaluate(&import.id, &scope);
+            if let Ok(id) = self.evaluator.evaluate(&import.id, &scope)
+                && let Err(problem) = identifier(id, import.id.range())
+            {
+                self.evaluator.report([problem]);
+            }
         }
     }
 

@@ -143,7 +143,7 @@ fn with_operation(session: &Session, given: &Given, operation: &Operation<'_>) -
         state: plan.as_ref().map_or(&operation.state, |p| &p.prior_state),
         plan: plan.as_ref(),
         schemas: &schemas,
-        variables: &operation.variables,
+        variables: &operation.variables.values,
         surroundings: &surroundings,
     };
     let (console, found) = Console::new(&operation.project.config, view);

@@ -10,7 +10,7 @@ use cty::{Type, Value};
 use lang::eval::{Context, evaluate, with_expression};
 use state::{CheckResult, CheckStatus, CheckedObject};
 use syntax::diag::Extra;
-use syntax::{Diagnostic, Diagnostics};
+use syntax::{Diagnostic, Diagnostics, Range};
 
 use super::{Evaluator, Failed, ModuleScope};
 use crate::blocks::Block;
@@ -20,7 +20,7 @@ use crate::blocks::Block;
 pub enum Status {
     /// It holds.
     Pass,
-    /// It does not hold; the message says why.
+    /// It does not hold; the message says why, unless it is empty, because there is none to be shown.
     Fail(String),
     /// It cannot be said yet.
     Unknown,
@@ -132,13 +132,32 @@ impl Evaluator<'_> {
             Checked::Resource(address) => Some(address.to_string()),
             _ => None,
         };
+        let value_at = match of {
+            Checked::Variable(module, name) if !rules.is_empty() => self.place_of_value(module, name),
+            _ => None,
+        };
         let mut failed = false;
         for rule in rules {
-            let status = self.check(rule, kind, scope, owner.as_deref(), lenient);
+            let status = self.check(rule, kind, scope, owner.as_deref(), value_at, lenient);
             failed |= matches!(status, Status::Fail(_) | Status::Error);
             self.record(of, &status);
         }
         if failed && !lenient { Err(Failed) } else { Ok(()) }
+    }
+
+    /// Where a variable gets its value: that is where it is to be mended.
+    fn place_of_value(&self, module: &ModuleInstance, name: &str) -> Option<&Range> {
+        let given = module.parent().and_then(|(parent, step)| {
+            let call = self
+                .config
+                .node(&parent.module())?
+                .module
+                .module_calls
+                .get(&step.name)?;
+            Some(call.inputs.attribute(name)?.expr.range())
+        });
+        let declared = || Some(&self.config.node(&module.module())?.module.variables.get(name)?.range);
+        given.or_else(declared)
     }
 
     /// Reports problems with what a check looks at: warnings. An error among them is a failure of the check.
@@ -173,7 +192,10 @@ impl Evaluator<'_> {
     pub fn record(&self, of: &Checked, status: &Status) {
         let (status, message) = match status {
             Status::Pass => (CheckStatus::Pass, None),
-            Status::Fail(message) => (CheckStatus::Fail, Some(Arc::from(message.as_str()))),
+            Status::Fail(message) => (
+                CheckStatus::Fail,
+                Some(Arc::from(message.as_str())).filter(|m: &Arc<str>| !m.is_empty()),
+            ),
             Status::Unknown => (CheckStatus::Unknown, None),
             Status::Error => (CheckStatus::Error, None),
         };
@@ -232,13 +254,14 @@ impl Evaluator<'_> {
         out
     }
 
-    /// Evaluates a condition and reports its failure.
-    pub fn check(
+    /// Evaluates a condition and reports its failure: at `value_at`, where that is what is wrong.
+    fn check(
         &self,
         rule: &CheckRule,
         kind: Kind,
         scope: &ModuleScope<'_>,
         owner: Option<&str>,
+        value_at: Option<&Range>,
         lenient: bool,
     ) -> Status {
         let context = Context::new(scope);
@@ -265,10 +288,20 @@ impl Evaluator<'_> {
                 Ok(value) => match value.as_bool() {
                     Some(true) => status = Status::Pass,
                     Some(false) => {
-                        let (message, found) = self.error_message(rule, scope);
+                        let (message, found) = self.error_message(rule, kind, scope);
                         problems.extend(found);
-                        let summary = kind.summary();
-                        let mut diagnostic = Diagnostic::error(summary, &message).at(rule.condition.range());
+                        let told = if message.is_empty() {
+                            "The condition does not hold. Why its message is not shown is told beside this."
+                        } else {
+                            &message
+                        };
+                        let mut diagnostic = match value_at {
+                            Some(at) => {
+                                let detail = format!("{told}\n\nThe rule that says so stands at {}.", rule.range);
+                                Diagnostic::error(kind.summary(), detail).at(at)
+                            }
+                            None => Diagnostic::error(kind.summary(), told).at(rule.condition.range()),
+                        };
                         if let Some(owner) = owner {
                             diagnostic = diagnostic.about(owner);
                         }
@@ -299,7 +332,7 @@ impl Evaluator<'_> {
         status
     }
 
-    fn error_message(&self, rule: &CheckRule, scope: &ModuleScope<'_>) -> (String, Diagnostics) {
+    fn error_message(&self, rule: &CheckRule, kind: Kind, scope: &ModuleScope<'_>) -> (String, Diagnostics) {
         let (value, mut problems) = evaluate(&rule.error_message, Context::new(scope));
         let generic = |problems: &mut Diagnostics, summary: &str, detail: &str, extra: Extra| {
             let mut diagnostic = Diagnostic::error(summary, detail).at(rule.error_message.range());
@@ -322,6 +355,13 @@ impl Evaluator<'_> {
                 ),
                 Extra::CausedBySensitive,
             );
+            if kind != Kind::Variable {
+                // What does not hold is the error; this only keeps it from being explained.
+                for problem in &mut problems.0 {
+                    problem.severity = syntax::Severity::Warning;
+                }
+                return (String::new(), problems);
+            }
             return (
                 format!("The error message included a {what} value, so it will not be displayed."),
                 problems,
