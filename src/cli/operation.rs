@@ -29,7 +29,7 @@ use crate::plugin_source::Plugins;
 use crate::session::{Session, Status};
 use crate::views;
 use crate::views::progress::{Done, Progress};
-use crate::workdir::{self, Project};
+use crate::workdir::{self, Project, Variables};
 use crate::{TERRAFORM_VERSION, VERSION};
 
 /// Where a state goes that cannot go where it belongs.
@@ -46,7 +46,7 @@ pub struct Operation<'s> {
     /// The configuration.
     pub project: Project,
     /// The values of the root variables.
-    pub variables: BTreeMap<Arc<str>, Value>,
+    pub variables: Variables,
     /// The selected workspace.
     pub workspace: String,
     plugins: Plugins,
@@ -96,7 +96,7 @@ pub fn plan_options(given: &Given) -> Result<PlanOptions, UsageError> {
     }
     if !force_replace.is_empty() && mode != Mode::Normal {
         return Err(UsageError::new(
-            "Incompatible plan mode options",
+            "Unsupported plan mode",
             "The -replace=... option can only be used when making a plan that changes objects.",
         ));
     }
@@ -208,7 +208,10 @@ impl<'s> Operation<'s> {
             .map_err(|e| shown(workdir::state_problem(&e), &none))?
             .unwrap_or_default();
         let variables = match known {
-            Some(known) => known,
+            Some(values) => Variables {
+                values,
+                ..Variables::default()
+            },
             None => {
                 let input = given.on("input") && session.stream.is_none();
                 let result = workdir::variables(session, &mut project, &given.variables(), input);
@@ -326,7 +329,7 @@ impl<'s> Operation<'s> {
 
     fn plan_telling(&self, options: &PlanOptions, progress: Progress) -> Planning {
         let surroundings = workdir::surroundings(self.session, &self.workspace);
-        let result = self.runtime.block_on(async {
+        let mut result = self.runtime.block_on(async {
             let inputs = self.inputs(&progress, &self.state, &surroundings);
             tokio::select! {
                 result = engine::planner::plan(inputs, options) => result,
@@ -335,6 +338,22 @@ impl<'s> Operation<'s> {
         });
         progress.clear();
         result
+            .plan
+            .iter_mut()
+            .for_each(|plan| plan.given_variables.clone_from(&self.variables.given));
+        result
+    }
+
+    /// Whether the configuration itself is wrong, whatever its variables' values and its state. Then nothing that a plan
+    /// found is worth showing.
+    pub fn is_invalid(&self) -> bool {
+        if self.interrupted() {
+            return false;
+        }
+        let surroundings = workdir::surroundings(self.session, &self.workspace);
+        let nothing = State::new();
+        let inputs = self.inputs(&NoEvents, &nothing, &surroundings);
+        self.runtime.block_on(engine::validate::validate(inputs)).has_errors()
     }
 
     /// Carries out a plan, telling what goes on, and saves what came of it. Gives the new state, and what was done.
@@ -454,7 +473,7 @@ impl<'s> Operation<'s> {
         Inputs {
             config: &self.project.config,
             state,
-            variables: &self.variables,
+            variables: &self.variables.values,
             surroundings,
             providers: &self.plugins,
             events,

@@ -64,6 +64,7 @@ struct Document {
     excludes: Vec<String>,
     force_replace: Vec<String>,
     variables: BTreeMap<String, StoredValue>,
+    given_variables: BTreeMap<String, StoredValue>,
     changes: Vec<StoredChange>,
     drift: Vec<StoredChange>,
     outputs: BTreeMap<String, StoredOutput>,
@@ -325,6 +326,11 @@ fn document(saved: &SavedPlan, tool_version: &str) -> Result<Document, String> {
         excludes: plan.excludes.iter().map(ToString::to_string).collect(),
         force_replace: plan.force_replace.iter().map(ToString::to_string).collect(),
         variables: variables.collect::<Result<_, _>>()?,
+        given_variables: plan
+            .given_variables
+            .iter()
+            .map(|(name, value)| Ok::<_, String>((name.to_string(), store_value(value)?)))
+            .collect::<Result<_, _>>()?,
         changes: plan.changes.iter().map(store_change).collect::<Result<_, _>>()?,
         drift: plan.drift.iter().map(store_change).collect::<Result<_, _>>()?,
         outputs: outputs.collect::<Result<_, _>>()?,
@@ -519,6 +525,11 @@ fn load(document: &Document, mut entries: BTreeMap<String, Vec<u8>>) -> Result<S
             .iter()
             .map(|(name, v)| Ok::<_, String>((name.as_str().into(), load_value(v)?)))
             .collect::<Result<_, _>>()?,
+        given_variables: document
+            .given_variables
+            .iter()
+            .map(|(name, v)| Ok::<_, String>((name.as_str().into(), load_value(v)?)))
+            .collect::<Result<_, _>>()?,
         targets: load_targets(&document.targets)?,
         excludes: load_targets(&document.excludes)?,
         force_replace: document
@@ -629,6 +640,7 @@ mod tests {
                 mode: Mode::Normal,
                 timestamp: "2026-01-01T00:00:00Z".into(),
                 variables: BTreeMap::from([("v".into(), Value::string("x"))]),
+                given_variables: BTreeMap::from([("v".into(), Value::string("x"))]),
                 targets: vec![addrs::parse::target("module.m").unwrap()],
                 excludes: Vec::new(),
                 force_replace: Vec::new(),

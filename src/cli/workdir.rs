@@ -227,13 +227,22 @@ pub fn state_problem(error: &state::StateError) -> Diagnostics {
     Diagnostic::error(error.summary(), error.to_string()).into()
 }
 
+/// The root variables.
+#[derive(Default)]
+pub struct Variables {
+    /// Their values. Ephemeral ones are there only if they were given.
+    pub values: BTreeMap<Arc<str>, Value>,
+    /// What was given, before it was made to fit; nothing of ephemeral ones.
+    pub given: BTreeMap<Arc<str>, Value>,
+}
+
 /// The values of the root variables, asked for where they are missing and there is somebody to ask.
 pub fn variables(
     session: &Session,
     project: &mut Project,
     flags: &[VariableFlag],
     input: bool,
-) -> Result<(BTreeMap<Arc<str>, Value>, Diagnostics), Diagnostics> {
+) -> Result<(Variables, Diagnostics), Diagnostics> {
     let environment = session.env.variables();
     let inputs = ValueInputs {
         files: &Disk,
@@ -276,18 +285,18 @@ pub fn variables(
     if problems.has_errors() {
         return Err(problems);
     }
-    Ok((
-        collected
-            .values
-            .into_iter()
-            // Whether an ephemeral variable was set counts when a saved plan is applied; its default is found without this.
-            .filter(|(name, v)| {
-                v.source != ValueSource::Default || !root.variables.get(name).is_some_and(|v| v.ephemeral)
-            })
-            .map(|(name, v)| (name, v.value))
-            .collect(),
-        problems,
-    ))
+    let mut variables = Variables::default();
+    for (name, found) in collected.values {
+        let ephemeral = root.variables.get(&name).is_some_and(|v| v.ephemeral);
+        if let Some(given) = found.given.filter(|_| !ephemeral) {
+            variables.given.insert(name.clone(), given);
+        }
+        // Whether an ephemeral variable was set counts when a saved plan is applied; its default is found without this.
+        if found.source != ValueSource::Default || !ephemeral {
+            variables.values.insert(name, found.value);
+        }
+    }
+    Ok((variables, problems))
 }
 
 /// What expressions can see beside the configuration.

@@ -40,6 +40,8 @@ pub enum ValueSource {
 pub struct VariableValue {
     /// The value, without marks.
     pub value: Value,
+    /// The value as it was given, before it was made to fit; `None` for a default.
+    pub given: Option<Value>,
     /// Where it comes from.
     pub source: ValueSource,
 }
@@ -152,6 +154,7 @@ pub fn collect(module: &Module, inputs: &ValueInputs<'_>) -> CollectedValues {
             (None, Some(default)) => {
                 let value = VariableValue {
                     value: default.clone(),
+                    given: None,
                     source: ValueSource::Default,
                 };
                 out.values.insert(variable.name.clone(), value);
@@ -376,9 +379,10 @@ fn evaluate(variable: &Variable, given: &Given, out: &mut CollectedValues) -> Op
         Content::Value(value, range) => (value.clone(), Some(range)),
     };
     match (variable.fit(&value), written) {
-        (Ok(value), _) if value.is_null() && !variable.nullable => match &variable.default {
+        (Ok(fitting), _) if fitting.is_null() && !variable.nullable => match &variable.default {
             Some(default) => Some(VariableValue {
                 value: default.clone(),
+                given: Some(value.clone()),
                 source: ValueSource::Default,
             }),
             None => {
@@ -392,8 +396,9 @@ fn evaluate(variable: &Variable, given: &Given, out: &mut CollectedValues) -> Op
                 None
             }
         },
-        (Ok(value), _) => Some(VariableValue {
-            value,
+        (Ok(fitting), _) => Some(VariableValue {
+            value: fitting,
+            given: Some(value),
             source: given.source.clone(),
         }),
         (Err(error), Some(range)) => {

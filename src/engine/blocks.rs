@@ -192,9 +192,9 @@ impl Blocks {
     }
 
     /// For each resource all resources it depends on, directly or not, itself not included. Only managed resources
-    /// count, unless `with_data`.
+    /// count, unless `with_others`.
     #[must_use]
-    pub fn resource_dependencies(&self, with_data: bool) -> BTreeMap<ConfigResource, BTreeSet<ConfigResource>> {
+    pub fn resource_dependencies(&self, with_others: bool) -> BTreeMap<ConfigResource, BTreeSet<ConfigResource>> {
         let resources: Vec<NodeIndex> = self
             .graph
             .node_indices()
@@ -231,11 +231,7 @@ impl Blocks {
                     .enumerate()
                     .filter(|(i, _)| above[n.index() * words + i / 64] & (1 << (i % 64)) != 0)
                     .filter_map(|(_, d)| address(*d))
-                    .filter(|r| match r.resource.mode {
-                        Mode::Managed => true,
-                        Mode::Data => with_data,
-                        Mode::Ephemeral => false,
-                    })
+                    .filter(|r| with_others || r.resource.mode == Mode::Managed)
                     .cloned()
                     .collect();
                 Some((address(*n)?.clone(), set))

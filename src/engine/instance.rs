@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cty::{Marks, Path, Value};
 use lang::body::path_range;
 use lang::marking::{given_write_only, mark_sensitive, misplaced_ephemeral};
-use lang::schema::Schema;
+use lang::schema::{AttributeSchema, AttributeType, BlockSchema, Nesting, Schema};
 use plugins::Provider;
 use plugins::provider::{PluginDiagnostic, RawState};
 use state::{Attributes, Object, ObjectStatus};
@@ -341,4 +341,71 @@ pub fn lasting(marks: Vec<(Path, Marks)>) -> Vec<(Path, Marks)> {
         .map(|(path, m)| (path, m.without(Marks::EPHEMERAL)))
         .filter(|(_, m)| !m.is_empty())
         .collect()
+}
+
+/// What was read, as the state has it.
+pub fn encode_data(schema: &Schema, value: &Value) -> Result<Object, Diagnostics> {
+    let empty = Object::new(schema.version, Attributes::Flat(Arc::default()));
+    encode(schema, value, Vec::new(), empty)
+}
+
+/// The object of a data source that is read during apply: as configured, and unknown where only reading can tell.
+#[must_use]
+pub fn not_read_yet(schema: &Schema, config: &Value) -> Value {
+    block_not_read(&schema.block, config)
+}
+
+fn block_not_read(schema: &BlockSchema, config: &Value) -> Value {
+    if !config.is_present() {
+        return config.clone();
+    }
+    config.map_parts(|part, value| {
+        let cty::value::Part::Attribute(name) = part else {
+            return value.clone();
+        };
+        if let Some(attribute) = schema.attributes.get(name) {
+            return attribute_not_read(attribute, value);
+        }
+        let Some(nested) = schema.blocks.get(name) else {
+            return value.clone();
+        };
+        match nested.nesting {
+            Nesting::Single | Nesting::Group => block_not_read(&nested.block, value),
+            _ => value.map_parts(|_, element| block_not_read(&nested.block, element)),
+        }
+    })
+}
+
+fn attribute_not_read(schema: &AttributeSchema, value: &Value) -> Value {
+    if value.is_null() && schema.computed {
+        return Value::unknown(schema.implied_type());
+    }
+    let AttributeType::Nested(nested) = &schema.ty else {
+        return value.clone();
+    };
+    let object = |object: &Value| {
+        object.map_parts(|part, inner| match part {
+            cty::value::Part::Attribute(name) => nested
+                .attributes
+                .get(name)
+                .map_or_else(|| inner.clone(), |a| attribute_not_read(a, inner)),
+            _ => inner.clone(),
+        })
+    };
+    match nested.nesting {
+        Nesting::Single | Nesting::Group => object(value),
+        _ => value.map_parts(|_, element| object(element)),
+    }
+}
+
+/// The value with null where it is unknown.
+#[must_use]
+pub fn nulls_for_unknowns(value: &Value) -> Value {
+    if value.is_wholly_known() {
+        return value.clone();
+    }
+    if !value.is_known() {
+        return Value::null(value.ty().clone());
+    }
+    value.map_parts(|_, part| nulls_for_unknowns(part))
 }

@@ -156,6 +156,9 @@ pub struct Plan {
     pub timestamp: String,
     /// The root variables as they were given, converted; ephemeral ones are null with their mark.
     pub variables: BTreeMap<Arc<str>, Value>,
+    /// The root variables as they were given, before conversion, for showing; ephemeral ones are left out. Whoever took
+    /// them from people fills this in.
+    pub given_variables: BTreeMap<Arc<str>, Value>,
     /// What `-target` selected; empty for everything.
     pub targets: Vec<Target>,
     /// What `-exclude` left out.

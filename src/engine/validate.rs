@@ -19,6 +19,7 @@ use crate::eval::{Evaluator, Expansion, Failed, Phase, Repetition};
 use crate::inputs::Inputs;
 use crate::instance::{forbidden_ephemeral, located};
 use crate::opening;
+use crate::planner::import::identifier;
 use crate::providers::Providers;
 use crate::walk::{Outcome, walk};
 
@@ -181,7 +182,7 @@ impl Validator<'_> {
                 let scope = self.evaluator.scope(&instance).ok_or(Failed)?;
                 let of = Checked::Check(instance, name.clone());
                 for rule in node.module.checks.get(name).into_iter().flat_map(|c| &c.asserts) {
-                    self.evaluator.check(rule, Kind::Assertion, &scope, &of, false);
+                    self.evaluator.check(rule, Kind::Assertion, &scope, &of, true);
                 }
                 Ok(())
             }
@@ -342,7 +343,11 @@ impl Validator<'_> {
                 }
                 to = next;
             }
-            let _: Result<_, Failed> = self.evaluator.evaluate(&import.id, &scope);
+            if let Ok(id) = self.evaluator.evaluate(&import.id, &scope)
+                && let Err(problem) = identifier(id, import.id.range())
+            {
+                self.evaluator.report([problem]);
+            }
         }
     }
 

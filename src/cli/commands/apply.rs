@@ -116,7 +116,8 @@ pub fn direct(session: &Session, given: &Given, work: &Work) -> Status {
         schemas,
         diagnostics: mut problems,
     } = operation.plan(options);
-    let Some(plan) = plan else {
+    let wrong = problems.has_errors() && operation.is_invalid();
+    let Some(plan) = plan.filter(|_| !wrong) else {
         session.show(&problems, &operation.project.sources);
         return finish(session, operation, 1);
     };

@@ -153,7 +153,7 @@ fn with_operation(session: &Session, given: &Given, operation: &Operation<'_>) -
         state: plan.as_ref().map_or(&operation.state, |p| &p.prior_state),
         plan: plan.as_ref(),
         schemas: &schemas,
-        variables: &operation.variables,
+        variables: &operation.variables.values,
         functions: &functions,
         surroundings: &surroundings,
     };

@@ -80,7 +80,8 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         diagnostics: mut problems,
     } = operation.plan(&options);
     let mut status = u8::from(problems.has_errors());
-    let Some(mut plan) = plan else {
+    let wrong = problems.has_errors() && operation.is_invalid();
+    let Some(mut plan) = plan.filter(|_| !wrong) else {
         session.show(&problems, &operation.project.sources);
         return Ok(finish(session, operation, status.max(1)));
     };

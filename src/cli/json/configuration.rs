@@ -1,8 +1,9 @@
 //! The document of a configuration, as it stands inside that of a plan.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use addrs::{AbsProviderConfig, Mode, Referenceable};
+use addrs::{AbsProviderConfig, LocalProviderConfig, Mode, Referenceable};
 use config::{Config, ModuleNode, Resource};
 use engine::providers::Schemas;
 use lang::eval::{Context, evaluate};
@@ -21,14 +22,12 @@ use super::values::known_part;
 pub fn configuration(config: &Config, schemas: &Schemas) -> Json {
     let mut providers = Map::new();
     for node in config.nodes() {
-        let used = node
-            .module
-            .resources
-            .values()
-            .map(|r| config.provider_for(&r.address.in_module(&node.path)));
-        for address in used.filter(|a| is_implied(config, a)) {
-            let owner = owner_of_implied(config, node, &address);
-            let name = owner.module.local_name_for(&address.provider);
+        for local in names(node) {
+            let address = node.provider(&local);
+            if !is_implied(config, &address) {
+                continue;
+            }
+            let (owner, name) = owner_of_implied(config, node, &address, &local.name);
             let constraint = owner
                 .module
                 .required_providers
@@ -39,7 +38,7 @@ pub fn configuration(config: &Config, schemas: &Schemas) -> Json {
                 .with("full_name", address.provider.to_string())
                 .with_content("module_address", owner.path.to_string())
                 .with_some("version_constraint", constraint.map(|c| c.text.clone()));
-            providers.insert(provider_key(owner, &address), document.into());
+            providers.insert(provider_key(owner, &name, &address), document.into());
         }
     }
     for source in config.provider_configs().into_iter().filter(|s| s.block.is_some()) {
@@ -85,9 +84,30 @@ fn is_implied(config: &Config, address: &AbsProviderConfig) -> bool {
         .any(|s| s.address == *address && s.block.is_some())
 }
 
-/// The module that an implied configuration is shown in: from the one that uses it up as long as the callers need the
-/// provider, too.
-fn owner_of_implied<'c>(config: &'c Config, node: &'c ModuleNode, address: &AbsProviderConfig) -> &'c ModuleNode {
+/// The names by which a module speaks of provider configurations, or may: those of its resources, of what it imports, and
+/// of the providers it requires.
+fn names(node: &ModuleNode) -> Vec<LocalProviderConfig> {
+    let module = &node.module;
+    let default = |name: Arc<str>| LocalProviderConfig { name, alias: None };
+    let mut out: Vec<LocalProviderConfig> = module.resources.values().map(Resource::local_provider).collect();
+    out.extend(module.required_providers.keys().cloned().map(default));
+    if node.path.is_root() {
+        out.extend(module.imports.iter().map(|import| match &import.provider_ref {
+            Some(named) => named.config.clone(),
+            None => default(import.to_resource.resource.implied_provider().into()),
+        }));
+    }
+    out
+}
+
+/// The module that an implied configuration is shown in, and its name there: from the one that uses it up as long as the
+/// callers need the provider, too.
+fn owner_of_implied<'c>(
+    config: &'c Config,
+    node: &'c ModuleNode,
+    address: &AbsProviderConfig,
+    name: &Arc<str>,
+) -> (&'c ModuleNode, Arc<str>) {
     let needs = |node: &ModuleNode| {
         node.module
             .required_providers
@@ -95,21 +115,22 @@ fn owner_of_implied<'c>(config: &'c Config, node: &'c ModuleNode, address: &AbsP
             .any(|r| r.provider == address.provider)
             || node.module.resources.values().any(|r| r.provider == address.provider)
     };
-    let mut owner = node;
+    let mut owner = (node, name.clone());
     while let Some(caller) = owner
+        .0
         .path
         .parent()
         .and_then(|(path, _)| config.node(&path))
         .filter(|n| needs(n))
     {
-        owner = caller;
+        owner = (caller, caller.module.local_name_for(&address.provider));
     }
     owner
 }
 
 /// The key of a provider configuration: `aws`, `aws.west`, `module.m:aws`.
-fn provider_key(owner: &ModuleNode, address: &AbsProviderConfig) -> String {
-    let mut key = owner.module.local_name_for(&address.provider).to_string();
+fn provider_key(owner: &ModuleNode, name: &str, address: &AbsProviderConfig) -> String {
+    let mut key = name.to_owned();
     if !owner.path.is_root() {
         key = format!("{}:{key}", owner.path);
     }
@@ -127,14 +148,18 @@ fn module(config: &Config, node: &ModuleNode, schemas: &Schemas) -> Json {
         .map(|(name, output)| {
             let document = Object::default()
                 .with_content("sensitive", output.sensitive)
-                .with_content("ephemeral", output.ephemeral)
                 .with("expression", expression(&output.expr))
                 .with_content("depends_on", depends_on(&output.depends_on))
                 .with_content("description", output.description.clone().unwrap_or_default());
             (name.to_string(), document.into())
         })
         .collect();
-    let mut sorted: Vec<&Resource> = module_of.resources.values().collect();
+    // Ephemeral resources and the word that variables and outputs are so are not told in this version of the format.
+    let lasting = module_of
+        .resources
+        .values()
+        .filter(|r| r.address.mode != Mode::Ephemeral);
+    let mut sorted: Vec<&Resource> = lasting.collect();
     sorted.sort_by_key(|r| {
         (
             r.address.mode != Mode::Managed,
@@ -151,8 +176,7 @@ fn module(config: &Config, node: &ModuleNode, schemas: &Schemas) -> Json {
             let document = Object::default()
                 .with_some("default", default)
                 .with_content("description", variable.description.clone().unwrap_or_default())
-                .with_content("sensitive", variable.sensitive)
-                .with_content("ephemeral", variable.ephemeral);
+                .with_content("sensitive", variable.sensitive);
             (name.to_string(), document.into())
         })
         .collect();
@@ -193,13 +217,16 @@ fn resource(config: &Config, node: &ModuleNode, resource: &Resource, schemas: &S
     let provider = config.provider_for(&resource.address.in_module(&node.path));
     let schema = schemas.resource(&provider.provider, resource.address.mode, &resource.address.ty);
     // The configuration may belong to a module above this one, which may know the provider by another name.
-    let owner = config.node(&provider.module).unwrap_or(node);
-    let owner = if is_implied(config, &provider) {
-        owner_of_implied(config, node, &provider)
+    let local = resource.local_provider();
+    let (owner, name) = if is_implied(config, &provider) {
+        owner_of_implied(config, node, &provider, &local.name)
+    } else if provider.module == node.path {
+        (node, local.name)
     } else {
-        owner
+        let owner = config.node(&provider.module).unwrap_or(node);
+        (owner, owner.module.local_name_for(&provider.provider))
     };
-    let key = provider_key(owner, &provider);
+    let key = provider_key(owner, &name, &provider);
     let provisioners: Vec<Json> = resource
         .provisioners
         .iter()

@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 
 use addrs::{AbsResourceInstance, ModuleInstance};
 use config::Config;
+use cty::{Path, Value};
 use engine::plan::{Action, OutputChange, Plan, ResourceChange};
 use engine::providers::Schemas;
+use lang::marking::mark_sensitive;
+use lang::schema::Schema;
 use serde_json::{Map, Value as Json, json};
 
 use super::checks::checks;
@@ -17,16 +20,14 @@ use super::{Object, PLAN_FORMAT, instance_key};
 /// The document that `show -json PLAN` prints.
 #[must_use]
 pub fn document(plan: &Plan, config: &Config, schemas: &Schemas, tool_version: &str) -> Json {
-    let variables: Map<String, Json> = plan
-        .variables
-        .iter()
-        .map(|(name, value)| {
-            let content = if value.marks().is_ephemeral() {
-                None
-            } else {
-                known_part(value)
-            };
-            (name.to_string(), Object::default().with_some("value", content).into())
+    // As they were given; where nothing was given, or must not be told, as the configuration has them.
+    let root = &config.root.module.variables;
+    let variables: Map<String, Json> = root
+        .values()
+        .filter_map(|v| Some((v, plan.given_variables.get(&v.name).or(v.default.as_ref())?)))
+        .map(|(v, value)| {
+            let content = known_part(value);
+            (v.name.to_string(), Object::default().with_some("value", content).into())
         })
         .collect();
     let outputs: Map<String, Json> = plan
@@ -180,7 +181,7 @@ fn planned_values(plan: &Plan, schemas: &Schemas) -> Json {
             .with("schema_version", schema.map_or(0, |s| s.version))
             // Where nothing is known, there is no object at all.
             .with_content("values", known_part(&change.after).unwrap_or(Json::Null))
-            .with("sensitive_values", sensitive_parts(&change.after));
+            .with("sensitive_values", sensitive_parts(&told(change, schema)));
         modules
             .entry(change.address.module.clone())
             .or_default()
@@ -190,4 +191,22 @@ fn planned_values(plan: &Plan, schemas: &Schemas) -> Json {
         .with_content("outputs", outputs)
         .with("root_module", ModuleTree(modules).document(&ModuleInstance::root()))
         .into()
+}
+
+/// A planned object with the marks that planned values are told with. Of one that takes the place of another, what the
+/// schema alone calls sensitive is told only where there is something to be kept secret.
+fn told(change: &ResourceChange, schema: Option<&Schema>) -> Value {
+    let Some(schema) = schema.filter(|_| change.action.is_replace()) else {
+        return change.after.clone();
+    };
+    let (plain, _) = change.after.clone().unmark_deep();
+    let of_schema = mark_sensitive(&schema.block, plain.clone()).paths_with_marks();
+    let empty = |path: &Path| path.get(&plain).is_none_or(|v| v.is_null() || !v.is_known());
+    let marks: Vec<_> = change
+        .after
+        .paths_with_marks()
+        .into_iter()
+        .filter(|(path, _)| !(empty(path) && of_schema.iter().any(|(p, _)| p == path)))
+        .collect();
+    plain.mark_paths(&marks)
 }

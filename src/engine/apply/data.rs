@@ -10,7 +10,9 @@ use super::{Applier, Subject};
 use crate::eval::Failed;
 use crate::eval::checks::{Checked, Kind};
 use crate::events::Event;
-use crate::instance::{data_problems, encode, identity, lasting, located, with_marks};
+use crate::instance::{
+    data_problems, encode_data, identity, lasting, located, not_read_yet, nulls_for_unknowns, with_marks,
+};
 use crate::plan::Action;
 
 impl Applier<'_> {
@@ -44,7 +46,9 @@ impl Applier<'_> {
             id: None,
         });
         let began = Instant::now();
-        let read = self.read_checked(s, config, &block.body, block.check.as_ref()).await;
+        let read = self
+            .read_checked(s, config.clone(), &block.body, block.check.as_ref())
+            .await;
         let (address, elapsed) = (s.address.clone(), began.elapsed());
         let Ok(value) = read else {
             event(Event::OperationFailed {
@@ -54,7 +58,11 @@ impl Applier<'_> {
                 elapsed,
             });
             let Some(check) = &block.check else { return Err(Failed) };
-            // Whatever goes wrong in a check must not stop anything else.
+            // Whatever goes wrong in a check must not stop anything else. The state has what was asked for.
+            let asked = with_marks(not_read_yet(s.schema, &config), &marks, s.schema);
+            let object = encode_data(s.schema, &nulls_for_unknowns(&asked)).map_err(|d| self.fail(d))?;
+            self.state()
+                .set_current(s.address, &s.change.provider, Some(Arc::new(object)));
             self.unread_checks
                 .lock()
                 .unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -69,8 +77,7 @@ impl Applier<'_> {
             id: identity(&value),
             elapsed,
         });
-        let record = state::Object::new(s.schema.version, state::Attributes::Flat(Arc::default()));
-        let object = encode(s.schema, &value, Vec::new(), record).map_err(|d| self.fail(d))?;
+        let object = encode_data(s.schema, &value).map_err(|d| self.fail(d))?;
         self.state()
             .set_current(s.address, &s.change.provider, Some(Arc::new(object)));
         self.evaluator.set_object(s.address, value.clone());

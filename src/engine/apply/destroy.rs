@@ -88,7 +88,10 @@ impl Applier<'_> {
                 .await?;
         }
         let null = Value::null(s.schema.implied_type());
-        let private = if s.change.action == Action::Delete {
+        let private = if deposed.is_some() {
+            // What was deposed on the way was no object of the plan, and one from earlier may have changed with it.
+            self.plan_destruction(s, stored).await?
+        } else if s.change.action == Action::Delete {
             s.change.private.clone()
         } else {
             stored.private.clone()
@@ -142,10 +145,15 @@ impl Applier<'_> {
             }
             return Ok(());
         }
-        // What is left may differ from what was there: keep it. Nothing at all together with an error says nothing.
-        if left.is_present() && left.is_wholly_known() && left != stored.value {
+        // What is left may differ from what was there: keep it, as an object that nothing takes the place of any more.
+        // Nothing at all together with an error says nothing.
+        if left.is_present() && left.is_wholly_known() {
             let marked = crate::instance::with_marks(left, &stored.marks, s.schema);
-            let object = encode(s.schema, &marked, answer.value.private, (*stored.object).clone());
+            let left = state::Object {
+                create_before_destroy: false,
+                ..(*stored.object).clone()
+            };
+            let object = encode(s.schema, &marked, answer.value.private, left);
             match object {
                 Ok(object) => match deposed {
                     Some(key) => {
@@ -157,6 +165,24 @@ impl Applier<'_> {
             }
         }
         Err(Failed)
+    }
+
+    /// Lets the provider plan the end of an object, if it wants to be asked; gives its private data.
+    async fn plan_destruction(&self, s: &Subject<'_>, stored: &Stored) -> Result<Vec<u8>, Failed> {
+        let schemas = &self.providers.schemas().providers;
+        let schema = schemas.get(&s.change.provider.provider);
+        if !schema.is_some_and(|p| p.capabilities.plan_destroy) {
+            return Ok(stored.private.clone());
+        }
+        let null = Value::null(s.schema.implied_type());
+        let (prior, private) = (stored.value.clone(), stored.private.clone());
+        let answer = s.provider.plan(s.ty, prior, null.clone(), null, private, None).await;
+        let answer = answer.map_err(|d| self.fail(d))?;
+        let block = self.inputs.config.resource(&s.address.config());
+        let problems = located(answer.diagnostics, block.map(|b| (&*b.body, s.schema)), s.address);
+        let failed = problems.has_errors();
+        self.evaluator.report(problems);
+        if failed { Err(Failed) } else { Ok(answer.value.private) }
     }
 
     /// What `count.index` and `each.key` are for an object that is going, whatever the configuration says by now.

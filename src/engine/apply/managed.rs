@@ -15,7 +15,9 @@ use super::{Applier, Subject};
 use crate::eval::checks::{Checked, Kind};
 use crate::eval::{Failed, Repetition};
 use crate::events::Event;
-use crate::instance::{decode, encode, identity, lasting, located, returned_write_only, unknowns, with_marks};
+use crate::instance::{
+    decode, encode, identity, lasting, located, nulls_for_unknowns, returned_write_only, unknowns, with_marks,
+};
 use crate::objchange::{Ignore, Problem, applied_problems, ignore_changes, plan_problems, proposed_new};
 use crate::plan::Action;
 
@@ -83,6 +85,9 @@ impl Applier<'_> {
             // Only what is sensitive changes, or what was unknown came to the same: the provider has nothing to do.
             let value = with_marks(planned, &marks, s.schema);
             self.store(s, value.clone(), private, false)?;
+            if s.change.before.paths_with_marks() != value.paths_with_marks() {
+                self.tell_of_marks(s, id, &value);
+            }
             let scope = self
                 .evaluator
                 .scope_with(&s.address.module, repetition, Some(value))
@@ -156,6 +161,24 @@ impl Applier<'_> {
                 Err(Failed)
             }
         }
+    }
+
+    /// Tells of an update that concerns only what is sensitive: it was planned, so it is to be counted.
+    fn tell_of_marks(&self, s: &Subject<'_>, id: Option<(String, String)>, value: &Value) {
+        let (address, deposed, action) = (s.address.clone(), None, Action::Update);
+        self.inputs.events.event(Event::OperationStart {
+            address: address.clone(),
+            deposed: None,
+            action,
+            id,
+        });
+        self.inputs.events.event(Event::OperationComplete {
+            address,
+            deposed,
+            action,
+            id: identity(value),
+            elapsed: std::time::Duration::ZERO,
+        });
     }
 
     pub(super) fn conditions(
@@ -399,15 +422,4 @@ fn inconsistent(s: &Subject<'_>, summary: &str, what: &str, problems: &[Problem]
             )
         })
         .collect()
-}
-
-/// The value with null where it is unknown.
-fn nulls_for_unknowns(value: &Value) -> Value {
-    if value.is_wholly_known() {
-        return value.clone();
-    }
-    if !value.is_known() {
-        return Value::null(value.ty().clone());
-    }
-    value.map_parts(|_, part| nulls_for_unknowns(part))
 }

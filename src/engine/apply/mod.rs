@@ -29,6 +29,7 @@ use crate::eval::{Evaluator, Failed, Phase};
 use crate::events::Event;
 use crate::execgraph::Operation;
 use crate::inputs::Inputs;
+use crate::instance::nulls_for_unknowns;
 use crate::opening;
 use crate::plan::{Action, Mode, Plan, ResourceChange};
 use crate::planner::create_before_destroy;
@@ -552,13 +553,14 @@ impl Applier<'_> {
             let Ok(value) = visited else { continue };
             let (value, _) = value.unmark_deep();
             let mut state = self.state();
-            if value.is_null() || !value.is_wholly_known() {
+            if value.is_null() {
                 state.outputs.remove(name);
             } else {
                 state.outputs.insert(
                     name.clone(),
                     OutputValue {
-                        value,
+                        // What a missing object would say is not known where nothing is created.
+                        value: nulls_for_unknowns(&value),
                         sensitive: declared.is_some_and(|o| o.sensitive),
                     },
                 );

@@ -20,7 +20,7 @@ use crate::blocks::Block;
 pub enum Status {
     /// It holds.
     Pass,
-    /// It does not hold; the message says why.
+    /// It does not hold; the message says why, unless it is empty, because there is none to be shown.
     Fail(String),
     /// It cannot be said yet.
     Unknown,
@@ -169,7 +169,10 @@ impl Evaluator<'_> {
     pub fn record(&self, of: &Checked, status: &Status) {
         let (status, message) = match status {
             Status::Pass => (CheckStatus::Pass, None),
-            Status::Fail(message) => (CheckStatus::Fail, Some(Arc::from(message.as_str()))),
+            Status::Fail(message) => (
+                CheckStatus::Fail,
+                Some(Arc::from(message.as_str())).filter(|m: &Arc<str>| !m.is_empty()),
+            ),
             Status::Unknown => (CheckStatus::Unknown, None),
             Status::Error => (CheckStatus::Error, None),
         };
@@ -254,18 +257,21 @@ impl Evaluator<'_> {
                 Ok(value) => match value.as_bool() {
                     Some(true) => status = Status::Pass,
                     Some(false) => {
-                        let (message, found) = self.error_message(rule, scope);
+                        let (message, found) = self.error_message(rule, kind, scope);
                         problems.extend(found);
-                        let summary = kind.summary();
-                        let mut diagnostic = Diagnostic::error(summary, &message).at(rule.condition.range());
+                        let told = if message.is_empty() {
+                            "The condition does not hold. Why its message is not shown is told beside this."
+                        } else {
+                            &message
+                        };
+                        let mut diagnostic = Diagnostic::error(kind.summary(), told).at(rule.condition.range());
                         match of {
                             Checked::Resource(address) => diagnostic = diagnostic.about(address),
                             // The value is wrong, not the condition, and may be written in another file.
                             Checked::Variable(module, name) => {
                                 diagnostic.subject = self.given_at(module, name).or(diagnostic.subject);
-                                let place = &rule.range;
                                 diagnostic.detail =
-                                    format!("{message}\n\nThis was checked by the validation rule at {place}.");
+                                    format!("{told}\n\nThe rule that says so stands at {}.", rule.range);
                             }
                             Checked::Output(..) | Checked::Check(..) => {}
                         }
@@ -296,7 +302,7 @@ impl Evaluator<'_> {
         status
     }
 
-    fn error_message(&self, rule: &CheckRule, scope: &ModuleScope<'_>) -> (String, Diagnostics) {
+    fn error_message(&self, rule: &CheckRule, kind: Kind, scope: &ModuleScope<'_>) -> (String, Diagnostics) {
         let (value, mut problems) = evaluate(&rule.error_message, Context::new(scope));
         let generic = |problems: &mut Diagnostics, summary: &str, detail: &str, extra: Extra| {
             let mut diagnostic = Diagnostic::error(summary, detail).at(rule.error_message.range());
@@ -319,6 +325,13 @@ impl Evaluator<'_> {
                 ),
                 Extra::CausedBySensitive,
             );
+            if kind != Kind::Variable {
+                // What does not hold is the error; this only keeps it from being explained.
+                for problem in &mut problems.0 {
+                    problem.severity = syntax::Severity::Warning;
+                }
+                return (String::new(), problems);
+            }
             return (
                 format!("The error message included a {what} value, so it will not be displayed."),
                 problems,

@@ -8,14 +8,14 @@ use cty::Value;
 use lang::body::decode_body;
 use lang::eval::Context;
 use lang::refs::{references_in_body, references_in_expr};
-use lang::schema::{AttributeSchema, AttributeType, BlockSchema, Nesting, Schema};
-use state::Object;
 
 use super::{Planner, Subject};
 use crate::eval::checks::{Checked, Kind};
 use crate::eval::{Failed, Repetition};
 use crate::events::Event;
-use crate::instance::{data_problems, decode, encode, identity, lasting, located, with_marks};
+use crate::instance::{
+    data_problems, decode, encode_data, identity, lasting, located, not_read_yet, nulls_for_unknowns, with_marks,
+};
 use crate::plan::{Action, Mode, Reason, ResourceChange};
 
 impl Planner<'_> {
@@ -113,10 +113,7 @@ impl Planner<'_> {
                     provider: p.provider_address.clone(),
                     action: Action::Read,
                     reason: Reason::ReadBecauseCheckNested,
-                    before: before.as_ref().map_or_else(
-                        || Value::null(p.schema.implied_type()),
-                        |before| before.marked(p.schema),
-                    ),
+                    before: Value::null(p.schema.implied_type()),
                     after: after.clone(),
                     replace_paths: Vec::new(),
                     private: Vec::new(),
@@ -127,6 +124,9 @@ impl Planner<'_> {
                 Arc::default(),
             );
             if read.is_none() {
+                let object = encode_data(p.schema, &nulls_for_unknowns(&after)).map_err(|d| self.failed(d))?;
+                self.prior()
+                    .set_current(address, &p.provider_address, Some(Arc::new(object)));
                 self.evaluator.set_object(address, after);
                 self.done()
                     .unread_checks
@@ -140,13 +140,7 @@ impl Planner<'_> {
             return Ok(());
         };
         let value = with_marks(value, &marks, p.schema);
-        let object = encode(
-            p.schema,
-            &value,
-            Vec::new(),
-            Object::new(p.schema.version, empty_attributes()),
-        )
-        .map_err(|d| self.failed(d))?;
+        let object = encode_data(p.schema, &value).map_err(|d| self.failed(d))?;
         let same = self.inputs.state.current(address).is_some_and(|old| **old == object);
         if !same {
             self.prior()
@@ -282,58 +276,5 @@ impl Planner<'_> {
             }
             _ => false,
         })
-    }
-}
-
-/// The attributes of an object that is about to get some.
-fn empty_attributes() -> state::Attributes {
-    state::Attributes::Flat(Arc::default())
-}
-
-/// The object of a data source that is read during apply: as configured, and unknown where only reading can tell.
-fn not_read_yet(schema: &Schema, config: &Value) -> Value {
-    block_not_read(&schema.block, config)
-}
-
-fn block_not_read(schema: &BlockSchema, config: &Value) -> Value {
-    if !config.is_present() {
-        return config.clone();
-    }
-    config.map_parts(|part, value| {
-        let cty::value::Part::Attribute(name) = part else {
-            return value.clone();
-        };
-        if let Some(attribute) = schema.attributes.get(name) {
-            return attribute_not_read(attribute, value);
-        }
-        let Some(nested) = schema.blocks.get(name) else {
-            return value.clone();
-        };
-        match nested.nesting {
-            Nesting::Single | Nesting::Group => block_not_read(&nested.block, value),
-            _ => value.map_parts(|_, element| block_not_read(&nested.block, element)),
-        }
-    })
-}
-
-fn attribute_not_read(schema: &AttributeSchema, value: &Value) -> Value {
-    if value.is_null() && schema.computed {
-        return Value::unknown(schema.implied_type());
-    }
-    let AttributeType::Nested(nested) = &schema.ty else {
-        return value.clone();
-    };
-    let object = |object: &Value| {
-        object.map_parts(|part, inner| match part {
-            cty::value::Part::Attribute(name) => nested
-                .attributes
-                .get(name)
-                .map_or_else(|| inner.clone(), |a| attribute_not_read(a, inner)),
-            _ => inner.clone(),
-        })
-    };
-    match nested.nesting {
-        Nesting::Single | Nesting::Group => object(value),
-        _ => value.map_parts(|_, element| object(element)),
     }
 }

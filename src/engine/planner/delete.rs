@@ -23,7 +23,7 @@ impl Planner<'_> {
         if self.is_forgotten(p) {
             let object = self.inputs.state.current(address).cloned();
             return match object {
-                Some(object) => self.forget(p, address, &object, None).await,
+                Some(object) => self.forget(p, address, &object, None, reason).await,
                 None => Ok(()),
             };
         }
@@ -33,8 +33,9 @@ impl Planner<'_> {
         if self.options.mode == Mode::RefreshOnly {
             return Ok(());
         }
-        self.allow_destroy(p, address)?;
-        self.plan_delete(p, address, &stored, None, reason).await
+        self.plan_delete(p, address, &stored, None, reason).await?;
+        // The change itself stands, whatever is found to speak against it: people see in the plan what is meant.
+        self.allow_destroy(p, address)
     }
 
     /// Plans the end of an object that was to be destroyed earlier.
@@ -52,7 +53,7 @@ impl Planner<'_> {
             .cloned();
         let Some(object) = object else { return Ok(()) };
         if self.is_forgotten(p) {
-            return self.forget(p, address, &object, Some(key)).await;
+            return self.forget(p, address, &object, Some(key), Reason::None).await;
         }
         let ty = &address.resource.resource.ty;
         let stored = upgrade(&*p.provider, p.schema, ty, &object, address)
@@ -89,6 +90,7 @@ impl Planner<'_> {
         address: &AbsResourceInstance,
         object: &Arc<Object>,
         deposed: Option<DeposedKey>,
+        reason: Reason,
     ) -> Result<(), Failed> {
         let ty = &address.resource.resource.ty;
         let stored = upgrade(&*p.provider, p.schema, ty, object, address)
@@ -101,7 +103,7 @@ impl Planner<'_> {
                 deposed: deposed.map(|k| k.0),
                 provider: p.provider_address.clone(),
                 action: Action::Forget,
-                reason: Reason::DeleteBecauseNoResourceConfig,
+                reason,
                 before: stored.marked(p.schema),
                 after: Value::null(p.schema.implied_type()),
                 replace_paths: Vec::new(),
@@ -140,7 +142,8 @@ impl Planner<'_> {
                 )
                 .await
                 .map_err(|d| self.failed(d))?;
-            self.report_all(located(answer.diagnostics, None, address))?;
+            let written = p.block.map(|b| (&*b.body, p.schema));
+            self.report_all(located(answer.diagnostics, written, address))?;
             if !answer.value.planned.is_null() {
                 return Err(self.failed(
                     Diagnostic::error(

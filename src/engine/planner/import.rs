@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use addrs::{AbsResourceInstance, ConfigResource, InstanceKey, ModuleInstance};
 use config::Import;
-use cty::Type;
+use cty::{Type, Value};
 use state::Object;
 use syntax::ast::{Expr, TraversalStep};
 use syntax::diag::Extra;
@@ -31,7 +31,7 @@ fn no_configuration(detail: String) -> Diagnostic {
 }
 
 /// The instance key that a value stands for.
-pub(super) fn instance_key(key: &cty::Value) -> Option<InstanceKey> {
+pub(super) fn instance_key(key: &Value) -> Option<InstanceKey> {
     match (key.as_arc_str(), key.as_number().and_then(cty::Number::to_i64)) {
         (Some(text), _) => Some(InstanceKey::String(text.clone())),
         (_, Some(n)) if n >= 0 => Some(InstanceKey::Int(n.unsigned_abs())),
@@ -140,7 +140,7 @@ impl Planner<'_> {
         let invalid = |range: &Range, detail: &str| {
             self.failed(Diagnostic::error("Invalid import address", detail).at(range).into())
         };
-        let key = |key: &cty::Value, range: &Range, out: &mut String| {
+        let key = |key: &Value, range: &Range, out: &mut String| {
             let key = instance_key(&key.clone().unmark().0).ok_or_else(|| {
                 invalid(
                     range,
@@ -193,39 +193,14 @@ impl Planner<'_> {
             .scope_with(&ModuleInstance::root(), repetition, None)
             .ok_or(Failed)?;
         let value = self.evaluator.evaluate(&import.id, &scope)?;
-        let wrong = |extra: Extra, detail: &str| {
-            let mut diagnostic = Diagnostic::error("Invalid import id argument", detail).at(import.id.range());
-            diagnostic.extra = extra;
+        let id = identifier(value, import.id.range()).map_err(|problem| self.failed(problem.into()))?;
+        id.ok_or_else(|| {
+            let detail = "The import block \"id\" argument depends on resource attributes that cannot be determined until apply, so \
+                          it cannot be planned to import this resource.";
+            let mut diagnostic = Diagnostic::error(INVALID_ID, detail).at(import.id.range());
+            diagnostic.extra = Extra::CausedByUnknown;
             self.failed(diagnostic.into())
-        };
-        let (value, marks) = value.unmark_deep();
-        if marks.is_sensitive() || marks.is_ephemeral() {
-            return Err(wrong(
-                Extra::CausedBySensitive,
-                "The import ID cannot be sensitive or ephemeral.",
-            ));
-        }
-        let value = cty::convert(&value, &Type::String).map_err(|e| {
-            wrong(
-                Extra::None,
-                &format!("The import ID value is unsuitable: {}.", e.message),
-            )
-        })?;
-        if !value.is_known() {
-            return Err(wrong(
-                Extra::CausedByUnknown,
-                "The import block \"id\" argument depends on resource attributes that cannot be determined until apply, so it \
-                 cannot be planned to import this resource.",
-            ));
-        }
-        match value.as_arc_str() {
-            Some(id) if !id.is_empty() => Ok(id.clone()),
-            Some(_) => Err(wrong(
-                Extra::None,
-                "The import ID value evaluates to an empty string, please provide a non-empty value.",
-            )),
-            None => Err(wrong(Extra::None, "The import ID cannot be null.")),
-        }
+        })
     }
 
     /// Imports an object if that is all that is to be done; says whether it is.
@@ -352,9 +327,41 @@ impl Planner<'_> {
             .blocks
             .resources_before(&Block::Resource(resource.clone()))
             .into_iter()
-            .filter(|r| r.resource.mode != addrs::Mode::Ephemeral)
             .collect();
         out.sort_by_cached_key(ToString::to_string);
         out.into()
+    }
+}
+
+const INVALID_ID: &str = "Invalid import id argument";
+
+/// The identifier that the value of an `id` argument is, if that is known.
+pub(crate) fn identifier(value: Value, range: &Range) -> Result<Option<Arc<str>>, Diagnostic> {
+    let wrong = |extra: Extra, detail: &str| {
+        let mut diagnostic = Diagnostic::error(INVALID_ID, detail).at(range);
+        diagnostic.extra = extra;
+        diagnostic
+    };
+    let (value, marks) = value.unmark_deep();
+    if marks.is_sensitive() || marks.is_ephemeral() {
+        return Err(wrong(
+            Extra::CausedBySensitive,
+            "The import ID cannot be sensitive or ephemeral.",
+        ));
+    }
+    let value = cty::convert(&value, &Type::String).map_err(|e| {
+        wrong(
+            Extra::None,
+            &format!("The import ID value is unsuitable: {}.", e.message),
+        )
+    })?;
+    match value.as_arc_str() {
+        _ if !value.is_known() => Ok(None),
+        Some(id) if !id.is_empty() => Ok(Some(id.clone())),
+        Some(_) => Err(wrong(
+            Extra::None,
+            "The import ID value evaluates to an empty string, please provide a non-empty value.",
+        )),
+        None => Err(wrong(Extra::None, "The import ID cannot be null.")),
     }
 }

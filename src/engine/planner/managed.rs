@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use addrs::{AbsResource, AbsResourceInstance, InstanceKey};
+use addrs::{AbsResource, AbsResourceInstance, ConfigResource, InstanceKey};
 use config::IgnoreChanges;
 use cty::{Path, Value};
 use lang::body::decode_body;
@@ -72,13 +72,15 @@ impl Planner<'_> {
         });
         let p = with_generated.as_ref().unwrap_or(p);
         let Some(block) = p.block else { return Err(Failed) };
+        if stored.is_some() && importing.is_none() {
+            self.record_refreshed(p, address);
+        }
         if self.options.mode == Mode::RefreshOnly {
             let value = match &stored {
                 Some(stored) => stored.marked(p.schema),
                 None => Value::dynamic(),
             };
             self.evaluator.set_object(address, value.clone());
-            self.record_order(p, address);
             let lifecycle = &block.lifecycle;
             let scope = |me| self.evaluator.scope_with(&address.module, repetition.clone(), me);
             if !lifecycle.preconditions.is_empty() {
@@ -115,9 +117,6 @@ impl Planner<'_> {
             address,
         ))?;
         let decision = self.decide(p, address, &repetition, stored.as_ref(), &config).await?;
-        if decision.action.is_replace() {
-            self.allow_destroy(p, address)?;
-        }
         let after = with_marks(decision.planned, &marks, p.schema);
         let before = match &stored {
             Some(stored) => stored.marked(p.schema),
@@ -129,22 +128,13 @@ impl Planner<'_> {
             action = Action::Update;
         }
         self.evaluator.set_object(address, after.clone());
-        let with_self = self
-            .evaluator
-            .scope_with(&address.module, repetition, Some(after.clone()))
-            .ok_or(Failed)?;
-        self.conditions(
-            &block.lifecycle.postconditions,
-            Kind::Postcondition,
-            &with_self,
-            address,
-        )?;
         let state_dependencies = stored
             .as_ref()
             .map(|s| s.object.dependencies.clone())
             .unwrap_or_default();
         if action == Action::NoOp && importing.is_none() {
-            self.record_order(p, address);
+            // Apply will not record what it depends on by now.
+            self.record(p, address, p.dependencies.clone());
         }
         self.add(
             ResourceChange {
@@ -155,7 +145,7 @@ impl Planner<'_> {
                 action,
                 reason: decision.reason,
                 before,
-                after,
+                after: after.clone(),
                 replace_paths: decision.replace_paths,
                 private: decision.private,
                 importing,
@@ -164,23 +154,47 @@ impl Planner<'_> {
             action == Action::CreateThenDelete,
             state_dependencies,
         );
-        Ok(())
+        // The change itself stands, whatever is found to speak against it: people see in the plan what is meant.
+        if action.is_replace() {
+            self.allow_destroy(p, address)?;
+        }
+        let with_self = self
+            .evaluator
+            .scope_with(&address.module, repetition, Some(after))
+            .ok_or(Failed)?;
+        self.conditions(
+            &block.lifecycle.postconditions,
+            Kind::Postcondition,
+            &with_self,
+            address,
+        )
     }
 
-    /// Nothing is done with an object, so apply will not record what it depends on by now: it is recorded here.
-    fn record_order(&self, p: &Subject<'_>, address: &AbsResourceInstance) {
+    /// Once an object was looked at, the state has it with its dependencies as configured now beside those recorded, which
+    /// count as long as nothing is done with it, and with the order of its replacement.
+    fn record_refreshed(&self, p: &Subject<'_>, address: &AbsResourceInstance) {
+        let recorded = self.prior().current(address).map(|o| o.dependencies.clone());
+        let Some(recorded) = recorded else { return };
+        if !self.options.refresh || p.dependencies.iter().all(|d| recorded.contains(d)) {
+            return self.record(p, address, recorded);
+        }
+        let mut both: Vec<_> = recorded.iter().chain(&*p.dependencies).cloned().collect();
+        both.sort_by_cached_key(ToString::to_string);
+        both.dedup();
+        self.record(p, address, both.into());
+    }
+
+    /// Records what an object depends on, and which provider configuration manages it.
+    fn record(&self, p: &Subject<'_>, address: &AbsResourceInstance, dependencies: Arc<[ConfigResource]>) {
         let mut prior = self.prior();
         let Some(object) = prior.current(address) else { return };
         let creates_first = self.creates_first(p.address);
-        let mut dependencies = p.dependencies.clone();
-        if self.options.mode == Mode::RefreshOnly && object.dependencies != dependencies {
-            // Nothing will be done to the object: what it was made with counts as well as what is configured now.
-            let mut both: Vec<_> = object.dependencies.iter().chain(&*dependencies).cloned().collect();
-            both.sort_by_cached_key(ToString::to_string);
-            both.dedup();
-            dependencies = both.into();
-        }
-        if object.dependencies == dependencies && object.create_before_destroy == creates_first {
+        let at = address.containing_resource();
+        let managed_by = prior.resources.get(&at).map(|r| &r.provider);
+        if object.dependencies == dependencies
+            && object.create_before_destroy == creates_first
+            && managed_by == Some(&p.provider_address)
+        {
             return;
         }
         let object = Object {
@@ -294,11 +308,14 @@ impl Planner<'_> {
         now: &Stored,
         was: Option<&Stored>,
     ) -> Result<(), Failed> {
+        // Where everything goes, it is of no interest what it had become.
+        let noted = self.options.mode != Mode::Destroy;
         let changed = was.is_some_and(|was| was.value != now.value);
         let previous_address = self.moved_from(address);
         // That an object has moved is news only where nothing else is told of it.
         let moved = self.options.mode == Mode::RefreshOnly && previous_address.is_some();
-        if (changed || moved)
+        if noted
+            && (changed || moved)
             && let Some(was) = was
         {
             let null = now.value.is_null();

@@ -8,7 +8,7 @@
 mod data;
 mod delete;
 mod generate;
-mod import;
+pub(crate) mod import;
 mod managed;
 mod moves;
 mod outputs;
@@ -158,7 +158,7 @@ async fn with_providers(
         Err(diagnostics) => return (None, diagnostics),
     };
     if let Some(problem) = moves.outside_of_targets(&options.targets) {
-        return (None, problem.into());
+        return (None, [problem].into_iter().chain(targets::warning(options)).collect());
     }
     // From here on, objects are where the configuration has them.
     let inputs = Inputs {
@@ -270,14 +270,22 @@ async fn with_providers(
     ephemerals.close_all().await;
     diagnostics.extend(evaluator.take_diagnostics());
     errored |= diagnostics.has_errors();
-    let plan = planner.finish(timestamp, outputs, errored);
-    selection.describe(&mut diagnostics);
+    let skipped = |block: &Block| {
+        let outcome = blocks.find(block).and_then(|n| outcomes.get(n.index()));
+        outcome.is_some_and(|o| *o != Outcome::Done)
+    };
+    let plan = planner.finish(timestamp, outputs, errored, skipped);
+    diagnostics.extend(targets::warning(options));
     if options.generate_config {
         diagnostics.push(Diagnostic::warning(
             "Config generation is experimental",
             "Configuration for imported objects is written as well as can be told from the objects alone. Look at it before \
              you use it; its form may change in later versions.",
         ));
+    }
+    if errored && options.mode == Mode::Destroy {
+        // Half a destruction is none.
+        return (None, diagnostics);
     }
     if !errored {
         diagnostics.extend(moves.blocked());
@@ -718,14 +726,27 @@ impl<'a> Planner<'a> {
                     name.clone(),
                     state::OutputValue {
                         value,
-                        sensitive: change.sensitive,
+                        sensitive: self
+                            .inputs
+                            .config
+                            .root
+                            .module
+                            .outputs
+                            .get(name)
+                            .is_some_and(|o| o.sensitive),
                     },
                 );
             }
         }
     }
 
-    fn finish(&self, timestamp: String, outputs: BTreeMap<Arc<str>, crate::plan::OutputChange>, errored: bool) -> Plan {
+    fn finish(
+        &self,
+        timestamp: String,
+        outputs: BTreeMap<Arc<str>, crate::plan::OutputChange>,
+        errored: bool,
+        skipped: impl Fn(&Block) -> bool,
+    ) -> Plan {
         let done = std::mem::take(&mut *self.done());
         self.keep_known_outputs(&outputs);
         let mut both: Vec<_> = done.changes.into_iter().zip(done.planned).collect();
@@ -763,6 +784,7 @@ impl<'a> Planner<'a> {
             mode: self.options.mode,
             timestamp,
             variables: variables.collect(),
+            given_variables: BTreeMap::new(),
             targets: self.options.targets.clone(),
             excludes: self.options.excludes.clone(),
             force_replace: self.options.force_replace.clone(),
@@ -774,7 +796,7 @@ impl<'a> Planner<'a> {
             graph,
             relevant_attributes,
             function_results: self.providers.functions().take_results(),
-            checks: self.check_results(),
+            checks: self.check_results(skipped),
             generated_config: done.generated,
             dropped_data,
             errored,
@@ -817,7 +839,7 @@ impl<'a> Planner<'a> {
     }
 
     /// How everything with conditions turned out.
-    fn check_results(&self) -> Vec<state::CheckResult> {
+    fn check_results(&self, skipped: impl Fn(&Block) -> bool) -> Vec<state::CheckResult> {
         let destroy = self.options.mode == Mode::Destroy;
         if destroy {
             // Of what goes, only the outputs of the root module are spoken of.
@@ -827,8 +849,9 @@ impl<'a> Planner<'a> {
                 self.evaluator.record(&of, &Status::Unknown);
             }
         }
-        self.evaluator
-            .check_results(&[], |block| !destroy && self.selection.includes(block))
+        self.evaluator.check_results(&[], |block| {
+            !destroy && self.selection.includes(block) && !skipped(block)
+        })
     }
 
     /// Lays down the order of the changes.

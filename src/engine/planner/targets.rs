@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use addrs::{AbsProviderConfig, AbsResourceInstance, ConfigResource, Mode as ResourceMode, Target};
 use petgraph::Direction;
 use petgraph::graph::NodeIndex;
-use syntax::{Diagnostic, Diagnostics};
+use syntax::Diagnostic;
 
 use crate::blocks::{Block, Blocks};
 use crate::inputs::PlanOptions;
@@ -107,6 +107,12 @@ impl Selection {
                 if selected.insert(next) {
                     queue.push(next);
                 }
+            }
+        }
+        for n in &named {
+            if let Block::Resource(r) = &graph[*n] {
+                // What is named is restricted to what was named of it, whoever else needs it.
+                self.whole.remove(r);
             }
         }
         selected.extend(named);
@@ -213,21 +219,22 @@ impl Selection {
     pub(super) fn is_everything(&self) -> bool {
         self.blocks.is_none()
     }
+}
 
-    /// Warns that the plan is partial.
-    pub(super) fn describe(&self, diagnostics: &mut Diagnostics) {
-        if self.blocks.is_none() {
-            return;
-        }
-        let option = if self.targets.is_empty() { "-exclude" } else { "-target" };
-        diagnostics.push(Diagnostic::warning(
-            "Resource targeting is in effect",
-            format!(
-                "This plan is made with the {option} option, so it may leave out changes that the current configuration asks \
-                 for.\n\nThe option is meant for exceptions, such as recovering from errors or mistakes, not for everyday use."
-            ),
-        ));
-    }
+/// The warning that a plan is partial, if it is.
+pub(super) fn warning(options: &PlanOptions) -> Option<Diagnostic> {
+    let option = match (options.targets.is_empty(), options.excludes.is_empty()) {
+        (true, true) => return None,
+        (true, false) => "-exclude",
+        (false, _) => "-target",
+    };
+    Some(Diagnostic::warning(
+        "Resource targeting is in effect",
+        format!(
+            "This plan is made with the {option} option, so it may leave out changes that the current configuration asks \
+             for.\n\nThe option is meant for exceptions, such as recovering from errors or mistakes, not for everyday use."
+        ),
+    ))
 }
 
 /// Whether every instance of a resource is selected, whatever keys there are.

@@ -45,7 +45,8 @@ pub fn steps(ours: &Value, theirs: &Value, out: &mut Vec<Difference>) {
 
 /// Lists whose order says nothing are put in order.
 fn normal(value: Value) -> Value {
-    const UNORDERED: [&str; 6] = [
+    const UNORDERED: [&str; 7] = [
+        "child_modules",
         "relevant_attributes",
         "replace_paths",
         "sensitive_attributes",
@@ -58,6 +59,11 @@ fn normal(value: Value) -> Value {
             let parts = map.into_iter().map(|(name, part)| {
                 let part = normal(part);
                 match part {
+                    // A resource without instances is none.
+                    Value::Array(mut list) if name == "resources" => {
+                        list.retain(|r| r["instances"].as_array().is_none_or(|i| !i.is_empty()));
+                        (name, Value::Array(list))
+                    }
                     Value::Array(mut list) if UNORDERED.contains(&name.as_str()) => {
                         list.sort_by_cached_key(sorted_text);
                         (name, Value::Array(list))
@@ -103,9 +109,11 @@ fn differ(step: usize, at: &mut Vec<String>, ours: Option<Value>, theirs: Option
                 at.pop();
             }
         }
-        // Where only we name the object that a problem is about, that is no loss.
+        // Where only we name the object that a problem is about, or also where it is, that is no loss.
         (Some(Value::String(a)), Some(Value::String(b)))
-            if at.iter().any(|p| p == "problems") && !b.contains(" | with ") && without_object(&a) == b => {}
+            if at.iter().any(|p| p == "problems")
+                && !b.contains(" | with ")
+                && (without_object(&a) == b || a.split(" | ").next() == Some(&*b)) => {}
         (ours, theirs) if ours != theirs => out.push(Difference {
             step,
             at: at.clone(),

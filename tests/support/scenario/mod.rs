@@ -50,10 +50,10 @@ impl Collection {
         for line in text.lines().filter(|l| !l.trim().is_empty() && !l.starts_with('#')) {
             let mut words = line.splitn(3, ' ');
             let (Some(scenario), Some(place), Some(reason)) = (words.next(), words.next(), words.next()) else {
-                panic!("expected.txt: a line is SCENARIO PLACE REASON: {line}");
+                panic!("expected.txt: a line is SCENARIO PLACE[,PLACE…] REASON: {line}");
             };
             let of = expected.entry(scenario.into()).or_default();
-            of.push((place.into(), reason.into()));
+            of.extend(place.split(',').map(|place| (place.into(), reason.into())));
         }
         Collection { dir, expected }
     }

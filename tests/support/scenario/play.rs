@@ -145,7 +145,9 @@ impl Player {
     fn note(&self, out: &mut Map<String, Value>, ran: &Ran) {
         out.insert("status".into(), json!(ran.status));
         let problems = [problems(&ran.stderr), problems(&ran.stdout)].concat();
-        let mut problems: Vec<String> = problems.iter().map(|p| self.masks.text(p)).collect();
+        // Each program speaks of itself.
+        let named = |p: &String| self.masks.text(p).replace("Monoform", "Terraform");
+        let mut problems: Vec<String> = problems.iter().map(named).collect();
         problems.sort();
         if !problems.is_empty() {
             out.insert("problems".into(), json!(problems));

@@ -292,9 +292,9 @@ fn set(text: &mut Text, node: &Node<'_>, items: &[Node<'_>], nested: bool, inden
 
 fn map(text: &mut Text, node: &Node<'_>, items: &[(&str, Node<'_>)], nested: bool, indent: usize, options: Options) {
     let (here, inner) = replacement(node, nested, options);
-    // In a map that stays, it is to be said of each element that goes.
+    // In a map that stays, it is to be said of each element that goes, unless that is an object whose parts say it.
     let inner = Options {
-        no_null: options.no_null || node.act == Act::Delete,
+        no_null: options.no_null || nested || node.act == Act::Delete,
         ..inner
     };
     if items.is_empty() {

@@ -301,6 +301,7 @@ pub(super) fn empty_plan() -> Plan {
         mode: Mode::Normal,
         timestamp: String::new(),
         variables: BTreeMap::new(),
+        given_variables: BTreeMap::new(),
         targets: Vec::new(),
         excludes: Vec::new(),
         force_replace: Vec::new(),
