@@ -57,9 +57,7 @@ fn decode_tfvars() -> Function {
         vec![Parameter::new::<String>("src", "Text of a .tfvars file.")],
         |arguments: Arguments<'_>| {
             let text: String = arguments.get(0)?;
-            decode::decode(&text)
-                .map(Any)
-                .map_err(|problem| FunctionError::argument(0, problem))
+            decode::decode(&text).map(Any).map_err(FunctionError::new)
         },
     )
 }
@@ -74,7 +72,7 @@ fn encode_tfvars() -> Function {
             if !value.is_wholly_known() {
                 return Ok(Any(Value::unknown_not_null(Type::String)));
             }
-            encode::tfvars(&value).map(|text| Any(text.into())).map_err(|problem| FunctionError::argument(0, problem))
+            encode::tfvars(&value).map(|text| Any(text.into())).map_err(FunctionError::new)
         },
     )
     .returning(Type::String)

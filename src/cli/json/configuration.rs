@@ -92,7 +92,11 @@ fn names(node: &ModuleNode) -> Vec<LocalProviderConfig> {
     let mut out: Vec<LocalProviderConfig> = module.resources.values().map(Resource::local_provider).collect();
     out.extend(module.required_providers.keys().cloned().map(default));
     if node.path.is_root() {
-        out.extend(module.imports.iter().map(|import| match &import.provider_ref {
+        let own = module
+            .imports
+            .iter()
+            .filter(|import| import.to_resource.module.is_root());
+        out.extend(own.map(|import| match &import.provider_ref {
             Some(named) => named.config.clone(),
             None => default(import.to_resource.resource.implied_provider().into()),
         }));

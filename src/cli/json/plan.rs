@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use addrs::{AbsResourceInstance, ModuleInstance};
 use config::Config;
 use cty::{Path, Value};
-use engine::plan::{Action, OutputChange, Plan, ResourceChange};
+use engine::plan::{Action, OutputChange, Plan, Reason, ResourceChange};
 use engine::providers::Schemas;
 use lang::marking::mark_sensitive;
 use lang::schema::Schema;
@@ -196,7 +196,8 @@ fn planned_values(plan: &Plan, schemas: &Schemas) -> Json {
 /// A planned object with the marks that planned values are told with. Of one that takes the place of another, what the
 /// schema alone calls sensitive is told only where there is something to be kept secret.
 fn told(change: &ResourceChange, schema: Option<&Schema>) -> Value {
-    let Some(schema) = schema.filter(|_| change.action.is_replace()) else {
+    let replaced = change.action.is_replace() && change.reason != Reason::ReplaceBecauseTainted;
+    let Some(schema) = schema.filter(|_| replaced) else {
         return change.after.clone();
     };
     let (plain, _) = change.after.clone().unmark_deep();

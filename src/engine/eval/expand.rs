@@ -346,6 +346,10 @@ impl Evaluator<'_> {
                 if items.is_empty() {
                     return Ok(Expansion::ForEach(BTreeMap::new()));
                 }
+                // Before there is a plan, an attribute may not even have its type yet.
+                if self.phase == Phase::Validate && matches!(**element, Type::Dynamic) {
+                    return unknown();
+                }
                 if !matches!(**element, Type::String) {
                     let detail = format!(
                         "The given \"for_each\" argument value is unsuitable: \"for_each\" supports maps and sets of strings, but \

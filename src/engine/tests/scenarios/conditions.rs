@@ -24,7 +24,11 @@ fn variables_are_validated() {
         errors.contains("Invalid value for variable") && errors.contains("Too small: 1."),
         "{errors}"
     );
-    assert_eq!(errors.lines().count(), 1, "{errors}");
+    assert_eq!(errors.matches("Error: ").count(), 1, "{errors}");
+    assert!(
+        errors.contains("The rule that says so stands at main.tf:4,"),
+        "{errors}"
+    );
     case.variable("n", Value::number(3)).apply();
 }
 
