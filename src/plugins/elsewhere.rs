@@ -172,7 +172,11 @@ impl Request<'_> {
         keep: Option<&Path>,
     ) -> Result<Got, String> {
         // An archive must come from where archives are.
-        let unpacked = keep.is_none().then(|| self.unpacked(provider)).unwrap_or_default();
+        let unpacked = if keep.is_none() {
+            self.unpacked(provider)
+        } else {
+            Vec::new()
+        };
         if let Some((.., dir)) = unpacked.into_iter().find(|(v, p, _)| v == version && p == platform) {
             let hash =
                 blocking(move || hash::directory(&dir).map_err(|e| format!("{} cannot be read: {e}", dir.display())));

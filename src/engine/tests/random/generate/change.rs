@@ -86,7 +86,7 @@ impl Model {
                     Some(r.below(self.modules.len()))
                 };
                 let number = self.renumber(at);
-                self.to_module(number, module);
+                self.move_to_module(number, module);
                 about("module")
             }
             16 if self.dialect == Dialect::Fake => {
@@ -171,7 +171,7 @@ impl Model {
                     return nothing;
                 }
                 let from = self.one_place(at);
-                self.to_module(number, module);
+                self.move_to_module(number, module);
                 if let (Some(from), Some(to)) = (from, self.one_place(at)) {
                     self.moved.push(Moved { module: None, from, to });
                 }
@@ -200,7 +200,7 @@ impl Model {
     }
 
     /// Puts a block into another module. What can be said only within a module is said no more.
-    fn to_module(&mut self, number: u32, module: Option<usize>) {
+    fn move_to_module(&mut self, number: u32, module: Option<usize>) {
         if self.token == Some(number) {
             self.token = None;
         }
