@@ -294,7 +294,7 @@ impl Planner<'_> {
     }
 
     /// Whether the provider has said that asking it what became of an object of this type would tell nothing.
-    fn is_state_only(&self, p: &Subject<'_>, ty: &str) -> bool {
+    pub(super) fn is_state_only(&self, p: &Subject<'_>, ty: &str) -> bool {
         let schemas = self.providers.schemas();
         let provider = schemas.providers.get(&p.provider_address.provider);
         provider.is_some_and(|s| s.state_only.contains(ty))

@@ -45,6 +45,11 @@ use crate::walk::{Outcome, walk};
 use moves::Moves;
 use targets::Selection;
 
+/// What people get who ask for no other parallelism.
+const USUAL_PARALLELISM: usize = 10;
+/// How many objects of one resource are planned at the same time whose provider asks nobody.
+const LOCAL_PARALLELISM: usize = 64;
+
 /// What planning gives.
 #[derive(Debug)]
 pub struct Planning {
@@ -534,10 +539,21 @@ impl<'a> Planner<'a> {
             imports,
         };
         let planning = &planning;
+        // The limit is there to spare services that providers ask. Nobody is asked here, and many calls that are under way at
+        // the same time cost less than as many one after the other.
+        let local = address.resource.mode == ResourceMode::Managed
+            && self.inputs.parallelism >= USUAL_PARALLELISM
+            && self.is_state_only(planning, &address.resource.ty);
+        let at_once = if local {
+            LOCAL_PARALLELISM.max(self.inputs.parallelism)
+        } else {
+            self.inputs.parallelism.max(1)
+        };
         let mut results = futures::stream::iter(tasks)
             .map(|task| async move {
-                let Ok(_slot) = self.slots.acquire().await else {
-                    return Err(Failed);
+                let _slot = match local {
+                    true => None,
+                    false => Some(self.slots.acquire().await.map_err(|_| Failed)?),
                 };
                 if self.inputs.stop.is_requested() {
                     return Err(Failed);
@@ -564,7 +580,7 @@ impl<'a> Planner<'a> {
                     (Task::Deposed(address, key), _) => self.delete_deposed(planning, &address, key).await,
                 }
             })
-            .buffer_unordered(self.inputs.parallelism.max(1));
+            .buffer_unordered(at_once);
         let mut failed = false;
         while let Some(result) = results.next().await {
             failed |= result.is_err();
