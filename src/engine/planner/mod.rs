@@ -204,7 +204,7 @@ async fn with_providers(
         .with_functions(providers.functions())
         .partial(partial);
     let dependencies = blocks.resource_dependencies(false);
-    let selection = Selection::new(&blocks, options);
+    let selection = Selection::new(&blocks, options, inputs.state);
     let ephemerals = Ephemerals::new(inputs, providers, &evaluator, &blocks, |_| 1);
     let planner = Planner {
         cbd: create_before_destroy(inputs, &dependencies),

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use addrs::{AbsProviderConfig, AbsResourceInstance, ConfigResource, Mode as ResourceMode, Target};
 use petgraph::Direction;
 use petgraph::graph::NodeIndex;
+use state::State;
 use syntax::Diagnostic;
 
 use crate::blocks::{Block, Blocks};
@@ -24,7 +25,7 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    pub(super) fn new(blocks: &Blocks, options: &PlanOptions) -> Selection {
+    pub(super) fn new(blocks: &Blocks, options: &PlanOptions, state: &State) -> Selection {
         let mut selection = Selection {
             targets: options.targets.clone(),
             excludes: options.excludes.clone(),
@@ -33,7 +34,7 @@ impl Selection {
             providers: HashSet::new(),
         };
         if !options.targets.is_empty() {
-            selection.select(blocks, options.mode);
+            selection.select(blocks, options.mode, state);
         } else if !options.excludes.is_empty() {
             selection.leave_out(blocks, options.mode);
         }
@@ -83,7 +84,7 @@ impl Selection {
     }
 
     /// Selects what is named, and everything it depends on; when destroying, everything that depends on it.
-    fn select(&mut self, blocks: &Blocks, mode: Mode) {
+    fn select(&mut self, blocks: &Blocks, mode: Mode, state: &State) {
         let graph = &blocks.graph;
         let named: Vec<NodeIndex> = graph
             .node_indices()
@@ -99,6 +100,16 @@ impl Selection {
             Direction::Incoming
         };
         let mut queue = named.clone();
+        if mode == Mode::Destroy {
+            // Where nothing is destroyed, nothing must go before it.
+            let there: HashSet<ConfigResource> = state
+                .instances()
+                .map(|(resource, _, key, _)| resource.instance(key.clone()))
+                .filter(|address| self.targets.iter().any(|t| t.selects(address)))
+                .map(|address| address.containing_resource().config())
+                .collect();
+            queue.retain(|n| matches!(&graph[*n], Block::Resource(r) if there.contains(r)));
+        }
         while let Some(n) = queue.pop() {
             for next in graph.neighbors_directed(n, direction) {
                 if let Block::Resource(r) = &graph[next] {

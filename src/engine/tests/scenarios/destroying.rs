@@ -168,3 +168,17 @@ fn a_provider_made_of_data_and_of_objects_lives_until_its_own_have_gone() {
     assert!(case.state.is_empty(), "{:?}", case.addresses());
     assert!(case.world.names().is_empty());
 }
+
+#[test]
+fn a_target_that_is_not_there_takes_nothing_with_it() {
+    let mut case = Case::new(
+        "resource \"fake_thing\" \"old\" { name = \"old\" }\nresource \"fake_thing\" \"b\" {\n name = fake_thing.old.id\n}",
+    );
+    case.apply();
+    // The successor is not made yet, so nothing can depend on it, whatever the configuration says now.
+    case.main("resource \"fake_thing\" \"new\" { name = \"new\" }\nresource \"fake_thing\" \"b\" {\n name = fake_thing.new.id\n}");
+    case.options.mode = Mode::Destroy;
+    case.target(&["fake_thing.new"]);
+    let plan = case.plan();
+    assert!(plan.changes.is_empty(), "{:?}", plan.changes);
+}
