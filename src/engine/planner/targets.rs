@@ -1,8 +1,8 @@
 //! What `-target` selects of the graph, or `-exclude` leaves of it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use addrs::{AbsProviderConfig, AbsResourceInstance, ConfigResource, Mode as ResourceMode, Target};
+use addrs::{AbsProviderConfig, AbsResourceInstance, ConfigResource, InstanceKey, Mode as ResourceMode, Target};
 use petgraph::Direction;
 use petgraph::graph::NodeIndex;
 use state::State;
@@ -83,7 +83,56 @@ impl Selection {
         }
     }
 
-    /// Selects what is named, and everything it depends on; when destroying, everything that depends on it.
+    /// Selects what goes with what is named and there: the objects that were made with it. What the configuration says now
+    /// does not count, as nothing is made by it yet.
+    fn take_along(&mut self, blocks: &Blocks, state: &State, named: &[NodeIndex], selected: &mut HashSet<NodeIndex>) {
+        let graph = &blocks.graph;
+        let made_with = made_with(blocks, state);
+        let mut there: HashSet<ConfigResource> = HashSet::new();
+        for (resource, stored) in &state.resources {
+            let r = resource.config();
+            let near: Vec<&Target> = self.targets.iter().filter(|t| t.may_select(&r)).collect();
+            let selects = |key: &InstanceKey| near.iter().any(|t| t.selects(&resource.instance(key.clone())));
+            if !near.is_empty() && stored.instances.keys().any(selects) {
+                there.insert(r);
+            }
+        }
+        let mut queue: Vec<NodeIndex> = named
+            .iter()
+            .copied()
+            .filter(|n| matches!(&graph[*n], Block::Resource(r) if there.contains(r)))
+            .collect();
+        let asked_for: HashSet<NodeIndex> = queue.iter().copied().collect();
+        while let Some(n) = queue.pop() {
+            // Of an object, all that it was made with is recorded, whatever lies in between.
+            if let Block::Resource(r) = &graph[n]
+                && (r.resource.mode == ResourceMode::Managed || asked_for.contains(&n))
+            {
+                for user in made_with.get(r).into_iter().flatten() {
+                    self.whole.insert(user.clone());
+                    if let Some(node) = blocks.find(&Block::Resource(user.clone()))
+                        && selected.insert(node)
+                    {
+                        queue.push(node);
+                    }
+                }
+            }
+            // What is only read or computed of it goes by the configuration.
+            for next in graph.neighbors_directed(n, Direction::Outgoing) {
+                match &graph[next] {
+                    Block::Provider(_) => continue,
+                    Block::Resource(r) if r.resource.mode == ResourceMode::Managed => continue,
+                    Block::Resource(r) => drop(self.whole.insert(r.clone())),
+                    _ => {}
+                }
+                if selected.insert(next) {
+                    queue.push(next);
+                }
+            }
+        }
+    }
+
+    /// Selects what is named, and everything it depends on; when destroying, everything that was made with it.
     fn select(&mut self, blocks: &Blocks, mode: Mode, state: &State) {
         let graph = &blocks.graph;
         let named: Vec<NodeIndex> = graph
@@ -94,29 +143,18 @@ impl Selection {
             })
             .collect();
         let mut selected: HashSet<NodeIndex> = HashSet::new();
-        let direction = if mode == Mode::Destroy {
-            Direction::Outgoing
-        } else {
-            Direction::Incoming
-        };
-        let mut queue = named.clone();
         if mode == Mode::Destroy {
-            // Where nothing is destroyed, nothing must go before it.
-            let there: HashSet<ConfigResource> = state
-                .instances()
-                .map(|(resource, _, key, _)| resource.instance(key.clone()))
-                .filter(|address| self.targets.iter().any(|t| t.selects(address)))
-                .map(|address| address.containing_resource().config())
-                .collect();
-            queue.retain(|n| matches!(&graph[*n], Block::Resource(r) if there.contains(r)));
-        }
-        while let Some(n) = queue.pop() {
-            for next in graph.neighbors_directed(n, direction) {
-                if let Block::Resource(r) = &graph[next] {
-                    self.whole.insert(r.clone());
-                }
-                if selected.insert(next) {
-                    queue.push(next);
+            self.take_along(blocks, state, &named, &mut selected);
+        } else {
+            let mut queue = named.clone();
+            while let Some(n) = queue.pop() {
+                for next in graph.neighbors_directed(n, Direction::Incoming) {
+                    if let Block::Resource(r) = &graph[next] {
+                        self.whole.insert(r.clone());
+                    }
+                    if selected.insert(next) {
+                        queue.push(next);
+                    }
                 }
             }
         }
@@ -230,6 +268,33 @@ impl Selection {
     pub(super) fn is_everything(&self) -> bool {
         self.blocks.is_none()
     }
+}
+
+/// For each resource those whose objects were made with it, or are managed by a provider configuration that needs it.
+fn made_with<'s>(blocks: &Blocks, state: &'s State) -> HashMap<ConfigResource, HashSet<ConfigResource>> {
+    let mut out: HashMap<ConfigResource, HashSet<ConfigResource>> = HashMap::new();
+    let mut users: HashMap<&'s AbsProviderConfig, HashSet<ConfigResource>> = HashMap::new();
+    for (resource, stored) in &state.resources {
+        let user = resource.config();
+        let objects = stored
+            .instances
+            .values()
+            .flat_map(|instance| instance.current.iter().chain(instance.deposed.values()));
+        for dependency in objects.flat_map(|object| &*object.dependencies) {
+            match out.get_mut(dependency) {
+                Some(all) if all.contains(&user) => {}
+                Some(all) => drop(all.insert(user.clone())),
+                None => drop(out.insert(dependency.clone(), [user.clone()].into())),
+            }
+        }
+        users.entry(&stored.provider).or_default().insert(user);
+    }
+    for (provider, users) in users {
+        for needed in blocks.resources_before(&Block::Provider(provider.clone())) {
+            out.entry(needed).or_default().extend(users.iter().cloned());
+        }
+    }
+    out
 }
 
 /// The warning that a plan is partial, if it is.

@@ -182,3 +182,19 @@ fn a_target_that_is_not_there_takes_nothing_with_it() {
     let plan = case.plan();
     assert!(plan.changes.is_empty(), "{:?}", plan.changes);
 }
+
+#[test]
+fn what_was_made_with_a_target_goes_with_it_and_not_what_refers_to_it_by_now() {
+    let mut case = Case::new(
+        "resource \"fake_thing\" \"a\" { name = \"a\" }\nresource \"fake_thing\" \"b\" {\n name = \"b\"\n value = fake_thing.a.id\n}\n\
+         resource \"fake_thing\" \"c\" { name = \"c\" }",
+    );
+    case.apply();
+    case.main(
+        "resource \"fake_thing\" \"a\" { name = \"a\" }\nresource \"fake_thing\" \"b\" { name = \"b\" }\n\
+         resource \"fake_thing\" \"c\" {\n name = \"c\"\n value = fake_thing.a.id\n}",
+    );
+    case.options.mode = Mode::Destroy;
+    case.target(&["fake_thing.a"]);
+    assert_eq!(actions(&case.plan()), ["- fake_thing.a", "- fake_thing.b"]);
+}
