@@ -106,11 +106,16 @@ impl Blocks {
             schemas,
             root: config,
             diagnostics: &mut diagnostics,
+            whole: Vec::new(),
             compared: 0,
         };
         edges.module(&config.root, None, &[]);
+        let whole = edges.whole;
         if !diagnostics.has_errors() {
             diagnostics.extend(blocks.cycles(config));
+        }
+        if !diagnostics.has_errors() {
+            blocks.connect_whole(&whole);
         }
         (blocks, diagnostics)
     }
@@ -129,6 +134,7 @@ impl Blocks {
             schemas,
             root: config,
             diagnostics: &mut diagnostics,
+            whole: Vec::new(),
             compared: 0,
         };
         for reference in &references {
@@ -156,6 +162,32 @@ impl Blocks {
     fn connect(&mut self, first: NodeIndex, then: NodeIndex) {
         if self.connected.insert((first, then)) {
             self.graph.add_edge(first, then, ());
+        }
+    }
+
+    /// What refers to a module as a whole waits for everything in it, as it does in Terraform, and not only for the outputs:
+    /// except where something in the module needs it, which Terraform refuses and nothing is wrong with.
+    fn connect_whole(&mut self, references: &[(Module, NodeIndex)]) {
+        let mut pairs = Vec::new();
+        for (module, node) in references {
+            let inside = self.resources_below.get(module).into_iter().flatten();
+            pairs.extend(inside.map(|first| (*first, *node)).filter(|pair| !self.connected.contains(pair)));
+        }
+        let edges: Vec<_> = pairs.iter().map(|(first, node)| self.graph.add_edge(*first, *node, ())).collect();
+        if edges.is_empty() || petgraph::algo::toposort(&self.graph, None).is_ok() {
+            self.connected.extend(pairs);
+            return;
+        }
+        for edge in edges.into_iter().rev() {
+            self.graph.remove_edge(edge);
+        }
+        for (module, node) in references {
+            let mut after = petgraph::visit::Dfs::new(&self.graph, *node);
+            while after.next(&self.graph).is_some() {}
+            let inside = self.resources_below.get(module).cloned().unwrap_or_default();
+            if !inside.iter().any(|n| after.discovered.contains(n.index())) {
+                inside.into_iter().for_each(|first| self.connect(first, *node));
+            }
         }
     }
 
@@ -420,8 +452,23 @@ struct Edges<'a> {
     schemas: &'a Schemas,
     root: &'a Config,
     diagnostics: &'a mut Diagnostics,
+    /// Modules that are referred to as a whole, and by which nodes.
+    whole: Vec<(Module, NodeIndex)>,
     /// How many names were compared to find what undeclared ones could have meant.
     compared: usize,
+}
+
+/// The module that a reference means as a whole, and not one output of it.
+fn whole_module<'c>(config: &'c ModuleNode, reference: &Reference) -> Option<&'c ModuleNode> {
+    match &reference.subject {
+        Referenceable::Module(name) | Referenceable::ModuleInstance(name, _) => config.children.get(name),
+        // Instances by name may be written with a dot, too.
+        Referenceable::ModuleOutput(name, addrs::InstanceKey::None, _) => {
+            let call = config.module.module_calls.get(name)?;
+            (call.count.is_some() || call.for_each.is_some()).then(|| config.children.get(name))?
+        }
+        _ => None,
+    }
 }
 
 /// Comparing all names with all mistakes would take long where there are thousands of both; nobody reads that many.
@@ -597,6 +644,8 @@ impl Edges<'_> {
                 continue;
             }
             self.steps(config, node, reference);
+            self.whole
+                .extend(whole_module(config, reference).map(|m| (m.path.clone(), node)));
             for first in self.resolve(config, reference, false) {
                 if first == node && matches!(self.blocks.graph[node], Block::Local(..)) {
                     self.diagnostics.push(
@@ -747,20 +796,16 @@ impl Edges<'_> {
                 let Some(child) = config.children.get(name) else {
                     return out;
                 };
-                // Instances by name may be written with a dot, too.
-                let repeated = module
-                    .module_calls
-                    .get(name)
-                    .is_some_and(|c| c.count.is_some() || c.for_each.is_some());
-                if let Referenceable::ModuleOutput(_, key, output) = &reference.subject
-                    && !(repeated && *key == addrs::InstanceKey::None)
-                {
+                match &reference.subject {
                     // An output that is not declared is an attribute that the module's object does not have: evaluation
                     // says so, and `try` and `can` may ask.
-                    out.extend(self.blocks.find(&Block::Output(child.path.clone(), output.clone())));
-                } else {
-                    for output in child.module.outputs.keys() {
+                    Referenceable::ModuleOutput(_, _, output) if whole_module(config, reference).is_none() => {
                         out.extend(self.blocks.find(&Block::Output(child.path.clone(), output.clone())));
+                    }
+                    _ => {
+                        for output in child.module.outputs.keys() {
+                            out.extend(self.blocks.find(&Block::Output(child.path.clone(), output.clone())));
+                        }
                     }
                 }
                 if whole_modules {

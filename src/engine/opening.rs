@@ -319,3 +319,16 @@ pub fn stored_objects(state: &State, schemas: &Schemas, resource: &AbsResource) 
     });
     instances.collect()
 }
+
+/// What stands for the object of a resource that is not repeated and does not exist, where nothing is created.
+#[must_use]
+pub fn missing_object(config: &Config, schemas: &Schemas, resource: &AbsResource) -> Option<(InstanceKey, Value)> {
+    let address = resource.config();
+    let block = config.resource(&address)?;
+    if block.count.is_some() || block.for_each.is_some() {
+        return None;
+    }
+    let addrs::Resource { mode, ty, .. } = &address.resource;
+    let schema = schemas.resource(&config.provider_for(&address).provider, *mode, ty)?;
+    Some((InstanceKey::None, Value::unknown(schema.implied_type())))
+}

@@ -234,7 +234,11 @@ impl Plan {
     pub fn is_applyable(&self) -> bool {
         !self.errored
             && match self.mode {
-                Mode::RefreshOnly => self.refreshes() || self.outputs.values().any(|o| o.action != Action::NoOp),
+                Mode::RefreshOnly => {
+                    // What is not known yet cannot be kept.
+                    let news = |o: &OutputChange| o.action != Action::NoOp && o.after.is_wholly_known();
+                    self.refreshes() || self.outputs.values().any(news)
+                }
                 _ => self.has_changes(),
             }
     }

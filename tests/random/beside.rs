@@ -1,6 +1,6 @@
 //! The same sequences of configurations and commands under Terraform: the same plans, the same states, the same words.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::generate::{Dialect, Model, Random};
 use crate::support::scenario::compare;
@@ -17,8 +17,10 @@ const KNOWN: [&str; 4] = [
     "plan.json.configuration",
 ];
 
-/// What differs where something has moved: for Terraform, what was made with it depends on the address it had, too.
-const KNOWN_OF_MOVES: [&str; 4] = [
+/// What differs where something has moved: for Terraform, what was made with it depends on the address it had, too, and
+/// objects that a partial plan leaves alone depend on that address only.
+const KNOWN_OF_MOVES: [&str; 5] = [
+    "apply.state.resources.*.instances.*.dependencies",
     "plan.json.prior_state.values.root_module.resources.*.depends_on",
     "plan.json.prior_state.values.root_module.child_modules.*.resources.*.depends_on",
     "apply.shown.values.root_module.resources.*.depends_on",
@@ -31,7 +33,11 @@ pub fn the_same_as_terraform() {
     for seed in crate::seeds(4) {
         let scenario = scenario(seed);
         let play = |program: &str| Player::new(program, Workspace::new(), program != MONOFORM).play(&scenario);
-        let (ours, theirs) = (play(MONOFORM), play("terraform"));
+        let (mut ours, mut theirs) = (play(MONOFORM), play("terraform"));
+        if let Some(step) = theirs.iter().position(is_stuck) {
+            ours.truncate(step);
+            theirs.truncate(step);
+        }
         let mut found = Vec::new();
         compare::steps(&json!(ours), &json!(theirs), &mut found);
         let moves = scenario.text.contains("\nmoved {");
@@ -48,6 +54,17 @@ pub fn the_same_as_terraform() {
     if let Some(shown) = shown {
         panic!("seeds that differ: {failed:?}\n\nMONOFORM_SEED={}:\n{shown}", failed[0]);
     }
+}
+
+/// Whether Terraform got stuck where we go on: in a cycle of its own making, as its graph orders some destructions both ways,
+/// where ours, which orders objects and not blocks, has none; or before the plan of a refresh that it made itself, which it
+/// does not carry out as there is nothing in it. What comes after cannot be compared.
+fn is_stuck(step: &Value) -> bool {
+    ["plan", "apply", "done"].iter().any(|command| {
+        let problems = step[command]["problems"].as_array();
+        let stuck = |p: &str| p.contains("Cycle") || p.contains("Cannot apply non-applyable plan");
+        problems.is_some_and(|all| all.iter().any(|p| p.as_str().is_some_and(stuck)))
+    })
 }
 
 /// What people do one after the other.

@@ -85,7 +85,12 @@ async fn with_providers(
     let stored = {
         let (state, schemas) = (state.clone(), providers.schemas());
         Box::new(move |resource: &AbsResource| {
-            opening::stored_objects(&state.lock().unwrap_or_else(PoisonError::into_inner), schemas, resource)
+            let state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut objects = opening::stored_objects(&state, schemas, resource);
+            if plan.mode == Mode::RefreshOnly && objects.is_empty() {
+                objects.extend(opening::missing_object(inputs.config, schemas, resource));
+            }
+            objects
         })
     };
     let phase = if plan.mode == Mode::Destroy {
@@ -100,7 +105,8 @@ async fn with_providers(
     let evaluator = Evaluator::new(inputs.config, phase, surroundings, inputs.variables, stored)
         .with_functions(providers.functions())
         .applying()
-        .partial(plan.is_partial());
+        .partial(plan.is_partial())
+        .existing(plan.mode == Mode::RefreshOnly);
     let mut operations: HashMap<ConfigResource, usize> = HashMap::new();
     for operation in &plan.graph.nodes {
         if let Operation::Change(i) | Operation::Destroy(i) = operation
@@ -117,8 +123,11 @@ async fn with_providers(
         _ => 0,
     });
     let dependencies = blocks.resource_dependencies(false);
+    let planned: HashSet<ConfigResource> = plan.changes.iter().map(|c| c.address.config()).collect();
     let applier = Applier {
-        cbd: create_before_destroy(inputs, &dependencies),
+        cbd: create_before_destroy(inputs, &dependencies, |r| {
+            !plan.is_partial() || planned.contains(r)
+        }),
         recorded: blocks
             .resource_dependencies(true)
             .iter()
@@ -530,6 +539,10 @@ impl Applier<'_> {
         let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let root = &self.inputs.config.root;
         let lenient = self.plan.mode == Mode::RefreshOnly;
+        if lenient && !self.plan.is_applyable() {
+            // What is known of them is as good as what could be found out.
+            return;
+        }
         for (name, planned) in &self.plan.outputs {
             let declared = root.module.outputs.get(name);
             if declared.is_none() || self.plan.mode == Mode::Destroy {

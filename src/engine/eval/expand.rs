@@ -140,13 +140,15 @@ impl Expansion {
 /// The value of the instances that exist, when nobody asks the configuration which there should be.
 pub(super) fn gather_existing(counted: bool, for_each: bool, objects: BTreeMap<InstanceKey, Value>) -> Value {
     if counted {
-        Value::tuple(
-            objects
-                .into_iter()
-                .filter(|(k, _)| matches!(k, InstanceKey::Int(_)))
-                .map(|(_, value)| value)
-                .collect(),
-        )
+        let mut all: Vec<Value> = Vec::new();
+        for (key, value) in objects {
+            if let InstanceKey::Int(at) = key {
+                // Those below that are missing count, too.
+                all.resize(all.len().max(usize::try_from(at).unwrap_or_default()), Value::dynamic());
+                all.push(value);
+            }
+        }
+        Value::tuple(all)
     } else if for_each {
         Value::object(objects.into_iter().filter_map(|(k, v)| match k {
             InstanceKey::String(k) => Some((k, v)),

@@ -82,6 +82,8 @@ pub struct Evaluator<'a> {
     phase: Phase,
     /// Whether only a part of the configuration is worked on.
     partial: bool,
+    /// Whether only what exists counts.
+    existing: bool,
     surroundings: Surroundings,
     variables: &'a BTreeMap<Arc<str>, Value>,
     stored: Stored<'a>,
@@ -124,6 +126,7 @@ impl<'a> Evaluator<'a> {
             config,
             phase,
             partial: false,
+            existing: false,
             surroundings,
             variables,
             stored,
@@ -155,6 +158,13 @@ impl<'a> Evaluator<'a> {
     #[must_use]
     pub fn partial(mut self, partial: bool) -> Evaluator<'a> {
         self.partial = partial;
+        self
+    }
+
+    /// Nothing is created or destroyed, so resources are what exists of them, whatever the configuration asks for.
+    #[must_use]
+    pub fn existing(mut self, existing: bool) -> Evaluator<'a> {
+        self.existing = existing;
         self
     }
 
@@ -439,7 +449,7 @@ impl<'a> Evaluator<'a> {
         self.memo(&Key::Resource(resource.clone()), || {
             let objects = self.with_objects(resource, |objects| objects.clone());
             let block = self.config.resource(&resource.config()).ok_or(Failed)?;
-            if self.phase == Phase::Destroy {
+            if self.phase == Phase::Destroy || self.existing {
                 return Ok(expand::gather_existing(
                     block.count.is_some(),
                     block.for_each.is_some(),

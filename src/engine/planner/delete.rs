@@ -28,9 +28,12 @@ impl Planner<'_> {
             };
         }
         let Some(stored) = self.look(p, address).await? else {
+            self.evaluator.remove_object(address);
             return Ok(());
         };
         if self.options.mode == Mode::RefreshOnly {
+            // It stays, and those that refer to its resource see it.
+            self.evaluator.set_object(address, stored.marked(p.schema));
             return Ok(());
         }
         self.plan_delete(p, address, &stored, None, reason).await?;

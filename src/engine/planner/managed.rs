@@ -78,9 +78,13 @@ impl Planner<'_> {
         if self.options.mode == Mode::RefreshOnly {
             let value = match &stored {
                 Some(stored) => stored.marked(p.schema),
-                None => Value::dynamic(),
+                None => Value::unknown(p.schema.implied_type()),
             };
-            self.evaluator.set_object(address, value.clone());
+            if stored.is_some() || address.resource.key == InstanceKey::None {
+                self.evaluator.set_object(address, value.clone());
+            } else {
+                self.evaluator.remove_object(address);
+            }
             let lifecycle = &block.lifecycle;
             let scope = |me| self.evaluator.scope_with(&address.module, repetition.clone(), me);
             if !lifecycle.preconditions.is_empty() {
@@ -406,10 +410,13 @@ impl Planner<'_> {
             }
         };
         let creates_first = self.creates_first(p.address);
+        let triggered = self.triggered(p, address, repetition)?;
+        // What triggers is told before any other reason, of new objects, too.
+        let because = |reason| if triggered { Reason::ReplaceByTriggers } else { reason };
         if stored.is_none() {
             return Ok(Decision {
                 action: Action::Create,
-                reason: Reason::None,
+                reason: because(Reason::None),
                 planned: first.planned,
                 private: first.private,
                 replace_paths: Vec::new(),
@@ -418,7 +425,7 @@ impl Planner<'_> {
         if tainted {
             return Ok(Decision {
                 action: replace(creates_first),
-                reason: Reason::ReplaceBecauseTainted,
+                reason: because(Reason::ReplaceBecauseTainted),
                 planned: first.planned,
                 private: first.private,
                 replace_paths: Vec::new(),
@@ -435,14 +442,11 @@ impl Planner<'_> {
             .cloned()
             .collect();
         let requested = self.options.force_replace.contains(address);
-        let triggered = self.triggered(p, address, repetition)?;
         let equal = first.planned == prior;
-        let reason = if !replace_paths.is_empty() && !equal {
+        let reason = if requested || triggered {
+            because(Reason::ReplaceByRequest)
+        } else if !replace_paths.is_empty() && !equal {
             Reason::ReplaceBecauseCannotUpdate
-        } else if requested {
-            Reason::ReplaceByRequest
-        } else if triggered {
-            Reason::ReplaceByTriggers
         } else {
             let action = if equal { Action::NoOp } else { Action::Update };
             return Ok(Decision {

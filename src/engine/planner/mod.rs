@@ -202,12 +202,15 @@ async fn with_providers(
     };
     let evaluator = Evaluator::new(inputs.config, phase, surroundings, inputs.variables, stored)
         .with_functions(providers.functions())
-        .partial(partial);
+        .partial(partial)
+        .existing(options.mode == Mode::RefreshOnly);
     let dependencies = blocks.resource_dependencies(false);
     let selection = Selection::new(&blocks, options, inputs.state);
     let ephemerals = Ephemerals::new(inputs, providers, &evaluator, &blocks, |_| 1);
     let planner = Planner {
-        cbd: create_before_destroy(inputs, &dependencies),
+        cbd: create_before_destroy(inputs, &dependencies, |r| {
+            selection.includes(&Block::Resource(r.clone()))
+        }),
         read_for_providers: match options.mode {
             Mode::Destroy => {
                 let before = |p: &AbsProviderConfig| blocks.resources_before(&Block::Provider(p.clone()));
@@ -304,16 +307,20 @@ async fn with_providers(
 }
 
 /// Resources whose new objects are created before their old ones are destroyed: those that say so, and everything they
-/// depend on, because a dependency cannot go while the old object is still there.
+/// depend on, because a dependency cannot go while the old object is still there. Only those that are selected have a say.
 pub(crate) fn create_before_destroy(
     inputs: Inputs<'_>,
     dependencies: &BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
+    selected: impl Fn(&ConfigResource) -> bool,
 ) -> BTreeSet<ConfigResource> {
     let mut out = BTreeSet::new();
     for node in inputs.config.nodes() {
         for resource in node.module.managed_resources() {
             if resource.lifecycle.create_before_destroy == Some(true) {
                 let address = resource.address.in_module(&node.path);
+                if !selected(&address) {
+                    continue;
+                }
                 out.extend(dependencies.get(&address).into_iter().flatten().cloned());
                 out.insert(address);
             }

@@ -15,7 +15,7 @@ pub struct Difference {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = |v: &Option<Value>| v.as_ref().map_or("nothing".into(), ToString::to_string);
+        let text = |v: &Option<Value>| v.as_ref().map_or("nothing".into(), |v| shortened(&v.to_string()));
         write!(f, "  step {}, {}:", self.step + 1, self.at.join("."))?;
         write!(
             f,
@@ -23,6 +23,15 @@ impl fmt::Display for Difference {
             text(&self.ours),
             text(&self.theirs)
         )
+    }
+}
+
+/// The beginning of a text, if it is long.
+fn shortened(text: &str) -> String {
+    const MOST: usize = 2000;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{} …", &text[..end]),
+        None => text.to_owned(),
     }
 }
 

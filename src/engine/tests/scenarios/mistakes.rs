@@ -204,8 +204,6 @@ fn a_trigger_names_an_instance_that_there_can_be() {
         }
         "#,
     );
-    // Triggers are looked at where there is something to replace.
-    case.apply();
     let errors = case.plan_errors();
     assert_eq!(
         errors,
