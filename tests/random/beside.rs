@@ -57,12 +57,14 @@ pub fn the_same_as_terraform() {
 }
 
 /// Whether Terraform got stuck where we go on: in a cycle of its own making, as its graph orders some destructions both ways,
-/// where ours, which orders objects and not blocks, has none; or before the plan of a refresh that it made itself, which it
-/// does not carry out as there is nothing in it. What comes after cannot be compared.
+/// where ours, which orders objects and not blocks, has none; before the plan of a refresh that it made itself, which it does
+/// not carry out as there is nothing in it; or before a trigger of which there is no instance. What comes after cannot be
+/// compared.
 fn is_stuck(step: &Value) -> bool {
     ["plan", "apply", "done"].iter().any(|command| {
         let problems = step[command]["problems"].as_array();
-        let stuck = |p: &str| p.contains("Cycle") || p.contains("Cannot apply non-applyable plan");
+        let reasons = ["Cycle", "Cannot apply non-applyable plan", "no change found for"];
+        let stuck = |p: &str| reasons.iter().any(|r| p.contains(r));
         problems.is_some_and(|all| all.iter().any(|p| p.as_str().is_some_and(stuck)))
     })
 }

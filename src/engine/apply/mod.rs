@@ -123,11 +123,9 @@ async fn with_providers(
         _ => 0,
     });
     let dependencies = blocks.resource_dependencies(false);
-    let planned: HashSet<ConfigResource> = plan.changes.iter().map(|c| c.address.config()).collect();
     let applier = Applier {
-        cbd: create_before_destroy(inputs, &dependencies, |r| {
-            !plan.is_partial() || planned.contains(r)
-        }),
+        // Also of a partial plan what stays has a say now: the next plan is one of everything.
+        cbd: create_before_destroy(inputs, &dependencies, |_| true),
         recorded: blocks
             .resource_dependencies(true)
             .iter()

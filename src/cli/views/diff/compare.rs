@@ -234,16 +234,18 @@ fn is_empty(value: &Value) -> bool {
     value.as_str() == Some("")
 }
 
+/// Null in place of an empty string.
+pub(super) fn null_if_empty(value: &Value) -> &Value {
+    if is_empty(value) { &NULL } else { value }
+}
+
 /// Takes an empty string for null where that may be meant.
 fn without_empty<'v>(pair: &Pair<'v>) -> Pair<'v> {
-    fn side(value: Option<&Value>) -> Option<&Value> {
-        value.map(|v| if is_empty(v) { &*NULL } else { v })
-    }
     let pair = pair.clone();
     if pair.legacy {
         Pair {
-            before: side(pair.before),
-            after: side(pair.after),
+            before: pair.before.map(null_if_empty),
+            after: pair.after.map(null_if_empty),
             ..pair
         }
     } else {

@@ -377,7 +377,11 @@ fn output(change: &OutputChange) -> Node<'_> {
     fn side(value: &Value, present: bool) -> Option<&Value> {
         present.then_some(value)
     }
-    let before = side(&change.before, change.action != Action::Create);
+    let mut before = side(&change.before, change.action != Action::Create);
     let after = side(&change.after, change.action != Action::Delete);
+    if !change.after.is_known() {
+        // As of attributes, whose empty strings may mean that there is nothing.
+        before = before.map(compare::null_if_empty);
+    }
     compare::dynamic(Pair::of_value(before, after).sensitive(change.sensitive, change.sensitive))
 }
