@@ -171,9 +171,16 @@ impl Blocks {
         let mut pairs = Vec::new();
         for (module, node) in references {
             let inside = self.resources_below.get(module).into_iter().flatten();
-            pairs.extend(inside.map(|first| (*first, *node)).filter(|pair| !self.connected.contains(pair)));
+            pairs.extend(
+                inside
+                    .map(|first| (*first, *node))
+                    .filter(|pair| !self.connected.contains(pair)),
+            );
         }
-        let edges: Vec<_> = pairs.iter().map(|(first, node)| self.graph.add_edge(*first, *node, ())).collect();
+        let edges: Vec<_> = pairs
+            .iter()
+            .map(|(first, node)| self.graph.add_edge(*first, *node, ()))
+            .collect();
         if edges.is_empty() || petgraph::algo::toposort(&self.graph, None).is_ok() {
             self.connected.extend(pairs);
             return;

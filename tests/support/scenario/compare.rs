@@ -26,6 +26,23 @@ impl fmt::Display for Difference {
     }
 }
 
+impl Difference {
+    /// Whether all it is about are dependencies that were recorded in an earlier step. Terraform leaves some of them with objects
+    /// in modules that have been updated since.
+    pub fn leaves_old_dependencies(&self) -> bool {
+        let list = |value: &Option<Value>| match value {
+            None => Some(Vec::new()),
+            Some(value) => value.as_array().cloned(),
+        };
+        let last = self.at.last().map(String::as_str);
+        let dependencies = matches!(last, Some("depends_on" | "dependencies"));
+        match (list(&self.ours), list(&self.theirs)) {
+            (Some(ours), Some(theirs)) if dependencies && self.step > 0 => ours.iter().all(|d| theirs.contains(d)),
+            _ => false,
+        }
+    }
+}
+
 /// The beginning of a text, if it is long.
 fn shortened(text: &str) -> String {
     const MOST: usize = 2000;

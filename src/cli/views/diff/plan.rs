@@ -380,8 +380,8 @@ fn output(change: &OutputChange) -> Node<'_> {
     let mut before = side(&change.before, change.action != Action::Create);
     let after = side(&change.after, change.action != Action::Delete);
     if !change.after.is_known() {
-        // As of attributes, whose empty strings may mean that there is nothing.
-        before = before.map(compare::null_if_empty);
+        // As of attributes, whose empty strings may mean that there is nothing. What is nothing is added.
+        before = before.filter(|v| !v.is_null()).map(compare::null_if_empty);
     }
     compare::dynamic(Pair::of_value(before, after).sensitive(change.sensitive, change.sensitive))
 }

@@ -268,3 +268,45 @@ fn long_chains_of_locals() {
     case.apply();
     case.destroy();
 }
+
+fn dependencies(case: &Case, address: &str) -> Vec<String> {
+    let object = case.object(address).unwrap();
+    object.dependencies.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_module_as_a_whole_means_everything_in_it() {
+    let module = "resource \"fake_thing\" \"x\" { name = \"x\" }\noutput \"o\" { value = \"constant\" }";
+    let call = "module \"m\" {\n source = \"./m\"\n count = 1\n}\n";
+    let text = |value: &str| format!("{call}resource \"fake_thing\" \"b\" {{\n name = \"b\"\n value = {value}\n}}");
+    let mut case = Case::of(&[("main.tf", &text("join(\",\", module.m[*].o)")), ("m/m.tf", module)]);
+    case.apply();
+    assert_eq!(dependencies(&case, "fake_thing.b"), ["module.m.fake_thing.x"]);
+    // One output by name is that output, and what is behind it.
+    case.files(&[("main.tf", &text("module.m[0].o")), ("m/m.tf", module)]);
+    case.world.vanish("b");
+    case.apply();
+    assert!(dependencies(&case, "fake_thing.b").is_empty());
+}
+
+#[test]
+fn a_module_as_a_whole_may_need_who_refers_to_it() {
+    let mut case = Case::of(&[
+        (
+            "main.tf",
+            "resource \"fake_thing\" \"b\" {\n name = \"b\"\n value = join(\",\", module.m[*].o)\n}\n\
+             module \"m\" {\n source = \"./m\"\n count = 1\n in = fake_thing.b.id\n}",
+        ),
+        (
+            "m/m.tf",
+            "variable \"in\" {}\nresource \"fake_thing\" \"x\" {\n name = \"x\"\n value = var.in\n}\n\
+             resource \"fake_thing\" \"y\" { name = \"y\" }\noutput \"o\" { value = fake_thing.y.name }",
+        ),
+    ]);
+    case.apply().assert_settled();
+    assert_eq!(dependencies(&case, "fake_thing.b"), ["module.m.fake_thing.y"]);
+    assert_eq!(
+        dependencies(&case, "module.m[0].fake_thing.x"),
+        ["fake_thing.b", "module.m.fake_thing.y"]
+    );
+}

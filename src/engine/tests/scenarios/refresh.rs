@@ -138,3 +138,37 @@ fn refreshing_records_what_is_configured_now_beside_what_was() {
     let names: Vec<String> = object.dependencies.iter().map(ToString::to_string).collect();
     assert_eq!(names, ["fake_thing.a", "fake_thing.c"]);
 }
+
+#[test]
+fn a_refresh_sees_what_exists_whatever_the_configuration_asks_for() {
+    let text = |count: u8, output: &str| {
+        format!(
+            "resource \"fake_thing\" \"a\" {{\n count = {count}\n name = \"a${{count.index}}\"\n}}\noutput \"o\" {{ value = {output} }}"
+        )
+    };
+    let all = "join(\",\", fake_thing.a[*].name)";
+    let mut case = Case::new(&text(2, "\"\""));
+    case.apply();
+    case.options.mode = Mode::RefreshOnly;
+    for asked in [1, 3] {
+        case.main(&text(asked, all));
+        case.apply();
+        assert_eq!(case.output("o").unwrap().as_str(), Some("a0,a1"), "{asked} asked for");
+    }
+    case.world.vanish("a1");
+    case.main(&text(1, all));
+    case.apply();
+    assert_eq!(case.output("o").unwrap().as_str(), Some("a0"));
+}
+
+#[test]
+fn an_output_that_cannot_be_known_yet_is_nothing_to_refresh() {
+    let mut case = Case::new(ONE);
+    case.apply();
+    case.main("resource \"fake_thing\" \"b\" {}\noutput \"v\" { value = fake_thing.b.value }\nresource \"fake_thing\" \"a\" {}");
+    case.options.mode = Mode::RefreshOnly;
+    let plan = case.plan();
+    assert!(!plan.outputs["v"].after.is_known() && !plan.is_applyable());
+    case.apply();
+    assert_eq!(case.output("v").unwrap().as_str(), Some("1"), "it stays as it was");
+}

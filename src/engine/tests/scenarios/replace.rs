@@ -399,3 +399,16 @@ fn sensitivity_alone_is_a_change_that_the_provider_does_not_see() {
     case.assert_settled();
     assert_eq!(case.world.named("a").unwrap().get("value"), Some(&Value::string("x")));
 }
+
+#[test]
+fn only_what_is_selected_asks_for_creation_first() {
+    let mut case = Case::new(
+        "resource \"fake_thing\" \"a\" { name = \"a\" }\nresource \"fake_thing\" \"b\" {\n name = \"b\"\n value = fake_thing.a.name\n \
+         lifecycle { create_before_destroy = true }\n}",
+    );
+    case.apply();
+    case.replace(&["fake_thing.a"]);
+    assert_eq!(change(&case.plan(), "fake_thing.a").action, Action::CreateThenDelete);
+    case.target(&["fake_thing.a"]);
+    assert_eq!(change(&case.plan(), "fake_thing.a").action, Action::DeleteThenCreate);
+}
