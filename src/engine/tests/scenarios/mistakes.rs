@@ -191,7 +191,7 @@ fn a_condition_is_true_or_false() {
 
 #[test]
 fn a_trigger_names_an_instance_that_there_can_be() {
-    let mut case = Case::new(
+    let case = Case::new(
         r#"
         resource "fake_thing" "a" {
           count = 2
