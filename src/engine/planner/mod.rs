@@ -1,12 +1,14 @@
 //! Plan: compare what should be with what is, and decide.
 //!
 //! The planner walks the graph of blocks. At each block it does what the block needs: evaluates, opens a provider, and
-//! at a resource plans every instance there is or was (`managed`, `data`). Decisions go into one list of changes; the
+//! at a resource plans every instance there is or was (`tasks`, `managed`, `data`). Decisions go into one list of changes; the
 //! objects as planned go to the evaluator, where later blocks see them. When the walk is done, the changes are put in
 //! order and the execution graph is laid down.
 
 mod data;
+mod decide;
 mod delete;
+mod finish;
 mod generate;
 pub(crate) mod import;
 mod managed;
@@ -14,14 +16,14 @@ mod moves;
 mod outputs;
 mod relevance;
 mod targets;
+mod tasks;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource, InstanceKey, Mode as ResourceMode};
 use config::Resource;
-use futures::StreamExt;
 use lang::schema::Schema;
 use plugins::Provider;
 use state::State;
@@ -30,13 +32,12 @@ use tokio::sync::Semaphore;
 
 use crate::blocks::{Block, Blocks};
 use crate::ephemeral::Ephemerals;
-use crate::eval::checks::{Checked, Status};
 use crate::eval::{Evaluator, Failed, Phase};
 use crate::events::Event;
-use crate::execgraph::{Dependencies, ExecGraph, Planned};
+use crate::execgraph::Planned;
 use crate::inputs::{Inputs, PlanOptions};
 use crate::opening;
-use crate::plan::{Action, Mode, Plan, Reason, ResourceChange};
+use crate::plan::{Action, Mode, Plan, ResourceChange};
 use crate::priming::Priming;
 use crate::providers::{Providers, Schemas};
 use crate::removals::{self, Removals};
@@ -44,11 +45,6 @@ use crate::walk::{Outcome, walk};
 
 use moves::Moves;
 use targets::Selection;
-
-/// What people get who ask for no other parallelism.
-const USUAL_PARALLELISM: usize = 10;
-/// How many objects of one resource are planned at the same time whose provider asks nobody.
-const LOCAL_PARALLELISM: usize = 64;
 
 /// What planning gives.
 #[derive(Debug)]
@@ -413,16 +409,6 @@ struct Subject<'p> {
     imports: import::Imports<'p>,
 }
 
-/// One thing to be done for a resource.
-enum Task {
-    /// An instance the configuration asks for.
-    Desired(AbsResourceInstance, crate::eval::Repetition),
-    /// An instance that only the state has.
-    Orphan(AbsResourceInstance, Reason),
-    /// An object that was to be destroyed earlier.
-    Deposed(AbsResourceInstance, state::DeposedKey),
-}
-
 impl<'a> Planner<'a> {
     fn done(&self) -> MutexGuard<'_, Done> {
         self.done.lock().unwrap_or_else(PoisonError::into_inner)
@@ -506,174 +492,10 @@ impl<'a> Planner<'a> {
         opening::open(self.evaluator, self.providers, address).await
     }
 
-    async fn resource(&self, address: &ConfigResource) -> Result<(), Failed> {
-        let config = self.inputs.config;
-        let block = config.resource(address);
-        let in_state = self.by_config.get(address).map_or(&[][..], Vec::as_slice);
-        let provider_address = match (block, in_state.first()) {
-            (None, Some(resource)) => self.inputs.state.resources[resource].provider.clone(),
-            _ => config.provider_for(address),
-        };
-        let tasks = self.tasks(address, block, in_state)?;
-        if tasks.is_empty() {
-            return Ok(());
-        }
-        self.known.fetch_add(tasks.len(), Ordering::Relaxed);
-        let provider = self
-            .providers
-            .get(&provider_address)
-            .await
-            .map_err(|d| self.failed(d))?;
-        let schema = opening::resource_schema(
-            self.providers.schemas(),
-            &provider_address.provider,
-            &address.resource,
-            block.map(|b| &b.type_range),
-        )
-        .map_err(|d| self.failed(d.into()))?;
-        let dependencies = self.dependencies_of(address);
-        let imports = match (self.options.mode, block) {
-            (Mode::Normal, Some(_)) if !self.before_destroy => self.imports(address)?,
-            _ => import::Imports::new(),
-        };
-        let planning = Subject {
-            address,
-            block,
-            provider,
-            provider_address,
-            schema,
-            dependencies,
-            imports,
-        };
-        let planning = &planning;
-        // The limit is there to spare services that providers ask. Nobody is asked here, and many calls that are under way at
-        // the same time cost less than as many one after the other.
-        let local = address.resource.mode == ResourceMode::Managed
-            && self.inputs.parallelism >= USUAL_PARALLELISM
-            && self.is_state_only(planning, &address.resource.ty);
-        let at_once = if local {
-            LOCAL_PARALLELISM.max(self.inputs.parallelism)
-        } else {
-            self.inputs.parallelism.max(1)
-        };
-        let mut results = futures::stream::iter(tasks)
-            .map(|task| async move {
-                let _slot = match local {
-                    true => None,
-                    false => Some(self.slots.acquire().await.map_err(|_| Failed)?),
-                };
-                if self.inputs.stop.is_requested() {
-                    return Err(Failed);
-                }
-                match (task, planning.address.resource.mode) {
-                    (Task::Desired(address, repetition), ResourceMode::Managed) => {
-                        self.managed(planning, &address, repetition).await
-                    }
-                    (Task::Desired(address, repetition), ResourceMode::Data) => {
-                        self.data(planning, &address, repetition).await
-                    }
-                    // These are no objects to plan for; see `ephemeral`.
-                    (Task::Desired(..), ResourceMode::Ephemeral) => Ok(()),
-                    (Task::Orphan(address, reason), ResourceMode::Managed) => {
-                        self.delete(planning, &address, reason).await
-                    }
-                    (Task::Orphan(address, _), _) => {
-                        // When everything goes, it may be needed until all has gone.
-                        if self.options.mode != Mode::Destroy {
-                            self.prior().remove_instance(&address);
-                        }
-                        Ok(())
-                    }
-                    (Task::Deposed(address, key), _) => self.delete_deposed(planning, &address, key).await,
-                }
-            })
-            .buffer_unordered(at_once);
-        let mut failed = false;
-        while let Some(result) = results.next().await {
-            failed |= result.is_err();
-            let done = self.finished.fetch_add(1, Ordering::Relaxed) + 1;
-            let total = self.known.load(Ordering::Relaxed);
-            self.inputs.events.event(Event::Progress { done, total });
-        }
-        if failed { Err(Failed) } else { Ok(()) }
-    }
-
     /// Reports problems and gives the mark of failure.
     fn failed(&self, diagnostics: Diagnostics) -> Failed {
         self.evaluator.report(diagnostics);
         Failed
-    }
-
-    /// What is to be done for a resource: its instances as they should be, and what else the state has of it.
-    fn tasks(
-        &self,
-        address: &ConfigResource,
-        block: Option<&Resource>,
-        in_state: &[AbsResource],
-    ) -> Result<Vec<Task>, Failed> {
-        let mut tasks = Vec::new();
-        let destroy = self.options.mode == Mode::Destroy;
-        let mut desired: HashMap<addrs::ModuleInstance, Arc<crate::eval::Expansion>> = HashMap::new();
-        let module_known = self.inputs.config.node(&address.module).is_some();
-        let for_provider = self.read_for_providers.contains(address);
-        if for_provider {
-            self.priming
-                .prepare(self.evaluator, &Block::Resource(address.clone()))?;
-        }
-        if for_provider && !self.options.refresh && !in_state.is_empty() {
-            // What was read last time must do.
-            return Ok(tasks);
-        }
-        if (!destroy || for_provider) && block.is_some() {
-            for module in self.evaluator.module_instances(&address.module)? {
-                let expansion = self.evaluator.resource_expansion(&module, &address.resource)?;
-                for key in expansion.keys() {
-                    let repetition = expansion.repetition(&key);
-                    let instance = address.resource.absolute(&module).instance(key);
-                    if self.selection.includes_instance(&instance) {
-                        tasks.push(Task::Desired(instance, repetition));
-                    }
-                }
-                desired.insert(module, expansion);
-            }
-        }
-        let module_instances: HashSet<addrs::ModuleInstance> = if destroy || !module_known {
-            HashSet::new()
-        } else {
-            self.evaluator.module_instances(&address.module)?.into_iter().collect()
-        };
-        for resource in in_state {
-            let Some(existing) = self.inputs.state.resources.get(resource) else {
-                continue;
-            };
-            let expansion = desired.get(&resource.module);
-            for (key, instance) in &existing.instances {
-                let at = resource.instance(key.clone());
-                if !self.selection.includes_instance(&at) {
-                    continue;
-                }
-                if instance.current.is_some() && !expansion.is_some_and(|e| e.has(key)) {
-                    let reason = if destroy {
-                        Reason::None
-                    } else if block.is_none() {
-                        if self.moves.from.contains_key(&at) {
-                            Reason::DeleteBecauseNoMoveTarget
-                        } else {
-                            Reason::DeleteBecauseNoResourceConfig
-                        }
-                    } else if !module_instances.contains(&resource.module) {
-                        Reason::DeleteBecauseNoModule
-                    } else {
-                        orphan_reason(expansion.map(|e| &**e), key)
-                    };
-                    tasks.push(Task::Orphan(at.clone(), reason));
-                }
-                for deposed in instance.deposed.keys() {
-                    tasks.push(Task::Deposed(at.clone(), deposed.clone()));
-                }
-            }
-        }
-        Ok(tasks)
     }
 
     fn warn_about_replace(&self) {
@@ -731,177 +553,5 @@ impl<'a> Planner<'a> {
         }
         done.changes.push(change);
         done.planned.push(planned);
-    }
-
-    /// Root outputs that are known already belong to the state that apply begins with.
-    fn keep_known_outputs(&self, outputs: &BTreeMap<Arc<str>, crate::plan::OutputChange>) {
-        if self.options.mode == Mode::Destroy {
-            return;
-        }
-        let mut prior = self.prior();
-        for (name, change) in outputs
-            .iter()
-            .filter(|(_, c)| c.after.is_wholly_known() && c.action != Action::Delete)
-        {
-            let (value, _) = change.after.clone().unmark_deep();
-            if !value.is_null() {
-                prior.outputs.insert(
-                    name.clone(),
-                    state::OutputValue {
-                        value,
-                        sensitive: self
-                            .inputs
-                            .config
-                            .root
-                            .module
-                            .outputs
-                            .get(name)
-                            .is_some_and(|o| o.sensitive),
-                    },
-                );
-            }
-        }
-    }
-
-    fn finish(
-        &self,
-        timestamp: String,
-        outputs: BTreeMap<Arc<str>, crate::plan::OutputChange>,
-        errored: bool,
-        skipped: impl Fn(&Block) -> bool,
-    ) -> Plan {
-        let done = std::mem::take(&mut *self.done());
-        self.keep_known_outputs(&outputs);
-        let mut both: Vec<_> = done.changes.into_iter().zip(done.planned).collect();
-        both.sort_by(|(a, _), (b, _)| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));
-        let (changes, planned): (Vec<_>, Vec<_>) = both.into_iter().unzip();
-        let mut drift = done.drift;
-        drift.sort_by(|a, b| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));
-        let graph = self.order(&planned);
-        let dropped_data = self.dropped_data();
-        let relevant_attributes = relevance::attributes(
-            self.inputs.config,
-            self.providers.schemas(),
-            self.options.mode,
-            (&changes, &dropped_data),
-            &outputs,
-            &self.outputs_of_modules(),
-        );
-        let variables = self
-            .inputs
-            .config
-            .root
-            .module
-            .variables
-            .iter()
-            .filter_map(|(name, variable)| {
-                let value = self.inputs.variables.get(name)?;
-                let value = if variable.ephemeral {
-                    cty::Value::null(value.ty().clone()).with_marks(cty::Marks::EPHEMERAL)
-                } else {
-                    value.clone()
-                };
-                Some((name.clone(), value))
-            });
-        Plan {
-            mode: self.options.mode,
-            timestamp,
-            variables: variables.collect(),
-            given_variables: BTreeMap::new(),
-            targets: self.options.targets.clone(),
-            excludes: self.options.excludes.clone(),
-            force_replace: self.options.force_replace.clone(),
-            changes,
-            drift,
-            outputs,
-            previous_state: self.inputs.state.clone(),
-            prior_state: self.prior().clone(),
-            graph,
-            relevant_attributes,
-            function_results: self.providers.functions().take_results(),
-            checks: self.check_results(skipped),
-            generated_config: done.generated,
-            dropped_data,
-            errored,
-        }
-    }
-
-    /// When everything goes: what the state has of the data sources that are selected.
-    fn dropped_data(&self) -> Vec<AbsResourceInstance> {
-        if self.options.mode != Mode::Destroy {
-            return Vec::new();
-        }
-        let prior = self.prior();
-        let data = prior
-            .instances()
-            .filter(|(resource, ..)| resource.resource.mode == ResourceMode::Data);
-        data.map(|(resource, _, key, _)| resource.instance(key.clone()))
-            .filter(|address| {
-                self.selection.includes(&Block::Resource(address.config())) && self.selection.includes_instance(address)
-            })
-            .collect()
-    }
-
-    /// All outputs of all module instances but the root module.
-    fn outputs_of_modules(&self) -> Vec<(addrs::ModuleInstance, Arc<str>)> {
-        let mut out = Vec::new();
-        if self.options.mode == Mode::Destroy {
-            return out;
-        }
-        for node in self.inputs.config.nodes() {
-            for name in node.module.outputs.keys() {
-                let block = Block::Output(node.path.clone(), name.clone());
-                if node.path.is_root() || !self.selection.includes(&block) {
-                    continue;
-                }
-                let instances = self.evaluator.module_instances(&node.path).unwrap_or_default();
-                out.extend(instances.into_iter().map(|instance| (instance, name.clone())));
-            }
-        }
-        out
-    }
-
-    /// How everything with conditions turned out.
-    fn check_results(&self, skipped: impl Fn(&Block) -> bool) -> Vec<state::CheckResult> {
-        let destroy = self.options.mode == Mode::Destroy;
-        if destroy {
-            // Of what goes, only the outputs of the root module are spoken of.
-            let root = &self.inputs.config.root.module;
-            for (name, _) in root.outputs.iter().filter(|(_, o)| !o.preconditions.is_empty()) {
-                let of = Checked::Output(addrs::ModuleInstance::root(), name.clone());
-                self.evaluator.record(&of, &Status::Unknown);
-            }
-        }
-        self.evaluator.check_results(&[], |block| {
-            !destroy && self.selection.includes(block) && !skipped(block)
-        })
-    }
-
-    /// Lays down the order of the changes.
-    fn order(&self, planned: &[Planned]) -> ExecGraph {
-        let used: BTreeSet<&AbsProviderConfig> = planned.iter().map(|p| &p.provider).collect();
-        let before = |p: &AbsProviderConfig| self.blocks.resources_before(&Block::Provider(p.clone()));
-        let dependencies = Dependencies {
-            resources: self.blocks.resource_dependencies(true),
-            providers: used.into_iter().map(|p| (p.clone(), before(p))).collect(),
-        };
-        if self.options.mode == Mode::Destroy {
-            let graph = ExecGraph::build(planned, &dependencies, true);
-            if graph.cycle().is_none() {
-                return graph;
-            }
-            // The configuration contradicts what the objects were created with, which counts.
-        }
-        ExecGraph::build(planned, &dependencies, false)
-    }
-}
-
-fn orphan_reason(expansion: Option<&crate::eval::Expansion>, key: &InstanceKey) -> Reason {
-    use crate::eval::Expansion;
-    match (expansion, key) {
-        (None, _) => Reason::DeleteBecauseNoResourceConfig,
-        (Some(Expansion::Count(_)), InstanceKey::Int(_)) => Reason::DeleteBecauseCountIndex,
-        (Some(Expansion::ForEach(_)), InstanceKey::String(_)) => Reason::DeleteBecauseEachKey,
-        _ => Reason::DeleteBecauseWrongRepetition,
     }
 }

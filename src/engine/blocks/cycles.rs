@@ -1,0 +1,94 @@
+//! Blocks that wait for one another in a circle.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+use addrs::Module;
+use config::Config;
+use petgraph::Direction;
+use petgraph::graph::NodeIndex;
+use syntax::{Diagnostic, Diagnostics, Range};
+
+use super::{Block, Blocks};
+
+impl Blocks {
+    pub(super) fn cycles(&self, config: &Config) -> Diagnostics {
+        let mut out = Diagnostics::new();
+        for component in petgraph::algo::kosaraju_scc(&self.graph) {
+            let looped = component.len() > 1 || self.connected.contains(&(component[0], component[0]));
+            if !looped {
+                continue;
+            }
+            let path = self.shortest_cycle(&component);
+            let names: Vec<String> = path.iter().map(|n| self.graph[*n].to_string()).collect();
+            let mut around = names.clone();
+            around.extend(names.first().cloned());
+            let mut diagnostic = Diagnostic::error(
+                format!("Cycle: {}", names.join(", ")),
+                format!(
+                    "These objects refer to one another in a circle, so none of them can be evaluated first:\n  {}\n\nTo \
+                     break the circle, remove one of these references.",
+                    around.join("\n    is needed by ")
+                ),
+            );
+            if let Some(range) = path.iter().find_map(|n| declared_at(config, &self.graph[*n])) {
+                diagnostic = diagnostic.at(&range);
+            }
+            out.push(diagnostic);
+        }
+        out
+    }
+
+    fn shortest_cycle(&self, component: &[NodeIndex]) -> Vec<NodeIndex> {
+        let inside: BTreeSet<NodeIndex> = component.iter().copied().collect();
+        let Some(start) = component
+            .iter()
+            .copied()
+            .min_by(|a, b| self.graph[*a].cmp(&self.graph[*b]))
+        else {
+            return Vec::new();
+        };
+        let mut came_from: HashMap<NodeIndex, NodeIndex> = HashMap::new();
+        let mut queue = VecDeque::from([start]);
+        while let Some(n) = queue.pop_front() {
+            for next in self
+                .graph
+                .neighbors_directed(n, Direction::Outgoing)
+                .filter(|x| inside.contains(x))
+            {
+                if next == start {
+                    let mut path = vec![n];
+                    let mut at = n;
+                    while at != start {
+                        at = came_from[&at];
+                        path.push(at);
+                    }
+                    path.reverse();
+                    return path;
+                }
+                came_from.entry(next).or_insert_with(|| {
+                    queue.push_back(next);
+                    n
+                });
+            }
+        }
+        component.to_vec()
+    }
+}
+
+/// Where a block is written.
+fn declared_at(root: &Config, block: &Block) -> Option<Range> {
+    let find = |path: &Module| root.node(path);
+    match block {
+        Block::Variable(m, n) => find(m)?.module.variables.get(n).map(|v| v.range.clone()),
+        Block::Local(m, n) => find(m)?.module.locals.get(n).map(|v| v.range.clone()),
+        Block::Output(m, n) => find(m)?.module.outputs.get(n).map(|v| v.range.clone()),
+        Block::Call(m, n) => find(m)?.module.module_calls.get(n).map(|v| v.range.clone()),
+        Block::Check(m, n) => find(m)?.module.checks.get(n).map(|v| v.range.clone()),
+        Block::Resource(r) => find(&r.module)?
+            .module
+            .resources
+            .get(&r.resource)
+            .map(|v| v.range.clone()),
+        Block::Provider(_) => None,
+    }
+}

@@ -1,0 +1,219 @@
+//! The graph of the configuration's blocks: who refers to whom, before anything is evaluated.
+//!
+//! A node is a block of a module, whatever number of instances the module or the block has: the graph grows with the
+//! configuration, never with `count`. Resources that only the state still has are nodes, too. An edge leads from a block
+//! to one that needs its result, so that a walk visits results first. Cycles and references to nothing are found here.
+
+mod cycles;
+mod edges;
+mod queries;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt;
+use std::sync::Arc;
+
+use addrs::{AbsProviderConfig, ConfigResource, Module};
+use config::{Config, ModuleNode};
+use lang::refs::references_in_expr;
+use petgraph::graph::{DiGraph, NodeIndex};
+use syntax::Diagnostics;
+use syntax::ast::Expr;
+
+use crate::providers::Schemas;
+
+use edges::Edges;
+
+/// A block of the configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Block {
+    /// An input variable of a module.
+    Variable(Module, Arc<str>),
+    /// A local value.
+    Local(Module, Arc<str>),
+    /// An output value.
+    Output(Module, Arc<str>),
+    /// A module call: which instances the module it calls has. The module is the calling one.
+    Call(Module, Arc<str>),
+    /// A provider configuration, written or implied.
+    Provider(AbsProviderConfig),
+    /// A resource of the configuration, or one that only the state has.
+    Resource(ConfigResource),
+    /// A check block.
+    Check(Module, Arc<str>),
+}
+
+impl fmt::Display for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let within = |f: &mut fmt::Formatter<'_>, module: &Module| {
+            if module.is_root() {
+                Ok(())
+            } else {
+                write!(f, "{module}.")
+            }
+        };
+        match self {
+            Block::Variable(m, n) => within(f, m).and_then(|()| write!(f, "var.{n}")),
+            Block::Local(m, n) => within(f, m).and_then(|()| write!(f, "local.{n}")),
+            Block::Output(m, n) => within(f, m).and_then(|()| write!(f, "output.{n}")),
+            Block::Call(m, n) => within(f, m).and_then(|()| write!(f, "module.{n}")),
+            Block::Check(m, n) => within(f, m).and_then(|()| write!(f, "check.{n}")),
+            Block::Provider(p) => p.fmt(f),
+            Block::Resource(r) => r.fmt(f),
+        }
+    }
+}
+
+/// The graph.
+#[derive(Debug, Default)]
+pub struct Blocks {
+    /// Blocks; an edge leads to the one that waits.
+    pub graph: DiGraph<Block, ()>,
+    index: HashMap<Block, NodeIndex>,
+    /// The edges: a provider configuration has as many as there are resources, too many to look through for each.
+    connected: HashSet<(NodeIndex, NodeIndex)>,
+    resources_below: BTreeMap<Module, Vec<NodeIndex>>,
+}
+
+/// A resource that exists in the state: where it is, and which provider configuration manages it.
+pub type StateResource = (ConfigResource, AbsProviderConfig);
+
+impl Blocks {
+    /// Builds the graph. Errors are references to what is not declared, references of a kind that is not allowed, and
+    /// cycles.
+    pub fn build(config: &Config, schemas: &Schemas, in_state: &[StateResource]) -> Result<Blocks, Diagnostics> {
+        let (blocks, diagnostics) = Blocks::build_anyway(config, schemas, in_state);
+        diagnostics.into_result(blocks)
+    }
+
+    /// The same, with whatever could be understood where there are errors.
+    pub(crate) fn build_anyway(
+        config: &Config,
+        schemas: &Schemas,
+        in_state: &[StateResource],
+    ) -> (Blocks, Diagnostics) {
+        let mut blocks = Blocks::default();
+        blocks.add_nodes(&config.root);
+        for (resource, provider) in in_state {
+            let node = blocks.node(Block::Resource(resource.clone()));
+            // What the configuration has is managed as the configuration says.
+            if config.resource(resource).is_none() {
+                let provider = blocks.node(Block::Provider(provider.clone()));
+                blocks.connect(provider, node);
+            }
+        }
+        let mut diagnostics = Diagnostics::new();
+        let mut edges = Edges::new(&mut blocks, config, schemas, &mut diagnostics);
+        edges.module(&config.root, None, &[]);
+        let whole = edges.whole;
+        if !diagnostics.has_errors() {
+            diagnostics.extend(blocks.cycles(config));
+        }
+        if !diagnostics.has_errors() {
+            blocks.connect_whole(&whole);
+        }
+        (blocks, diagnostics)
+    }
+
+    /// What is wrong with the references of an expression that stands in a module, but not in its files.
+    pub(crate) fn check_references(
+        &mut self,
+        config: &Config,
+        schemas: &Schemas,
+        place: &ModuleNode,
+        expr: &Expr,
+    ) -> Diagnostics {
+        let (references, mut diagnostics) = references_in_expr(expr);
+        let mut edges = Edges::new(self, config, schemas, &mut diagnostics);
+        for reference in &references {
+            edges.resolve(place, reference, false);
+        }
+        diagnostics
+    }
+
+    fn node(&mut self, block: Block) -> NodeIndex {
+        if let Some(at) = self.index.get(&block) {
+            return *at;
+        }
+        let at = self.graph.add_node(block.clone());
+        if let Block::Resource(r) = &block {
+            let mut module = Some(r.module.clone());
+            while let Some(m) = module {
+                module = m.parent().map(|(parent, _)| parent);
+                self.resources_below.entry(m).or_default().push(at);
+            }
+        }
+        self.index.insert(block, at);
+        at
+    }
+
+    fn connect(&mut self, first: NodeIndex, then: NodeIndex) {
+        if self.connected.insert((first, then)) {
+            self.graph.add_edge(first, then, ());
+        }
+    }
+
+    /// What refers to a module as a whole waits for everything in it, as it does in Terraform, and not only for the outputs:
+    /// except where something in the module needs it, which Terraform refuses and nothing is wrong with.
+    fn connect_whole(&mut self, references: &[(Module, NodeIndex)]) {
+        let mut pairs = Vec::new();
+        for (module, node) in references {
+            let inside = self.resources_below.get(module).into_iter().flatten();
+            pairs.extend(
+                inside
+                    .map(|first| (*first, *node))
+                    .filter(|pair| !self.connected.contains(pair)),
+            );
+        }
+        let edges: Vec<_> = pairs
+            .iter()
+            .map(|(first, node)| self.graph.add_edge(*first, *node, ()))
+            .collect();
+        if edges.is_empty() || petgraph::algo::toposort(&self.graph, None).is_ok() {
+            self.connected.extend(pairs);
+            return;
+        }
+        for edge in edges.into_iter().rev() {
+            self.graph.remove_edge(edge);
+        }
+        for (module, node) in references {
+            let mut after = petgraph::visit::Dfs::new(&self.graph, *node);
+            while after.next(&self.graph).is_some() {}
+            let inside = self.resources_below.get(module).cloned().unwrap_or_default();
+            if !inside.iter().any(|n| after.discovered.contains(n.index())) {
+                inside.into_iter().for_each(|first| self.connect(first, *node));
+            }
+        }
+    }
+
+    /// Where a block stands in the graph.
+    #[must_use]
+    pub fn find(&self, block: &Block) -> Option<NodeIndex> {
+        self.index.get(block).copied()
+    }
+
+    fn add_nodes(&mut self, config: &ModuleNode) {
+        let path = &config.path;
+        let module = &config.module;
+        for name in module.variables.keys() {
+            self.node(Block::Variable(path.clone(), name.clone()));
+        }
+        for name in module.locals.keys() {
+            self.node(Block::Local(path.clone(), name.clone()));
+        }
+        for name in module.outputs.keys() {
+            self.node(Block::Output(path.clone(), name.clone()));
+        }
+        for name in module.checks.keys() {
+            self.node(Block::Check(path.clone(), name.clone()));
+        }
+        for resource in module.resources.values() {
+            self.node(Block::Resource(resource.address.in_module(path)));
+        }
+        for name in module.module_calls.keys() {
+            self.node(Block::Call(path.clone(), name.clone()));
+        }
+        for child in config.children.values() {
+            self.add_nodes(child);
+        }
+    }
+}

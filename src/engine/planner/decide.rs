@@ -1,0 +1,304 @@
+//! What becomes of one object: what the provider answers, and what that means with the lifecycle its configuration asks for.
+
+use addrs::{AbsResource, AbsResourceInstance, InstanceKey};
+use config::IgnoreChanges;
+use cty::{Path, Value};
+use plugins::provider::PlannedChange;
+use syntax::ast::Expr;
+use syntax::{Diagnostic, Diagnostics};
+
+use super::import::instance_key;
+use super::{Planner, Subject};
+use crate::eval::{Failed, Repetition};
+use crate::instance::{PROVIDER_BUG, Stored, located};
+use crate::objchange::{Ignore, Problem, ignore_changes, plan_problems, proposed_new};
+use crate::plan::{Action, Reason};
+
+/// What a provider planned, checked and compared.
+pub(super) struct Decision {
+    pub(super) action: Action,
+    pub(super) reason: Reason,
+    pub(super) planned: Value,
+    pub(super) private: Vec<u8>,
+    pub(super) replace_paths: Vec<Path>,
+}
+
+impl Planner<'_> {
+    /// Asks the provider what would happen, and decides what will.
+    pub(super) async fn decide(
+        &self,
+        p: &Subject<'_>,
+        address: &AbsResourceInstance,
+        repetition: &Repetition,
+        stored: Option<&Stored>,
+        config: &Value,
+    ) -> Result<Decision, Failed> {
+        let block = p.block.ok_or(Failed)?;
+        let null = Value::null(p.schema.implied_type());
+        let tainted = stored.is_some_and(Stored::is_tainted);
+        // A tainted object counts as absent: whatever it is, a new one takes its place.
+        let prior = match stored {
+            Some(stored) if !tainted => stored.value.clone(),
+            _ => null.clone(),
+        };
+        let kept = match &block.lifecycle.ignore_changes {
+            IgnoreChanges::None => config.clone(),
+            IgnoreChanges::All => ignore_changes(&p.schema.block, &prior, config, &Ignore::All),
+            IgnoreChanges::Paths(paths) => {
+                let paths: Vec<Path> = paths.iter().map(|(path, _)| path.clone()).collect();
+                ignore_changes(&p.schema.block, &prior, config, &Ignore::Paths(&paths))
+            }
+        };
+        let private = stored
+            .filter(|_| !tainted)
+            .map(|s| s.private.clone())
+            .unwrap_or_default();
+        let first = self.ask(p, address, &prior, &kept, private).await?;
+        let replace = |action_if_first: bool| {
+            if action_if_first {
+                Action::CreateThenDelete
+            } else {
+                Action::DeleteThenCreate
+            }
+        };
+        let creates_first = self.creates_first(p.address);
+        let triggered = self.triggered(p, address, repetition)?;
+        // What triggers is told before any other reason, of new objects, too.
+        let because = |reason| if triggered { Reason::ReplaceByTriggers } else { reason };
+        if stored.is_none() {
+            return Ok(Decision {
+                action: Action::Create,
+                reason: because(Reason::None),
+                planned: first.planned,
+                private: first.private,
+                replace_paths: Vec::new(),
+            });
+        }
+        if tainted {
+            return Ok(Decision {
+                action: replace(creates_first),
+                reason: because(Reason::ReplaceBecauseTainted),
+                planned: first.planned,
+                private: first.private,
+                replace_paths: Vec::new(),
+            });
+        }
+        self.check_replace_paths(p, address, &prior, &first)?;
+        let replace_paths: Vec<Path> = first
+            .requires_replace
+            .iter()
+            .filter(|path| {
+                let (was, will) = (path.get(&prior), path.get(&first.planned));
+                was != will || will.is_some_and(|v| !v.is_known())
+            })
+            .cloned()
+            .collect();
+        let requested = self.options.force_replace.contains(address);
+        let equal = first.planned == prior;
+        let reason = if requested || triggered {
+            because(Reason::ReplaceByRequest)
+        } else if !replace_paths.is_empty() && !equal {
+            Reason::ReplaceBecauseCannotUpdate
+        } else {
+            let action = if equal { Action::NoOp } else { Action::Update };
+            return Ok(Decision {
+                action,
+                reason: Reason::None,
+                planned: first.planned,
+                private: first.private,
+                replace_paths: Vec::new(),
+            });
+        };
+        // The new object starts from nothing: computed attributes have no prior value, and nothing is ignored.
+        let second = self.ask(p, address, &null, config, first.private).await?;
+        Ok(Decision {
+            action: replace(creates_first),
+            reason,
+            planned: second.planned,
+            private: second.private,
+            replace_paths,
+        })
+    }
+
+    /// Refuses a plan that names an attribute as the reason to replace, and no object has such a one.
+    fn check_replace_paths(
+        &self,
+        p: &Subject<'_>,
+        address: &AbsResourceInstance,
+        prior: &Value,
+        change: &PlannedChange,
+    ) -> Result<(), Failed> {
+        let strays = change
+            .requires_replace
+            .iter()
+            .filter(|path| !leads_somewhere(path, prior) && !leads_somewhere(path, &change.planned));
+        let problems = strays.map(|path| {
+            Diagnostic::error(
+                "Provider produced invalid plan",
+                format!(
+                    "Provider \"{}\" wants {address} replaced because of {address}{path}, and there is no such attribute. \
+                     {PROVIDER_BUG}",
+                    p.provider_address.provider
+                ),
+            )
+            .about(address)
+        });
+        self.report_all(problems.collect())
+    }
+
+    /// Whether something that `replace_triggered_by` names will be updated or replaced; where it names an attribute,
+    /// whether that will change.
+    fn triggered(
+        &self,
+        p: &Subject<'_>,
+        address: &AbsResourceInstance,
+        repetition: &Repetition,
+    ) -> Result<bool, Failed> {
+        let block = p.block.ok_or(Failed)?;
+        for expr in &block.lifecycle.replace_triggered_by {
+            let Some((resource, key, path)) = self.trigger(expr, address, repetition)? else {
+                continue;
+            };
+            let done = self.done();
+            let Some(changed) = done.changed.get(&resource) else {
+                continue;
+            };
+            let Some(key) = key else { return Ok(true) };
+            let Some(change) = changed.get(&key).and_then(|i| done.changes.get(*i)) else {
+                continue;
+            };
+            if path.0.is_empty() || path.get(&change.before) != path.get(&change.after) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// What a trigger names: a resource, perhaps one instance of it, perhaps an attribute of that.
+    fn trigger(
+        &self,
+        expr: &Expr,
+        address: &AbsResourceInstance,
+        repetition: &Repetition,
+    ) -> Result<Option<(AbsResource, Option<InstanceKey>, Path)>, Failed> {
+        let (inner, steps) = match expr {
+            Expr::Relative { source, steps, .. } => (&**source, steps.as_slice()),
+            other => (other, &[][..]),
+        };
+        let (inner, key) = match inner {
+            Expr::Index { collection, key, .. } => (&**collection, Some(&**key)),
+            other => (other, None),
+        };
+        let Expr::Traversal(traversal) = inner else {
+            return Ok(None);
+        };
+        let reference = lang::refs::reference(traversal).map_err(|d| self.failed(d.into()))?;
+        let mut path = steps_to_path(&reference.remaining);
+        path.0.extend(steps_to_path(steps).0);
+        let (resource, mut found) = match reference.subject {
+            addrs::Referenceable::Resource(r) => (r, None),
+            addrs::Referenceable::ResourceInstance(i) => (i.resource, Some(i.key)),
+            _ => return Ok(None),
+        };
+        if let Some(key) = key {
+            let scope = self
+                .evaluator
+                .scope_with(&address.module, repetition.clone(), None)
+                .ok_or(Failed)?;
+            found = Some(instance_key(&self.evaluator.evaluate(key, &scope)?).ok_or_else(|| {
+                self.failed(
+                    Diagnostic::error(
+                        "Invalid instance key",
+                        "The key of a resource instance must be a string or a whole number that is known during planning.",
+                    )
+                    .at(key.range())
+                    .into(),
+                )
+            })?);
+        }
+        if found.is_none() && !path.0.is_empty() {
+            // An attribute of a resource that is there once.
+            found = Some(InstanceKey::None);
+        }
+        Ok(Some((resource.absolute(&address.module), found, path)))
+    }
+
+    /// One planning call, its answer checked.
+    async fn ask(
+        &self,
+        p: &Subject<'_>,
+        address: &AbsResourceInstance,
+        prior: &Value,
+        config: &Value,
+        private: Vec<u8>,
+    ) -> Result<PlannedChange, Failed> {
+        let proposed = proposed_new(&p.schema.block, prior, config);
+        let ty = &address.resource.resource.ty;
+        let answer = p
+            .provider
+            .plan(ty, prior.clone(), proposed, config.clone(), private, None)
+            .await
+            .map_err(|d| self.failed(d))?;
+        let written = p.block.map(|b| (&*b.body, p.schema));
+        self.report_all(located(answer.diagnostics, written, address))?;
+        let change = answer.value;
+        let problems = plan_problems(&p.schema.block, prior, config, &change.planned);
+        if change.legacy_type_system {
+            for problem in &problems {
+                tracing::warn!(
+                    "{address}: the provider's plan breaks a rule at {}: {}",
+                    problem.path,
+                    problem.message
+                );
+            }
+        } else if !problems.is_empty() {
+            return Err(self.failed(invalid_plan(p, address, &problems)));
+        }
+        Ok(change)
+    }
+}
+
+/// Whether a value has a part at a path, or may have: what is unknown may have any.
+fn leads_somewhere(path: &Path, value: &Value) -> bool {
+    let mut at = value;
+    for step in &path.0 {
+        if !at.is_known() {
+            return true;
+        }
+        match step.get(at) {
+            Some(part) => at = part,
+            None => return false,
+        }
+    }
+    true
+}
+
+fn steps_to_path(steps: &[syntax::ast::TraversalStep]) -> Path {
+    use syntax::ast::TraversalStep;
+    Path(
+        steps
+            .iter()
+            .map_while(|s| match s {
+                TraversalStep::Attribute { name, .. } => Some(cty::Step::Attribute(name.clone())),
+                TraversalStep::Index { key, .. } => Some(cty::Step::Index(key.clone())),
+                TraversalStep::Splat { .. } => None,
+            })
+            .collect(),
+    )
+}
+
+fn invalid_plan(p: &Subject<'_>, address: &AbsResourceInstance, problems: &[Problem]) -> Diagnostics {
+    problems
+        .iter()
+        .map(|problem| {
+            Diagnostic::error(
+                "Provider produced invalid plan",
+                format!(
+                    "Provider \"{}\" planned an invalid value for {address}{}: {}.\n\n{PROVIDER_BUG}",
+                    p.provider_address.provider, problem.path, problem.message
+                ),
+            )
+            .about(address)
+        })
+        .collect()
+}

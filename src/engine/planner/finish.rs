@@ -1,0 +1,177 @@
+//! From what was found to the plan: the order of the changes, the results of checks, the state that they start from.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use addrs::{AbsProviderConfig, AbsResourceInstance, Mode as ResourceMode};
+
+use crate::blocks::Block;
+use crate::eval::checks::{Checked, Status};
+use crate::execgraph::{Dependencies, ExecGraph, Planned};
+use crate::plan::{Action, Mode, Plan};
+
+use super::{Planner, relevance};
+
+impl Planner<'_> {
+    /// Root outputs that are known already belong to the state that apply begins with.
+    pub(super) fn keep_known_outputs(&self, outputs: &BTreeMap<Arc<str>, crate::plan::OutputChange>) {
+        if self.options.mode == Mode::Destroy {
+            return;
+        }
+        let mut prior = self.prior();
+        for (name, change) in outputs
+            .iter()
+            .filter(|(_, c)| c.after.is_wholly_known() && c.action != Action::Delete)
+        {
+            let (value, _) = change.after.clone().unmark_deep();
+            if !value.is_null() {
+                prior.outputs.insert(
+                    name.clone(),
+                    state::OutputValue {
+                        value,
+                        sensitive: self
+                            .inputs
+                            .config
+                            .root
+                            .module
+                            .outputs
+                            .get(name)
+                            .is_some_and(|o| o.sensitive),
+                    },
+                );
+            }
+        }
+    }
+
+    pub(super) fn finish(
+        &self,
+        timestamp: String,
+        outputs: BTreeMap<Arc<str>, crate::plan::OutputChange>,
+        errored: bool,
+        skipped: impl Fn(&Block) -> bool,
+    ) -> Plan {
+        let done = std::mem::take(&mut *self.done());
+        self.keep_known_outputs(&outputs);
+        let mut both: Vec<_> = done.changes.into_iter().zip(done.planned).collect();
+        both.sort_by(|(a, _), (b, _)| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));
+        let (changes, planned): (Vec<_>, Vec<_>) = both.into_iter().unzip();
+        let mut drift = done.drift;
+        drift.sort_by(|a, b| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));
+        let graph = self.order(&planned);
+        let dropped_data = self.dropped_data();
+        let relevant_attributes = relevance::attributes(
+            self.inputs.config,
+            self.providers.schemas(),
+            self.options.mode,
+            (&changes, &dropped_data),
+            &outputs,
+            &self.outputs_of_modules(),
+        );
+        let variables = self
+            .inputs
+            .config
+            .root
+            .module
+            .variables
+            .iter()
+            .filter_map(|(name, variable)| {
+                let value = self.inputs.variables.get(name)?;
+                let value = if variable.ephemeral {
+                    cty::Value::null(value.ty().clone()).with_marks(cty::Marks::EPHEMERAL)
+                } else {
+                    value.clone()
+                };
+                Some((name.clone(), value))
+            });
+        Plan {
+            mode: self.options.mode,
+            timestamp,
+            variables: variables.collect(),
+            given_variables: BTreeMap::new(),
+            targets: self.options.targets.clone(),
+            excludes: self.options.excludes.clone(),
+            force_replace: self.options.force_replace.clone(),
+            changes,
+            drift,
+            outputs,
+            previous_state: self.inputs.state.clone(),
+            prior_state: self.prior().clone(),
+            graph,
+            relevant_attributes,
+            function_results: self.providers.functions().take_results(),
+            checks: self.check_results(skipped),
+            generated_config: done.generated,
+            dropped_data,
+            errored,
+        }
+    }
+
+    /// When everything goes: what the state has of the data sources that are selected.
+    fn dropped_data(&self) -> Vec<AbsResourceInstance> {
+        if self.options.mode != Mode::Destroy {
+            return Vec::new();
+        }
+        let prior = self.prior();
+        let data = prior
+            .instances()
+            .filter(|(resource, ..)| resource.resource.mode == ResourceMode::Data);
+        data.map(|(resource, _, key, _)| resource.instance(key.clone()))
+            .filter(|address| {
+                self.selection.includes(&Block::Resource(address.config())) && self.selection.includes_instance(address)
+            })
+            .collect()
+    }
+
+    /// All outputs of all module instances but the root module.
+    fn outputs_of_modules(&self) -> Vec<(addrs::ModuleInstance, Arc<str>)> {
+        let mut out = Vec::new();
+        if self.options.mode == Mode::Destroy {
+            return out;
+        }
+        for node in self.inputs.config.nodes() {
+            for name in node.module.outputs.keys() {
+                let block = Block::Output(node.path.clone(), name.clone());
+                if node.path.is_root() || !self.selection.includes(&block) {
+                    continue;
+                }
+                let instances = self.evaluator.module_instances(&node.path).unwrap_or_default();
+                out.extend(instances.into_iter().map(|instance| (instance, name.clone())));
+            }
+        }
+        out
+    }
+
+    /// How everything with conditions turned out.
+    fn check_results(&self, skipped: impl Fn(&Block) -> bool) -> Vec<state::CheckResult> {
+        let destroy = self.options.mode == Mode::Destroy;
+        if destroy {
+            // Of what goes, only the outputs of the root module are spoken of.
+            let root = &self.inputs.config.root.module;
+            for (name, _) in root.outputs.iter().filter(|(_, o)| !o.preconditions.is_empty()) {
+                let of = Checked::Output(addrs::ModuleInstance::root(), name.clone());
+                self.evaluator.record(&of, &Status::Unknown);
+            }
+        }
+        self.evaluator.check_results(&[], |block| {
+            !destroy && self.selection.includes(block) && !skipped(block)
+        })
+    }
+
+    /// Lays down the order of the changes.
+    fn order(&self, planned: &[Planned]) -> ExecGraph {
+        let used: BTreeSet<&AbsProviderConfig> = planned.iter().map(|p| &p.provider).collect();
+        let before = |p: &AbsProviderConfig| self.blocks.resources_before(&Block::Provider(p.clone()));
+        let dependencies = Dependencies {
+            resources: self.blocks.resource_dependencies(true),
+            providers: used.into_iter().map(|p| (p.clone(), before(p))).collect(),
+        };
+        if self.options.mode == Mode::Destroy {
+            let graph = ExecGraph::build(planned, &dependencies, true);
+            if graph.cycle().is_none() {
+                return graph;
+            }
+            // The configuration contradicts what the objects were created with, which counts.
+        }
+        ExecGraph::build(planned, &dependencies, false)
+    }
+}

@@ -1,0 +1,208 @@
+//! The objects of one resource: which there should be, which there are, and planning them side by side.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use addrs::{AbsResource, AbsResourceInstance, ConfigResource, InstanceKey, Mode as ResourceMode};
+use config::Resource;
+use futures::StreamExt;
+
+use crate::blocks::Block;
+use crate::eval::Failed;
+use crate::events::Event;
+use crate::opening;
+use crate::plan::{Mode, Reason};
+
+use super::{Planner, Subject, import};
+
+/// What people get who ask for no other parallelism.
+const USUAL_PARALLELISM: usize = 10;
+/// How many objects of one resource are planned at the same time whose provider asks nobody.
+const LOCAL_PARALLELISM: usize = 64;
+
+/// One thing to be done for a resource.
+enum Task {
+    /// An instance the configuration asks for.
+    Desired(AbsResourceInstance, crate::eval::Repetition),
+    /// An instance that only the state has.
+    Orphan(AbsResourceInstance, Reason),
+    /// An object that was to be destroyed earlier.
+    Deposed(AbsResourceInstance, state::DeposedKey),
+}
+
+impl Planner<'_> {
+    pub(super) async fn resource(&self, address: &ConfigResource) -> Result<(), Failed> {
+        let config = self.inputs.config;
+        let block = config.resource(address);
+        let in_state = self.by_config.get(address).map_or(&[][..], Vec::as_slice);
+        let provider_address = match (block, in_state.first()) {
+            (None, Some(resource)) => self.inputs.state.resources[resource].provider.clone(),
+            _ => config.provider_for(address),
+        };
+        let tasks = self.tasks(address, block, in_state)?;
+        if tasks.is_empty() {
+            return Ok(());
+        }
+        self.known.fetch_add(tasks.len(), Ordering::Relaxed);
+        let provider = self
+            .providers
+            .get(&provider_address)
+            .await
+            .map_err(|d| self.failed(d))?;
+        let schema = opening::resource_schema(
+            self.providers.schemas(),
+            &provider_address.provider,
+            &address.resource,
+            block.map(|b| &b.type_range),
+        )
+        .map_err(|d| self.failed(d.into()))?;
+        let dependencies = self.dependencies_of(address);
+        let imports = match (self.options.mode, block) {
+            (Mode::Normal, Some(_)) if !self.before_destroy => self.imports(address)?,
+            _ => import::Imports::new(),
+        };
+        let planning = Subject {
+            address,
+            block,
+            provider,
+            provider_address,
+            schema,
+            dependencies,
+            imports,
+        };
+        let planning = &planning;
+        // The limit is there to spare services that providers ask. Nobody is asked here, and many calls that are under way at
+        // the same time cost less than as many one after the other.
+        let local = address.resource.mode == ResourceMode::Managed
+            && self.inputs.parallelism >= USUAL_PARALLELISM
+            && self.is_state_only(planning, &address.resource.ty);
+        let at_once = if local {
+            LOCAL_PARALLELISM.max(self.inputs.parallelism)
+        } else {
+            self.inputs.parallelism.max(1)
+        };
+        let mut results = futures::stream::iter(tasks)
+            .map(|task| async move {
+                let _slot = match local {
+                    true => None,
+                    false => Some(self.slots.acquire().await.map_err(|_| Failed)?),
+                };
+                if self.inputs.stop.is_requested() {
+                    return Err(Failed);
+                }
+                match (task, planning.address.resource.mode) {
+                    (Task::Desired(address, repetition), ResourceMode::Managed) => {
+                        self.managed(planning, &address, repetition).await
+                    }
+                    (Task::Desired(address, repetition), ResourceMode::Data) => {
+                        self.data(planning, &address, repetition).await
+                    }
+                    // These are no objects to plan for; see `ephemeral`.
+                    (Task::Desired(..), ResourceMode::Ephemeral) => Ok(()),
+                    (Task::Orphan(address, reason), ResourceMode::Managed) => {
+                        self.delete(planning, &address, reason).await
+                    }
+                    (Task::Orphan(address, _), _) => {
+                        // When everything goes, it may be needed until all has gone.
+                        if self.options.mode != Mode::Destroy {
+                            self.prior().remove_instance(&address);
+                        }
+                        Ok(())
+                    }
+                    (Task::Deposed(address, key), _) => self.delete_deposed(planning, &address, key).await,
+                }
+            })
+            .buffer_unordered(at_once);
+        let mut failed = false;
+        while let Some(result) = results.next().await {
+            failed |= result.is_err();
+            let done = self.finished.fetch_add(1, Ordering::Relaxed) + 1;
+            let total = self.known.load(Ordering::Relaxed);
+            self.inputs.events.event(Event::Progress { done, total });
+        }
+        if failed { Err(Failed) } else { Ok(()) }
+    }
+
+    /// What is to be done for a resource: its instances as they should be, and what else the state has of it.
+    fn tasks(
+        &self,
+        address: &ConfigResource,
+        block: Option<&Resource>,
+        in_state: &[AbsResource],
+    ) -> Result<Vec<Task>, Failed> {
+        let mut tasks = Vec::new();
+        let destroy = self.options.mode == Mode::Destroy;
+        let mut desired: HashMap<addrs::ModuleInstance, Arc<crate::eval::Expansion>> = HashMap::new();
+        let module_known = self.inputs.config.node(&address.module).is_some();
+        let for_provider = self.read_for_providers.contains(address);
+        if for_provider {
+            self.priming
+                .prepare(self.evaluator, &Block::Resource(address.clone()))?;
+        }
+        if for_provider && !self.options.refresh && !in_state.is_empty() {
+            // What was read last time must do.
+            return Ok(tasks);
+        }
+        if (!destroy || for_provider) && block.is_some() {
+            for module in self.evaluator.module_instances(&address.module)? {
+                let expansion = self.evaluator.resource_expansion(&module, &address.resource)?;
+                for key in expansion.keys() {
+                    let repetition = expansion.repetition(&key);
+                    let instance = address.resource.absolute(&module).instance(key);
+                    if self.selection.includes_instance(&instance) {
+                        tasks.push(Task::Desired(instance, repetition));
+                    }
+                }
+                desired.insert(module, expansion);
+            }
+        }
+        let module_instances: HashSet<addrs::ModuleInstance> = if destroy || !module_known {
+            HashSet::new()
+        } else {
+            self.evaluator.module_instances(&address.module)?.into_iter().collect()
+        };
+        for resource in in_state {
+            let Some(existing) = self.inputs.state.resources.get(resource) else {
+                continue;
+            };
+            let expansion = desired.get(&resource.module);
+            for (key, instance) in &existing.instances {
+                let at = resource.instance(key.clone());
+                if !self.selection.includes_instance(&at) {
+                    continue;
+                }
+                if instance.current.is_some() && !expansion.is_some_and(|e| e.has(key)) {
+                    let reason = if destroy {
+                        Reason::None
+                    } else if block.is_none() {
+                        if self.moves.from.contains_key(&at) {
+                            Reason::DeleteBecauseNoMoveTarget
+                        } else {
+                            Reason::DeleteBecauseNoResourceConfig
+                        }
+                    } else if !module_instances.contains(&resource.module) {
+                        Reason::DeleteBecauseNoModule
+                    } else {
+                        orphan_reason(expansion.map(|e| &**e), key)
+                    };
+                    tasks.push(Task::Orphan(at.clone(), reason));
+                }
+                for deposed in instance.deposed.keys() {
+                    tasks.push(Task::Deposed(at.clone(), deposed.clone()));
+                }
+            }
+        }
+        Ok(tasks)
+    }
+}
+
+fn orphan_reason(expansion: Option<&crate::eval::Expansion>, key: &InstanceKey) -> Reason {
+    use crate::eval::Expansion;
+    match (expansion, key) {
+        (None, _) => Reason::DeleteBecauseNoResourceConfig,
+        (Some(Expansion::Count(_)), InstanceKey::Int(_)) => Reason::DeleteBecauseCountIndex,
+        (Some(Expansion::ForEach(_)), InstanceKey::String(_)) => Reason::DeleteBecauseEachKey,
+        _ => Reason::DeleteBecauseWrongRepetition,
+    }
+}
