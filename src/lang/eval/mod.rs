@@ -12,6 +12,7 @@ mod call;
 mod collections;
 mod describe;
 mod operators;
+mod special;
 mod template;
 mod traversal;
 
@@ -23,8 +24,8 @@ use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::scope::Scope;
 
-pub(crate) use call::render;
 pub use describe::{describe_value, with_expression};
+pub(crate) use special::render;
 pub use traversal::{apply_steps, get_attribute, get_index};
 
 /// How deep expressions may be nested.

@@ -13,24 +13,27 @@
 //! with every change that an older reader would misunderstand; a plan is applied at once or not at all, so there is no
 //! reading of older formats.
 
+mod stored;
+
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use addrs::AbsResourceInstance;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use config::files::MemoryFiles;
 use config::manifest::Manifest;
 use config::snapshot::{Snapshot, SnapshotModule};
-use cty::{Marks, Step, Type, Value};
 use engine::execgraph::ExecGraph;
-use engine::plan::{Action, Mode, OutputChange, Plan, Reason, ResourceChange};
+use engine::plan::{Mode, OutputChange, Plan};
 use serde::{Deserialize, Serialize};
-use state::{CheckResult, CheckStatus, CheckedObject, State};
+use state::State;
 use syntax::Diagnostic;
 use zip::write::SimpleFileOptions;
+
+use stored::{
+    StoredChange, StoredCheck, StoredOutput, StoredPath, StoredValue, load_address, load_change, load_check, load_path,
+    load_targets, load_value, store_change, store_check, store_path, store_value,
+};
 
 const DOCUMENT: &str = "monoform-plan.json";
 const FORMAT: u32 = 2;
@@ -78,223 +81,6 @@ struct Document {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     dropped_data: Vec<String>,
 }
-
-/// How something with conditions turned out, as in states.
-#[derive(Serialize, Deserialize)]
-struct StoredCheck {
-    kind: String,
-    address: String,
-    status: String,
-    objects: Vec<(String, String, Vec<String>)>,
-}
-
-/// A value: msgpack with its type in base64, and its marks by path.
-#[derive(Serialize, Deserialize)]
-struct StoredValue {
-    value: String,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    sensitive: Vec<StoredPath>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    ephemeral: Vec<StoredPath>,
-}
-
-type StoredPath = Vec<StoredStep>;
-
-#[derive(Serialize, Deserialize)]
-enum StoredStep {
-    #[serde(rename = "attr")]
-    Attribute(String),
-    #[serde(rename = "index")]
-    Index(String),
-}
-
-#[derive(Serialize, Deserialize)]
-struct StoredChange {
-    address: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    previous_address: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    deposed: Option<String>,
-    provider: String,
-    action: Action,
-    reason: Reason,
-    before: StoredValue,
-    after: StoredValue,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    replace_paths: Vec<StoredPath>,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    private: String,
-    config_known: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    importing: Option<String>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct StoredOutput {
-    action: Action,
-    before: StoredValue,
-    after: StoredValue,
-    sensitive: bool,
-}
-
-// ---- to text --------------------------------------------------------------------------------------------------------
-
-fn store_plain(value: &Value) -> Result<String, String> {
-    let bytes = cty::msgpack::encode(value, &Type::Dynamic).map_err(|e| e.to_string())?;
-    Ok(BASE64.encode(bytes))
-}
-
-fn store_value(value: &Value) -> Result<StoredValue, String> {
-    let marked = value.paths_with_marks();
-    let paths = |mark: Marks| -> Result<Vec<StoredPath>, String> {
-        marked
-            .iter()
-            .filter(|(_, m)| m.contains(mark))
-            .map(|(path, _)| store_path(path))
-            .collect()
-    };
-    Ok(StoredValue {
-        value: store_plain(&value.clone().unmark_deep().0)?,
-        sensitive: paths(Marks::SENSITIVE)?,
-        ephemeral: paths(Marks::EPHEMERAL)?,
-    })
-}
-
-fn store_path(path: &cty::Path) -> Result<StoredPath, String> {
-    path.0
-        .iter()
-        .map(|step| {
-            Ok(match step {
-                Step::Attribute(name) => StoredStep::Attribute(name.to_string()),
-                Step::Index(key) => StoredStep::Index(store_plain(&key.clone().unmark_deep().0)?),
-            })
-        })
-        .collect()
-}
-
-fn store_change(change: &ResourceChange) -> Result<StoredChange, String> {
-    Ok(StoredChange {
-        address: change.address.to_string(),
-        previous_address: change.previous_address.as_ref().map(ToString::to_string),
-        deposed: change.deposed.as_deref().map(str::to_owned),
-        provider: change.provider.to_string(),
-        action: change.action,
-        reason: change.reason,
-        before: store_value(&change.before)?,
-        after: store_value(&change.after)?,
-        replace_paths: change.replace_paths.iter().map(store_path).collect::<Result<_, _>>()?,
-        private: BASE64.encode(&change.private),
-        config_known: change.config_known,
-        importing: change.importing.as_deref().map(str::to_owned),
-    })
-}
-
-fn store_check(check: &CheckResult) -> StoredCheck {
-    StoredCheck {
-        kind: check.object_kind.to_string(),
-        address: check.config_addr.to_string(),
-        status: check.status.as_str().to_owned(),
-        objects: check
-            .objects
-            .iter()
-            .map(|o| {
-                let messages = o.failure_messages.iter().map(ToString::to_string).collect();
-                (o.object_addr.to_string(), o.status.as_str().to_owned(), messages)
-            })
-            .collect(),
-    }
-}
-
-// ---- from text ------------------------------------------------------------------------------------------------------
-
-fn load_plain(text: &str) -> Result<Value, String> {
-    let bytes = BASE64.decode(text).map_err(|e| e.to_string())?;
-    cty::msgpack::decode(&bytes, &Type::Dynamic).map_err(|e| e.to_string())
-}
-
-fn load_value(stored: &StoredValue) -> Result<Value, String> {
-    let value = load_plain(&stored.value)?;
-    let mut marks = Vec::new();
-    for (paths, mark) in [
-        (&stored.sensitive, Marks::SENSITIVE),
-        (&stored.ephemeral, Marks::EPHEMERAL),
-    ] {
-        for path in paths {
-            marks.push((load_path(path)?, mark));
-        }
-    }
-    Ok(if marks.is_empty() {
-        value
-    } else {
-        value.mark_paths(&marks)
-    })
-}
-
-fn load_path(stored: &StoredPath) -> Result<cty::Path, String> {
-    let steps = stored.iter().map(|step| {
-        Ok::<_, String>(match step {
-            StoredStep::Attribute(name) => Step::Attribute(name.as_str().into()),
-            StoredStep::Index(key) => Step::Index(load_plain(key)?),
-        })
-    });
-    Ok(cty::Path(steps.collect::<Result<_, _>>()?))
-}
-
-fn load_targets(texts: &[String]) -> Result<Vec<addrs::Target>, String> {
-    let load = |text: &String| addrs::parse::target(text).map_err(|e| e.to_string());
-    texts.iter().map(load).collect()
-}
-
-fn load_address(text: &str) -> Result<AbsResourceInstance, String> {
-    addrs::parse::resource_instance(text).map_err(|e| e.to_string())
-}
-
-fn load_change(stored: &StoredChange) -> Result<ResourceChange, String> {
-    Ok(ResourceChange {
-        address: load_address(&stored.address)?,
-        previous_address: stored.previous_address.as_deref().map(load_address).transpose()?,
-        deposed: stored.deposed.as_deref().map(Into::into),
-        provider: addrs::parse::provider_config(&stored.provider).map_err(|e| e.to_string())?,
-        action: stored.action,
-        reason: stored.reason,
-        before: load_value(&stored.before)?,
-        after: load_value(&stored.after)?,
-        replace_paths: stored.replace_paths.iter().map(load_path).collect::<Result<_, _>>()?,
-        private: BASE64.decode(&stored.private).map_err(|e| e.to_string())?,
-        config_known: stored.config_known,
-        importing: stored.importing.as_deref().map(Into::into),
-    })
-}
-
-fn load_status(text: &str) -> Result<CheckStatus, String> {
-    let all = [
-        CheckStatus::Pass,
-        CheckStatus::Fail,
-        CheckStatus::Error,
-        CheckStatus::Unknown,
-    ];
-    all.into_iter()
-        .find(|s| s.as_str() == text)
-        .ok_or_else(|| format!("{text:?} is not the result of a check"))
-}
-
-fn load_check(stored: &StoredCheck) -> Result<CheckResult, String> {
-    let objects = stored.objects.iter().map(|(address, status, messages)| {
-        Ok::<_, String>(CheckedObject {
-            object_addr: address.as_str().into(),
-            status: load_status(status)?,
-            failure_messages: messages.iter().map(|m| m.as_str().into()).collect(),
-        })
-    });
-    Ok(CheckResult {
-        object_kind: stored.kind.as_str().into(),
-        config_addr: stored.address.as_str().into(),
-        status: load_status(&stored.status)?,
-        objects: objects.collect::<Result<_, _>>()?,
-    })
-}
-
-// ---- the archive ----------------------------------------------------------------------------------------------------
 
 fn document(saved: &SavedPlan, tool_version: &str) -> Result<Document, String> {
     let plan = &saved.plan;

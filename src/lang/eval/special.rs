@@ -1,0 +1,289 @@
+//! Functions that take expressions instead of values, and templates that are values.
+
+use std::sync::Arc;
+
+use cty::{Marks, Type, Value};
+use syntax::ast::{Call, Expr};
+use syntax::diag::ExpressionContext;
+use syntax::{Diagnostic, Pos};
+
+use super::call::Unevaluated;
+use super::{Context, Evaluator, evaluate_template};
+use crate::functions::{self, CallError, Function, Surroundings};
+use crate::scope::{FunctionSettings, ProviderCall};
+
+impl Evaluator {
+    /// `try`: the first argument that evaluates without a dynamic error.
+    pub(super) fn try_function(&mut self, call: &Call, whole: &Expr, context: &Context<'_>) -> Value {
+        let args = match self.unevaluated(call, context) {
+            Ok(args) => args,
+            Err(value) => return value,
+        };
+        if args.is_empty() {
+            self.call_failed(call, "at least one argument is required", whole, context);
+            return Value::dynamic();
+        }
+        let mut list = String::from("no expression succeeded:\n");
+        for arg in args {
+            let (value, problems) = self.attempt(arg, context);
+            if !problems.has_errors() {
+                // What is not wholly known may still turn out to fail, or to have another type.
+                let marks = value.deep_marks();
+                return if value.is_wholly_known() {
+                    value
+                } else {
+                    Value::dynamic().with_marks(marks)
+                };
+            }
+            for problem in &problems {
+                let place = problem
+                    .subject
+                    .as_ref()
+                    .map(|r| format!(" (at {r})"))
+                    .unwrap_or_default();
+                list.push_str(&format!("- {}{place}\n  {}\n", problem.summary, problem.detail));
+            }
+        }
+        list.push_str("\nAt least one expression must produce a successful result");
+        self.call_failed(call, &list, whole, context);
+        Value::dynamic()
+    }
+
+    /// `can`: whether the argument evaluates without a dynamic error.
+    pub(super) fn can_function(&mut self, call: &Call, whole: &Expr, context: &Context<'_>) -> Value {
+        let Some(arg) = self.only_argument(call, "expression", whole, context) else {
+            return Value::dynamic();
+        };
+        let (value, problems) = self.attempt(arg, context);
+        if problems.has_errors() {
+            Value::bool(false)
+        } else if value.is_wholly_known() {
+            Value::bool(true)
+        } else {
+            Value::unknown(Type::Bool)
+        }
+    }
+
+    /// An expression that may fail. Errors that are no matter of values are reported all the same.
+    fn attempt(&mut self, arg: Unevaluated<'_>, context: &Context<'_>) -> (Value, syntax::Diagnostics) {
+        match arg.value {
+            Some(value) => (value, syntax::Diagnostics::new()),
+            None => self.apart(true, |s| s.expr(arg.expr, context)),
+        }
+    }
+
+    fn only_argument<'c>(
+        &mut self,
+        call: &'c Call,
+        name: &str,
+        whole: &Expr,
+        context: &Context<'_>,
+    ) -> Option<Unevaluated<'c>> {
+        let mut args = self.unevaluated(call, context).ok()?.into_iter();
+        match (args.next(), args.next()) {
+            (None, _) => {
+                self.too_few(call, "", 1, name, whole, context);
+                None
+            }
+            (one, None) => one,
+            (_, Some(extra)) => {
+                self.too_many(call, 1, extra.expr, whole, context);
+                None
+            }
+        }
+    }
+
+    /// `type`, in the console: the type of a value, written as a type expression.
+    ///
+    /// A type is no value of the language: it converts to nothing and has no attributes. So the text stands in a tuple,
+    /// and the mark says what it is.
+    pub(super) fn type_function(&mut self, call: &Call, whole: &Expr, context: &Context<'_>) -> Value {
+        let Some(arg) = self.only_argument(call, "value", whole, context) else {
+            return Value::dynamic();
+        };
+        let errors = self.errors();
+        let value = arg.value.unwrap_or_else(|| self.expr(arg.expr, context));
+        if self.errors() > errors {
+            return Value::dynamic();
+        }
+        let text = if value.marks().contains(Marks::TYPE) {
+            "type".to_owned()
+        } else {
+            crate::render::format_type(value.ty())
+        };
+        Value::tuple(vec![Value::string(text)]).with_marks(Marks::TYPE)
+    }
+
+    /// `templatestring`: a template that is the value of a reference.
+    pub(super) fn templatestring(
+        &mut self,
+        call: &Call,
+        settings: &FunctionSettings,
+        whole: &Expr,
+        context: &Context<'_>,
+    ) -> Value {
+        let args = match self.unevaluated(call, context) {
+            Ok(args) => args,
+            Err(value) => return value,
+        };
+        let (template, vars) = match args.as_slice() {
+            [template, vars] => (template, vars),
+            [] | [_] => {
+                self.too_few(
+                    call,
+                    "",
+                    2,
+                    if args.is_empty() { "template" } else { "vars" },
+                    whole,
+                    context,
+                );
+                return Value::dynamic();
+            }
+            [_, _, extra, ..] => {
+                self.too_many(call, 2, extra.expr, whole, context);
+                return Value::dynamic();
+            }
+        };
+        let invalid = |this: &mut Self, name: &str, arg: &Expr, message: &str| {
+            let detail = format!("Invalid value for \"{name}\" parameter: {message}.");
+            let problem = Diagnostic::error("Invalid function argument", detail).at(arg.start_range());
+            this.report_call(call, problem, whole, context);
+            Value::dynamic()
+        };
+        let errors = self.errors();
+        let variables = match &vars.value {
+            Some(value) => value.clone(),
+            None => self.expr(vars.expr, context),
+        };
+        let (template, given, vars) = (template.expr, template.value.is_some(), vars.expr);
+        // The variables are a value as any function takes them, and looked at first.
+        if self.errors() == errors {
+            if variables.is_null() {
+                return invalid(self, "vars", vars, "argument must not be null");
+            }
+            if !variables.is_known() {
+                return Value::dynamic().with_marks(variables.marks());
+            }
+        }
+        if let Some(message) = not_a_reference(template).or(given.then_some(NOT_DIRECT)) {
+            return invalid(self, "template", template, message);
+        }
+        let text = self.expr(template, context);
+        if self.errors() > errors {
+            return Value::dynamic();
+        }
+        let (text, marks) = text.unmark_deep();
+        if !text.is_known() {
+            return Value::unknown_not_null(Type::String).with_marks(marks);
+        }
+        let text = match cty::convert(&text, &Type::String) {
+            Ok(text) if !text.is_null() => text,
+            _ => {
+                let message = "invalid template value: a string is required";
+                return invalid(self, "template", template, message);
+            }
+        };
+        let Some(text) = text.as_str() else {
+            return Value::unknown_not_null(Type::String).with_marks(marks);
+        };
+        let place = "<templatestring argument>";
+        let around = Surroundings::new(settings, context.scope, self.in_template, self.depth);
+        match render(place, text, &variables, &around) {
+            Ok(value) => value.with_marks(marks),
+            Err(CallError::Argument(0, message)) => {
+                invalid(self, "template", template, &format!("invalid template: {message}"))
+            }
+            Err(CallError::Argument(_, message)) => invalid(self, "vars", vars, &message),
+            Err(CallError::Failed(message)) => {
+                self.call_failed(call, &message, whole, context);
+                Value::dynamic()
+            }
+            Err(CallError::Unknown(problem)) => {
+                self.dynamic.push(problem);
+                Value::dynamic()
+            }
+        }
+    }
+}
+
+/// Why an expression cannot be the template of `templatestring`.
+fn not_a_reference(expr: &Expr) -> Option<&'static str> {
+    match expr {
+        Expr::Traversal(_) | Expr::Relative { .. } | Expr::Index { .. } => None,
+        Expr::Wrap { .. } => Some(
+            "invalid template expression: templatestring is only for rendering templates retrieved dynamically from \
+             elsewhere; to treat the inner expression as template syntax, write the reference expression directly without \
+             any template interpolation syntax",
+        ),
+        Expr::Template(_) => Some(
+            "invalid template expression: templatestring is only for rendering templates retrieved dynamically from \
+             elsewhere, and so does not support providing a literal template; consider using a template string expression \
+             instead",
+        ),
+        _ => Some(NOT_DIRECT),
+    }
+}
+
+const NOT_DIRECT: &str = "invalid template expression: must be a direct reference to a single string from elsewhere, \
+                          containing valid Terraform template syntax";
+
+/// Parses and evaluates a template in which only `variables` may be referred to. Errors tell whether the template
+/// (argument 0) or the variables (argument 1) are to blame.
+pub(crate) fn render(name: &str, text: &str, variables: &Value, around: &Surroundings<'_>) -> Result<Value, CallError> {
+    let (template, problems) = syntax::parse_template(name, text, Pos::default());
+    if problems.has_errors() {
+        return Err(CallError::Argument(0, sentences(&problems)));
+    }
+    let marks = variables.marks();
+    if !variables.is_known() {
+        return Ok(Value::dynamic().with_marks(marks));
+    }
+    let structure = matches!(variables.ty(), Type::Object(_) | Type::Map(_) | Type::Dynamic);
+    if !structure {
+        return Err(CallError::Argument(1, "invalid vars value: must be a map".into()));
+    }
+    let Some(entries) = variables.entries() else {
+        return Ok(Value::dynamic().with_marks(marks));
+    };
+    let variables: Vec<(Arc<str>, Value)> = entries.map(|(k, v)| (k.clone(), v.clone())).collect();
+    if let Some((bad, _)) = variables.iter().find(|(name, _)| !addrs::parse::is_identifier(name)) {
+        return Err(CallError::Argument(
+            1,
+            format!(
+                "invalid template variable name \"{bad}\": must start with a letter, followed by zero or more letters, \
+                 digits, and underscores"
+            ),
+        ));
+    }
+    for traversal in crate::refs::traversals(&template) {
+        if !variables.iter().any(|(name, _)| *name == traversal.root) {
+            return Err(CallError::Argument(
+                1,
+                format!(
+                    "vars map does not contain key \"{}\", referenced at {}",
+                    traversal.root, traversal.root_range
+                ),
+            ));
+        }
+    }
+    let base = Context::new(around.scope());
+    let (value, problems) = evaluate_template(&template, &base.with_variables(&variables), around.depth());
+    if problems.has_errors() {
+        return Err(CallError::Failed(sentences(&problems)));
+    }
+    Ok(value.with_marks(marks))
+}
+
+/// Diagnostics in one line, for the message of an outer one.
+fn sentences(problems: &syntax::Diagnostics) -> String {
+    let errors: Vec<&Diagnostic> = problems.iter().filter(|d| d.is_error()).collect();
+    let one = |d: &Diagnostic| match &d.subject {
+        Some(range) => format!("{range}: {}; {}", d.summary, d.detail),
+        None => format!("{}; {}", d.summary, d.detail),
+    };
+    match errors.as_slice() {
+        [] => String::new(),
+        [only] => one(only),
+        [first, rest @ ..] => format!("{}, and {} other diagnostic(s)", one(first), rest.len()),
+    }
+}
