@@ -385,6 +385,9 @@ pub fn files(saved: &SavedPlan) -> MemoryFiles {
 mod tests {
     use addrs::{AbsProviderConfig, Provider};
 
+    use cty::{Marks, Type, Value};
+    use engine::plan::{Action, Reason, ResourceChange};
+
     use super::*;
 
     fn sample() -> SavedPlan {

@@ -1,15 +1,13 @@
 //! Function calls.
 
-use std::sync::Arc;
-
 use cty::{Marks, Type, Value};
+use syntax::Diagnostic;
 use syntax::ast::{Call, Expr};
 use syntax::diag::ExpressionContext;
-use syntax::{Diagnostic, Pos};
 
-use super::{Context, Evaluator, evaluate_template};
+use super::{Context, Evaluator};
 use crate::functions::{self, CallError, Function, Surroundings};
-use crate::scope::{FunctionSettings, ProviderCall};
+use crate::scope::ProviderCall;
 
 /// An argument: its value and where it is written. Several may be written in one place, by expansion.
 struct Argument<'e> {

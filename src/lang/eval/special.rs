@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use cty::{Marks, Type, Value};
 use syntax::ast::{Call, Expr};
-use syntax::diag::ExpressionContext;
 use syntax::{Diagnostic, Pos};
 
 use super::call::Unevaluated;
 use super::{Context, Evaluator, evaluate_template};
-use crate::functions::{self, CallError, Function, Surroundings};
-use crate::scope::{FunctionSettings, ProviderCall};
+use crate::functions::{CallError, Surroundings};
+use crate::scope::FunctionSettings;
 
 impl Evaluator {
     /// `try`: the first argument that evaluates without a dynamic error.
