@@ -12,8 +12,6 @@ use addrs::{AbsResourceInstance, ConfigResource, Mode};
 use config::Resource;
 use cty::{Marks, Value};
 use futures::StreamExt;
-use lang::body::decode_body;
-use lang::eval::Context;
 use lang::schema::Schema;
 use plugins::Provider;
 use syntax::{Diagnostic, Diagnostics};
@@ -170,12 +168,7 @@ impl<'a> Ephemerals<'a> {
             .scope_with(&address.module, repetition.clone(), None)
             .ok_or(Failed)?;
         self.conditions(&block.lifecycle.preconditions, Kind::Precondition, &scope, address)?;
-        let (config, diagnostics) = decode_body(&block.body, &schema.block, Context::new(&scope));
-        let failed = diagnostics.has_errors();
-        self.evaluator.report(diagnostics.into_iter().map(|d| d.about(address)));
-        if failed {
-            return Err(Failed);
-        }
+        let config = opening::object_config(self.evaluator, address, &block.body, schema, &scope)?;
         let marks = config.paths_with_marks();
         let (config, _) = config.unmark_deep();
         let ty = &address.resource.resource.ty;

@@ -1,6 +1,7 @@
 //! What every walk does at the blocks that are not resources: evaluate variables and outputs, open providers.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::sync::Arc;
 
 use addrs::{AbsProviderConfig, AbsResource, InstanceKey, Mode, Module, ModuleInstance, Provider};
@@ -11,11 +12,12 @@ use lang::eval::Context;
 use lang::refs::{provider_functions, provider_functions_in_body};
 use lang::schema::Schema;
 use state::State;
+use syntax::ast::Body;
 use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Range};
 
 use crate::eval::checks::{Checked, Kind};
-use crate::eval::{Evaluator, Failed};
+use crate::eval::{Evaluator, Failed, ModuleScope};
 use crate::instance::{decode, located};
 use crate::objchange::empty_object;
 use crate::providers::{Providers, Schemas};
@@ -191,10 +193,22 @@ pub fn provider_config_value(
         m.child(name.clone(), InstanceKey::None)
     });
     let scope = evaluator.scope(&instance).ok_or(Failed)?;
-    let (value, diagnostics) = decode_body(&block.body, &schema.block, Context::new(&scope));
+    let value = object_config(evaluator, address, &block.body, schema, &scope)?;
+    Ok(value.unmark_deep().0)
+}
+
+/// What a block of an object says, by the schema of its type. Problems are told of the object.
+pub fn object_config(
+    evaluator: &Evaluator<'_>,
+    address: &impl Display,
+    body: &Body,
+    schema: &Schema,
+    scope: &ModuleScope<'_>,
+) -> Result<Value, Failed> {
+    let (config, diagnostics) = decode_body(body, &schema.block, Context::new(scope));
     let failed = diagnostics.has_errors();
     evaluator.report(diagnostics.into_iter().map(|d| d.about(address)));
-    if failed { Err(Failed) } else { Ok(value.unmark_deep().0) }
+    if failed { Err(Failed) } else { Ok(config) }
 }
 
 /// Whether a provider configuration is there: written, or the root module's default one, which need not be written.

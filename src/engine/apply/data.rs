@@ -3,9 +3,6 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use lang::body::decode_body;
-use lang::eval::Context;
-
 use super::{Applier, Subject};
 use crate::eval::Failed;
 use crate::eval::checks::{Checked, Kind};
@@ -13,6 +10,7 @@ use crate::events::Event;
 use crate::instance::{
     data_problems, encode_data, identity, lasting, located, not_read_yet, nulls_for_unknowns, with_marks,
 };
+use crate::opening;
 use crate::plan::Action;
 
 impl Applier<'_> {
@@ -28,13 +26,7 @@ impl Applier<'_> {
             .scope_with(&s.address.module, repetition.clone(), None)
             .ok_or(Failed)?;
         self.conditions(&block.lifecycle.preconditions, Kind::Precondition, &scope, s)?;
-        let (config, diagnostics) = decode_body(&block.body, &s.schema.block, Context::new(&scope));
-        let failed = diagnostics.has_errors();
-        self.evaluator
-            .report(diagnostics.into_iter().map(|d| d.about(s.address)));
-        if failed {
-            return Err(Failed);
-        }
+        let config = opening::object_config(self.evaluator, s.address, &block.body, s.schema, &scope)?;
         let marks = lasting(config.paths_with_marks());
         let (config, _) = config.unmark_deep();
         let event = |event: Event| self.inputs.events.event(event);

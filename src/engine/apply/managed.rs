@@ -4,8 +4,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cty::Value;
-use lang::body::decode_body;
-use lang::eval::Context;
 use lang::marking::without_write_only;
 use plugins::provider::{Answer, Applied};
 use state::ObjectStatus;
@@ -19,6 +17,7 @@ use crate::instance::{
     decode, encode, identity, lasting, located, nulls_for_unknowns, returned_write_only, unknowns, with_marks,
 };
 use crate::objchange::{Ignore, Problem, applied_problems, ignore_changes, plan_problems, proposed_new};
+use crate::opening;
 use crate::plan::Action;
 
 impl Applier<'_> {
@@ -45,13 +44,7 @@ impl Applier<'_> {
             .scope_with(&s.address.module, repetition.clone(), None)
             .ok_or(Failed)?;
         self.conditions(&block.lifecycle.preconditions, Kind::Precondition, &scope, s)?;
-        let (config, diagnostics) = decode_body(&block.body, &s.schema.block, Context::new(&scope));
-        let failed = diagnostics.has_errors();
-        self.evaluator
-            .report(diagnostics.into_iter().map(|d| d.about(s.address)));
-        if failed {
-            return Err(Failed);
-        }
+        let config = opening::object_config(self.evaluator, s.address, &block.body, s.schema, &scope)?;
         let marks = lasting(config.paths_with_marks());
         let (config, _) = config.unmark_deep();
         if !config.is_wholly_known() {

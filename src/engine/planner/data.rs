@@ -5,8 +5,6 @@ use std::time::Instant;
 
 use addrs::{AbsResourceInstance, Referenceable};
 use cty::Value;
-use lang::body::decode_body;
-use lang::eval::Context;
 use lang::refs::{references_in_body, references_in_expr};
 
 use super::{Planner, Subject};
@@ -16,6 +14,7 @@ use crate::events::Event;
 use crate::instance::{
     data_problems, decode, encode_data, identity, lasting, located, not_read_yet, nulls_for_unknowns, with_marks,
 };
+use crate::opening;
 use crate::plan::{Action, Mode, Reason, ResourceChange};
 
 impl Planner<'_> {
@@ -32,12 +31,7 @@ impl Planner<'_> {
             .scope_with(&address.module, repetition.clone(), None)
             .ok_or(Failed)?;
         self.conditions(&block.lifecycle.preconditions, Kind::Precondition, &scope, address)?;
-        let (config, diagnostics) = decode_body(&block.body, &p.schema.block, Context::new(&scope));
-        let failed = diagnostics.has_errors();
-        self.evaluator.report(diagnostics.into_iter().map(|d| d.about(address)));
-        if failed {
-            return Err(Failed);
-        }
+        let config = opening::object_config(self.evaluator, address, &block.body, p.schema, &scope)?;
         self.forbid_ephemeral(p, address, &config)?;
         let marks = lasting(config.paths_with_marks());
         let (config, _) = config.unmark_deep();

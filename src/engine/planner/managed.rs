@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use addrs::{AbsResourceInstance, ConfigResource, InstanceKey};
 use cty::Value;
-use lang::body::decode_body;
-use lang::eval::Context;
 use state::Object;
 use syntax::Diagnostic;
 
@@ -16,6 +14,7 @@ use crate::events::Event;
 use crate::instance::{
     Stored, decode, encode, forbidden_ephemeral, identity, lasting, located, read_problems, upgrade, with_marks,
 };
+use crate::opening;
 use crate::plan::{Action, Mode, Reason, ResourceChange};
 
 impl Planner<'_> {
@@ -87,12 +86,7 @@ impl Planner<'_> {
             .scope_with(&address.module, repetition.clone(), None)
             .ok_or(Failed)?;
         self.conditions(&block.lifecycle.preconditions, Kind::Precondition, &scope, address)?;
-        let (config, diagnostics) = decode_body(&block.body, &p.schema.block, Context::new(&scope));
-        let failed = diagnostics.has_errors();
-        self.evaluator.report(diagnostics.into_iter().map(|d| d.about(address)));
-        if failed {
-            return Err(Failed);
-        }
+        let config = opening::object_config(self.evaluator, address, &block.body, p.schema, &scope)?;
         self.forbid_ephemeral(p, address, &config)?;
         let marks = lasting(config.paths_with_marks());
         let (config, _) = config.unmark_deep();

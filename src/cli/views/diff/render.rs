@@ -336,6 +336,31 @@ pub(super) fn attribute_name(name: &str) -> std::borrow::Cow<'_, str> {
     }
 }
 
+/// Attributes a line each, with their equals signs below one another, and how many are not shown. What is in them is written
+/// with `inner`.
+fn attributes(text: &mut Text, items: &[(&str, Node<'_>)], indent: usize, options: Options, inner: Options) {
+    let names: Vec<_> = items.iter().map(|(name, _)| attribute_name(name)).collect();
+    let longest = names.iter().map(|n| n.width()).max().unwrap_or(0);
+    let mut hidden = 0;
+    for (name, (key, item)) in names.iter().zip(items) {
+        let telling = TELLING.contains(key);
+        if item.act == Act::Keep && !telling && !options.show_all {
+            hidden += 1;
+            continue;
+        }
+        let inner = Options {
+            show_all: inner.show_all || telling,
+            ..inner
+        };
+        warnings(text, item, indent);
+        text.indent(indent).sign(item.act, options).push(name);
+        text.blanks(longest - name.width()).push(" = ");
+        node(text, item, indent, inner);
+        text.push("\n");
+    }
+    text.hidden(hidden, "attribute", indent, options);
+}
+
 fn object(text: &mut Text, node: &Node<'_>, items: &[(&str, Node<'_>)], nested: bool, indent: usize, options: Options) {
     // Whatever goes away inside a nested object is said to.
     let inner = Options {
@@ -349,27 +374,8 @@ fn object(text: &mut Text, node: &Node<'_>, items: &[(&str, Node<'_>)], nested: 
             .forces(node.replace, options);
         return;
     }
-    let names: Vec<_> = items.iter().map(|(name, _)| attribute_name(name)).collect();
-    let longest = names.iter().map(|n| n.width()).max().unwrap_or(0);
     text.push("{").forces(node.replace, options).push("\n");
-    let mut hidden = 0;
-    for (name, (key, item)) in names.iter().zip(items) {
-        let telling = TELLING.contains(key);
-        if item.act == Act::Keep && !telling && !options.show_all {
-            hidden += 1;
-            continue;
-        }
-        let inner = Options {
-            show_all: inner.show_all || telling,
-            ..inner
-        };
-        warnings(text, item, indent + 1);
-        text.indent(indent + 1).sign(item.act, options).push(name);
-        text.blanks(longest - name.width()).push(" = ");
-        self::node(text, item, indent + 1, inner);
-        text.push("\n");
-    }
-    text.hidden(hidden, "attribute", indent + 1, options);
+    attributes(text, items, indent + 1, options, inner);
     text.close("}", indent, options).null_suffix(node.act, options);
 }
 
@@ -383,30 +389,7 @@ fn block(text: &mut Text, node: &Node<'_>, content: &Block<'_>, indent: usize, o
         all_replace: false,
         ..options
     };
-    let names: Vec<_> = content
-        .attributes
-        .iter()
-        .map(|(name, _)| attribute_name(name))
-        .collect();
-    let longest = names.iter().map(|n| n.width()).max().unwrap_or(0);
-    let mut hidden = 0;
-    for (name, (key, item)) in names.iter().zip(&content.attributes) {
-        let telling = TELLING.contains(key);
-        if item.act == Act::Keep && !telling && !options.show_all {
-            hidden += 1;
-            continue;
-        }
-        let inner = Options {
-            show_all: options.show_all || telling,
-            ..options
-        };
-        warnings(text, item, indent + 1);
-        text.indent(indent + 1).sign(item.act, options).push(name);
-        text.blanks(longest - name.width()).push(" = ");
-        self::node(text, item, indent + 1, inner);
-        text.push("\n");
-    }
-    text.hidden(hidden, "attribute", indent + 1, options);
+    attributes(text, &content.attributes, indent + 1, options, options);
     let mut hidden = 0;
     for (name, Blocks { items, replace }) in &content.blocks {
         let mut apart = false;
