@@ -1,9 +1,11 @@
-//! A provider over gRPC, in either protocol: see [`crate::grpc`] for how one client speaks both.
+//! A provider over gRPC, in either protocol: see [`crate::grpc`] for how one client speaks both. What is asked of it, one
+//! request after the other, is in `requests`.
+
+mod requests;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
-use async_trait::async_trait;
 use cty::{Type, Value};
 use lang::schema::Schema;
 use prost::Message;
@@ -16,13 +18,10 @@ use tonic::transport::Channel;
 use tonic::{Request, Response};
 
 use crate::channel::MESSAGE_LIMIT;
-use crate::grpc::{Methods, encode, name, relay_stdio, shut_down};
+use crate::grpc::{Methods, encode, name, relay_stdio};
 use crate::launch::Launched;
 use crate::peer::Peer;
-use crate::provider::{
-    Answer, Applied, FunctionError, Imported, Opened, PlannedChange, PluginDiagnostic, Provider, ProviderSchema,
-    RawState,
-};
+use crate::provider::{Answer, PluginDiagnostic, Provider, ProviderSchema};
 use crate::{convert, grpc_v5};
 
 /// The schema of a provider, shared by all processes of the same provider and version.
@@ -205,11 +204,11 @@ impl GrpcProvider {
     ) -> Result<(), Diagnostics> {
         match deferred {
             None => Ok(()),
-            Some(_) => Err(self.fault(
-                path,
-                "it put off the answer to a later run, which was not allowed",
-                reported,
-            )),
+            Some(deferred) => {
+                let reason = deferred.reason().as_str_name();
+                let what = format!("it put off the answer to a later run, which was not allowed ({reason})");
+                Err(self.fault(path, &what, reported))
+            }
         }
     }
 
@@ -234,385 +233,6 @@ impl GrpcProvider {
     }
 }
 
-#[async_trait]
-impl Provider for GrpcProvider {
-    async fn schema(&self) -> Result<Arc<ProviderSchema>, Diagnostics> {
-        let ask = || async {
-            // The first process of a provider tells for all, if that is enough for the others.
-            let mut asked = false;
-            let shared = self
-                .shared
-                .get_or_try_init(|| {
-                    asked = true;
-                    self.ask_schema()
-                })
-                .await?;
-            if !asked && !shared.capabilities.schema_optional {
-                // This process must be asked, too, but it says the same: keep one copy.
-                self.ask_schema().await?;
-            }
-            Ok(shared.clone())
-        };
-        self.schema.get_or_try_init(ask).await.cloned()
-    }
-
-    async fn validate_provider(&self, config: Value) -> Result<Answer<()>, Diagnostics> {
-        let path = self.methods.validate_provider;
-        let ty = self.schema().await?.provider.implied_type();
-        let request = pb::validate_provider_config::Request {
-            config: self.encode(path, &config, &ty)?,
-        };
-        let response: pb::validate_provider_config::Response = self.call(path, request).await?;
-        Ok(Answer {
-            value: (),
-            diagnostics: convert::diagnostics(response.diagnostics),
-        })
-    }
-
-    async fn configure(&self, config: Value) -> Result<Answer<()>, Diagnostics> {
-        let path = self.methods.configure;
-        let ty = self.schema().await?.provider.implied_type();
-        let request = pb::configure_provider::Request {
-            terraform_version: self.terraform_version.to_string(),
-            config: self.encode(path, &config, &ty)?,
-            client_capabilities: Some(capabilities()),
-        };
-        let response: pb::configure_provider::Response = self.call(path, request).await?;
-        Ok(Answer {
-            value: (),
-            diagnostics: convert::diagnostics(response.diagnostics),
-        })
-    }
-
-    async fn validate_resource(&self, ty: &str, config: Value) -> Result<Answer<()>, Diagnostics> {
-        let schema = self.resource(ty).await?;
-        self.check(self.methods.validate_resource, ty, &schema, config).await
-    }
-
-    async fn validate_data(&self, ty: &str, config: Value) -> Result<Answer<()>, Diagnostics> {
-        let schema = self.data_source(ty).await?;
-        self.check(self.methods.validate_data, ty, &schema, config).await
-    }
-
-    async fn validate_ephemeral(&self, ty: &str, config: Value) -> Result<Answer<()>, Diagnostics> {
-        let schema = self.ephemeral(ty).await?;
-        self.check(self.methods.validate_ephemeral, ty, &schema, config).await
-    }
-
-    async fn upgrade(&self, ty: &str, version: u64, state: RawState) -> Result<Answer<Value>, Diagnostics> {
-        let path = self.methods.upgrade;
-        let object = self.resource(ty).await?.implied_type();
-        let request = pb::upgrade_resource_state::Request {
-            type_name: ty.to_owned(),
-            version: wire_version(version),
-            raw_state: Some(convert::raw_state(state)),
-        };
-        let response: pb::upgrade_resource_state::Response = self.call(path, request).await?;
-        let diagnostics = convert::diagnostics(response.diagnostics);
-        let value = self.decode(path, response.upgraded_state, &object, &diagnostics)?;
-        if !value.is_wholly_known() {
-            return Err(self.fault(path, "a stored object contains unknown values", &diagnostics));
-        }
-        Ok(Answer { value, diagnostics })
-    }
-
-    async fn read(
-        &self,
-        ty: &str,
-        current: Value,
-        private: Vec<u8>,
-        meta: Option<Value>,
-    ) -> Result<Answer<(Value, Vec<u8>)>, Diagnostics> {
-        let path = self.methods.read;
-        let object = self.resource(ty).await?.implied_type();
-        let request = pb::read_resource::Request {
-            type_name: ty.to_owned(),
-            current_state: self.encode(path, &current, &object)?,
-            private,
-            provider_meta: self.meta(path, meta).await?,
-            client_capabilities: Some(capabilities()),
-            current_identity: None,
-        };
-        let response: pb::read_resource::Response = self.call(path, request).await?;
-        let diagnostics = convert::diagnostics(response.diagnostics);
-        self.not_deferred(path, response.deferred, &diagnostics)?;
-        let value = self.decode(path, response.new_state, &object, &diagnostics)?;
-        Ok(Answer {
-            value: (value, response.private),
-            diagnostics,
-        })
-    }
-
-    async fn plan(
-        &self,
-        ty: &str,
-        prior: Value,
-        proposed: Value,
-        config: Value,
-        prior_private: Vec<u8>,
-        meta: Option<Value>,
-    ) -> Result<Answer<PlannedChange>, Diagnostics> {
-        let path = self.methods.plan;
-        let object = self.resource(ty).await?.implied_type();
-        let request = pb::plan_resource_change::Request {
-            type_name: ty.to_owned(),
-            prior_state: self.encode(path, &prior, &object)?,
-            proposed_new_state: self.encode(path, &proposed, &object)?,
-            config: self.encode(path, &config, &object)?,
-            prior_private,
-            provider_meta: self.meta(path, meta).await?,
-            client_capabilities: Some(capabilities()),
-            ..Default::default()
-        };
-        let response: pb::plan_resource_change::Response = self.call(path, request).await?;
-        let diagnostics = convert::diagnostics(response.diagnostics);
-        self.not_deferred(path, response.deferred, &diagnostics)?;
-        let planned = self.decode(path, response.planned_state, &object, &diagnostics)?;
-        let mut requires_replace = Vec::with_capacity(response.requires_replace.len());
-        for attribute in response.requires_replace {
-            match convert::path(attribute) {
-                (attribute, true) => requires_replace.push(attribute),
-                (_, false) => return Err(self.fault(path, "a path that requires replacement is empty", &diagnostics)),
-            }
-        }
-        let value = PlannedChange {
-            planned,
-            requires_replace,
-            private: response.planned_private,
-            legacy_type_system: response.legacy_type_system,
-        };
-        Ok(Answer { value, diagnostics })
-    }
-
-    async fn apply(
-        &self,
-        ty: &str,
-        prior: Value,
-        planned: Value,
-        config: Value,
-        planned_private: Vec<u8>,
-        meta: Option<Value>,
-    ) -> Result<Answer<Applied>, Diagnostics> {
-        let path = self.methods.apply;
-        let object = self.resource(ty).await?.implied_type();
-        let request = pb::apply_resource_change::Request {
-            type_name: ty.to_owned(),
-            prior_state: self.encode(path, &prior, &object)?,
-            planned_state: self.encode(path, &planned, &object)?,
-            config: self.encode(path, &config, &object)?,
-            planned_private,
-            provider_meta: self.meta(path, meta).await?,
-            planned_identity: None,
-        };
-        let response: pb::apply_resource_change::Response = self.call(path, request).await?;
-        let diagnostics = convert::diagnostics(response.diagnostics);
-        let state = self.decode(path, response.new_state, &object, &diagnostics)?;
-        let value = Applied {
-            state,
-            private: response.private,
-            legacy_type_system: response.legacy_type_system,
-        };
-        Ok(Answer { value, diagnostics })
-    }
-
-    async fn import(&self, ty: &str, id: &str) -> Result<Answer<Vec<Imported>>, Diagnostics> {
-        let path = self.methods.import;
-        self.resource(ty).await?;
-        let request = pb::import_resource_state::Request {
-            type_name: ty.to_owned(),
-            id: id.to_owned(),
-            client_capabilities: Some(capabilities()),
-            identity: None,
-        };
-        let response: pb::import_resource_state::Response = self.call(path, request).await?;
-        let diagnostics = convert::diagnostics(response.diagnostics);
-        self.not_deferred(path, response.deferred, &diagnostics)?;
-        let schema = self.schema().await?;
-        let mut value = Vec::with_capacity(response.imported_resources.len());
-        for object in response.imported_resources {
-            let Some(of_type) = schema.resources.get(object.type_name.as_str()) else {
-                let what = format!(
-                    "it imported an object of the type \"{}\", which it does not have",
-                    object.type_name
-                );
-                return Err(self.fault(path, &what, &diagnostics));
-            };
-            let state = self.decode(path, object.state, &of_type.implied_type(), &diagnostics)?;
-            value.push(Imported {
-                ty: object.type_name.into(),
-                state,
-                private: object.private,
-            });
-        }
-        Ok(Answer { value, diagnostics })
-    }
-
-    async fn move_state(
-        &self,
-        source_provider: &str,
-        source_type: &str,
-        source_version: u64,
-        source_state: RawState,
-        source_private: Vec<u8>,
-        target_type: &str,
-    ) -> Result<Answer<(Value, Vec<u8>)>, Diagnostics> {
-        let path = self.methods.move_state;
-        let object = self.resource(target_type).await?.implied_type();
-        let request = pb::move_resource_state::Request {
-            source_provider_address: source_provider.to_owned(),
-            source_type_name: source_type.to_owned(),
-            source_schema_version: wire_version(source_version),
-            source_state: Some(convert::raw_state(source_state)),
-            target_type_name: target_type.to_owned(),
-            source_private,
-            ..Default::default()
-        };
-        let response: pb::move_resource_state::Response = self.call(path, request).await?;
-        let diagnostics = convert::diagnostics(response.diagnostics);
-        let value = self.decode(path, response.target_state, &object, &diagnostics)?;
-        if !value.is_wholly_known() {
-            return Err(self.fault(path, "a stored object contains unknown values", &diagnostics));
-        }
-        Ok(Answer {
-            value: (value, response.target_private),
-            diagnostics,
-        })
-    }
-
-    async fn read_data(&self, ty: &str, config: Value, meta: Option<Value>) -> Result<Answer<Value>, Diagnostics> {
-        let path = self.methods.read_data;
-        let object = self.data_source(ty).await?.implied_type();
-        let request = pb::read_data_source::Request {
-            type_name: ty.to_owned(),
-            config: self.encode(path, &config, &object)?,
-            provider_meta: self.meta(path, meta).await?,
-            client_capabilities: Some(capabilities()),
-        };
-        let response: pb::read_data_source::Response = self.call(path, request).await?;
-        let diagnostics = convert::diagnostics(response.diagnostics);
-        self.not_deferred(path, response.deferred, &diagnostics)?;
-        let value = self.decode(path, response.state, &object, &diagnostics)?;
-        Ok(Answer { value, diagnostics })
-    }
-
-    async fn open_ephemeral(&self, ty: &str, config: Value) -> Result<Answer<Opened>, Diagnostics> {
-        let path = self.methods.open_ephemeral;
-        let object = self.ephemeral(ty).await?.implied_type();
-        let request = pb::open_ephemeral_resource::Request {
-            type_name: ty.to_owned(),
-            config: self.encode(path, &config, &object)?,
-            client_capabilities: Some(capabilities()),
-        };
-        let response: pb::open_ephemeral_resource::Response = self.call(path, request).await?;
-        let diagnostics = convert::diagnostics(response.diagnostics);
-        self.not_deferred(path, response.deferred, &diagnostics)?;
-        let result = self.decode(path, response.result, &object, &diagnostics)?;
-        let renew_at = response.renew_at.map(|t| (t.seconds, t.nanos));
-        Ok(Answer {
-            value: Opened {
-                result,
-                private: response.private,
-                renew_at,
-            },
-            diagnostics,
-        })
-    }
-
-    async fn renew_ephemeral(&self, ty: &str, private: Option<Vec<u8>>) -> Result<Answer<Opened>, Diagnostics> {
-        let path = self.methods.renew_ephemeral;
-        let object = self.ephemeral(ty).await?.implied_type();
-        let request = pb::renew_ephemeral_resource::Request {
-            type_name: ty.to_owned(),
-            private,
-        };
-        let response: pb::renew_ephemeral_resource::Response = self.call(path, request).await?;
-        let diagnostics = convert::diagnostics(response.diagnostics);
-        let renew_at = response.renew_at.map(|t| (t.seconds, t.nanos));
-        // Renewing gives no result: the first one stays.
-        let result = Value::null(object);
-        Ok(Answer {
-            value: Opened {
-                result,
-                private: response.private,
-                renew_at,
-            },
-            diagnostics,
-        })
-    }
-
-    async fn close_ephemeral(&self, ty: &str, private: Option<Vec<u8>>) -> Result<Answer<()>, Diagnostics> {
-        self.ephemeral(ty).await?;
-        let request = pb::close_ephemeral_resource::Request {
-            type_name: ty.to_owned(),
-            private,
-        };
-        let response: pb::close_ephemeral_resource::Response = self.call(self.methods.close_ephemeral, request).await?;
-        Ok(Answer {
-            value: (),
-            diagnostics: convert::diagnostics(response.diagnostics),
-        })
-    }
-
-    async fn call_function(
-        &self,
-        function: &str,
-        arguments: Vec<Value>,
-    ) -> Result<Result<Value, FunctionError>, Diagnostics> {
-        let path = self.methods.call_function;
-        let schema = self.schema().await?;
-        let signature = schema
-            .functions
-            .get(function)
-            .ok_or_else(|| self.peer.lacks("function", function))?;
-        let mut encoded = Vec::with_capacity(arguments.len());
-        for (index, argument) in arguments.iter().enumerate() {
-            let Some(parameter) = signature.parameters.get(index).or(signature.variadic.as_ref()) else {
-                let text = format!(
-                    "takes {} arguments, not {}",
-                    signature.parameters.len(),
-                    arguments.len()
-                );
-                return Ok(Err(FunctionError { text, argument: None }));
-            };
-            encoded.push(encode(&self.peer, name(path), argument, &parameter.ty)?);
-        }
-        let request = pb::call_function::Request {
-            name: function.to_owned(),
-            arguments: encoded,
-        };
-        let response: pb::call_function::Response = self.call(path, request).await?;
-        if let Some(error) = response.error {
-            let argument = error.function_argument.and_then(|n| usize::try_from(n).ok());
-            return Ok(Err(FunctionError {
-                text: error.text,
-                argument,
-            }));
-        }
-        let result = signature.result.as_ref().unwrap_or(&Type::Dynamic);
-        self.decode(path, response.result, result, &[]).map(Ok)
-    }
-
-    async fn stop(&self) -> Result<(), Diagnostics> {
-        let path = self.methods.stop;
-        let response: pb::stop_provider::Response = self.call(path, pb::stop_provider::Request {}).await?;
-        if response.error.is_empty() {
-            return Ok(());
-        }
-        let what = format!(
-            "The {} could not stop what it is doing: {}.",
-            self.peer.title(),
-            response.error
-        );
-        Err(Diagnostic::error("Plugin did not stop", what).into())
-    }
-
-    async fn close(&self) {
-        if !self.closed.swap(true, Ordering::SeqCst) {
-            shut_down(&self.peer, self.channel.clone()).await;
-        }
-    }
-}
-
 /// What we can do beyond the basics.
 fn capabilities() -> pb::ClientCapabilities {
     pb::ClientCapabilities {
@@ -623,9 +243,4 @@ fn capabilities() -> pb::ClientCapabilities {
 
 fn plain(problems: Vec<PluginDiagnostic>) -> Diagnostics {
     problems.into_iter().map(|p| p.diagnostic).collect()
-}
-
-/// Versions are signed on the wire; one beyond that is certainly newer than any schema.
-fn wire_version(version: u64) -> i64 {
-    i64::try_from(version).unwrap_or(i64::MAX)
 }
