@@ -18,8 +18,8 @@ use crate::eval::checks::{Checked, Kind};
 use crate::eval::{Failed, ModuleScope, Repetition};
 use crate::events::Event;
 use crate::instance::{
-    PROVIDER_BUG, Stored, decode, encode, forbidden_ephemeral, identity, lasting, located, read_problems, upgrade,
-    with_marks,
+    PROVIDER_BUG, Stored, decode, encode, forbidden_ephemeral, identity, lasting, located, read_problems, unanswered,
+    upgrade, with_marks,
 };
 use crate::objchange::{Ignore, Problem, ignore_changes, plan_problems, proposed_new};
 use crate::plan::{Action, Mode, Reason, ResourceChange};
@@ -111,11 +111,9 @@ impl Planner<'_> {
             .provider
             .validate_resource(&address.resource.resource.ty, config.clone())
             .await;
-        self.report_all(located(
-            answer.map_err(|d| self.failed(d))?.diagnostics,
-            Some((&block.body, p.schema)),
-            address,
-        ))?;
+        let written = Some((&*block.body, p.schema));
+        let answer = answer.map_err(|d| self.failed(unanswered(d, written, address)))?;
+        self.report_all(located(answer.diagnostics, written, address))?;
         let decision = self.decide(p, address, &repetition, stored.as_ref(), &config).await?;
         let after = with_marks(decision.planned, &marks, p.schema);
         let before = match &stored {
@@ -273,7 +271,7 @@ impl Planner<'_> {
                 .provider
                 .read(ty, stored.value.clone(), stored.private.clone(), None)
                 .await
-                .map_err(|d| self.failed(d))?;
+                .map_err(|d| self.failed(unanswered(d, None, address)))?;
             self.report_all(located(answer.diagnostics, None, address))?;
             answer.value
         };
@@ -578,12 +576,12 @@ impl Planner<'_> {
     ) -> Result<PlannedChange, Failed> {
         let proposed = proposed_new(&p.schema.block, prior, config);
         let ty = &address.resource.resource.ty;
+        let written = p.block.map(|b| (&*b.body, p.schema));
         let answer = p
             .provider
             .plan(ty, prior.clone(), proposed, config.clone(), private, None)
             .await
-            .map_err(|d| self.failed(d))?;
-        let written = p.block.map(|b| (&*b.body, p.schema));
+            .map_err(|d| self.failed(unanswered(d, written, address)))?;
         self.report_all(located(answer.diagnostics, written, address))?;
         let change = answer.value;
         let problems = plan_problems(&p.schema.block, prior, config, &change.planned);
