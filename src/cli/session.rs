@@ -85,12 +85,30 @@ impl Session {
             .get("HOME")
             .map(|home| PathBuf::from(home).join(".terraform.d/plugins"));
         let platform = plugins::platform::Platform::current().to_string();
-        net::Client::new(net::NetSettings {
+        let (ui, stream) = (self.ui.clone(), self.stream.clone());
+        let client = net::Client::new(net::NetSettings {
             variables: self.env.all().clone(),
             hosts: self.cli_config.hosts.clone(),
             helper_dirs: plugins.into_iter().flat_map(|dir| [dir.join(&platform), dir]).collect(),
             terraform_version: TERRAFORM_VERSION.to_owned(),
             product: format!("Monoform/{}", crate::VERSION),
+        });
+        // Somebody who waits wants to know what for.
+        client.telling(move |retry| {
+            let text = format!(
+                "{}; trying again in {:.1} s ({} of {})",
+                retry.why,
+                retry.pause.as_secs_f64(),
+                retry.attempt,
+                retry.of
+            );
+            match &stream {
+                Some(stream) => stream.log(&text),
+                None => {
+                    ui.line(format!("- {text}"));
+                    ui.flush();
+                }
+            }
         })
     }
 

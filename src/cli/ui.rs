@@ -3,7 +3,10 @@
 use std::io::{self, BufRead as _, BufWriter, IsTerminal as _, Write};
 #[cfg(test)]
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use unicode_width::UnicodeWidthStr as _;
 
 /// Colours and other attributes of text, or none of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,6 +93,8 @@ pub struct Ui {
     /// Whether `-no-color` was given: then diagnostics have no rule on their left either.
     pub plain: bool,
     input: Input,
+    /// Whether the last line of the terminal says how far something is.
+    passing: AtomicBool,
 }
 
 enum Input {
@@ -129,6 +134,7 @@ impl Ui {
             },
             plain: no_color,
             input: Input::Terminal,
+            passing: AtomicBool::new(false),
         }
     }
 
@@ -148,29 +154,52 @@ impl Ui {
             err: stream(&err),
             plain: true,
             input: Input::Nobody,
+            passing: AtomicBool::new(false),
         };
         (Arc::new(ui), out, err)
     }
 
     /// Writes to standard output. A reader that has gone away is no concern of ours.
     pub fn out(&self, text: impl AsRef<str>) {
-        let _ = self.out.lock().write_all(text.as_ref().as_bytes());
+        let _ = self.written().write_all(text.as_ref().as_bytes());
     }
 
     /// Writes to standard output what need not be text.
     pub fn out_bytes(&self, bytes: &[u8]) {
-        let _ = self.out.lock().write_all(bytes);
+        let _ = self.written().write_all(bytes);
     }
 
     /// Writes a line to standard output.
     pub fn line(&self, text: impl AsRef<str>) {
-        let mut out = self.out.lock();
+        let mut out = self.written();
         let _ = out.write_all(text.as_ref().as_bytes());
         let _ = out.write_all(b"\n");
     }
 
+    /// Says on the last line of the terminal how far something is, until anything else is written. Without a terminal, or
+    /// without colours, nothing is said.
+    pub fn passing(&self, text: &str) {
+        if !self.is_terminal() || self.plain || text.width() >= self.width() {
+            return;
+        }
+        let mut out = self.written();
+        let _ = write!(out, "{text}");
+        let _ = out.flush();
+        self.passing.store(true, Ordering::SeqCst);
+    }
+
+    /// Standard output, to be written to: what was said in passing is gone.
+    fn written(&self) -> MutexGuard<'_, Box<dyn Write + Send>> {
+        let mut out = self.out.lock();
+        if self.passing.swap(false, Ordering::SeqCst) {
+            let _ = out.write_all(b"\r\x1b[K");
+        }
+        out
+    }
+
     /// Writes to standard error, after everything that went to standard output before.
     pub fn err(&self, text: impl AsRef<str>) {
+        drop(self.written());
         self.flush();
         let mut err = self.err.lock();
         let _ = err.write_all(text.as_ref().as_bytes());

@@ -266,6 +266,15 @@ pub fn located(
         .collect()
 }
 
+/// Problems of a call that came to nothing, with the same.
+pub fn unanswered(problems: Diagnostics, written: Option<(&Body, &Schema)>, address: &dyn Display) -> Diagnostics {
+    let plain = |diagnostic| PluginDiagnostic {
+        diagnostic,
+        attribute: Path::root(),
+    };
+    located(problems.into_iter().map(plain).collect(), written, address)
+}
+
 /// An error for each ephemeral value in an argument that is kept.
 #[must_use]
 pub fn forbidden_ephemeral(config: &Value, schema: &Schema, body: &Body, address: &dyn Display) -> Diagnostics {

@@ -21,6 +21,7 @@ use crate::fetch::{self, Commit, Fetcher};
 use crate::mirror::Mirror;
 use crate::registry::{Problem, Registries};
 use crate::tree;
+use crate::written::{Written, write};
 
 /// How many packages are fetched at the same time.
 const AT_ONCE: usize = 8;
@@ -137,12 +138,6 @@ impl Install<'_> {
             sources,
         }
     }
-}
-
-/// The manifest on the disk.
-struct Written {
-    path: PathBuf,
-    manifest: Mutex<Manifest>,
 }
 
 /// A package that is fetched once in a run, and copied for other calls.
@@ -583,60 +578,4 @@ fn below(prefix: &addrs::Module, inner: &addrs::Module) -> addrs::Module {
         path = path.child(name.clone());
     }
     path
-}
-
-impl Written {
-    fn manifest(&self) -> std::sync::MutexGuard<'_, Manifest> {
-        self.manifest.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn note(&self, key: String, entry: ManifestEntry) {
-        self.manifest().modules.insert(key, entry);
-    }
-
-    /// A module is gone, and with it all that lay in it.
-    fn forget(&self, key: &str) {
-        let inside = format!("{key}.");
-        self.manifest()
-            .modules
-            .retain(|k, _| k != key && !k.starts_with(&inside));
-    }
-
-    fn save(&self) -> Result<(), Diagnostic> {
-        write(&self.path, &self.manifest())
-    }
-}
-
-/// Writes a manifest, whole or not at all.
-fn write(path: &Path, manifest: &Manifest) -> Result<(), Diagnostic> {
-    use std::io::Write;
-    let failed = |e: std::io::Error| {
-        Diagnostic::error(
-            "Failed to update module manifest",
-            format!("The file {} cannot be written: {e}.", path.display()),
-        )
-    };
-    let dir = path.parent().unwrap_or(Path::new("."));
-    let mut manifest = manifest.clone();
-    let root = ManifestEntry {
-        source: String::new(),
-        version: None,
-        dir: ".".to_owned(),
-    };
-    manifest.modules.entry(String::new()).or_insert(root);
-    let text = manifest.to_json();
-    if std::fs::read(path).is_ok_and(|there| there == text.as_bytes()) {
-        return Ok(());
-    }
-    std::fs::create_dir_all(dir).map_err(failed)?;
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    let mut file = builder.prefix(".modules-").tempfile_in(dir).map_err(failed)?;
-    file.write_all(text.as_bytes()).map_err(failed)?;
-    file.persist(path).map_err(|e| failed(e.error))?;
-    Ok(())
 }

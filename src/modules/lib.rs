@@ -22,6 +22,7 @@ pub mod install;
 pub mod mirror;
 pub mod registry;
 mod tree;
+mod written;
 
 pub use fetch::Fetcher;
 pub use install::{Event, Install, Outcome};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::client::Error;
+use crate::error::Error;
 use crate::hosts::{CredentialsHelper, Host};
 
 /// A helper may ask a person or a service; one that never ends is stopped.

@@ -6,7 +6,8 @@ use std::time::Duration;
 use reqwest::StatusCode;
 use url::Url;
 
-use crate::client::{Client, Error, shown};
+use crate::client::Client;
+use crate::error::{Error, shown};
 use crate::hosts::Host;
 
 /// The service of module registries.
@@ -234,9 +235,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_host_is_asked_once_with_its_token() {
-        let (server, tls) = Server::start_tls(|request| match &*request.path {
+        let server = Server::https(|request| match request.path() {
             "/.well-known/terraform.json" => Reply::redirect("/services"),
-            "/services" if request.header("authorization") == Some("Bearer t") => {
+            "/services" if request.header("authorization") == "Bearer t" => {
                 Reply::json(r#"{"modules.v1":"v1/modules","login.v1":{}}"#)
             }
             _ => Reply::status(401),
@@ -247,7 +248,7 @@ mod tests {
         let said = Host::parse("said.example").unwrap();
         let services = [(MODULES.to_owned(), "http://127.0.0.1/m/".to_owned())];
         settings.hosts.services.insert(said.clone(), services.into());
-        let client = Client::trusting(settings, tls.clone());
+        let client = Client::trusting(settings, server.trusted());
 
         let url = client.service(&host, MODULES).await.unwrap();
         assert_eq!(url.as_str(), format!("https://{host}/v1/modules/"));
@@ -259,7 +260,7 @@ mod tests {
             "http://127.0.0.1/m/"
         );
 
-        let stranger = Client::trusting(NetSettings::default(), tls);
+        let stranger = Client::trusting(NetSettings::default(), server.trusted());
         let error = stranger.service(&host, MODULES).await.unwrap_err().to_string();
         assert!(error.contains("401"), "{error}");
         let distrusting = Client::new(NetSettings::default());
@@ -269,13 +270,13 @@ mod tests {
 
     #[tokio::test]
     async fn answers_that_make_no_sense() {
-        let (server, tls) = Server::start_tls(|request| match request.header("host").unwrap_or("") {
+        let server = Server::https(|request| match request.header("host") {
             host if host.starts_with("127.0.0.1") => Reply::ok("{}"),
             _ => Reply::json("[]"),
         });
-        let client = Client::trusting(NetSettings::default(), tls);
+        let client = Client::trusting(NetSettings::default(), server.trusted());
         let ask = async |name: &str| {
-            let host = Host::parse(&server.host().replace("localhost", name)).unwrap();
+            let host = Host::parse(&server.host().replace("127.0.0.1", name)).unwrap();
             client.service(&host, MODULES).await.unwrap_err().to_string()
         };
         for (name, expected) in [("127.0.0.1", "content type"), ("localhost", "JSON object")] {

@@ -6,6 +6,7 @@
 //! - [`hosts`]: names of hosts, and what the CLI configuration says about them ([`HostSettings`]).
 //! - [`credentials`]: the token for a host, from the environment, the CLI configuration, or a helper program.
 //! - [`client`]: one [`Client`] for a run. It costs nothing until the first request: only then are roots of trust read.
+//!   A request and its answer, tried again where that may help, are in `request`; what can go wrong, in words, in `error`.
 //! - [`discovery`]: what a host offers, by its `/.well-known/terraform.json`.
 //! - [`netrc`]: names and passwords for web servers.
 //!
@@ -18,13 +19,24 @@
 pub mod client;
 pub mod credentials;
 pub mod discovery;
+mod error;
 pub mod hosts;
 pub mod netrc;
+mod request;
 #[cfg(test)]
+#[path = "../../tests/support/server.rs"]
+#[allow(
+    dead_code,
+    missing_docs,
+    clippy::expect_used,
+    reason = "the server of all tests, of which these use a part"
+)]
 mod test_server;
 mod tls;
 
-pub use client::{Client, Error, NetSettings, Request, Response, decoded_path, form, shown};
+pub use client::{Client, NetSettings, Retry, decoded_path, form};
 pub use credentials::Token;
+pub use error::{Error, shown};
 pub use hosts::{Host, HostSettings};
+pub use request::{Request, Response};
 pub use url::Url;

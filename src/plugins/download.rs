@@ -1,16 +1,22 @@
 //! Packages from web servers, straight to a file, with their checksum on the way.
 
-use std::io::{Seek, Write};
+use std::fs::File;
+use std::io::{self, Seek, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use net::{Client, Url, shown};
+use net::{Client, Response, Retry, Url, shown};
 use sha2::{Digest, Sha256};
+use tokio::sync::mpsc;
 
 /// How often a download is taken up again.
 const RETRIES: u64 = 4;
 /// The largest package that is accepted.
 const LIMIT: u64 = 4 << 30;
+/// How many parts may wait for the disk.
+const WAITING: usize = 16;
+/// How often somebody is told how far things are.
+const TICK: Duration = Duration::from_millis(100);
 
 /// How far a download is.
 #[derive(Debug, Default)]
@@ -21,17 +27,82 @@ pub struct Progress {
     pub expected: AtomicU64,
 }
 
+/// How far all downloads are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overall {
+    /// How many are going on.
+    pub running: usize,
+    /// The bytes that are here, of these.
+    pub received: u64,
+    /// The bytes there will be; none if that is not known of all of them.
+    pub expected: Option<u64>,
+}
+
+impl Overall {
+    /// How far these are.
+    pub(crate) fn of<'p>(all: impl IntoIterator<Item = &'p Progress>) -> Overall {
+        let mut out = Overall {
+            expected: Some(0),
+            ..Overall::default()
+        };
+        for one in all {
+            let (received, expected) = (
+                one.received.load(Ordering::Relaxed),
+                one.expected.load(Ordering::Relaxed),
+            );
+            if received == 0 || received == expected {
+                continue;
+            }
+            out.running += 1;
+            out.received += received;
+            out.expected = out.expected.filter(|_| expected > 0).map(|sum| sum + expected);
+        }
+        out
+    }
+}
+
+/// Waits for something, and says in between how far the downloads are.
+pub(crate) async fn watching<T>(work: impl Future<Output = T>, mut tick: impl FnMut()) -> T {
+    let mut work = std::pin::pin!(work);
+    let mut clock = tokio::time::interval(TICK);
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut work => return done,
+            _ = clock.tick() => tick(),
+        }
+    }
+}
+
+/// A file, and the checksum of what was written to it.
+struct Sink {
+    file: File,
+    hash: Sha256,
+}
+
+impl Sink {
+    fn take(&mut self, part: &[u8]) -> io::Result<()> {
+        self.hash.update(part);
+        self.file.write_all(part)
+    }
+
+    /// Forgets everything.
+    fn restart(&mut self) -> io::Result<()> {
+        self.hash = Sha256::new();
+        self.file.set_len(0)?;
+        self.file.rewind()
+    }
+}
+
 /// Writes what is at an address to a file. Gives its SHA-256, in hexadecimal digits; the error is a sentence without its full
 /// stop.
 ///
 /// A download that breaks off goes on where it ended, if the server can do that, and begins again otherwise.
-pub async fn download(
-    client: &Client,
-    url: &Url,
-    to: &mut std::fs::File,
-    progress: &Progress,
-) -> Result<String, String> {
-    let mut hash = Sha256::new();
+pub async fn download(client: &Client, url: &Url, to: File, progress: &Progress) -> Result<String, String> {
+    let mut sink = Sink {
+        file: to,
+        hash: Sha256::new(),
+    };
     let mut received: u64 = 0;
     let mut tries = 0;
     loop {
@@ -55,45 +126,97 @@ pub async fn download(
                     .await
                     .map_err(|e| e.to_string())?;
             }
-            hash = Sha256::new();
             received = 0;
-            to.set_len(0).and_then(|()| to.rewind()).map_err(|e| unwritable(&e))?;
+            sink.restart().map_err(|e| unwritable(&e))?;
         }
-        let mut response = response.success().map_err(|e| e.to_string())?;
+        let response = response.success().map_err(|e| e.to_string())?;
         let size = response.announced_size().unwrap_or(0);
         progress
             .expected
             .store(if size == 0 { 0 } else { received + size }, Ordering::Relaxed);
-        let broken = loop {
-            match response.chunk().await {
-                Ok(Some(chunk)) => {
-                    let chunk = chunk.as_ref();
-                    received += chunk.len() as u64;
-                    if received > LIMIT {
-                        return Err(format!("what {} sends is larger than {LIMIT} bytes", shown(url)));
-                    }
-                    hash.update(chunk);
-                    // A write to the page cache; the network is what takes time.
-                    to.write_all(chunk).map_err(|e| unwritable(&e))?;
-                    progress.received.store(received, Ordering::Relaxed);
-                }
-                Ok(None) => break None,
-                Err(error) => break Some(error),
-            }
-        };
+        let broken;
+        (sink, broken) = pour(response, sink, &mut received, progress).await?;
         let Some(error) = broken else {
-            to.flush().map_err(|e| unwritable(&e))?;
-            return Ok(crate::hash::hex(&hash.finalize()));
+            progress.expected.store(received, Ordering::Relaxed);
+            return Ok(crate::hash::hex(&sink.hash.finalize()));
         };
+        if received > LIMIT {
+            return Err(format!("what {} sends is larger than {LIMIT} bytes", shown(url)));
+        }
         if tries >= RETRIES {
-            return Err(error.to_string());
+            return Err(error);
         }
         tries += 1;
-        tracing::debug!(%error, received, "the download goes on");
-        tokio::time::sleep(Duration::from_millis(200 << tries)).await;
+        let retry = Retry {
+            why: error,
+            pause: Duration::from_millis(200 << tries),
+            attempt: tries,
+            of: RETRIES,
+        };
+        client.before_another_try(retry).await;
     }
 }
 
-fn unwritable(error: &std::io::Error) -> String {
+/// Writes an answer, as far as it comes. Hashing and writing go on in a thread that may wait for a disk; what comes meanwhile
+/// waits in memory, a little of it. Gives the sink back, with the reason if that was not all.
+async fn pour(
+    mut response: Response,
+    mut sink: Sink,
+    received: &mut u64,
+    progress: &Progress,
+) -> Result<(Sink, Option<String>), String> {
+    let (sender, mut parts) = mpsc::channel::<Vec<u8>>(WAITING);
+    let writing = tokio::task::spawn_blocking(move || {
+        while let Some(part) = parts.blocking_recv() {
+            sink.take(&part)?;
+        }
+        sink.file.flush().map(|()| sink)
+    });
+    let broken = loop {
+        match response.chunk().await {
+            Ok(Some(part)) => {
+                let part = part.as_ref().to_vec();
+                *received += part.len() as u64;
+                if *received > LIMIT {
+                    break Some("it is too large".to_owned());
+                }
+                progress.received.store(*received, Ordering::Relaxed);
+                // Where nobody takes it, writing has failed: that is told below.
+                if sender.send(part).await.is_err() {
+                    break None;
+                }
+            }
+            Ok(None) => break None,
+            Err(error) => break Some(error.to_string()),
+        }
+    };
+    drop(sender);
+    match writing.await {
+        Ok(Ok(sink)) => Ok((sink, broken)),
+        Ok(Err(error)) => Err(unwritable(&error)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn unwritable(error: &io::Error) -> String {
     format!("the package cannot be written to the disk: {error}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_of_all() {
+        let one = |received, expected| Progress {
+            received: AtomicU64::new(received),
+            expected: AtomicU64::new(expected),
+        };
+        let (waiting, going, done, unknown) = (one(0, 0), one(5, 10), one(7, 7), one(3, 0));
+        let known = Overall::of([&waiting, &going, &done]);
+        assert_eq!((known.running, known.received, known.expected), (1, 5, Some(10)));
+        let all = Overall::of([&going, &unknown]);
+        assert_eq!((all.running, all.received, all.expected), (2, 8, None));
+        assert_eq!(Overall::of([&done]).running, 0);
+    }
 }

@@ -14,7 +14,7 @@ use net::Client;
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::discovery;
-use crate::download::Progress;
+use crate::download::{Overall, Progress, watching};
 use crate::fetch::{self, Wanted, blocking};
 use crate::hash;
 use crate::install::{self, Askers};
@@ -51,6 +51,8 @@ pub enum Step<'a> {
     Selected(&'a Provider, &'a Version, &'a Constraints, bool),
     /// A package is fetched.
     Fetching(&'a Provider, &'a Version, &'a Platform),
+    /// Packages are on their way; told ten times a second.
+    Downloading(Overall),
     /// It is here.
     Retrieved(&'a Provider, &'a Version, &'a Platform, &'a Authentication),
     /// Its checksums are compared with those of the lock file.
@@ -170,6 +172,7 @@ impl Request<'_> {
         version: &Version,
         platform: &Platform,
         keep: Option<&Path>,
+        progress: &Progress,
     ) -> Result<Got, String> {
         // An archive must come from where archives are.
         let unpacked = if keep.is_none() {
@@ -193,7 +196,7 @@ impl Request<'_> {
             None => tempfile::tempdir(),
         };
         let temporary = temporary.map_err(|e| format!("there is no place for the package: {e}"))?;
-        let (path, sum) = fetch::archive(self.client, &offer, temporary.path(), &Progress::default()).await?;
+        let (path, sum) = fetch::archive(self.client, &offer, temporary.path(), progress).await?;
         let keep = keep.map(Path::to_owned);
         blocking(move || {
             fetch::verify_offer(&offer, &path, &sum)?;
@@ -264,14 +267,17 @@ impl Request<'_> {
             .iter()
             .flat_map(|platform| chosen.iter().map(move |(p, v)| (*p, v, platform)));
         let jobs: Vec<(&Provider, &Version, &Platform)> = jobs.collect();
+        let progress: Vec<Progress> = jobs.iter().map(|_| Progress::default()).collect();
         let gets = jobs
             .iter()
-            .map(|(provider, version, platform)| self.get(provider, version, platform, None));
+            .zip(&progress)
+            .map(|((provider, version, platform), progress)| self.get(provider, version, platform, None, progress));
         let mut gets = futures::stream::iter(gets).buffered(AT_ONCE);
         let mut found: BTreeMap<&Provider, Vec<(&Platform, BTreeSet<String>)>> = BTreeMap::new();
         for (provider, version, platform) in &jobs {
             tell(Step::Fetching(provider, version, platform));
-            let Some(got) = gets.next().await else { break };
+            let got = watching(gets.next(), || tell(Step::Downloading(Overall::of(&progress)))).await;
+            let Some(got) = got else { break };
             let before = file.providers.get(*provider).map(|locked| &locked.hashes);
             match got.and_then(|got| got.recorded(before)) {
                 Ok((authentication, hashes)) => {
@@ -328,12 +334,15 @@ impl Request<'_> {
                 .iter()
                 .map(|platform| dir.join(format!("terraform-provider-{}_{version}_{platform}.zip", provider.ty)))
                 .collect();
-            let gets = self.platforms.iter().zip(&files);
-            let gets = gets.map(|(platform, file)| self.get(provider, &version, platform, Some(file)));
+            let progress: Vec<Progress> = files.iter().map(|_| Progress::default()).collect();
+            let gets = self.platforms.iter().zip(files.iter().zip(&progress));
+            let gets =
+                gets.map(|(platform, (file, progress))| self.get(provider, &version, platform, Some(file), progress));
             let mut gets = futures::stream::iter(gets).buffered(AT_ONCE);
             for platform in self.platforms {
                 tell(Step::Fetching(provider, &version, platform));
-                let Some(got) = gets.next().await else { break };
+                let got = watching(gets.next(), || tell(Step::Downloading(Overall::of(&progress)))).await;
+                let Some(got) = got else { break };
                 match got {
                     Ok(got) => tell(Step::Retrieved(provider, &version, platform, &got.authentication)),
                     Err(why) => {

@@ -217,9 +217,8 @@ pub(crate) async fn archive(
         }
         Location::Url(url) => {
             let path = dir.join("package.zip");
-            let mut file =
-                fs::File::create_new(&path).map_err(|e| format!("{} cannot be written: {e}", path.display()))?;
-            let sum = download(client, url, &mut file, progress).await?;
+            let file = fs::File::create_new(&path).map_err(|e| format!("{} cannot be written: {e}", path.display()))?;
+            let sum = download(client, url, file, progress).await?;
             Ok((path, sum))
         }
     }

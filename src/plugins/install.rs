@@ -15,7 +15,7 @@ use net::Client;
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::discovery::{self, Found, Package};
-use crate::download::Progress;
+use crate::download::{Overall, Progress, watching};
 pub use crate::fetch::How;
 use crate::fetch::{self, Fetched, Wanted};
 use crate::lock_file::{LockFile, Locked};
@@ -79,6 +79,8 @@ pub enum Step<'a> {
     Reusing(&'a Provider),
     /// A package is fetched, or is there already.
     Installing(&'a Provider, &'a Version),
+    /// Packages are on their way; told ten times a second.
+    Downloading(Overall),
     /// Something stands for a provider.
     Done(&'a Provider, &'a Outcome),
 }
@@ -290,24 +292,28 @@ impl Work<'_> {
         }
         let settings = self.registry.settings();
         let order: Vec<(&Provider, Version)> = chosen.iter().map(|(one, v)| (one.provider, v.clone())).collect();
-        let mut fetches = futures::stream::iter(chosen.into_iter().map(async |(one, version)| {
-            let wanted = Wanted {
-                provider: one.provider.clone(),
-                locked: one
-                    .old
-                    .filter(|old| old.version == version)
-                    .map(|old| old.hashes.clone())
-                    .unwrap_or_default(),
-                version,
-                places: one.places.clone(),
-            };
-            let fetched = fetch::fetch(settings, client, &wanted, &Progress::default()).await;
-            (one, wanted, fetched)
-        }))
+        let progress: Vec<Progress> = chosen.iter().map(|_| Progress::default()).collect();
+        let mut fetches = futures::stream::iter(chosen.into_iter().zip(&progress).map(
+            async |((one, version), progress)| {
+                let wanted = Wanted {
+                    provider: one.provider.clone(),
+                    locked: one
+                        .old
+                        .filter(|old| old.version == version)
+                        .map(|old| old.hashes.clone())
+                        .unwrap_or_default(),
+                    version,
+                    places: one.places.clone(),
+                };
+                let fetched = fetch::fetch(settings, client, &wanted, progress).await;
+                (one, wanted, fetched)
+            },
+        ))
         .buffered(AT_ONCE);
         for (provider, version) in &order {
             tell(Step::Installing(provider, version));
-            let Some((one, wanted, fetched)) = fetches.next().await else {
+            let fetched = watching(fetches.next(), || tell(Step::Downloading(Overall::of(&progress)))).await;
+            let Some((one, wanted, fetched)) = fetched else {
                 break;
             };
             match fetched {

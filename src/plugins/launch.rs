@@ -16,6 +16,7 @@ use crate::channel;
 use crate::handshake::{Address, COOKIE_NAME, COOKIE_VALUE, Handshake};
 use crate::logs;
 use crate::process::Process;
+use crate::spawner;
 use crate::tls::Identity;
 
 /// What to start, and how.
@@ -34,8 +35,8 @@ pub struct Launch {
     /// How long it may take until its handshake line.
     pub timeout: Duration,
     /// Whether it is a plugin of ours, which reads nothing from its standard input and notices by itself when we are gone.
-    /// Others inherit our standard input, as they are used to. Should we be killed in a way that runs nothing more, those
-    /// stay behind, as with every other tool that runs them.
+    /// Others inherit our standard input, as they are used to, and on Linux the kernel ends them with us, however we end
+    /// (see [`crate::spawner`]).
     pub own: bool,
 }
 
@@ -140,9 +141,14 @@ impl Launch {
         if let Some(dir) = socket_dir {
             command.env("PLUGIN_UNIX_SOCKET_DIR", dir.path());
         }
+        if !self.own {
+            spawner::end_with_us(&mut command);
+        }
         let mut tries = 0;
         loop {
-            match command.spawn() {
+            let spawned;
+            (command, spawned) = spawner::spawn(command).await;
+            match spawned {
                 Ok(mut child) => {
                     drop(child.stdin.take());
                     return Ok(child);

@@ -9,14 +9,14 @@
 //! - [`discovery`]: what is on this machine. [`selection`]: which of it is used, under which constraints ([`version`]).
 //!   [`install`] and [`lock_file`]: what `init` leaves behind.
 //! - [`places`]: where packages are installed from: a provider's registry (`origin`), a [`network_mirror`], archives on this
-//!   machine. `fetch` gets, verifies and unpacks one (`download`, [`signature`], `unpack`), by way of the plugin cache.
+//!   machine. `fetch` gets, verifies and unpacks one ([`download`], [`signature`], `unpack`), by way of the plugin cache.
 //!   [`elsewhere`]: packages for other machines.
 //! - [`launch`]: environment, handshake line ([`handshake`]), certificates ([`tls`]), connection ([`channel`]). [`process`]
 //!   watches the plugin, so that its death has an explanation.
 //! - [`grpc`]: one client for both protocols ([`grpc_provider`]), and one for provisioners ([`grpc_provisioner`]). [`peer`]: what people are told when it fails.
 //!
 //! A plugin is killed when the last reference to its [`Provider`] goes, so none outlives a panic; `close` is the
-//! polite way. The room uses `proto`, `lang` (schemas), `syntax` (diagnostics), `cty` and `addrs`.
+//! polite way. `spawner` sees to it that none outlives a core that is killed either. The room uses `proto`, `lang` (schemas), `syntax` (diagnostics), `cty` and `addrs`.
 //!
 //! Where to begin: [`provider`] (what the engine asks of a provider), then [`registry`].
 
@@ -25,7 +25,7 @@ pub mod channel;
 pub mod cli_config;
 mod convert;
 pub mod discovery;
-mod download;
+pub mod download;
 pub mod elsewhere;
 pub mod environment;
 mod fetch;
@@ -54,6 +54,7 @@ pub mod registry;
 pub mod selection;
 pub mod settings;
 pub mod signature;
+mod spawner;
 pub mod tls;
 mod unpack;
 pub use addrs::version;

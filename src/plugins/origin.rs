@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::places::{Authentication, Listed, Location, Offer, Refusal};
 use crate::platform::Platform;
-use crate::signature;
+use crate::signature::{self, Named};
 use crate::version::Version;
 
 /// Lists of versions grow with the years.
@@ -59,6 +59,8 @@ struct Keys {
 #[derive(Deserialize)]
 struct Key {
     ascii_armor: String,
+    #[serde(default)]
+    trust_signature: Option<String>,
 }
 
 /// The registry's versions of a provider.
@@ -153,12 +155,15 @@ pub async fn offer(
             )));
         }
     }
-    let keys: Vec<String> = answer
+    let keys: Vec<Named> = answer
         .signing_keys
         .gpg_public_keys
         .unwrap_or_default()
         .into_iter()
-        .map(|key| key.ascii_armor)
+        .map(|key| Named {
+            armored: key.ascii_armor,
+            trust: key.trust_signature.unwrap_or_default(),
+        })
         .collect();
     if answer.shasums_signature_url.is_empty() {
         return Err(unsigned("the registry gives no signature of it"));

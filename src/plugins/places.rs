@@ -15,6 +15,7 @@ use crate::cli_config::Source;
 use crate::discovery;
 use crate::platform::Platform;
 use crate::settings::Settings;
+use crate::signature::Standing;
 use crate::version::Version;
 use crate::{network_mirror, origin};
 
@@ -45,8 +46,11 @@ impl fmt::Display for Authentication {
         match self {
             Authentication::None => f.write_str("unauthenticated"),
             Authentication::Checksum => f.write_str("verified checksum"),
-            Authentication::Signed(signer) if signer.vendor => f.write_str("signed by HashiCorp"),
-            Authentication::Signed(signer) => write!(f, "self-signed, key ID {}", signer.key_id),
+            Authentication::Signed(signer) => match signer.standing {
+                Standing::Vendor => f.write_str("signed by HashiCorp"),
+                Standing::Partner => write!(f, "signed by a HashiCorp partner, key ID {}", signer.key_id),
+                Standing::Registry => write!(f, "self-signed, key ID {}", signer.key_id),
+            },
         }
     }
 }

@@ -14,6 +14,7 @@ mod support;
 
 mod cache;
 mod elsewhere;
+mod golden;
 mod mirrors;
 mod refusals;
 mod registry;

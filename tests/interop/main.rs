@@ -3,7 +3,7 @@
 //! [`framework`], [`sdkv2`]: the whole life of objects of a Go provider, over protocol 6 and protocol 5. [`side_by_side`]:
 //! the same configurations and providers under Terraform, with the same results. [`terraform`]: going on where the other
 //! left off. [`modules`]: modules installed by both. [`our_plugins`]: our plugins, called by Terraform and by hand.
-//! [`recorded`]: what Terraform did with a provider that has a bit of everything, step by step.
+//! [`kinds`]: one provider made in every way there is, and every request to it, from every place. [`recorded`]: what Terraform did with a provider that has a bit of everything, step by step.
 
 #![allow(
     clippy::expect_used,
@@ -17,6 +17,7 @@
 mod support;
 
 mod framework;
+mod kinds;
 mod modules;
 mod our_plugins;
 mod recorded;
@@ -49,6 +50,13 @@ fn main() {
             &["go"],
             framework::a_package_that_was_changed_after_init,
         ),
+        ("kinds::running_ones", &["go"], kinds::running_ones),
+        ("kinds::its_output_and_its_end", &["go"], kinds::its_output_and_its_end),
+        ("kinds::a_crash", &["go"], kinds::a_crash),
+        ("kinds::put_off", &["go"], kinds::put_off),
+        ("kinds::however_we_end", &["go"], kinds::however_we_end),
+        ("kinds::lock_files", &["terraform"], kinds::lock_files),
+        ("kinds::a_bar_on_a_terminal", &["script"], kinds::a_bar_on_a_terminal),
         (
             "modules::the_same_lines_and_the_same_manifest",
             &["git", "terraform"],
@@ -119,7 +127,7 @@ fn main() {
         trial.with_kind(kind).with_ignored_flag(!absent.is_empty())
     });
     let absent = missing(&["go"]);
-    let recorded = recorded::trials().into_iter().map(|trial| {
+    let recorded = recorded::trials().into_iter().chain(kinds::trials()).map(|trial| {
         let kind = if absent.is_empty() { "" } else { "needs go" };
         trial.with_kind(kind).with_ignored_flag(!absent.is_empty())
     });

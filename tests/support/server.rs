@@ -116,7 +116,8 @@ impl Server {
     }
 
     pub fn https(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Server {
-        let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
+        let made =
+            rcgen::generate_simple_self_signed(["127.0.0.1", "localhost"].map(str::to_owned)).expect("a certificate");
         let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).expect("a key");
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let config = rustls::ServerConfig::builder_with_provider(provider)
@@ -170,6 +171,25 @@ impl Server {
 
     pub fn url(&self, path: &str) -> String {
         format!("{}://{}{path}", self.scheme, self.address)
+    }
+
+    /// What makes a client of the same library trust this server only.
+    pub fn trusted(&self) -> rustls::ClientConfig {
+        let mut roots = rustls::RootCertStore::empty();
+        let certificate = rustls::pki_types::pem::PemObject::from_pem_slice(self.certificate.as_bytes());
+        roots.add(certificate.expect("a certificate")).expect("a root");
+        rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .with_root_certificates(roots)
+            .with_no_client_auth()
+    }
+
+    /// How often a path was asked for since the last time.
+    pub fn count(&self, path: &str) -> usize {
+        let line = format!("GET {path}");
+        let asked = self.asked.lock().expect("no panic");
+        asked.iter().filter(|asked| **asked == line).count()
     }
 
     /// What was asked for since the last time.

@@ -1,10 +1,14 @@
 //! `init`: what must be installed is installed. Where nothing must, nothing is written.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use addrs::Provider;
 use plugins::install::{How, InstallOptions, Installation, Outcome, Step};
 use plugins::places::Authentication;
 use plugins::selection::Selection;
+use plugins::signature::Standing;
+use plugins::version::Constraints;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use crate::TERRAFORM_VERSION;
@@ -13,6 +17,7 @@ use crate::args::{UsageError, flags};
 use crate::commands::{Command, get, no_positional};
 use crate::plugin_source::{askers, requirements};
 use crate::session::{Session, Status};
+use crate::views::downloads;
 use crate::workdir::{self, Project};
 
 pub const COMMAND: Command = Command {
@@ -190,8 +195,11 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         Ok(state) => state.unwrap_or_default(),
         Err(e) => return fail(workdir::state_problem(&e)),
     };
+    let needed = match requirements(&project.config, &state) {
+        Ok(needed) => needed,
+        Err(problems) => return fail(problems),
+    };
     let install = || -> Result<Installation, Diagnostics> {
-        let needed = requirements(&project.config, &state)?;
         let registry = session.registry_with(|settings| {
             settings.client = Some(session.net());
             if !plugin_dirs.is_empty() {
@@ -221,6 +229,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         Err(problems) => return fail(problems),
     };
     told(session, &installation);
+    suggest(session, &needed, &installation);
     if !plugin_dirs.is_empty()
         && let Err(problems) = remember(session, &plugin_dirs)
     {
@@ -350,11 +359,12 @@ fn tell(session: &Session, step: &Step<'_>) {
             session.ui.flush();
             tracing::debug!(%provider, %version, "installing");
         }
+        Step::Downloading(overall) => downloads::show(session, *overall),
         Step::Done(provider, outcome) => done(session, provider, outcome),
     }
 }
 
-fn done(session: &Session, provider: &addrs::Provider, outcome: &Outcome) {
+fn done(session: &Session, provider: &Provider, outcome: &Outcome) {
     let name = provider.for_display();
     let version = outcome.selection.version().map(ToString::to_string).unwrap_or_default();
     match &outcome.how {
@@ -408,10 +418,40 @@ fn done(session: &Session, provider: &addrs::Provider, outcome: &Outcome) {
     }
 }
 
+/// Suggests constraints for what was chosen just now without any.
+fn suggest(session: &Session, needed: &BTreeMap<Provider, Constraints>, installation: &Installation) {
+    let chosen = |provider: &Provider| {
+        let outcome = installation.providers.get(provider)?;
+        let here = matches!(outcome.selection, Selection::External(_) | Selection::Installed(_));
+        outcome.selection.version().filter(|_| here && outcome.locked.is_none())
+    };
+    let unconstrained = needed.iter().filter(|(_, constraints)| constraints.is_any());
+    let lines: Vec<String> = unconstrained
+        .filter_map(|(provider, _)| Some((provider, chosen(provider)?)))
+        .map(|(provider, version)| {
+            let text = version.to_string();
+            let constraint = match text.rsplit_once('.') {
+                Some((minor, _)) if !version.is_prerelease() => format!("~> {minor}"),
+                _ => text,
+            };
+            format!("\n  {}: version = \"{constraint}\"", provider.for_display())
+        })
+        .collect();
+    if !lines.is_empty() {
+        space(session);
+        let text = format!(
+            "No module says which versions of these providers it needs, so the newest were chosen. Suggested\nconstraints for \
+             required_providers, which keep out new major versions with breaking changes:\n{}",
+            lines.concat()
+        );
+        note(session, text);
+    }
+}
+
 /// Says what came of all of it.
 fn told(session: &Session, installation: &Installation) {
     let by_its_authors = |o: &Outcome| match &o.how {
-        Some(How::Installed(Authentication::Signed(signer))) => !signer.vendor,
+        Some(How::Installed(Authentication::Signed(signer))) => signer.standing != Standing::Vendor,
         _ => false,
     };
     if installation.providers.values().any(by_its_authors) {

@@ -2,6 +2,7 @@
 
 pub mod diagnostics;
 pub mod diff;
+pub mod downloads;
 pub mod plan;
 pub mod progress;
 pub mod snippet;

@@ -12,7 +12,8 @@ use crate::eval::checks::{Checked, Kind};
 use crate::eval::{Failed, Repetition};
 use crate::events::Event;
 use crate::instance::{
-    data_problems, decode, encode_data, identity, lasting, located, not_read_yet, nulls_for_unknowns, with_marks,
+    data_problems, decode, encode_data, identity, lasting, located, not_read_yet, nulls_for_unknowns, unanswered,
+    with_marks,
 };
 use crate::opening;
 use crate::plan::{Action, Mode, Reason, ResourceChange};
@@ -41,7 +42,7 @@ impl Planner<'_> {
             .provider
             .validate_data(ty, config.clone())
             .await
-            .map_err(|d| self.failed(d))?;
+            .map_err(|d| self.failed(unanswered(d, written, address)))?;
         self.report_all(located(answer.diagnostics, written, address))?;
         let before = self
             .inputs

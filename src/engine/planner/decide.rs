@@ -10,7 +10,7 @@ use syntax::{Diagnostic, Diagnostics};
 use super::import::instance_key;
 use super::{Planner, Subject};
 use crate::eval::{Failed, Repetition};
-use crate::instance::{PROVIDER_BUG, Stored, located};
+use crate::instance::{PROVIDER_BUG, Stored, located, unanswered};
 use crate::objchange::{Ignore, Problem, ignore_changes, plan_problems, proposed_new};
 use crate::plan::{Action, Reason};
 
@@ -234,12 +234,12 @@ impl Planner<'_> {
     ) -> Result<PlannedChange, Failed> {
         let proposed = proposed_new(&p.schema.block, prior, config);
         let ty = &address.resource.resource.ty;
+        let written = p.block.map(|b| (&*b.body, p.schema));
         let answer = p
             .provider
             .plan(ty, prior.clone(), proposed, config.clone(), private, None)
             .await
-            .map_err(|d| self.failed(d))?;
-        let written = p.block.map(|b| (&*b.body, p.schema));
+            .map_err(|d| self.failed(unanswered(d, written, address)))?;
         self.report_all(located(answer.diagnostics, written, address))?;
         let change = answer.value;
         let problems = plan_problems(&p.schema.block, prior, config, &change.planned);

@@ -12,7 +12,8 @@ use crate::eval::checks::{Checked, Kind};
 use crate::eval::{Failed, ModuleScope, Repetition};
 use crate::events::Event;
 use crate::instance::{
-    Stored, decode, encode, forbidden_ephemeral, identity, lasting, located, read_problems, upgrade, with_marks,
+    Stored, decode, encode, forbidden_ephemeral, identity, lasting, located, read_problems, unanswered, upgrade,
+    with_marks,
 };
 use crate::opening;
 use crate::plan::{Action, Mode, Reason, ResourceChange};
@@ -94,11 +95,9 @@ impl Planner<'_> {
             .provider
             .validate_resource(&address.resource.resource.ty, config.clone())
             .await;
-        self.report_all(located(
-            answer.map_err(|d| self.failed(d))?.diagnostics,
-            Some((&block.body, p.schema)),
-            address,
-        ))?;
+        let written = Some((&*block.body, p.schema));
+        let answer = answer.map_err(|d| self.failed(unanswered(d, written, address)))?;
+        self.report_all(located(answer.diagnostics, written, address))?;
         let decision = self.decide(p, address, &repetition, stored.as_ref(), &config).await?;
         let after = with_marks(decision.planned, &marks, p.schema);
         let before = match &stored {
@@ -256,7 +255,7 @@ impl Planner<'_> {
                 .provider
                 .read(ty, stored.value.clone(), stored.private.clone(), None)
                 .await
-                .map_err(|d| self.failed(d))?;
+                .map_err(|d| self.failed(unanswered(d, None, address)))?;
             self.report_all(located(answer.diagnostics, None, address))?;
             answer.value
         };

@@ -12,6 +12,7 @@ use crate::args::{UsageError, flags};
 use crate::commands::Command;
 use crate::plugin_source::askers;
 use crate::session::{Session, Status};
+use crate::views::downloads;
 
 pub const COMMAND: Command = Command {
     path: "providers lock",
@@ -140,6 +141,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
 
 fn tell(session: &Session, step: &Step<'_>) {
     session.ui.line(match step {
+        Step::Downloading(overall) => return downloads::show(session, *overall),
         Step::Selected(..) => return,
         Step::Fetching(provider, version, platform) => {
             format!("- Fetching {} {version} for {platform}...", provider.for_display())

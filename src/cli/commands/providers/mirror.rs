@@ -13,6 +13,7 @@ use crate::args::{UsageError, flags};
 use crate::commands::Command;
 use crate::plugin_source::askers;
 use crate::session::{Session, Status};
+use crate::views::downloads;
 
 pub const COMMAND: Command = Command {
     path: "providers mirror",
@@ -101,6 +102,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
 
 fn tell(session: &Session, step: &Step<'_>) {
     session.ui.line(match step {
+        Step::Downloading(overall) => return downloads::show(session, *overall),
         Step::Selected(provider, version, constraints, from_lock) => {
             let why = match (from_lock, constraints.is_any()) {
                 (true, _) => "to match dependency lock file".to_owned(),

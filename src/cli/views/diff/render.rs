@@ -398,7 +398,8 @@ fn block(text: &mut Text, node: &Node<'_>, content: &Block<'_>, indent: usize, o
                 hidden += 1;
                 continue;
             }
-            if !apart {
+            // Where there are no attributes, blocks do not stand apart from one another either.
+            if !apart && !content.attributes.is_empty() {
                 text.push("\n");
                 apart = true;
             }

@@ -1,0 +1,69 @@
+//! The manifest on the disk, which at any time tells the truth about what is installed.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use config::manifest::{Manifest, ManifestEntry};
+use syntax::Diagnostic;
+
+/// The manifest on the disk.
+pub(crate) struct Written {
+    pub path: PathBuf,
+    pub manifest: Mutex<Manifest>,
+}
+
+impl Written {
+    fn manifest(&self) -> std::sync::MutexGuard<'_, Manifest> {
+        self.manifest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn note(&self, key: String, entry: ManifestEntry) {
+        self.manifest().modules.insert(key, entry);
+    }
+
+    /// A module is gone, and with it all that lay in it.
+    pub fn forget(&self, key: &str) {
+        let inside = format!("{key}.");
+        self.manifest()
+            .modules
+            .retain(|k, _| k != key && !k.starts_with(&inside));
+    }
+
+    pub fn save(&self) -> Result<(), Diagnostic> {
+        write(&self.path, &self.manifest())
+    }
+}
+
+/// Writes a manifest, whole or not at all.
+pub(crate) fn write(path: &Path, manifest: &Manifest) -> Result<(), Diagnostic> {
+    use std::io::Write;
+    let failed = |e: std::io::Error| {
+        Diagnostic::error(
+            "Failed to update module manifest",
+            format!("The file {} cannot be written: {e}.", path.display()),
+        )
+    };
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let mut manifest = manifest.clone();
+    let root = ManifestEntry {
+        source: String::new(),
+        version: None,
+        dir: ".".to_owned(),
+    };
+    manifest.modules.entry(String::new()).or_insert(root);
+    let text = manifest.to_json();
+    if std::fs::read(path).is_ok_and(|there| there == text.as_bytes()) {
+        return Ok(());
+    }
+    std::fs::create_dir_all(dir).map_err(failed)?;
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    let mut file = builder.prefix(".modules-").tempfile_in(dir).map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(failed)?;
+    file.persist(path).map_err(|e| failed(e.error))?;
+    Ok(())
+}

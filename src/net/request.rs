@@ -1,0 +1,472 @@
+//! One request: put together, sent, tried again where that may help; and its answer.
+
+use std::time::Duration;
+
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
+use reqwest::{Method, StatusCode};
+use url::Url;
+
+use crate::client::{Client, Retry};
+use crate::credentials::Token;
+use crate::error::{Error, connection, shown};
+
+/// How many redirects are followed where nothing else is said.
+const REDIRECTS: usize = 10;
+/// The longest pause before a request is tried again.
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+
+impl Client {
+    /// A request for what is at an address.
+    pub fn get(&self, url: Url) -> Request<'_> {
+        Request {
+            client: self,
+            method: Method::GET,
+            body: None,
+            url,
+            headers: HeaderMap::new(),
+            netrc: false,
+            redirects: REDIRECTS,
+            retries: 1,
+            timeout: None,
+            to_registry: false,
+        }
+    }
+
+    /// A request that sends something.
+    pub fn post(&self, url: Url, content_type: &'static str, body: impl Into<Vec<u8>>) -> Request<'_> {
+        let mut request = self.get(url);
+        request.method = Method::POST;
+        request.body = Some(body.into());
+        request
+            .headers
+            .insert(reqwest::header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+        request
+    }
+
+    /// A request that puts nothing somewhere, as some services want it for what they give.
+    pub fn put(&self, url: Url) -> Request<'_> {
+        let mut request = self.get(url);
+        request.method = Method::PUT;
+        request
+    }
+}
+
+/// A request that is being put together.
+#[derive(Debug)]
+#[must_use = "a request does nothing before it is sent"]
+pub struct Request<'c> {
+    client: &'c Client,
+    method: Method,
+    body: Option<Vec<u8>>,
+    url: Url,
+    headers: HeaderMap,
+    netrc: bool,
+    redirects: usize,
+    retries: u64,
+    timeout: Option<Duration>,
+    to_registry: bool,
+}
+
+/// An answer, of which the head has been read.
+#[derive(Debug)]
+pub struct Response {
+    /// Where it came from, after redirects.
+    pub url: Url,
+    inner: reqwest::Response,
+}
+
+impl<'c> Request<'c> {
+    /// With a token, for as long as redirects stay with the same host.
+    pub fn token(self, token: Option<&Token>) -> Request<'c> {
+        match token {
+            Some(token) => self.secret("authorization", format!("Bearer {}", token.expose())),
+            None => self,
+        }
+    }
+
+    /// With a header. A value that cannot be sent is left out.
+    pub fn header(mut self, name: &'static str, value: impl AsRef<str>) -> Request<'c> {
+        match HeaderValue::from_str(value.as_ref()) {
+            Ok(value) => {
+                self.headers.insert(HeaderName::from_static(name), value);
+            }
+            Err(_) => tracing::warn!(header = name, "a value that cannot be sent in a header"),
+        }
+        self
+    }
+
+    /// With a header that is not shown, and does not follow a redirect to another host.
+    pub fn secret(mut self, name: &'static str, value: impl AsRef<str>) -> Request<'c> {
+        match HeaderValue::from_str(value.as_ref()) {
+            Ok(mut value) => {
+                value.set_sensitive(true);
+                self.headers.insert(HeaderName::from_static(name), value);
+            }
+            Err(_) => tracing::warn!(header = name, "a secret that cannot be sent in a header"),
+        }
+        self
+    }
+
+    /// With the name and the password that `.netrc` has for the host, unless the address or a header has its own.
+    pub fn with_netrc(mut self) -> Request<'c> {
+        self.netrc = true;
+        self
+    }
+
+    /// Following so many redirects; with none, the answer that redirects is the answer.
+    pub fn redirects(mut self, limit: usize) -> Request<'c> {
+        self.redirects = limit;
+        self
+    }
+
+    /// Tried again so many times, where it may help.
+    pub fn retries(mut self, retries: u64) -> Request<'c> {
+        self.retries = retries;
+        self
+    }
+
+    /// Given up after so long, the reading of the answer included where [`Request::read`] does it.
+    pub fn timeout(mut self, timeout: Duration) -> Request<'c> {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// As registries are asked: with our version, and with the retries and the patience that the environment says.
+    pub fn to_registry(mut self) -> Request<'c> {
+        self.to_registry = true;
+        self.retries = self.client.number("TF_REGISTRY_DISCOVERY_RETRY", 1);
+        let seconds = self.client.number("TF_REGISTRY_CLIENT_TIMEOUT", 10);
+        self.timeout = Some(Duration::from_secs(seconds.max(1)));
+        let version = self.client.settings().terraform_version.clone();
+        self.header("x-terraform-version", version)
+    }
+
+    /// Sends it, and gives the answer whatever its status.
+    pub async fn send(self) -> Result<Response, Error> {
+        let mut tries = 0;
+        loop {
+            let result = self.limited(self.once()).await;
+            let (error, pause) = match &result {
+                Ok(response) if worth_another_try(response.status()) => (response.failure(), response.pause(tries)),
+                Err(error) if error.worth_another_try() => (error.clone(), pause(tries)),
+                _ => return result,
+            };
+            if tries >= self.retries {
+                return result;
+            }
+            tries += 1;
+            self.again(&error, pause, tries).await;
+        }
+    }
+
+    /// Sends it, and reads the whole of an answer that must be a success and no larger than this.
+    pub async fn read(self, limit: u64) -> Result<(Url, Vec<u8>), Error> {
+        let mut tries = 0;
+        loop {
+            let whole = async {
+                let response = self.once().await?;
+                if worth_another_try(response.status()) {
+                    let pause = response.pause(tries);
+                    return Ok(Err((response.failure(), pause)));
+                }
+                let mut response = response.success()?;
+                let body = response.bytes(limit).await?;
+                Ok(Ok((response.url, body)))
+            };
+            let (error, pause) = match self.limited(whole).await {
+                Ok(Ok(done)) => return Ok(done),
+                Ok(Err(failed)) => failed,
+                Err(error) if error.worth_another_try() => (error, pause(tries)),
+                Err(error) => return Err(error),
+            };
+            if tries >= self.retries {
+                return Err(error);
+            }
+            tries += 1;
+            self.again(&error, pause, tries).await;
+        }
+    }
+
+    async fn again(&self, error: &Error, pause: Duration, attempt: u64) {
+        let why = error.to_string();
+        let of = self.retries;
+        let retry = Retry {
+            why,
+            pause,
+            attempt,
+            of,
+        };
+        self.client.before_another_try(retry).await;
+    }
+
+    async fn limited<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        match self.timeout {
+            None => work.await,
+            Some(limit) => tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
+                Err(Error::Timeout {
+                    url: shown(&self.url),
+                    seconds: limit.as_secs(),
+                })
+            }),
+        }
+    }
+
+    /// One try, with its redirects.
+    async fn once(&self) -> Result<Response, Error> {
+        let http = self.client.http()?;
+        let mut url = self.url.clone();
+        let mut headers = self.headers.clone();
+        let mut method = self.method.clone();
+        let mut body = self.body.clone();
+        let mut at_home = true;
+        for _ in 0..=self.redirects {
+            tracing::debug!(%method, url = %shown(&url), "request");
+            let mut request = http.request(method.clone(), url.clone()).headers(headers.clone());
+            if self.netrc && at_home && url.username().is_empty() && !headers.contains_key(AUTHORIZATION) {
+                if let Some(login) = url.host_str().and_then(|host| self.client.netrc().login(host)) {
+                    request = request.basic_auth(&login.name, Some(&login.password));
+                }
+            }
+            if let Some(body) = &body {
+                request = request.body(body.clone());
+            }
+            let inner = request.send().await.map_err(|e| connection(&url, &e))?;
+            let response = Response {
+                url: url.clone(),
+                inner,
+            };
+            let location = match response.status().as_u16() {
+                301 | 302 | 303 | 307 | 308 if self.redirects > 0 => response.inner.headers().get(LOCATION).cloned(),
+                _ => return Ok(response),
+            };
+            let Some(location) = location else {
+                return Ok(response);
+            };
+            let bad = || Error::BadRedirect { url: shown(&url) };
+            let text = std::str::from_utf8(location.as_bytes()).map_err(|_| bad())?;
+            let next = url.join(text).map_err(|_| bad())?;
+            if !matches!(next.scheme(), "http" | "https") {
+                return Err(bad());
+            }
+            if next.origin() != url.origin() {
+                at_home = false;
+                let secret: Vec<HeaderName> = headers
+                    .iter()
+                    .filter(|(_, value)| value.is_sensitive())
+                    .map(|(name, _)| name.clone())
+                    .collect();
+                for name in secret {
+                    headers.remove(name);
+                }
+            }
+            if response.status().as_u16() < 307 && method != Method::GET {
+                method = Method::GET;
+                body = None;
+                headers.remove(reqwest::header::CONTENT_TYPE);
+            }
+            url = next;
+        }
+        Err(Error::TooManyRedirects {
+            url: shown(&self.url),
+            limit: self.redirects,
+        })
+    }
+}
+
+impl Response {
+    /// The status.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        self.inner.status()
+    }
+
+    /// A header's text.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.inner.headers().get(name).and_then(|v| v.to_str().ok())
+    }
+
+    /// The size of the body, as far as it was announced.
+    #[must_use]
+    pub fn announced_size(&self) -> Option<u64> {
+        self.inner.content_length()
+    }
+
+    /// The error that a status which is no success is.
+    #[must_use]
+    pub fn failure(&self) -> Error {
+        Error::Status {
+            url: shown(&self.url),
+            status: self.status(),
+        }
+    }
+
+    /// An answer that is no success as an error.
+    pub fn success(self) -> Result<Response, Error> {
+        if self.status().is_success() {
+            Ok(self)
+        } else {
+            Err(self.failure())
+        }
+    }
+
+    /// The next part of the body; `None` at its end.
+    pub async fn chunk(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, Error> {
+        self.inner.chunk().await.map_err(|e| connection(&self.url, &e))
+    }
+
+    /// The whole body, unless it is larger than this.
+    pub async fn bytes(&mut self, limit: u64) -> Result<Vec<u8>, Error> {
+        let too_large = || Error::TooLarge {
+            url: shown(&self.url),
+            limit,
+        };
+        if self.announced_size().is_some_and(|size| size > limit) {
+            return Err(too_large());
+        }
+        let mut body = Vec::new();
+        while let Some(chunk) = self.inner.chunk().await.map_err(|e| connection(&self.url, &e))? {
+            if (body.len() + chunk.len()) as u64 > limit {
+                return Err(too_large());
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body)
+    }
+
+    fn pause(&self, tries: u64) -> Duration {
+        let asked = self
+            .inner
+            .headers()
+            .get(RETRY_AFTER)
+            .and_then(|v| v.to_str().ok()?.trim().parse().ok())
+            .map(Duration::from_secs);
+        asked.map_or_else(|| pause(tries), |asked| asked.min(LONGEST_PAUSE))
+    }
+}
+
+fn worth_another_try(status: StatusCode) -> bool {
+    status == StatusCode::TOO_MANY_REQUESTS || (status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED)
+}
+
+/// Longer with every try.
+fn pause(tries: u64) -> Duration {
+    let doubled = 1_u32
+        .checked_shl(u32::try_from(tries).unwrap_or(u32::MAX))
+        .unwrap_or(u32::MAX);
+    Duration::from_millis(500).saturating_mul(doubled).min(LONGEST_PAUSE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::NetSettings;
+    use crate::test_server::{Asked, Reply, Server};
+
+    fn client() -> Client {
+        Client::new(NetSettings {
+            terraform_version: "1.2.3".to_owned(),
+            product: "Monoform/0".to_owned(),
+            ..NetSettings::default()
+        })
+    }
+
+    fn token(asked: &Asked) -> &str {
+        Some(asked.header("authorization"))
+            .filter(|t| !t.is_empty())
+            .unwrap_or("none")
+    }
+
+    #[test]
+    fn what_is_shown_has_no_secrets() {
+        let url = Url::parse("https://user:pass@example.com/a?X-Amz-Signature=s#f").unwrap();
+        assert_eq!(shown(&url), "https://example.com/a");
+        assert_eq!(pause(0), Duration::from_millis(500));
+        assert_eq!(pause(500), LONGEST_PAUSE);
+    }
+
+    #[tokio::test]
+    async fn a_token_does_not_follow_to_another_host() {
+        let other = Server::http(|request| Reply::ok(token(request)));
+        let target = other.url("/there");
+        let server = Server::http(move |request| match request.path() {
+            "/away" => Reply::redirect(&target),
+            "/here" => Reply::redirect("stay"),
+            "/round" => Reply::redirect("/round"),
+            "/file" => Reply::redirect("file:///etc/passwd"),
+            _ => Reply::ok(format!("{} {}", token(request), request.header("user-agent"))),
+        });
+        let client = client();
+        let read = async |path: &str| {
+            let token = Token::new("t");
+            let request = client.get(server.url(path).parse().unwrap()).token(Some(&token));
+            request
+                .read(100)
+                .await
+                .map(|(_, body)| String::from_utf8(body).unwrap())
+        };
+        assert_eq!(read("/here").await.unwrap(), "Bearer t Terraform/1.2.3 Monoform/0");
+        assert_eq!(read("/away").await.unwrap(), "none");
+        assert!(matches!(
+            read("/round").await,
+            Err(Error::TooManyRedirects { limit: 10, .. })
+        ));
+        assert!(matches!(read("/file").await, Err(Error::BadRedirect { .. })));
+    }
+
+    #[tokio::test]
+    async fn a_busy_server_is_asked_again() {
+        let server = Server::http({
+            let count = std::sync::atomic::AtomicUsize::new(0);
+            move |request| match request.path() {
+                "/later" if count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0 => {
+                    Reply::status(503).with("Retry-After", "0")
+                }
+                "/never" => Reply::status(500).with("Retry-After", "0"),
+                "/missing" => Reply::status(404),
+                _ => Reply::ok("done"),
+            }
+        });
+        let told = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        let hear = told.clone();
+        let client = client().telling(move |retry| hear.lock().unwrap().push(retry.clone()));
+        let read = async |path: &str, limit| client.get(server.url(path).parse().unwrap()).read(limit).await;
+        assert_eq!(read("/later", 4).await.unwrap().1, b"done");
+        assert_eq!(
+            read("/never", 4).await.unwrap_err().status(),
+            Some(StatusCode::INTERNAL_SERVER_ERROR)
+        );
+        assert_eq!(server.count("/never"), 2);
+        let told: Vec<String> = told
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|r| format!("{} {}/{}", r.why, r.attempt, r.of))
+            .collect();
+        let expected = |path: &str, status: &str| format!("{} answered with status {status} 1/1", server.url(path));
+        assert_eq!(
+            told,
+            [
+                expected("/later", "503 Service Unavailable"),
+                expected("/never", "500 Internal Server Error")
+            ]
+        );
+        assert_eq!(
+            read("/missing", 4).await.unwrap_err().status(),
+            Some(StatusCode::NOT_FOUND)
+        );
+        assert_eq!(server.count("/missing"), 1);
+        assert!(matches!(read("/big", 3).await, Err(Error::TooLarge { limit: 3, .. })));
+    }
+
+    #[tokio::test]
+    async fn nobody_there_is_told_without_secrets() {
+        let url = {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            format!("http://u:secret@{}/x?key=secret", listener.local_addr().unwrap())
+        };
+        let error = client().get(url.parse().unwrap()).retries(0).send().await.unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("onnection refused") && !text.contains("secret"), "{text}");
+    }
+}

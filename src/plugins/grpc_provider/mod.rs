@@ -1,0 +1,246 @@
+//! A provider over gRPC, in either protocol: see [`crate::grpc`] for how one client speaks both. What is asked of it, one
+//! request after the other, is in `requests`.
+
+mod requests;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use cty::{Type, Value};
+use lang::schema::Schema;
+use prost::Message;
+use proto::{tfplugin5, tfplugin6 as pb};
+use syntax::{Diagnostic, Diagnostics};
+use tokio::sync::OnceCell;
+use tonic::client::Grpc;
+use tonic::codegen::http::uri::PathAndQuery;
+use tonic::transport::Channel;
+use tonic::{Request, Response};
+
+use crate::channel::MESSAGE_LIMIT;
+use crate::grpc::{Methods, encode, name, relay_stdio};
+use crate::launch::Launched;
+use crate::peer::Peer;
+use crate::provider::{Answer, PluginDiagnostic, Provider, ProviderSchema};
+use crate::{convert, grpc_v5};
+
+/// The schema of a provider, shared by all processes of the same provider and version.
+pub type SharedSchema = Arc<OnceCell<Arc<ProviderSchema>>>;
+
+/// A provider at the other end of a channel.
+pub struct GrpcProvider {
+    peer: Arc<Peer>,
+    methods: &'static Methods,
+    grpc: Grpc<Channel>,
+    channel: Channel,
+    /// What this process said, or did not have to say.
+    schema: OnceCell<Arc<ProviderSchema>>,
+    shared: SharedSchema,
+    terraform_version: Arc<str>,
+    closed: AtomicBool,
+}
+
+impl GrpcProvider {
+    /// A provider that was just started.
+    #[must_use]
+    pub fn launched(
+        title: &str,
+        launched: Launched,
+        shared: SharedSchema,
+        terraform_version: Arc<str>,
+    ) -> GrpcProvider {
+        let methods = Methods::of(launched.protocol);
+        let peer = Arc::new(Peer::new(title.to_owned(), Some(launched.process)));
+        GrpcProvider::new(peer, launched.channel, methods, shared, terraform_version)
+    }
+
+    /// A provider at the other end of this channel. Its standard streams go to the log from now on.
+    #[must_use]
+    pub fn new(
+        peer: Arc<Peer>,
+        channel: Channel,
+        methods: &'static Methods,
+        shared: SharedSchema,
+        terraform_version: Arc<str>,
+    ) -> GrpcProvider {
+        relay_stdio(channel.clone(), &peer);
+        GrpcProvider {
+            grpc: Grpc::new(channel.clone())
+                .max_decoding_message_size(MESSAGE_LIMIT)
+                .max_encoding_message_size(MESSAGE_LIMIT),
+            peer,
+            methods,
+            channel,
+            schema: OnceCell::new(),
+            shared,
+            terraform_version,
+            closed: AtomicBool::new(false),
+        }
+    }
+
+    async fn call<Q, A>(&self, path: &'static str, request: Q) -> Result<A, Diagnostics>
+    where
+        Q: Message + 'static,
+        A: Message + Default + 'static,
+    {
+        self.call_whole(path, request).await.map(Response::into_inner)
+    }
+
+    /// The same, with what came beside the message.
+    async fn call_whole<Q, A>(&self, path: &'static str, request: Q) -> Result<Response<A>, Diagnostics>
+    where
+        Q: Message + 'static,
+        A: Message + Default + 'static,
+    {
+        let mut grpc = self.grpc.clone();
+        let answer = async {
+            grpc.ready()
+                .await
+                .map_err(|error| tonic::Status::from_error(error.into()))?;
+            let codec = tonic_prost::ProstCodec::<Q, A>::default();
+            grpc.unary(Request::new(request), PathAndQuery::from_static(path), codec)
+                .await
+        };
+        match answer.await {
+            Ok(response) => Ok(response),
+            Err(status) => Err(self.peer.failure(name(path), &status).await),
+        }
+    }
+
+    async fn ask_schema(&self) -> Result<Arc<ProviderSchema>, Diagnostics> {
+        let path = self.methods.get_schema;
+        let (metadata, mut response): (_, pb::get_provider_schema::Response) = if self.methods.version == 5 {
+            let request = tfplugin5::get_provider_schema::Request {};
+            let (metadata, response, _) = self.call_whole(path, request).await?.into_parts();
+            (metadata, grpc_v5::provider_schema(response))
+        } else {
+            let request = pb::get_provider_schema::Request {};
+            let (metadata, response, _) = self.call_whole(path, request).await?.into_parts();
+            (metadata, response)
+        };
+        let announced = metadata.get(proto::STATE_ONLY).and_then(|names| names.to_str().ok());
+        let announced = announced.unwrap_or_default().split(',').filter(|n| !n.is_empty());
+        let state_only = announced.map(Arc::from).collect();
+        let problems = convert::diagnostics(std::mem::take(&mut response.diagnostics));
+        if convert::has_errors(&problems) {
+            return Err(plain(problems));
+        }
+        for problem in problems {
+            let Diagnostic { summary, detail, .. } = problem.diagnostic;
+            tracing::warn!(
+                plugin = self.peer.title(),
+                summary,
+                detail,
+                "the schema comes with a warning"
+            );
+        }
+        convert::provider_schema(response)
+            .map(|schema| Arc::new(ProviderSchema { state_only, ..schema }))
+            .map_err(|error| self.peer.fault(name(path), &error).into())
+    }
+
+    async fn resource(&self, ty: &str) -> Result<Schema, Diagnostics> {
+        let schema = self.schema().await?;
+        schema
+            .resources
+            .get(ty)
+            .cloned()
+            .ok_or_else(|| self.peer.lacks("resource type", ty))
+    }
+
+    async fn data_source(&self, ty: &str) -> Result<Schema, Diagnostics> {
+        let schema = self.schema().await?;
+        schema
+            .data_sources
+            .get(ty)
+            .cloned()
+            .ok_or_else(|| self.peer.lacks("data source", ty))
+    }
+
+    async fn ephemeral(&self, ty: &str) -> Result<Schema, Diagnostics> {
+        let schema = self.schema().await?;
+        schema
+            .ephemeral
+            .get(ty)
+            .cloned()
+            .ok_or_else(|| self.peer.lacks("ephemeral resource type", ty))
+    }
+
+    fn encode(&self, path: &str, value: &Value, ty: &Type) -> Result<Option<pb::DynamicValue>, Diagnostics> {
+        encode(&self.peer, name(path), value, ty).map(Some)
+    }
+
+    /// The `provider_meta` value; sent only if the provider takes one.
+    async fn meta(&self, path: &str, meta: Option<Value>) -> Result<Option<pb::DynamicValue>, Diagnostics> {
+        match (&self.schema().await?.provider_meta, meta) {
+            (Some(schema), Some(meta)) => self.encode(path, &meta, &schema.implied_type()),
+            _ => Ok(None),
+        }
+    }
+
+    /// The value of an answer. Where it makes no sense, what the plugin reported is not lost.
+    fn decode(
+        &self,
+        path: &str,
+        value: Option<pb::DynamicValue>,
+        ty: &Type,
+        reported: &[PluginDiagnostic],
+    ) -> Result<Value, Diagnostics> {
+        convert::decode(value, ty).map_err(|error| self.fault(path, &error, reported))
+    }
+
+    fn fault(&self, path: &str, what: &str, reported: &[PluginDiagnostic]) -> Diagnostics {
+        let mut all = plain(reported.to_vec());
+        all.push(self.peer.fault(name(path), what));
+        all
+    }
+
+    /// Answers may be put off only when we said so, and we do not yet.
+    fn not_deferred(
+        &self,
+        path: &str,
+        deferred: Option<pb::Deferred>,
+        reported: &[PluginDiagnostic],
+    ) -> Result<(), Diagnostics> {
+        match deferred {
+            None => Ok(()),
+            Some(deferred) => {
+                let reason = deferred.reason().as_str_name();
+                let what = format!("it put off the answer to a later run, which was not allowed ({reason})");
+                Err(self.fault(path, &what, reported))
+            }
+        }
+    }
+
+    async fn check(
+        &self,
+        path: &'static str,
+        ty: &str,
+        schema: &Schema,
+        config: Value,
+    ) -> Result<Answer<()>, Diagnostics> {
+        let request = pb::validate_resource_config::Request {
+            type_name: ty.to_owned(),
+            config: self.encode(path, &config, &schema.implied_type())?,
+            // Requests for data sources and ephemeral resources end before this field, and are the same up to there.
+            client_capabilities: (path == self.methods.validate_resource).then(capabilities),
+        };
+        let response: pb::validate_resource_config::Response = self.call(path, request).await?;
+        Ok(Answer {
+            value: (),
+            diagnostics: convert::diagnostics(response.diagnostics),
+        })
+    }
+}
+
+/// What we can do beyond the basics.
+fn capabilities() -> pb::ClientCapabilities {
+    pb::ClientCapabilities {
+        write_only_attributes_allowed: true,
+        ..Default::default()
+    }
+}
+
+fn plain(problems: Vec<PluginDiagnostic>) -> Diagnostics {
+    problems.into_iter().map(|p| p.diagnostic).collect()
+}

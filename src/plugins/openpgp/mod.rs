@@ -1,0 +1,189 @@
+//! Detached OpenPGP signatures, as much of them as provider registries use: keys and signatures of version 4, by RSA, EdDSA
+//! (Ed25519) or ECDSA (NIST curves), with SHA-2.
+//!
+//! The library that knows all of OpenPGP (`pgp`, without its default features) brings 104 more crates to the 196 of this
+//! room, for ciphers and keys that no registry signs with. Here the cryptography is aws-lc's, which TLS brings anyway, and
+//! what is left is the packets ([`packet`]): about as much as a zip file's directory. DSA, SHA-1 and version 6 are refused by
+//! name.
+//!
+//! Which keys count ([`Certificate`]): the primary key, unless it says that it does not sign documents, and every subkey that
+//! it binds for signing and that agrees. What was revoked, for whatever reason, does not. Whether a key has expired does not
+//! matter: packages stay as they were signed.
+
+mod key;
+mod packet;
+mod signature;
+#[cfg(test)]
+mod tests;
+
+use key::PublicKey;
+use packet::{Reader, dearmored};
+pub use signature::Signature;
+use signature::kind;
+
+const SIGNATURE: u8 = 2;
+const PUBLIC_KEY: u8 = 6;
+const USER_ID: u8 = 13;
+const PUBLIC_SUBKEY: u8 = 14;
+const USER_ATTRIBUTE: u8 = 17;
+
+/// A key with its subkeys that can sign.
+#[derive(Clone, Debug)]
+pub struct Certificate {
+    primary: PublicKey,
+    /// The keys that may sign documents.
+    signing: Vec<PublicKey>,
+}
+
+/// What follows a primary key: who or what is meant, and the signatures about it.
+enum About {
+    Primary,
+    /// As signatures about it see it.
+    User(Vec<u8>),
+    Subkey(PublicKey),
+    /// Of a kind or version that is not known here.
+    Unknown,
+}
+
+/// The bytes in an armored text: what trust signatures of keys are of.
+pub fn bytes_of(text: &str) -> Result<Vec<u8>, String> {
+    dearmored(text.as_bytes())
+}
+
+impl Certificate {
+    /// The keys in a text. Those of a version that is not known here, and those that were revoked, are left out.
+    pub fn read_all(text: &[u8]) -> Result<Vec<Certificate>, String> {
+        let bytes = dearmored(text)?;
+        let mut reader = Reader(&bytes);
+        let mut all: Vec<(Option<PublicKey>, Vec<(About, Vec<Signature>)>)> = Vec::new();
+        while !reader.0.is_empty() {
+            let (tag, body) = reader.packet()?;
+            if tag == PUBLIC_KEY {
+                all.push((PublicKey::read(body).ok(), vec![(About::Primary, Vec::new())]));
+                continue;
+            }
+            let Some((_, parts)) = all.last_mut() else {
+                continue;
+            };
+            match tag {
+                USER_ID => parts.push((user(0xb4, body), Vec::new())),
+                USER_ATTRIBUTE => parts.push((user(0xd1, body), Vec::new())),
+                PUBLIC_SUBKEY => {
+                    let about = PublicKey::read(body).map_or(About::Unknown, About::Subkey);
+                    parts.push((about, Vec::new()));
+                }
+                SIGNATURE => {
+                    if let (Ok(signature), Some((_, signatures))) = (Signature::read_body(body), parts.last_mut()) {
+                        signatures.push(signature);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let certificate = |(primary, parts): (Option<PublicKey>, _)| Certificate::of(primary?, parts);
+        Ok(all.into_iter().filter_map(certificate).collect())
+    }
+
+    /// What the signatures that follow a key make of it, in whatever order they come. Nothing if it was revoked.
+    fn of(primary: PublicKey, parts: Vec<(About, Vec<Signature>)>) -> Option<Certificate> {
+        let own = primary.hashed();
+        let revokes = |s: &Signature| s.kind == kind::REVOKES_KEY && primary.has_made(s, &own);
+        if parts.iter().flat_map(|(_, signatures)| signatures).any(revokes) {
+            return None;
+        }
+        // What the key says of itself, the last time it says something.
+        let mut says: Option<(u64, bool)> = None;
+        let mut signing = Vec::new();
+        for (about, signatures) in parts {
+            let made = |kinds: &dyn Fn(u8) -> bool, of: &[u8]| -> Vec<Signature> {
+                let all = signatures.iter().filter(|s| kinds(s.kind) && primary.has_made(s, of));
+                all.cloned().collect()
+            };
+            let about_itself = match about {
+                About::Primary => made(&|k| k == kind::ABOUT_KEY, &own),
+                About::User(user) => {
+                    let of = [&own[..], &user].concat();
+                    match made(&|k| k == kind::REVOKES_NAME, &of).is_empty() {
+                        true => made(&|k| kind::NAMES.contains(&k), &of),
+                        false => Vec::new(),
+                    }
+                }
+                About::Subkey(subkey) => {
+                    let both = [&own[..], &subkey.hashed()].concat();
+                    let bindings = made(&|k| k == kind::BINDS_SUBKEY, &both);
+                    let last = bindings.iter().max_by_key(|s| s.made);
+                    let agrees = |s: &Signature| s.embedded.as_ref().is_some_and(|back| subkey.has_made(back, &both));
+                    if last.is_some_and(|s| s.for_signing == Some(true) && agrees(s))
+                        && made(&|k| k == kind::REVOKES_SUBKEY, &both).is_empty()
+                    {
+                        signing.push(subkey);
+                    }
+                    continue;
+                }
+                About::Unknown => continue,
+            };
+            let flags = about_itself.iter().filter_map(|s| Some((s.made, s.for_signing?)));
+            says = says.into_iter().chain(flags).max();
+        }
+        if says.is_none_or(|(_, may_sign)| may_sign) {
+            signing.insert(0, primary.clone());
+        }
+        Some(Certificate { primary, signing })
+    }
+
+    /// The fingerprint, in hexadecimal digits.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        crate::hash::hex(&self.primary.fingerprint()).to_uppercase()
+    }
+
+    /// The ID: the end of the fingerprint.
+    #[must_use]
+    pub fn id(&self) -> String {
+        self.fingerprint().split_off(24)
+    }
+
+    /// Whether this key, or one of its subkeys, has made a signature of a document.
+    #[must_use]
+    pub fn has_signed(&self, document: &[u8], signature: &Signature) -> bool {
+        let document = match signature.kind {
+            kind::OF_BYTES => document.to_vec(),
+            kind::OF_TEXT => with_network_line_ends(document),
+            _ => return false,
+        };
+        self.signing.iter().any(|key| key.has_made(signature, &document))
+    }
+
+    /// Whether the key of this ID is one of those that may sign here.
+    #[must_use]
+    pub fn has_key(&self, id: &str) -> bool {
+        let mut ids = self
+            .signing
+            .iter()
+            .map(|key| crate::hash::hex(&key.fingerprint()).to_uppercase());
+        ids.any(|fingerprint| fingerprint.ends_with(id))
+    }
+}
+
+/// A name as signatures about it see it.
+fn user(mark: u8, body: &[u8]) -> About {
+    match u32::try_from(body.len()) {
+        Ok(length) => About::User([&[mark], &length.to_be_bytes()[..], body].concat()),
+        Err(_) => About::Unknown,
+    }
+}
+
+/// Text as signatures of texts see it.
+fn with_network_line_ends(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    for line in text.split_inclusive(|b| *b == b'\n') {
+        match line.strip_suffix(b"\n") {
+            Some(line) => {
+                out.extend(line.strip_suffix(b"\r").unwrap_or(line));
+                out.extend(b"\r\n");
+            }
+            None => out.extend(line),
+        }
+    }
+    out
+}

@@ -1,0 +1,187 @@
+//! Signatures: of documents, and those by which keys say what they are for.
+
+use super::packet::{Reader, dearmored};
+
+const SIGNATURE: u8 = 2;
+
+/// What a signature is of.
+pub(super) mod kind {
+    pub const OF_BYTES: u8 = 0x00;
+    pub const OF_TEXT: u8 = 0x01;
+    /// Four degrees of certainty that a name belongs to a key.
+    pub const NAMES: std::ops::RangeInclusive<u8> = 0x10..=0x13;
+    pub const BINDS_SUBKEY: u8 = 0x18;
+    pub const BINDS_PRIMARY: u8 = 0x19;
+    pub const ABOUT_KEY: u8 = 0x1f;
+    pub const REVOKES_KEY: u8 = 0x20;
+    pub const REVOKES_SUBKEY: u8 = 0x28;
+    pub const REVOKES_NAME: u8 = 0x30;
+}
+
+/// A signature.
+#[derive(Clone, Debug)]
+pub struct Signature {
+    pub(super) kind: u8,
+    pub(super) algorithm: u8,
+    pub(super) hash: u8,
+    /// What is hashed behind the document: the head of the signature, and its length.
+    pub(super) trailer: Vec<u8>,
+    /// When it was made, in seconds since the epoch.
+    pub(super) made: u64,
+    /// How many seconds later it is no longer good, if ever.
+    lifetime: Option<u64>,
+    /// The ID of the key, if that is said.
+    issuer: Option<[u8; 8]>,
+    /// Whether the key it is about may sign documents, if that is said.
+    pub(super) for_signing: Option<bool>,
+    /// A signature by the subkey, inside the one that binds it.
+    pub(super) embedded: Option<Box<Signature>>,
+    pub(super) numbers: Vec<Vec<u8>>,
+}
+
+impl Signature {
+    /// Reads the signatures in a file: there may be one by each of several keys. Those that cannot be read are left out, if
+    /// there are others.
+    pub fn read_all(text: &[u8]) -> Result<Vec<Signature>, String> {
+        let bytes = dearmored(text)?;
+        let mut reader = Reader(&bytes);
+        let mut out = Vec::new();
+        let mut wrong = None;
+        while !reader.0.is_empty() {
+            match reader.packet()? {
+                (SIGNATURE, body) => match Signature::read_body(body) {
+                    Ok(signature) => out.push(signature),
+                    Err(why) => wrong = wrong.or(Some(why)),
+                },
+                _ => wrong = wrong.or(Some("it is OpenPGP, but no signature".to_owned())),
+            }
+        }
+        match wrong {
+            Some(why) if out.is_empty() => Err(why),
+            _ => Ok(out),
+        }
+    }
+
+    pub(super) fn read_body(body: &[u8]) -> Result<Signature, String> {
+        let mut reader = Reader(body);
+        let version = reader.byte()?;
+        if version != 4 {
+            return Err(format!(
+                "it is a signature of version {version}, and only version 4 is known"
+            ));
+        }
+        let (kind, algorithm, hash) = (reader.byte()?, reader.byte()?, reader.byte()?);
+        let length = reader.number(2)?;
+        let hashed = reader.take(length)?;
+        let mut trailer = body.get(..6 + length).unwrap_or_default().to_vec();
+        let size = u32::try_from(trailer.len()).unwrap_or(u32::MAX);
+        trailer.extend([4, 0xff]);
+        trailer.extend(size.to_be_bytes());
+        let length = reader.number(2)?;
+        let unhashed = reader.take(length)?;
+        // The first bytes of the hash, which save nobody anything.
+        reader.take(2)?;
+        let mut signature = Signature {
+            kind,
+            algorithm,
+            hash,
+            trailer,
+            made: 0,
+            lifetime: None,
+            issuer: None,
+            for_signing: None,
+            embedded: None,
+            numbers: Vec::new(),
+        };
+        let mut dated = false;
+        signature.parts(hashed, Some(&mut dated))?;
+        if !dated {
+            return Err("it does not say when it was made".to_owned());
+        }
+        signature.parts(unhashed, None)?;
+        if algorithm == 27 {
+            // The newer form of the same algorithm: not numbers, but 64 bytes.
+            signature.numbers = vec![reader.take(32)?.to_vec(), reader.take(32)?.to_vec()];
+        }
+        while !reader.0.is_empty() {
+            signature.numbers.push(reader.mpi()?);
+        }
+        Ok(signature)
+    }
+
+    /// Reads the parts that are signed themselves (then there is a date among them), or those that are not.
+    fn parts(&mut self, area: &[u8], signed: Option<&mut bool>) -> Result<(), String> {
+        let mut area = Reader(area);
+        let is_signed = signed.is_some();
+        let mut dated = false;
+        while !area.0.is_empty() {
+            let (critical, kind, mut content) = area.subpacket()?;
+            match kind {
+                2 if is_signed => {
+                    self.made = content.number(4)? as u64;
+                    dated = true;
+                }
+                3 if is_signed => self.lifetime = Some(content.number(4)? as u64).filter(|seconds| *seconds > 0),
+                // Hints, which need not be signed: what they say is found out by trying.
+                16 => self.issuer = content.take(8)?.try_into().ok(),
+                33 if content.byte()? == 4 => {
+                    self.issuer = content.take(20)?.get(12..).and_then(|id| id.try_into().ok());
+                }
+                27 if is_signed => self.for_signing = Some(content.byte()? & 2 != 0),
+                // Signed in itself. One inside the other is enough.
+                32 if self.kind == kind::BINDS_SUBKEY => {
+                    self.embedded = Signature::read_body(content.0)
+                        .ok()
+                        .filter(|s| s.kind == kind::BINDS_PRIMARY)
+                        .map(Box::new);
+                }
+                // Known, and of no consequence here: preferences, when a key expires, and the like.
+                2..=7 | 9 | 11 | 12 | 21..=35 => {}
+                _ if critical && is_signed => {
+                    return Err(format!(
+                        "it says something of the kind {kind} that whoever relies on it must understand"
+                    ));
+                }
+                _ => {}
+            }
+        }
+        if let Some(signed) = signed {
+            *signed = dated;
+        }
+        Ok(())
+    }
+
+    /// The ID of the key that has signed, if that is said.
+    #[must_use]
+    pub fn issuer(&self) -> Option<String> {
+        self.issuer.map(|id| crate::hash::hex(&id).to_uppercase())
+    }
+
+    /// Whether it was to be good for some time only, and that is over.
+    #[must_use]
+    pub fn has_expired(&self, now: u64) -> bool {
+        self.lifetime
+            .is_some_and(|seconds| self.made.saturating_add(seconds) <= now)
+    }
+
+    /// Why nobody can have made it as far as we can tell: by what it was made, if that is not relied on here.
+    #[must_use]
+    pub fn not_relied_on(&self) -> Option<String> {
+        let algorithm = match self.algorithm {
+            1 | 3 | 19 | 22 | 27 => None,
+            17 => Some("DSA".to_owned()),
+            28 => Some("Ed448".to_owned()),
+            other => Some(format!("an algorithm of the number {other}")),
+        };
+        let hash = match self.hash {
+            8..=10 => None,
+            1 => Some("MD5".to_owned()),
+            2 => Some("SHA-1".to_owned()),
+            3 => Some("RIPEMD-160".to_owned()),
+            11 => Some("SHA-224".to_owned()),
+            other => Some(format!("a hash of the number {other}")),
+        };
+        let all: Vec<String> = algorithm.into_iter().chain(hash).collect();
+        (!all.is_empty()).then(|| all.join(" and "))
+    }
+}

@@ -1,0 +1,120 @@
+//! Where plugins are spawned: on one thread that lives as long as the process.
+//!
+//! Linux can end a process together with the one that spawned it, kill -9 included, but it means the *thread* that did:
+//! a plugin spawned by a worker of a runtime would be killed with that runtime, or when the worker is idle for a while.
+//! Built-in plugins need none of this: they notice by themselves. Elsewhere than on Linux, other people's plugins stay behind
+//! when we are killed.
+
+use std::io;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use tokio::process::{Child, Command};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// The thread, if there can be one.
+fn thread() -> Option<Sender<Job>> {
+    static THREAD: OnceLock<Option<Mutex<Sender<Job>>>> = OnceLock::new();
+    let start = || {
+        let (sender, jobs) = channel::<Job>();
+        let work = move || jobs.into_iter().for_each(|job| job());
+        let started = std::thread::Builder::new().name("spawner".to_owned()).spawn(work);
+        started.ok().map(|_| Mutex::new(sender))
+    };
+    let sender = THREAD.get_or_init(start).as_ref()?;
+    Some(sender.lock().unwrap_or_else(PoisonError::into_inner).clone())
+}
+
+/// Spawns a command, and gives it back for another try.
+pub async fn spawn(mut command: Command) -> (Command, io::Result<Child>) {
+    let Some(thread) = thread() else {
+        let spawned = command.spawn();
+        return (command, spawned);
+    };
+    let (tell, told) = oneshot::channel();
+    // The child is watched by the runtime that waits here.
+    let runtime = Handle::current();
+    let job = move || {
+        let _runtime = runtime.enter();
+        let spawned = command.spawn();
+        // Nobody waiting means that the child is dropped, and so killed.
+        let _ = tell.send((command, spawned));
+    };
+    let _ = thread.send(Box::new(job));
+    match told.await {
+        Ok(done) => done,
+        Err(_) => (
+            Command::new(""),
+            Err(io::Error::other("the thread that starts programs has ended")),
+        ),
+    }
+}
+
+/// The process of this command is to end when we do.
+#[cfg(target_os = "linux")]
+pub fn end_with_us(command: &mut Command) {
+    let us = rustix::process::getpid();
+    let ask = move || {
+        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+        // We may have ended just before.
+        if rustix::process::getppid() == Some(us) {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::Interrupted.into())
+        }
+    };
+    // SAFETY: between fork and exec two system calls are made, on nothing but numbers; no memory is allocated and no lock
+    // taken.
+    #[allow(unsafe_code, reason = "there is no other way to ask for it in the new process")]
+    unsafe {
+        command.pre_exec(ask);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn end_with_us(_command: &mut Command) {}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A plugin outlives the runtime's threads, one of which would have been its parent.
+    #[test]
+    fn the_thread_that_spawns_stays() {
+        let runtime = || {
+            tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(1)
+                .enable_all()
+                .build()
+                .unwrap()
+        };
+        let pid = runtime().block_on(async {
+            tokio::spawn(async {
+                let mut command = Command::new("sleep");
+                command.arg("60");
+                end_with_us(&mut command);
+                let (_, child) = spawn(command).await;
+                let child = child.unwrap();
+                let pid = child.id().unwrap();
+                std::mem::forget(child);
+                pid
+            })
+            .await
+            .unwrap()
+        });
+        std::thread::sleep(Duration::from_millis(200));
+        let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
+        assert!(
+            rustix::process::test_kill_process(pid).is_ok(),
+            "it ended with its runtime"
+        );
+        let status = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap();
+        assert!(!status.contains(") Z "), "it ended with its runtime: {status}");
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    }
+}

@@ -1,0 +1,224 @@
+//! What people are told when a provider cannot be found, chosen, verified or started: every message whole, as it is in
+//! `golden.txt`. With `MONOFORM_BLESS` in the environment the file is written instead, to be read before it is committed.
+
+use std::fmt::Write as _;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::support::Workspace;
+use crate::support::registry::platform;
+
+/// A plugin that ends at once; as good as any where it is not started.
+fn plugin(w: &Workspace, path: &str) {
+    w.write(path, "#!/bin/sh\necho 'no such luck' >&2\nexit 3\n");
+    let file = w.dir().join(path);
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).expect("permissions");
+}
+
+fn requiring(source: &str, constraint: &str) -> String {
+    let version = if constraint.is_empty() {
+        String::new()
+    } else {
+        format!(", version = \"{constraint}\"")
+    };
+    format!("terraform {{\n  required_providers {{\n    x = {{ source = \"{source}\"{version} }}\n  }}\n}}\n")
+}
+
+fn locked(source: &str, version: &str, hash: &str) -> String {
+    format!("provider \"{source}\" {{\n  version = \"{version}\"\n  hashes  = [\"{hash}\"]\n}}\n")
+}
+
+/// What a case prepares, and what is run.
+struct Case {
+    name: &'static str,
+    prepare: fn(Workspace) -> Workspace,
+    args: &'static [&'static str],
+}
+
+const fn case(name: &'static str, args: &'static [&'static str], prepare: fn(Workspace) -> Workspace) -> Case {
+    Case { name, prepare, args }
+}
+
+const ACME: &str = "example.com/acme/x";
+const PLAN: &[&str] = &["plan"];
+const INIT: &[&str] = &["init"];
+
+const CASES: &[Case] = &[
+    case("nowhere", PLAN, |w| {
+        w.write("main.tf", &requiring(ACME, "~> 1.0"));
+        w
+    }),
+    case("here in other versions only", PLAN, |w| {
+        w.write("main.tf", &requiring("hashicorp/x", "~> 2.0"));
+        plugin(&w, "terraform.d/plugins/terraform-provider-x_v1.4.0");
+        plugin(&w, "terraform.d/plugins/terraform-provider-x_v2.0.0-beta1");
+        w
+    }),
+    case("a file without a namespace", PLAN, |w| {
+        w.write("main.tf", &requiring("acme/x", ""));
+        plugin(&w, "terraform.d/plugins/terraform-provider-x_v1.4.0");
+        w
+    }),
+    case("locked, but not installed", PLAN, |w| {
+        w.write("main.tf", &requiring(ACME, ""));
+        w.write(".terraform.lock.hcl", &locked(ACME, "1.2.3", "h1:x"));
+        w
+    }),
+    case("locked in a version that will not do", PLAN, |w| {
+        w.write("main.tf", &requiring(ACME, "~> 2.0"));
+        w.write(".terraform.lock.hcl", &locked(ACME, "1.2.3", "h1:x"));
+        w
+    }),
+    case("built in as another major version", PLAN, |w| {
+        w.write("main.tf", &requiring("hashicorp/null", "~> 9.0"));
+        w
+    }),
+    case("built in, but switched off", PLAN, |w| {
+        w.write("main.tf", &requiring("hashicorp/null", ""));
+        w.env("MONOFORM_DISABLE_INTERNAL_PLUGINS", "*")
+    }),
+    case("part of the language, with a version", PLAN, |w| {
+        w.write("main.tf", &requiring("terraform.io/builtin/terraform", "1.0"));
+        w
+    }),
+    case("no part of the language", PLAN, |w| {
+        w.write("main.tf", &requiring("terraform.io/builtin/x", ""));
+        w
+    }),
+    case("a namespace that nobody has", PLAN, |w| {
+        w.write("main.tf", &requiring("a/b/c/d", ""));
+        w
+    }),
+    case("under development, but not there", PLAN, |w| {
+        w.write("main.tf", &requiring(ACME, ""));
+        let overrides = format!("dev_overrides {{\n    \"{ACME}\" = \"{}\"\n  }}", w.dir().display());
+        w.write(
+            "../home/.terraformrc",
+            &format!("provider_installation {{\n  {overrides}\n  direct {{}}\n}}\n"),
+        );
+        w
+    }),
+    case("installed from nowhere", INIT, |w| {
+        w.write("main.tf", &requiring(ACME, ""));
+        w.write(
+            "../home/.terraformrc",
+            "provider_installation {\n  direct {\n    exclude = [\"example.com/*/*\"]\n  }\n}\n",
+        );
+        w
+    }),
+    case("installed from a mirror that has none", INIT, |w| {
+        w.write("main.tf", &requiring(ACME, ">= 1.0"));
+        w.write("given/readme", "");
+        w
+    }),
+    case("a method that does not exist", INIT, |w| {
+        w.write("main.tf", &requiring(ACME, ""));
+        w.write("../home/.terraformrc", "provider_installation {\n  telepathy {}\n}\n");
+        w
+    }),
+    case("a lock file that is none", INIT, |w| {
+        w.write("main.tf", &requiring(ACME, ""));
+        w.write(".terraform.lock.hcl", "provider \"x\" {\n  version = \"1\"\n}\n");
+        w
+    }),
+    case(
+        "a lock file that must not change",
+        &["init", "-lockfile=readonly"],
+        |w| {
+            w.write("main.tf", &requiring("hashicorp/x", ""));
+            plugin(&w, "terraform.d/plugins/terraform-provider-x_v1.4.0");
+            w
+        },
+    ),
+    case("another package than the one that was locked", INIT, |w| {
+        w.write("main.tf", &requiring("hashicorp/x", ""));
+        plugin(&w, "terraform.d/plugins/terraform-provider-x_v1.4.0");
+        w.write(
+            ".terraform.lock.hcl",
+            &locked("registry.terraform.io/hashicorp/x", "1.4.0", "h1:other"),
+        );
+        w
+    }),
+    case("a package that was changed since", PLAN, |w| {
+        w.write(
+            "main.tf",
+            &format!("{}\nresource \"x_y\" \"z\" {{}}\n", requiring("hashicorp/x", "")),
+        );
+        plugin(&w, "terraform.d/plugins/terraform-provider-x_v1.4.0");
+        w.run(&["init"]).ok();
+        plugin(&w, "terraform.d/plugins/terraform-provider-x_v1.4.0.new");
+        w.write("terraform.d/plugins/terraform-provider-x_v1.4.0", "changed");
+        w
+    }),
+    case("one that ends at once", PLAN, |w| {
+        w.write(
+            "main.tf",
+            &format!("{}\nresource \"x_y\" \"z\" {{}}\n", requiring("hashicorp/x", "")),
+        );
+        plugin(&w, "terraform.d/plugins/terraform-provider-x_v1.4.0");
+        w
+    }),
+    case("one that runs nowhere", PLAN, |w| {
+        w.write(
+            "main.tf",
+            &format!("{}\nresource \"x_y\" \"z\" {{}}\n", requiring(ACME, "")),
+        );
+        let reattach = r#"{"example.com/acme/x":{"Protocol":"grpc","ProtocolVersion":6,"Addr":{"Network":"unix","String":"/nowhere"}}}"#;
+        w.env("TF_REATTACH_PROVIDERS", reattach)
+    }),
+    case("running, said in a way that cannot be understood", PLAN, |w| {
+        w.write("main.tf", &requiring(ACME, ""));
+        w.env(
+            "TF_REATTACH_PROVIDERS",
+            "{\"example.com/acme/x\":{\"Addr\":{\"Network\":\"pigeon\",\"String\":\"\"}}}",
+        )
+    }),
+    case("a provisioner that is nowhere", PLAN, |w| {
+        w.write(
+            "main.tf",
+            "resource \"terraform_data\" \"a\" {\n  provisioner \"cook\" {}\n}\n",
+        );
+        w
+    }),
+];
+
+#[test]
+fn every_message() {
+    let mut found = String::new();
+    for Case { name, prepare, args } in CASES {
+        let w = prepare(Workspace::new());
+        let mut args: Vec<&str> = args.to_vec();
+        args.push("-no-color");
+        if *name == "installed from a mirror that has none" {
+            args.push("-plugin-dir=given");
+        }
+        let ran = w.run(&args);
+        assert_eq!(ran.status, 1, "{name}: {}", ran.all());
+        // Lines are broken where the terminal ends, and paths are longer than that on some machines: paragraphs count.
+        let root = w.dir().parent().expect("a parent").display().to_string();
+        let message: Vec<String> = ran
+            .stderr
+            .trim()
+            .split("\n\n")
+            .map(|p| match p.lines().any(|l| l.starts_with("  ")) {
+                true => p.to_owned(),
+                false => p.lines().collect::<Vec<_>>().join(" "),
+            })
+            .collect();
+        let message = message
+            .join("\n\n")
+            .replace(&root, "ROOT")
+            .replace(&platform(), "PLATFORM");
+        let _ = write!(found, "== {name}\n\n{}\n\n", message.trim());
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/install/golden.txt");
+    if std::env::var_os("MONOFORM_BLESS").is_some() {
+        std::fs::write(&path, &found).expect("a file");
+    }
+    let expected = std::fs::read_to_string(&path).expect("the messages");
+    let sections = |text: &str| text.split("== ").map(str::to_owned).collect::<Vec<_>>();
+    for (found, expected) in sections(&found).iter().zip(&sections(&expected)) {
+        assert_eq!(found, expected);
+    }
+    assert_eq!(found, expected);
+}
