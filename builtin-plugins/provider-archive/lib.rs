@@ -13,7 +13,7 @@ mod tarball;
 mod write;
 mod zip;
 
-use monoform_sdk::{Empty, Members, Provider, Result, async_trait};
+use monoform_sdk::{Plain, Provider};
 
 /// The provider's name.
 pub const NAME: &str = "archive";
@@ -29,24 +29,10 @@ pub const RELEASED: &[&str] = &[
 /// The provider.
 #[must_use]
 pub fn provider() -> impl Provider {
-    Archive
-}
-
-struct Archive;
-
-#[async_trait]
-impl Provider for Archive {
-    type Config = Empty;
-    type Client = ();
-
-    fn members(&self, members: &mut Members<()>) {
+    Plain(|members| {
         members.resource("archive_file", archive_file::ArchiveFile);
         members.data_source("archive_file", archive_file::ArchiveFile);
-    }
-
-    async fn configure(&self, _config: Empty, _terraform_version: &str) -> Result<()> {
-        Ok(())
-    }
+    })
 }
 
 #[cfg(test)]

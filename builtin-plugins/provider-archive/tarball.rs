@@ -2,8 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
+use deflate::Gzip;
 use tar::{EntryType, Header};
 
 use crate::select::Entry;
@@ -16,7 +15,7 @@ const PREFIX: usize = 155;
 const LARGEST: u64 = (1 << 33) - 1;
 
 pub(crate) fn write(out: impl Write, entries: &[Entry], mode: Option<&str>) -> Result<(), String> {
-    let mut out = GzEncoder::new(out, Compression::default());
+    let mut out = Gzip::new(out);
     for entry in entries {
         let opened = write::open(entry)?;
         // Texts have no mode, and never had one.

@@ -20,7 +20,7 @@ mod words;
 
 use std::collections::BTreeMap;
 
-use monoform_sdk::{Attr, Diagnostic, Diagnostics, Empty, Members, Provider, Result, async_trait};
+use monoform_sdk::{Attr, Diagnostic, Diagnostics, Plain, Provider};
 
 /// The provider's name.
 pub const NAME: &str = "random";
@@ -38,17 +38,7 @@ pub const RELEASED: &[&str] = &[
 /// The provider.
 #[must_use]
 pub fn provider() -> impl Provider {
-    Random
-}
-
-struct Random;
-
-#[async_trait]
-impl Provider for Random {
-    type Config = Empty;
-    type Client = ();
-
-    fn members(&self, members: &mut Members<()>) {
+    Plain(|members| {
         members.resource("random_bytes", bytes::RandomBytes);
         members.resource("random_id", id::RandomId);
         members.resource("random_integer", integer::RandomInteger);
@@ -61,11 +51,7 @@ impl Provider for Random {
         members.resource("random_uuid7", uuid::RandomUuid7);
         members.ephemeral("random_bytes", bytes::EphemeralBytes);
         members.ephemeral("random_password", text_resources::EphemeralPassword);
-    }
-
-    async fn configure(&self, _config: Empty, _terraform_version: &str) -> Result<()> {
-        Ok(())
-    }
+    })
 }
 
 /// What `keepers` holds.
