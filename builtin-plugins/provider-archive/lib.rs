@@ -36,4 +36,6 @@ pub fn provider() -> impl Provider {
 }
 
 #[cfg(test)]
+mod recorded;
+#[cfg(test)]
 mod tests;

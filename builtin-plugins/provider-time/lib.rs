@@ -13,6 +13,8 @@ mod duration;
 mod functions;
 mod moment;
 mod offset;
+#[cfg(test)]
+mod recorded;
 mod rotating;
 mod sleep;
 mod static_time;

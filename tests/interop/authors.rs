@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
 use crate::support::{self, Workspace};
-use crate::{apply, install, nothing_to_do, nothing_to_do_for_terraform, platform, plans, with_cli_config};
+use crate::{apply, install, nothing_to_do, nothing_to_do_for_terraform, plans, platform, with_cli_config};
 
 const CONFIG: &str = r#"
 terraform {
@@ -40,7 +40,10 @@ fn notes() -> &'static Path {
             .output();
         let built = support::ran(built.expect("cargo starts"));
         assert_eq!(built.status, 0, "cargo build: {}", built.all());
-        let messages = built.stdout.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+        let messages = built
+            .stdout
+            .lines()
+            .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
         let executables = messages.filter_map(|m| Some(PathBuf::from(m["executable"].as_str()?)));
         executables.last().expect("an executable")
     })
@@ -76,7 +79,8 @@ pub fn the_life_of_a_note() {
     apply(&w, "0 added, 1 changed");
     assert_eq!(w.read("notes/shopping"), "bread\nmilk\n");
     w.write("main.tf", &CONFIG.replace("\"shopping\"", "\"../shopping\""));
-    w.run(&["plan", "-no-color"]).fails_with(&["Invalid Name", "../shopping"]);
+    w.run(&["plan", "-no-color"])
+        .fails_with(&["Invalid Name", "../shopping"]);
     w.write("main.tf", &CONFIG.replace("\"shopping\"", "\"errands\""));
     apply(&w, "1 added, 0 changed, 1 destroyed");
     assert!(!w.exists("notes/shopping") && w.exists("notes/errands"));
@@ -94,9 +98,13 @@ pub fn terraform_uses_it() {
     let w = workspace();
     w.terraform(&["init", "-no-color", "-input=false"]).ok();
     let w = w.env("TF_LOG", "info");
-    let applied = w.terraform(&["apply", "-no-color", "-auto-approve", "-input=false"]).ok();
+    let applied = w
+        .terraform(&["apply", "-no-color", "-auto-approve", "-input=false"])
+        .ok();
     assert!(
-        applied.stderr.contains("[INFO]  provider.terraform-provider-notes_v1.0.0: configured"),
+        applied
+            .stderr
+            .contains("[INFO]  provider.terraform-provider-notes_v1.0.0: configured"),
         "what the provider logs is in Terraform's log, at its level:\n{}",
         applied.stderr
     );
@@ -155,7 +163,8 @@ pub fn it_waits_for_terraform() {
     let waiting = Waiting::start(&w);
     let w = w.env("TF_REATTACH_PROVIDERS", waiting.setting.clone());
     w.terraform(&["init", "-no-color", "-input=false"]).ok();
-    w.terraform(&["apply", "-no-color", "-auto-approve", "-input=false"]).ok();
+    w.terraform(&["apply", "-no-color", "-auto-approve", "-input=false"])
+        .ok();
     nothing_to_do_for_terraform(&w);
     nothing_to_do(&w);
     waiting.interrupt();

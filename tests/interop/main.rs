@@ -39,11 +39,7 @@ use support::{Ran, Workspace, missing};
 fn main() {
     let tests: &[(&str, &[&str], fn())] = &[
         ("authors::the_life_of_a_note", &[], authors::the_life_of_a_note),
-        (
-            "authors::terraform_uses_it",
-            &["terraform"],
-            authors::terraform_uses_it,
-        ),
+        ("authors::terraform_uses_it", &["terraform"], authors::terraform_uses_it),
         (
             "authors::it_waits_to_be_debugged",
             &["kill"],

@@ -165,7 +165,9 @@ pub fn the_table_and_the_links() {
         "time provider 0.14.0 5, 6",
         "local-exec provisioner Terraform 1.11.4 5",
     ] {
-        let found = list.lines().any(|l| l.split_whitespace().collect::<Vec<_>>().join(" ") == row);
+        let found = list
+            .lines()
+            .any(|l| l.split_whitespace().collect::<Vec<_>>().join(" ") == row);
         assert!(found, "{row:?} is not in\n{list}");
     }
 
