@@ -1,6 +1,6 @@
 //! The `cloudinit` provider: user data for machines that start, as one MIME message of several parts.
 //!
-//! It stands for version 2.4.0 of the official provider, and may use only the SDK and `cty`.
+//! It stands for version 2.4.0 of the official provider, and may use only the SDK, `cty` and `deflate`.
 
 mod config;
 mod render;

@@ -162,7 +162,7 @@ mod tests {
             .unwrap();
         assert_eq!(again.planned, state);
         let without = harness.plan("terraform_data", Some(&state), &[]).await.unwrap();
-        assert!(without.planned.get("output").unwrap().is_null());
+        assert!(!without.planned.get("output").unwrap().is_known());
     }
 
     #[tokio::test]

@@ -1,27 +1,16 @@
 //! An example of a provider: notes, one file each, in a directory that the provider's configuration names.
 //!
-//! It is all there is to an external provider: a crate that depends on `monoform-sdk`, and this file as its `main.rs`. Name
+//! This is all there is to an external provider: a crate that depends on `monoform-sdk`, with this file as its `main.rs`. Name
 //! the executable `terraform-provider-notes_v1.0.0` and put it where providers are found (a filesystem mirror, or the place
-//! that `dev_overrides` names); Terraform, OpenTofu and Monoform can then use it:
+//! that `dev_overrides` names); Terraform, OpenTofu and Monoform then use it as `example/notes`. With the argument `-debug` it
+//! waits for whoever is told about it by `TF_REATTACH_PROVIDERS`.
 //!
 //! ```hcl
-//! terraform {
-//!   required_providers {
-//!     notes = { source = "example/notes" }
-//!   }
-//! }
-//!
-//! provider "notes" {
-//!   directory = "notes"
-//! }
-//!
 //! resource "notes_note" "shopping" {
 //!   name = "shopping"
 //!   text = "bread\n"
 //! }
 //! ```
-//!
-//! With the argument `-debug` it waits for whoever is told about it by `TF_REATTACH_PROVIDERS`.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -147,12 +136,8 @@ fn title() -> Function {
         "Gives the first line of a text, without what ends it.",
         vec![Parameter::new::<String>("text", "The text.")],
         |arguments: Arguments<'_>| {
-            Ok(arguments
-                .get::<String>(0)?
-                .lines()
-                .next()
-                .unwrap_or_default()
-                .to_owned())
+            let text: String = arguments.get(0)?;
+            Ok(text.lines().next().unwrap_or_default().to_owned())
         },
     )
 }

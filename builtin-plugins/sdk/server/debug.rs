@@ -30,6 +30,6 @@ pub(crate) fn invitation(address: &str, version: u32, socket: &Path) -> String {
     let setting = json!({ address: entry }).to_string().replace('\'', r"'\''");
     format!(
         "This provider is being served until it is interrupted (Ctrl-C). To use it, run the program that needs it with:\n\n\
-         TF_REATTACH_PROVIDERS='{setting}'\n"
+         TF_REATTACH_PROVIDERS='{setting}'"
     )
 }

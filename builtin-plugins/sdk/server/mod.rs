@@ -173,12 +173,15 @@ fn start(asked: &Asked, by_hand_for: Option<&str>, routes: impl FnOnce(u32) -> R
         watch_for_the_end(shutdown.clone(), by_hand_for.is_some())?;
 
         let certificate = tls.as_ref().map(|tls| tls.certificate.as_slice());
-        let line = match by_hand_for {
+        let mut line = match by_hand_for {
             Some(address) => debug::invitation(address, asked.version, &socket.path),
             None => handshake::line(asked.version, &socket.path, certificate),
         };
+        // At once: who has read what it waits for may hang up.
+        line.push('\n');
         let mut stdout = io::stdout().lock();
-        writeln!(stdout, "{line}")
+        stdout
+            .write_all(line.as_bytes())
             .and_then(|()| stdout.flush())
             .map_err(ServeError::Answer)?;
         drop(stdout);
