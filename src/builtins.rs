@@ -12,7 +12,8 @@ pub struct Plugin {
     pub name: &'static str,
     /// What it is.
     pub kind: Kind,
-    /// The version of the official plugin it stands for; none where there are no versions.
+    /// The version of the official plugin it stands for, or of the Terraform that has it inside; configurations can ask for
+    /// that of a provider only.
     pub version: Option<&'static str>,
     /// Earlier released versions it stands for, too.
     pub earlier: &'static [&'static str],
@@ -88,7 +89,7 @@ pub const PLUGINS: &[Plugin] = &[
     Plugin {
         name: provider_terraform::NAME,
         kind: Kind::LanguageProvider,
-        version: None,
+        version: Some(provider_terraform::VERSION),
         earlier: &[],
         serve: || monoform_sdk::serve_provider(provider_terraform::provider()),
     },
@@ -102,7 +103,8 @@ pub const PLUGINS: &[Plugin] = &[
     Plugin {
         name: provisioner_local_exec::NAME,
         kind: Kind::Provisioner,
-        version: None,
+        // Provisioners are part of Terraform, as that provider is.
+        version: Some(provider_terraform::VERSION),
         earlier: &[],
         serve: || monoform_sdk::serve_provisioner(provisioner_local_exec::provisioner()),
     },
@@ -155,7 +157,10 @@ pub fn table() -> Builtins {
                 _ => addrs::Provider::default_for(p.name),
             },
             name: p.name.to_owned(),
-            version: p.version.and_then(|v| Version::parse(v).ok()),
+            version: match p.kind {
+                Kind::Provider => p.version.and_then(|v| Version::parse(v).ok()),
+                Kind::LanguageProvider | Kind::Provisioner => None,
+            },
             earlier: p.earlier.iter().filter_map(|v| Version::parse(v).ok()).collect(),
             protocols: p.protocols().to_vec(),
         });

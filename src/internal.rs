@@ -77,19 +77,25 @@ fn fail(text: &str) -> ExitCode {
 }
 
 fn list() -> String {
-    let mut out = format!("{:<12} {:<12} {:<10} {}\n", "NAME", "KIND", "VERSION", "PROTOCOLS");
+    let mut out = format!("{:<12} {:<12} {:<18} {}\n", "NAME", "KIND", "STANDS FOR", "PROTOCOLS");
     for plugin in PLUGINS {
         let kind = if plugin.kind == Kind::Provisioner {
             "provisioner"
         } else {
             "provider"
         };
+        // What is no plugin of its own elsewhere is a part of Terraform.
+        let stands_for = match (plugin.kind, plugin.version) {
+            (Kind::Provider, Some(version)) => version.to_owned(),
+            (_, Some(version)) => format!("Terraform {version}"),
+            (_, None) => "-".to_owned(),
+        };
         let protocols: Vec<String> = plugin.protocols().iter().map(u32::to_string).collect();
         out.push_str(&format!(
-            "{:<12} {:<12} {:<10} {}\n",
+            "{:<12} {:<12} {:<18} {}\n",
             plugin.name,
             kind,
-            plugin.version.unwrap_or("-"),
+            stands_for,
             protocols.join(", ")
         ));
     }

@@ -3,7 +3,7 @@
 //! The same inputs give the same bytes, everywhere and always: people compare the checksums. So an archive holds neither
 //! the time of its making nor the names of owners, and what was found at its own path is never an input.
 //!
-//! It stands for version 2.8.0 of the official provider, and may use only the SDK and `cty`. [`archive_file`] is what
+//! It stands for version 2.8.0 of the official provider, and may use only the SDK, `cty` and `deflate`. [`archive_file`] is what
 //! people see; [`select`] finds what goes into an archive, with the patterns of [`glob`]; [`zip`] and [`tarball`] write it.
 
 mod archive_file;
@@ -13,7 +13,7 @@ mod tarball;
 mod write;
 mod zip;
 
-use monoform_sdk::{Empty, Members, Provider, Result, async_trait};
+use monoform_sdk::{Plain, Provider};
 
 /// The provider's name.
 pub const NAME: &str = "archive";
@@ -29,25 +29,13 @@ pub const RELEASED: &[&str] = &[
 /// The provider.
 #[must_use]
 pub fn provider() -> impl Provider {
-    Archive
-}
-
-struct Archive;
-
-#[async_trait]
-impl Provider for Archive {
-    type Config = Empty;
-    type Client = ();
-
-    fn members(&self, members: &mut Members<()>) {
+    Plain(|members| {
         members.resource("archive_file", archive_file::ArchiveFile);
         members.data_source("archive_file", archive_file::ArchiveFile);
-    }
-
-    async fn configure(&self, _config: Empty, _terraform_version: &str) -> Result<()> {
-        Ok(())
-    }
+    })
 }
 
+#[cfg(test)]
+mod recorded;
 #[cfg(test)]
 mod tests;

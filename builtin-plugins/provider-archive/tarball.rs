@@ -2,8 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
+use deflate::Gzip;
 use tar::{EntryType, Header};
 
 use crate::select::Entry;
@@ -16,7 +15,7 @@ const PREFIX: usize = 155;
 const LARGEST: u64 = (1 << 33) - 1;
 
 pub(crate) fn write(out: impl Write, entries: &[Entry], mode: Option<&str>) -> Result<(), String> {
-    let mut out = GzEncoder::new(out, Compression::default());
+    let mut out = Gzip::new(out);
     for entry in entries {
         let opened = write::open(entry)?;
         // Texts have no mode, and never had one.
@@ -35,7 +34,9 @@ pub(crate) fn write(out: impl Write, entries: &[Entry], mode: Option<&str>) -> R
 }
 
 fn put(out: &mut impl Write, name: &[u8], mode: u32, size: u64, content: impl Read) -> io::Result<()> {
-    let mut header = header(mode, size)?;
+    let mut header = header(mode, size);
+    header.set_device_major(0)?;
+    header.set_device_minor(0)?;
     let mut records = Vec::new();
     match split(name) {
         Some((prefix, rest)) => {
@@ -47,8 +48,7 @@ fn put(out: &mut impl Write, name: &[u8], mode: u32, size: u64, content: impl Re
         None => {
             record(&mut records, "path", name);
             if let Some(fields) = header.as_ustar_mut() {
-                let ascii: Vec<u8> = name.iter().copied().filter(u8::is_ascii).collect();
-                copy(&mut fields.name, &ascii);
+                copy(&mut fields.name, &ascii(name));
             }
         }
     }
@@ -57,22 +57,22 @@ fn put(out: &mut impl Write, name: &[u8], mode: u32, size: u64, content: impl Re
         header.set_size(0);
     }
     if !records.is_empty() {
-        let mut before = self::header(0, records.len() as u64)?;
+        let mut before = self::header(0, records.len() as u64);
         before.set_entry_type(EntryType::XHeader);
         if let Some(fields) = before.as_ustar_mut() {
-            copy(&mut fields.name, b"PaxHeaders.0/entry");
+            copy(&mut fields.name, &beside(name));
         }
-        before.set_cksum();
+        close(&mut before);
         out.write_all(before.as_bytes())?;
         padded(out, records.len() as u64, &records[..])?;
     }
-    header.set_cksum();
+    close(&mut header);
     out.write_all(header.as_bytes())?;
     padded(out, size, content)
 }
 
 /// A header that says nothing about owners or times.
-fn header(mode: u32, size: u64) -> io::Result<Header> {
+fn header(mode: u32, size: u64) -> Header {
     let mut header = Header::new_ustar();
     header.set_entry_type(EntryType::Regular);
     header.set_mode(mode);
@@ -80,9 +80,34 @@ fn header(mode: u32, size: u64) -> io::Result<Header> {
     header.set_gid(0);
     header.set_mtime(0);
     header.set_size(size);
-    header.set_device_major(0)?;
-    header.set_device_minor(0)?;
-    Ok(header)
+    header
+}
+
+/// Writes the checksum of a header. There are several ways to fill its field, and archives are compared byte by byte: here it
+/// is six digits, a zero byte and a space.
+fn close(header: &mut Header) {
+    const FIELD: std::ops::Range<usize> = 148..156;
+    let bytes = header.as_mut_bytes();
+    bytes[FIELD].fill(b' ');
+    let sum: u32 = bytes.iter().map(|b| u32::from(*b)).sum();
+    copy(&mut bytes[FIELD], format!("{sum:06o}\0 ").as_bytes());
+}
+
+/// The name of the extended header of a file: in a directory of its own beside the file, as far as it fits.
+fn beside(name: &[u8]) -> Vec<u8> {
+    let split = name.iter().rposition(|b| *b == b'/').map_or(0, |i| i + 1);
+    let (directory, file) = name.split_at(split);
+    let mut whole = ascii(&[directory, b"PaxHeaders.0/", file].concat());
+    whole.truncate(NAME);
+    while whole.last() == Some(&b'/') {
+        whole.pop();
+    }
+    whole
+}
+
+/// What of a name can stand in a header.
+fn ascii(name: &[u8]) -> Vec<u8> {
+    name.iter().copied().filter(u8::is_ascii).collect()
 }
 
 /// The content, filled up to whole blocks.

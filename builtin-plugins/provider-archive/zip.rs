@@ -5,8 +5,8 @@
 
 use std::io::{self, Read, Write};
 
-use flate2::write::DeflateEncoder;
-use flate2::{Compression, Crc};
+use deflate::{Deflate, Level};
+use flate2::Crc;
 
 use crate::select::Entry;
 use crate::write;
@@ -83,7 +83,7 @@ fn put(out: &mut Counter<impl Write>, entry: &mut Listed, mut content: impl Read
     out.write_all(&header.0)?;
 
     let start = out.count;
-    let mut encoder = DeflateEncoder::new(&mut *out, Compression::default());
+    let mut encoder = Deflate::new(&mut *out, Level::Five);
     let mut crc = Crc::new();
     let mut buffer = vec![0; 1 << 16];
     loop {

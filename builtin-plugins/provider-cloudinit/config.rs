@@ -294,6 +294,17 @@ mod tests {
         assert!(!harness.validate("cloudinit_config", &unknown).has_errors());
     }
 
+    /// What version 2.4.0 of the official provider makes: other bytes would be other user data, and another machine.
+    #[tokio::test]
+    async fn compressed_messages_are_the_official_ones() {
+        let harness = Harness::new(crate::provider());
+        for (contents, id) in [(vec!["zipped", "zipped"], "3285374417"), (vec!["x"], "25732319")] {
+            let config = [parts(contents.into_iter().map(part).collect())];
+            let state = harness.data("cloudinit_config", &config).await.unwrap();
+            assert_eq!(state.get("id"), Some(&id.into()));
+        }
+    }
+
     #[tokio::test]
     async fn every_change_replaces_and_none_changes_nothing() {
         let harness = Harness::new(crate::provider());

@@ -1,11 +1,11 @@
 //! The `cloudinit` provider: user data for machines that start, as one MIME message of several parts.
 //!
-//! It stands for version 2.4.0 of the official provider, and may use only the SDK and `cty`.
+//! It stands for version 2.4.0 of the official provider, and may use only the SDK, `cty` and `deflate`.
 
 mod config;
 mod render;
 
-use monoform_sdk::{Empty, Members, Provider, Result, async_trait};
+use monoform_sdk::{Plain, Provider};
 
 /// The provider's name.
 pub const NAME: &str = "cloudinit";
@@ -21,24 +21,10 @@ pub const RELEASED: &[&str] = &[
 /// The provider.
 #[must_use]
 pub fn provider() -> impl Provider {
-    CloudInit
-}
-
-struct CloudInit;
-
-#[async_trait]
-impl Provider for CloudInit {
-    type Config = Empty;
-    type Client = ();
-
-    fn members(&self, members: &mut Members<()>) {
+    Plain(|members| {
         members.resource("cloudinit_config", config::CloudInitResource);
         members.data_source("cloudinit_config", config::CloudInitData);
-    }
-
-    async fn configure(&self, _config: Empty, _terraform_version: &str) -> Result<()> {
-        Ok(())
-    }
+    })
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use std::io::Write;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use flate2::write::GzEncoder;
-use flate2::{Compression, Crc};
+use deflate::Gzip;
+use flate2::Crc;
 
 use crate::config::Part;
 
@@ -52,7 +52,7 @@ pub(crate) fn encode(message: String, gzip: bool, base64: bool) -> Result<String
     if !gzip {
         return Ok(if base64 { STANDARD.encode(message) } else { message });
     }
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    let mut encoder = Gzip::new(Vec::new());
     let bytes = encoder.write_all(message.as_bytes()).and_then(|()| encoder.finish());
     bytes.map(|bytes| STANDARD.encode(bytes)).map_err(|e| e.to_string())
 }

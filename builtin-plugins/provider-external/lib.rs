@@ -4,7 +4,7 @@
 
 mod data_source;
 
-use monoform_sdk::{Empty, Members, Provider, Result, async_trait};
+use monoform_sdk::{Plain, Provider};
 
 /// The provider's name.
 pub const NAME: &str = "external";
@@ -20,23 +20,9 @@ pub const RELEASED: &[&str] = &[
 /// The provider.
 #[must_use]
 pub fn provider() -> impl Provider {
-    External
-}
-
-struct External;
-
-#[async_trait]
-impl Provider for External {
-    type Config = Empty;
-    type Client = ();
-
-    fn members(&self, members: &mut Members<()>) {
+    Plain(|members| {
         members.data_source("external", data_source::External);
-    }
-
-    async fn configure(&self, _config: Empty, _terraform_version: &str) -> Result<()> {
-        Ok(())
-    }
+    })
 }
 
 #[cfg(test)]

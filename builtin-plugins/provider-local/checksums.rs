@@ -3,29 +3,42 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use md5::{Digest, Md5};
+use monoform_sdk::schema::computed;
+use monoform_sdk::{Attr, model};
 use sha1::Sha1;
 use sha2::{Sha256, Sha512};
 
-/// Every checksum that the provider shows, as text.
-pub(crate) struct Checksums {
-    pub md5: String,
-    pub sha1: String,
-    pub sha256: String,
-    pub base64sha256: String,
-    pub sha512: String,
-    pub base64sha512: String,
+model! {
+    /// Every checksum that the provider shows.
+    pub struct Checksums {
+        /// The SHA-1 checksum of the content in hexadecimal.
+        pub id: Attr<String> = computed(),
+        /// The MD5 checksum of the content in hexadecimal.
+        pub content_md5: Attr<String> = computed(),
+        /// The SHA-1 checksum of the content in hexadecimal.
+        pub content_sha1: Attr<String> = computed(),
+        /// The SHA-256 checksum of the content in hexadecimal.
+        pub content_sha256: Attr<String> = computed(),
+        /// The SHA-256 checksum of the content in base64.
+        pub content_base64sha256: Attr<String> = computed(),
+        /// The SHA-512 checksum of the content in hexadecimal.
+        pub content_sha512: Attr<String> = computed(),
+        /// The SHA-512 checksum of the content in base64.
+        pub content_base64sha512: Attr<String> = computed(),
+    }
 }
 
 impl Checksums {
     pub fn of(content: &[u8]) -> Checksums {
         let (sha256, sha512) = (Sha256::digest(content), Sha512::digest(content));
         Checksums {
-            md5: hex(&Md5::digest(content)),
-            sha1: sha1(content),
-            sha256: hex(&sha256),
-            base64sha256: STANDARD.encode(sha256),
-            sha512: hex(&sha512),
-            base64sha512: STANDARD.encode(sha512),
+            id: sha1(content).into(),
+            content_md5: hex(&Md5::digest(content)).into(),
+            content_sha1: sha1(content).into(),
+            content_sha256: hex(&sha256).into(),
+            content_base64sha256: STANDARD.encode(sha256).into(),
+            content_sha512: hex(&sha512).into(),
+            content_base64sha512: STANDARD.encode(sha512).into(),
         }
     }
 }
@@ -38,20 +51,3 @@ pub(crate) fn sha1(content: &[u8]) -> String {
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
-
-/// Sets the checksum attributes of a model, and its id.
-macro_rules! with_checksums {
-    ($model:expr, $content:expr) => {{
-        let sums = $crate::checksums::Checksums::of($content);
-        let mut model = $model;
-        model.id = sums.sha1.clone().into();
-        model.content_md5 = sums.md5.into();
-        model.content_sha1 = sums.sha1.into();
-        model.content_sha256 = sums.sha256.into();
-        model.content_base64sha256 = sums.base64sha256.into();
-        model.content_sha512 = sums.sha512.into();
-        model.content_base64sha512 = sums.base64sha512.into();
-        model
-    }};
-}
-pub(crate) use with_checksums;

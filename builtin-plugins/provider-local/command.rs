@@ -43,7 +43,9 @@ async fn run(model: &mut Model, mut stop: Stop) -> Result<()> {
         .at_attribute("command")
     })?;
     let failed = |problem: String| -> Diagnostics {
-        Diagnostic::error("Command Execution Failed", format!("Command: {name}\nError: {problem}")).into()
+        Diagnostic::error("Command Execution Failed", format!("Command: {name}\nError: {problem}"))
+            .at_attribute("command")
+            .into()
     };
 
     let mut command = Command::new(&program);

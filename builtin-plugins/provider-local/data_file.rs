@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use monoform_sdk::schema::{computed, required};
 use monoform_sdk::{Attr, Context, DataSource, Diagnostic, Result, Schema, async_trait, blocking, model};
 
-use crate::checksums::with_checksums;
+use crate::checksums::Checksums;
 
 /// Both types have the same attributes; in one of them the content is not shown.
 macro_rules! file_data_source {
@@ -19,20 +19,8 @@ macro_rules! file_data_source {
                 pub content: Attr<String> = $content,
                 /// The content in base64.
                 pub content_base64: Attr<String> = $content,
-                /// The SHA-1 checksum of the content in hexadecimal.
-                pub id: Attr<String> = computed(),
-                /// The MD5 checksum of the content in hexadecimal.
-                pub content_md5: Attr<String> = computed(),
-                /// The SHA-1 checksum of the content in hexadecimal.
-                pub content_sha1: Attr<String> = computed(),
-                /// The SHA-256 checksum of the content in hexadecimal.
-                pub content_sha256: Attr<String> = computed(),
-                /// The SHA-256 checksum of the content in base64.
-                pub content_base64sha256: Attr<String> = computed(),
-                /// The SHA-512 checksum of the content in hexadecimal.
-                pub content_sha512: Attr<String> = computed(),
-                /// The SHA-512 checksum of the content in base64.
-                pub content_base64sha512: Attr<String> = computed(),
+                /// Its checksums.
+                pub sums: Checksums = flatten,
             }
         }
 
@@ -59,7 +47,8 @@ macro_rules! file_data_source {
                     })?;
                     config.content = String::from_utf8_lossy(&content).into_owned().into();
                     config.content_base64 = STANDARD.encode(&content).into();
-                    Ok(with_checksums!(config, &content))
+                    config.sums = Checksums::of(&content);
+                    Ok(config)
                 })
                 .await
             }

@@ -7,12 +7,12 @@ use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use monoform_sdk::schema::{Attribute, computed, optional, required};
+use monoform_sdk::schema::{Attribute, optional, required};
 use monoform_sdk::{
     Attr, Check, Context, Diagnostic, Resource, Result, Schema, Validator, async_trait, blocking, model,
 };
 
-use crate::checksums::{sha1, with_checksums};
+use crate::checksums::{Checksums, sha1};
 
 const CONTENTS: &[&str] = &["content", "sensitive_content", "content_base64", "source"];
 const SENSITIVE_CONTENTS: &[&str] = &["content", "content_base64", "source"];
@@ -35,20 +35,8 @@ model! {
         pub file_permission: Attr<String> = permission("0777"),
         /// Mode of directories that are created, in octal, before umask.
         pub directory_permission: Attr<String> = permission("0777"),
-        /// The SHA-1 checksum of the content in hexadecimal.
-        pub id: Attr<String> = computed(),
-        /// The MD5 checksum of the content in hexadecimal.
-        pub content_md5: Attr<String> = computed(),
-        /// The SHA-1 checksum of the content in hexadecimal.
-        pub content_sha1: Attr<String> = computed(),
-        /// The SHA-256 checksum of the content in hexadecimal.
-        pub content_sha256: Attr<String> = computed(),
-        /// The SHA-256 checksum of the content in base64.
-        pub content_base64sha256: Attr<String> = computed(),
-        /// The SHA-512 checksum of the content in hexadecimal.
-        pub content_sha512: Attr<String> = computed(),
-        /// The SHA-512 checksum of the content in base64.
-        pub content_base64sha512: Attr<String> = computed(),
+        /// Its checksums.
+        pub sums: Checksums = flatten,
     }
 }
 
@@ -67,20 +55,8 @@ model! {
         pub file_permission: Attr<String> = permission("0700"),
         /// Mode of directories that are created, in octal, before umask.
         pub directory_permission: Attr<String> = permission("0700"),
-        /// The SHA-1 checksum of the content in hexadecimal.
-        pub id: Attr<String> = computed(),
-        /// The MD5 checksum of the content in hexadecimal.
-        pub content_md5: Attr<String> = computed(),
-        /// The SHA-1 checksum of the content in hexadecimal.
-        pub content_sha1: Attr<String> = computed(),
-        /// The SHA-256 checksum of the content in hexadecimal.
-        pub content_sha256: Attr<String> = computed(),
-        /// The SHA-256 checksum of the content in base64.
-        pub content_base64sha256: Attr<String> = computed(),
-        /// The SHA-512 checksum of the content in hexadecimal.
-        pub content_sha512: Attr<String> = computed(),
-        /// The SHA-512 checksum of the content in base64.
-        pub content_base64sha512: Attr<String> = computed(),
+        /// Its checksums.
+        pub sums: Checksums = flatten,
     }
 }
 
@@ -191,7 +167,10 @@ macro_rules! file_resource {
                     directory_permission: plan.directory_permission.text().to_owned(),
                 };
                 blocking(move || match order.carry_out() {
-                    Ok(content) => Ok(with_checksums!(plan, &content)),
+                    Ok(content) => Ok($model {
+                        sums: Checksums::of(&content),
+                        ..plan
+                    }),
                     Err(problem) => Err(Diagnostic::error(concat!("Create ", $what, " error"), problem).into()),
                 })
                 .await
@@ -199,7 +178,7 @@ macro_rules! file_resource {
 
             async fn read(&self, state: $model, _cx: &mut Context<()>) -> Result<Option<$model>> {
                 blocking(
-                    move || match is_unchanged(state.filename.text(), state.id.text()) {
+                    move || match is_unchanged(state.filename.text(), state.sums.id.text()) {
                         Ok(unchanged) => Ok(unchanged.then_some(state)),
                         Err(problem) => Err(Diagnostic::error(concat!("Read ", $what, " error"), problem).into()),
                     },

@@ -12,7 +12,7 @@ mod file;
 
 use std::io;
 
-use monoform_sdk::{Arguments, Empty, Function, FunctionError, Members, Parameter, Provider, Result, async_trait};
+use monoform_sdk::{Arguments, Function, FunctionError, Parameter, Plain, Provider};
 
 /// The provider's name.
 pub const NAME: &str = "local";
@@ -29,17 +29,7 @@ pub const RELEASED: &[&str] = &[
 /// The provider.
 #[must_use]
 pub fn provider() -> impl Provider {
-    Local
-}
-
-struct Local;
-
-#[async_trait]
-impl Provider for Local {
-    type Config = Empty;
-    type Client = ();
-
-    fn members(&self, members: &mut Members<()>) {
+    Plain(|members| {
         members.resource("local_file", file::LocalFile);
         members.resource("local_sensitive_file", file::LocalSensitiveFile);
         members.data_source("local_file", data_file::LocalFile);
@@ -47,11 +37,7 @@ impl Provider for Local {
         members.data_source("local_command", command::LocalCommand);
         members.ephemeral("local_command", command::LocalCommand);
         members.function("direxists", direxists());
-    }
-
-    async fn configure(&self, _config: Empty, _terraform_version: &str) -> Result<()> {
-        Ok(())
-    }
+    })
 }
 
 fn direxists() -> Function {
@@ -64,7 +50,8 @@ fn direxists() -> Function {
         )],
         |arguments: Arguments<'_>| {
             let path: String = arguments.get(0)?;
-            match std::fs::metadata(&path) {
+            // No path at all is the current directory.
+            match std::fs::metadata(if path.is_empty() { "." } else { &path }) {
                 Ok(found) if found.is_dir() => Ok(true),
                 Ok(_) => Err(FunctionError::argument(
                     0,

@@ -8,7 +8,7 @@
 mod data_source;
 mod resource;
 
-use monoform_sdk::{Empty, Members, Provider, Result, async_trait};
+use monoform_sdk::{Plain, Provider};
 
 /// The provider's name.
 pub const NAME: &str = "null";
@@ -24,24 +24,10 @@ pub const RELEASED: &[&str] = &[
 /// The provider.
 #[must_use]
 pub fn provider() -> impl Provider {
-    Null
-}
-
-struct Null;
-
-#[async_trait]
-impl Provider for Null {
-    type Config = Empty;
-    type Client = ();
-
-    fn members(&self, members: &mut Members<()>) {
+    Plain(|members| {
         members.resource("null_resource", resource::NullResource);
         members.data_source("null_data_source", data_source::NullDataSource);
-    }
-
-    async fn configure(&self, _config: Empty, _terraform_version: &str) -> Result<()> {
-        Ok(())
-    }
+    })
 }
 
 /// A random number of 63 bits, as text.

@@ -20,7 +20,7 @@ mod words;
 
 use std::collections::BTreeMap;
 
-use monoform_sdk::{Attr, Diagnostic, Diagnostics, Empty, Members, Provider, Result, async_trait};
+use monoform_sdk::{Attr, Diagnostic, Diagnostics, Plain, Provider};
 
 /// The provider's name.
 pub const NAME: &str = "random";
@@ -38,17 +38,7 @@ pub const RELEASED: &[&str] = &[
 /// The provider.
 #[must_use]
 pub fn provider() -> impl Provider {
-    Random
-}
-
-struct Random;
-
-#[async_trait]
-impl Provider for Random {
-    type Config = Empty;
-    type Client = ();
-
-    fn members(&self, members: &mut Members<()>) {
+    Plain(|members| {
         members.resource("random_bytes", bytes::RandomBytes);
         members.resource("random_id", id::RandomId);
         members.resource("random_integer", integer::RandomInteger);
@@ -61,11 +51,7 @@ impl Provider for Random {
         members.resource("random_uuid7", uuid::RandomUuid7);
         members.ephemeral("random_bytes", bytes::EphemeralBytes);
         members.ephemeral("random_password", text_resources::EphemeralPassword);
-    }
-
-    async fn configure(&self, _config: Empty, _terraform_version: &str) -> Result<()> {
-        Ok(())
-    }
+    })
 }
 
 /// What `keepers` holds.
@@ -75,7 +61,7 @@ type Keepers = Attr<BTreeMap<String, Attr<String>>>;
 const LENGTH_LIMIT: i64 = 16 * 1024 * 1024;
 
 /// A length as given by a configuration, as a number of elements.
-fn length(given: i64, summary: &str) -> std::result::Result<usize, Diagnostics> {
+fn length(given: i64, summary: &str) -> Result<usize, Diagnostics> {
     match usize::try_from(given) {
         Ok(length) if given <= LENGTH_LIMIT => Ok(length),
         _ => Err(failed(
@@ -92,6 +78,46 @@ fn random_bytes(count: usize) -> Vec<u8> {
     bytes
 }
 
+/// How far counts are from all being the same, as the sum of squares that statisticians call chi-squared. For n counts it
+/// is about n, and larger than n plus ten times the root of 2n in no run that anybody will see.
+#[cfg(test)]
+fn unevenness(counts: &[u32]) -> f64 {
+    let mean = f64::from(counts.iter().sum::<u32>()) / counts.len() as f64;
+    counts.iter().map(|n| (f64::from(*n) - mean).powi(2) / mean).sum()
+}
+
+/// Fails unless the counts can be those of a fair choice.
+#[cfg(test)]
+#[track_caller]
+fn assert_fair(counts: &[u32]) {
+    let (found, n) = (unevenness(counts), counts.len() as f64);
+    assert!(
+        found < n + 10.0 * (2.0 * n).sqrt(),
+        "{found} for {n} counts: {counts:?}"
+    );
+}
+
 fn failed(summary: &str, detail: impl Into<String>) -> Diagnostics {
     Diagnostic::error(summary, detail).into()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_byte_comes_up_alike_and_so_do_pairs() {
+        let bytes = super::random_bytes(1 << 18);
+        let (mut single, mut pairs) = (vec![0u32; 256], vec![0u32; 256]);
+        for pair in bytes.windows(2) {
+            single[usize::from(pair[0])] += 1;
+            pairs[usize::from(pair[0] ^ pair[1])] += 1;
+        }
+        super::assert_fair(&single);
+        super::assert_fair(&pairs);
+    }
+
+    #[test]
+    #[should_panic(expected = "counts")]
+    fn an_unfair_choice_is_noticed() {
+        super::assert_fair(&[1000, 1000, 1400, 1000]);
+    }
 }

@@ -60,7 +60,7 @@ impl Resource for RandomShuffle {
     async fn create(&self, plan: Model, _cx: &mut Context<()>) -> Result<Model> {
         let input = plan.input.clone().or(Vec::new());
         let count = match &plan.result_count {
-            Attr::Known(count) => crate::length((*count).max(0), "Create Random Shuffle Error")?,
+            Attr::Known(count) => crate::length(*count, "Create Random Shuffle Error")?,
             _ => input.len(),
         };
         let result = shuffle(&input, count, plan.seed.text());
@@ -81,6 +81,17 @@ mod tests {
         let letters: Vec<char> = "abcde".chars().collect();
         let result: String = shuffle(&letters, 12, "-").into_iter().collect();
         assert_eq!(result, "acbedaedcbab");
+    }
+
+    #[test]
+    fn every_order_comes_up_alike() {
+        let mut counts = std::collections::BTreeMap::new();
+        for _ in 0..24_000 {
+            *counts.entry(shuffle(&[1, 2, 3, 4], 4, "")).or_insert(0u32) += 1;
+        }
+        let counts: Vec<u32> = counts.into_values().collect();
+        assert_eq!(counts.len(), 24);
+        crate::assert_fair(&counts);
     }
 
     #[test]

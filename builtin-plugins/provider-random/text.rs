@@ -137,12 +137,28 @@ mod tests {
     }
 
     #[test]
-    fn every_character_comes_up_about_as_often() {
+    fn every_character_comes_up_alike_and_no_other() {
         let text = wish(83_000).make("s").unwrap();
-        for c in [UPPER, LOWER, DIGITS, SPECIAL].concat().chars() {
-            let count = text.chars().filter(|x| *x == c).count();
-            assert!((800..1200).contains(&count), "{c}: {count}");
+        let alphabet = [UPPER, LOWER, DIGITS, SPECIAL].concat();
+        let count = |c| u32::try_from(text.chars().filter(|x| *x == c).count()).unwrap();
+        let counts: Vec<u32> = alphabet.chars().map(count).collect();
+        assert_eq!(counts.iter().sum::<u32>(), 83_000);
+        crate::assert_fair(&counts);
+    }
+
+    #[test]
+    fn what_must_be_there_may_be_anywhere() {
+        let wish = Wish {
+            special: class(false, 1),
+            ..wish(8)
+        };
+        let mut places = [0; 8];
+        for _ in 0..8_000 {
+            let text = wish.make("s").unwrap();
+            let place = text.find(|c| SPECIAL.contains(c)).unwrap();
+            places[place] += 1;
         }
+        crate::assert_fair(&places);
     }
 
     #[test]

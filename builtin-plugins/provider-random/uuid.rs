@@ -83,7 +83,7 @@ impl Resource for RandomUuid4 {
     }
 
     async fn import(&self, id: &str, _cx: &mut Context<()>) -> Result<Model> {
-        import(id, "Import Random UUID v4 Error")
+        import(id, "Import Random UUID Error")
     }
 }
 
@@ -105,7 +105,7 @@ impl Resource for RandomUuid7 {
     }
 
     async fn import(&self, id: &str, _cx: &mut Context<()>) -> Result<Model> {
-        import(id, "Import Random UUID v7 Error")
+        import(id, "Import Random UUID Error")
     }
 }
 

@@ -59,7 +59,7 @@ impl Resource for TerraformData {
         let Any(input) = &planned.input;
         planned.output = Any(match plan.prior()? {
             Some(prior) if prior.input.0 == *input => prior.output.0,
-            _ if input.is_null() => Value::null(input.ty().clone()),
+            None if input.is_null() => Value::null(input.ty().clone()),
             _ => Value::unknown(input.ty().clone()),
         });
         plan.set(&planned);
@@ -162,7 +162,7 @@ mod tests {
             .unwrap();
         assert_eq!(again.planned, state);
         let without = harness.plan("terraform_data", Some(&state), &[]).await.unwrap();
-        assert!(without.planned.get("output").unwrap().is_null());
+        assert!(!without.planned.get("output").unwrap().is_known());
     }
 
     #[tokio::test]

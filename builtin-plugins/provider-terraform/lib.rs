@@ -13,7 +13,7 @@ mod encode;
 mod remote_state;
 
 use monoform_sdk::cty::{Kind, Refinements, Type, Value};
-use monoform_sdk::{Any, Arguments, Empty, Function, FunctionError, Members, Parameter, Provider, Result, async_trait};
+use monoform_sdk::{Any, Arguments, Function, FunctionError, Parameter, Plain, Provider};
 
 /// The provider's name.
 pub const NAME: &str = "terraform";
@@ -27,27 +27,13 @@ pub const RELEASED: &[&str] = &[];
 /// The provider.
 #[must_use]
 pub fn provider() -> impl Provider {
-    Terraform
-}
-
-struct Terraform;
-
-#[async_trait]
-impl Provider for Terraform {
-    type Config = Empty;
-    type Client = ();
-
-    fn members(&self, members: &mut Members<()>) {
+    Plain(|members| {
         members.resource("terraform_data", data::TerraformData);
         members.data_source("terraform_remote_state", remote_state::RemoteState);
         members.function("decode_tfvars", decode_tfvars());
         members.function("encode_expr", encode_expr());
         members.function("encode_tfvars", encode_tfvars());
-    }
-
-    async fn configure(&self, _config: Empty, _terraform_version: &str) -> Result<()> {
-        Ok(())
-    }
+    })
 }
 
 fn decode_tfvars() -> Function {

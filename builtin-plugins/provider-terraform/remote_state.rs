@@ -77,6 +77,13 @@ impl DataSource for RemoteState {
                 found.push(Diagnostic::error(summary, detail).at_attribute(name));
             }
         }
+        if !found.has_errors()
+            && config.backend.known().is_some()
+            && config.config.0.is_wholly_known()
+            && let Err(problems) = Local::new(&config.config.0)
+        {
+            found.append(problems);
+        }
         found
     }
 
@@ -149,7 +156,8 @@ impl Local {
             if value.is_null() {
                 continue;
             }
-            match value.as_str() {
+            let number = value.as_number().map(ToString::to_string);
+            match value.as_str().or(number.as_deref()) {
                 Some(text) if !text.is_empty() => *argument = text.into(),
                 _ => {
                     return Err(bad(format!(

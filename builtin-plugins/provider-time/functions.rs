@@ -6,31 +6,6 @@ use monoform_sdk::{Any, Arguments, Function, FunctionError, Parameter};
 use crate::duration;
 use crate::moment::Moment;
 
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-
-const WEEKDAYS: [&str; 7] = [
-    "Sunday",
-    "Monday",
-    "Tuesday",
-    "Wednesday",
-    "Thursday",
-    "Friday",
-    "Saturday",
-];
-
 const NUMBERS: [&str; 10] = [
     "year", "year_day", "day", "month", "weekday", "hour", "minute", "second", "iso_year", "iso_week",
 ];
@@ -47,10 +22,6 @@ fn parts(moment: Moment, name: &'static str, value: Value) -> Any {
     let date = moment.date();
     let iso = date.iso_week_date();
     let weekday = i64::from(moment.weekday().to_sunday_zero_offset());
-    let named = |names: &[&str], index: i64| {
-        let found = usize::try_from(index).ok().and_then(|i| names.get(i));
-        Value::string(found.copied().unwrap_or_default())
-    };
     let numbers: [i64; 10] = [
         moment.year(),
         date.day_of_year().into(),
@@ -65,8 +36,8 @@ fn parts(moment: Moment, name: &'static str, value: Value) -> Any {
     ];
     let numbers = NUMBERS.into_iter().zip(numbers.map(Value::number));
     let names = [
-        ("month_name", named(&MONTHS, moment.month() - 1)),
-        ("weekday_name", named(&WEEKDAYS, weekday)),
+        ("month_name", Value::string(date.strftime("%B").to_string())),
+        ("weekday_name", Value::string(date.strftime("%A").to_string())),
         (name, value),
     ];
     Any(Value::object(numbers.chain(names)))

@@ -13,14 +13,16 @@ mod duration;
 mod functions;
 mod moment;
 mod offset;
+#[cfg(test)]
+mod recorded;
 mod rotating;
 mod sleep;
 mod static_time;
 
 use std::collections::BTreeMap;
 
-use monoform_sdk::schema::Attribute;
-use monoform_sdk::{Attr, Diagnostic, Diagnostics, Empty, Members, Provider, Result, Validator, async_trait};
+use monoform_sdk::schema::{Attribute, computed};
+use monoform_sdk::{Attr, Diagnostic, Diagnostics, Plain, Provider, Result, Validator, model};
 
 use crate::moment::Moment;
 
@@ -39,17 +41,7 @@ pub const RELEASED: &[&str] = &[
 /// The provider.
 #[must_use]
 pub fn provider() -> impl Provider {
-    Time
-}
-
-struct Time;
-
-#[async_trait]
-impl Provider for Time {
-    type Config = Empty;
-    type Client = ();
-
-    fn members(&self, members: &mut Members<()>) {
+    Plain(|members| {
         members.resource("time_offset", offset::TimeOffset);
         members.resource("time_rotating", rotating::TimeRotating);
         members.resource("time_sleep", sleep::TimeSleep);
@@ -57,57 +49,45 @@ impl Provider for Time {
         members.function("duration_parse", functions::duration_parse());
         members.function("rfc3339_parse", functions::rfc3339_parse());
         members.function("unix_timestamp_parse", functions::unix_timestamp_parse());
-    }
-
-    async fn configure(&self, _config: Empty, _terraform_version: &str) -> Result<()> {
-        Ok(())
-    }
+    })
 }
 
 /// What `triggers` holds.
 type Triggers = Attr<BTreeMap<String, Attr<String>>>;
 
-/// A model that ends with the parts of a moment, which are all computed.
-macro_rules! moment_model {
-    ($(#[$meta:meta])* $vis:vis struct $name:ident { $($fields:tt)* }) => {
-        monoform_sdk::model! {
-            $(#[$meta])*
-            $vis struct $name {
-                $($fields)*
-                /// The year of the resulting moment.
-                pub year: Attr<i64> = computed(),
-                /// The month of the resulting moment, from 1.
-                pub month: Attr<i64> = computed(),
-                /// The day of the month of the resulting moment.
-                pub day: Attr<i64> = computed(),
-                /// The hour of the resulting moment.
-                pub hour: Attr<i64> = computed(),
-                /// The minute of the resulting moment.
-                pub minute: Attr<i64> = computed(),
-                /// The second of the resulting moment.
-                pub second: Attr<i64> = computed(),
-                /// The resulting moment in seconds since 1970 in UTC.
-                pub unix: Attr<i64> = computed(),
-            }
-        }
-
-        impl $name {
-            fn with_parts(self, moment: $crate::moment::Moment) -> $name {
-                $name {
-                    year: moment.year().into(),
-                    month: moment.month().into(),
-                    day: moment.day().into(),
-                    hour: moment.hour().into(),
-                    minute: moment.minute().into(),
-                    second: moment.second().into(),
-                    unix: moment.unix().into(),
-                    ..self
-                }
-            }
-        }
-    };
+model! {
+    /// The parts of a moment.
+    pub struct Parts {
+        /// The year of the resulting moment.
+        pub year: Attr<i64> = computed(),
+        /// The month of the resulting moment, from 1.
+        pub month: Attr<i64> = computed(),
+        /// The day of the month of the resulting moment.
+        pub day: Attr<i64> = computed(),
+        /// The hour of the resulting moment.
+        pub hour: Attr<i64> = computed(),
+        /// The minute of the resulting moment.
+        pub minute: Attr<i64> = computed(),
+        /// The second of the resulting moment.
+        pub second: Attr<i64> = computed(),
+        /// The resulting moment in seconds since 1970 in UTC.
+        pub unix: Attr<i64> = computed(),
+    }
 }
-use moment_model;
+
+impl From<Moment> for Parts {
+    fn from(moment: Moment) -> Parts {
+        Parts {
+            year: moment.year().into(),
+            month: moment.month().into(),
+            day: moment.day().into(),
+            hour: moment.hour().into(),
+            minute: moment.minute().into(),
+            second: moment.second().into(),
+            unix: moment.unix().into(),
+        }
+    }
+}
 
 /// Adds the rule that the text is a moment.
 fn a_moment(attribute: Attribute) -> Attribute {

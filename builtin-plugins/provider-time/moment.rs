@@ -151,7 +151,7 @@ impl Scan<'_> {
             sign => {
                 let hours = self.digits(2).filter(|h| *h <= 24)?;
                 self.one_of(b":")?;
-                let minutes = self.digits(2).filter(|m| *m < 60)?;
+                let minutes = self.digits(2).filter(|m| *m <= 60)?;
                 let seconds = i64::from(hours) * 3_600 + i64::from(minutes) * 60;
                 if sign == b'-' { -seconds } else { seconds }
             }

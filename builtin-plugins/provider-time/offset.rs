@@ -1,12 +1,12 @@
 //! `time_offset`.
 
 use monoform_sdk::schema::{computed, optional};
-use monoform_sdk::{Attr, Context, Plan, Resource, Result, Schema, async_trait};
+use monoform_sdk::{Attr, Context, Plan, Resource, Result, Schema, async_trait, model};
 
 use crate::moment::{Moment, Shift};
-use crate::{Triggers, a_moment, amount, failed, given, moment_model, number_field};
+use crate::{Parts, Triggers, a_moment, amount, failed, given, number_field};
 
-moment_model! {
+model! {
     /// A moment at a distance from another one.
     pub struct Model {
         /// Values of any meaning. When one changes, the object is replaced, with a new base.
@@ -29,6 +29,8 @@ moment_model! {
         pub rfc3339: Attr<String> = computed(),
         /// The base, as RFC 3339 writes it.
         pub id: Attr<String> = computed(),
+        /// The parts of the resulting moment.
+        pub parts: Parts = flatten,
     }
 }
 
@@ -74,9 +76,9 @@ impl Model {
             base_rfc3339: Attr::Known(self.base_rfc3339.clone().or(id.clone())),
             rfc3339: moment.to_string().into(),
             id: id.into(),
+            parts: moment.into(),
             ..self
-        }
-        .with_parts(moment))
+        })
     }
 }
 

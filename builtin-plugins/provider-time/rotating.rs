@@ -1,16 +1,16 @@
 //! `time_rotating`.
 
 use monoform_sdk::schema::{Attribute, computed, optional};
-use monoform_sdk::{Attr, Context, Plan, Resource, Result, Schema, Validator, async_trait};
+use monoform_sdk::{Attr, Context, Plan, Resource, Result, Schema, Validator, async_trait, model};
 
 use crate::moment::{Moment, Shift};
-use crate::{Triggers, a_moment, amount, failed, given, moment_model, number_field};
+use crate::{Parts, Triggers, a_moment, amount, failed, given, number_field};
 
 fn rotation() -> Attribute {
     optional().validate(Validator::AtLeast(1))
 }
 
-moment_model! {
+model! {
     /// A moment, and another one after which the object is gone.
     pub struct Model {
         /// Values of any meaning. When one changes, the object is replaced.
@@ -32,6 +32,8 @@ moment_model! {
         pub rotation_rfc3339: Attr<String> = a_moment(optional().computed()),
         /// The base, as RFC 3339 writes it.
         pub id: Attr<String> = computed(),
+        /// The parts of the resulting moment.
+        pub parts: Parts = flatten,
     }
 }
 
@@ -85,9 +87,9 @@ impl Model {
             rfc3339: Attr::Known(self.rfc3339.clone().or(id.clone())),
             rotation_rfc3339: Attr::Known(configured.clone().or(moment.to_string())),
             id: id.into(),
+            parts: moment.into(),
             ..self
-        }
-        .with_parts(moment))
+        })
     }
 
     /// Whether the time to rotate has come.
@@ -115,7 +117,7 @@ impl Resource for TimeRotating {
     async fn plan(&self, plan: &mut Plan<'_, Model>, _cx: &mut Context<()>) -> Result<()> {
         let Some(prior) = plan.prior()? else { return Ok(()) };
         let mut planned = plan.planned()?;
-        if !planned.year.is_unknown() {
+        if !planned.parts.year.is_unknown() {
             return Ok(());
         }
         let configured = plan.config()?.rotation_rfc3339;

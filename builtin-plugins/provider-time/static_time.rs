@@ -1,12 +1,12 @@
 //! `time_static`.
 
 use monoform_sdk::schema::{computed, optional};
-use monoform_sdk::{Attr, Context, Plan, Resource, Result, Schema, async_trait};
+use monoform_sdk::{Attr, Context, Plan, Resource, Result, Schema, async_trait, model};
 
 use crate::moment::Moment;
-use crate::{Triggers, a_moment, given, moment_model};
+use crate::{Parts, Triggers, a_moment, given};
 
-moment_model! {
+model! {
     /// A moment that stays.
     pub struct Model {
         /// Values of any meaning. When one changes, the object is replaced, with a new moment.
@@ -15,6 +15,8 @@ moment_model! {
         pub rfc3339: Attr<String> = a_moment(optional().computed()).requires_replace(),
         /// The moment, as RFC 3339 writes it.
         pub id: Attr<String> = computed().keep(),
+        /// The parts of the resulting moment.
+        pub parts: Parts = flatten,
     }
 }
 
@@ -25,9 +27,9 @@ impl Model {
         Model {
             rfc3339: text.clone().into(),
             id: text.into(),
+            parts: moment.into(),
             ..self
         }
-        .with_parts(moment)
     }
 }
 

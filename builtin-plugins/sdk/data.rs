@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::model::{Cty, Model};
 use crate::provider::ClientCell;
 use crate::schema::{Compiled, Schema};
+use crate::validate::own_rules;
 use crate::{Diagnostics, Result, Stop};
 
 /// A type of data source.
@@ -129,10 +130,7 @@ impl<D: DataSource> AnyDataSource for DataEntry<D> {
     }
 
     fn validate(&self, config: &Value) -> Diagnostics {
-        match D::Model::from_cty(config) {
-            Ok(model) => self.source.validate(&model),
-            Err(error) => error.into(),
-        }
+        own_rules(config, |model: &D::Model| self.source.validate(model))
     }
 
     async fn read(&self, config: &Value, stop: Stop) -> (Option<Value>, Diagnostics) {
@@ -195,10 +193,7 @@ impl<E: EphemeralResource> AnyEphemeral for EphemeralEntry<E> {
     }
 
     fn validate(&self, config: &Value) -> Diagnostics {
-        match E::Model::from_cty(config) {
-            Ok(model) => self.resource.validate(&model),
-            Err(error) => error.into(),
-        }
+        own_rules(config, |model: &E::Model| self.resource.validate(model))
     }
 
     async fn open(&self, config: &Value, stop: Stop) -> EphemeralAnswer {

@@ -6,7 +6,8 @@
 //! each data source [`DataSource`], each ephemeral resource [`EphemeralResource`], and a [`Function`] is a signature
 //! with a closure. A provisioner implements [`Provisioner`]. `main` is then one line:
 //!
-//! ```ignore
+//! ```no_run
+//! # fn provider() -> impl monoform_sdk::Provider { monoform_sdk::Plain(|_| {}) }
 //! fn main() -> std::process::ExitCode {
 //!     monoform_sdk::serve_provider(provider())
 //! }
@@ -16,7 +17,7 @@
 //! happens between the start of the process and its end.
 //!
 //! What makes the work short:
-//! - Attributes are fields of a struct, declared together with their schema by [`model!`]; [`model::Attr`] says whether
+//! - Attributes are fields of a struct, declared together with their schema ([`derive@Model`], or [`model!`]); [`Attr`] says whether
 //!   a value is known, null or unknown. Nobody walks maps by hand.
 //! - Plans are put together from the schema ([`plan`]): defaults, what becomes unknown, what is kept, what means
 //!   replacement. A resource adds only what is special about it.
@@ -29,10 +30,10 @@
 //! - Calls run on one thread. Work that keeps a processor or a disk busy belongs in [`blocking`].
 //! - No plugin outlives the program that started it.
 //!
-//! Left out on purpose: attributes with nested attributes of their own (protocol 6 alone has them, and blocks or
-//! object types say the same in both), and whatever Terraform 1.11 does not call: list resources, actions, state stores.
+//! Left out on purpose: whatever Terraform 1.11 does not call: list resources, actions, state stores.
 //!
-//! This crate may use `proto` (the messages) and `cty` (types and values) of ours and nothing else. To read it, begin
+//! This crate may use `proto` (the messages), `cty` (types and values) and `sdk-derive` of ours and nothing else. A whole
+//! provider, as somebody else would write it, is in `examples/notes.rs`. To read the crate, begin
 //! with [`provider`] and [`resource`], then [`mod@model`], [`schema`], [`plan`]; the server is below `server/`.
 
 pub mod context;
@@ -51,6 +52,9 @@ mod state;
 pub mod testing;
 pub mod validate;
 
+// The names that derived code uses hold in this crate, too.
+extern crate self as monoform_sdk;
+
 #[doc(no_inline)]
 pub use async_trait::async_trait;
 pub use cty;
@@ -59,13 +63,67 @@ pub use context::{Context, Stop};
 pub use data::{DataSource, EphemeralResource, Opened};
 pub use diag::{Diagnostic, Diagnostics, Result, Severity};
 pub use function::{Arguments, Function, FunctionError, Parameter};
+/// Makes a struct with named fields a [`Model`](trait@Model): the schema of a block, and its value.
+///
+/// ```
+/// use monoform_sdk::schema::{block, computed, optional, required};
+/// use monoform_sdk::{Attr, Model, Validator};
+///
+/// /// A network.
+/// #[derive(Clone, Default, Model)]
+/// pub struct Network {
+///     /// The name. Another one means another network.
+///     #[member(required().requires_replace())]
+///     pub name: Attr<String>,
+///     /// How many machines fit in.
+///     #[member(optional().computed().default(16i64).validate(Validator::AtLeast(1)))]
+///     pub size: Attr<i64>,
+///     /// What is let in.
+///     #[member(block())]
+///     pub rule: Vec<Rule>,
+///     #[member(flatten)]
+///     pub identity: Identity,
+/// }
+///
+/// /// Something that is let in.
+/// #[derive(Clone, Default, Model)]
+/// pub struct Rule {
+///     /// The port.
+///     #[member(required())]
+///     pub port: Attr<i64>,
+/// }
+///
+/// /// What every object of this provider has.
+/// #[derive(Clone, Default, Model)]
+/// pub struct Identity {
+///     /// The id.
+///     #[member(computed().keep())]
+///     pub id: Attr<String>,
+/// }
+/// ```
+///
+/// The type of a field gives the type of the attribute, and the comment on it is the description that users see. The
+/// expression in `#[member(…)]` says the rest:
+/// - [`required()`](schema::required), [`optional()`](schema::optional) or [`computed()`](schema::computed), with what
+///   [`Attribute`](schema::Attribute) adds: defaults, rules, what happens to planned values;
+/// - [`nested(…)`](schema::nested) around one of these, for an attribute that has attributes of its own: the field's type is
+///   `Attr` of another model, or of a `Vec`, `Set` or `BTreeMap<String, _>` of one;
+/// - [`block()`](schema::block) for nested blocks: the field's type is `M` (always there), `Attr<M>` (at most one), `Vec<M>`,
+///   `Set<M>` or `BTreeMap<String, M>` of another model `M`; an `Attr` of the last three stands for blocks whose number may be
+///   unknown, in a plan;
+/// - the word `flatten`: the members of another model are members of this one, too.
+///
+/// Values of sensitive attributes are not shown by the struct's `Debug`, which the macro writes, too.
+#[doc(inline)]
+pub use monoform_sdk_derive::Model;
+
 pub use model::{Any, Attr, Cty, Empty, Model, Set};
 pub use plan::{Modifier, Plan};
-pub use provider::{Members, Provider};
+pub use provider::{Both, Members, Plain, Provider};
 pub use provisioner::{Output, Provisioner};
 pub use resource::{IdentityAttribute, MoveSource, Resource, Upgrader};
 pub use schema::Schema;
-pub use server::{HANDSHAKE_VARIABLES, serve_provider, serve_provisioner};
+pub use server::{HANDSHAKE_VARIABLES, debug_provider, serve_provider, serve_provisioner};
 pub use validate::{Check, Validator};
 
 /// Runs work that keeps a processor or a disk busy on a thread of its own, so that other calls go on meanwhile.

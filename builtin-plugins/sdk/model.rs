@@ -1,10 +1,11 @@
 //! Rust types for values of the configuration language, so that no plugin walks maps by hand.
 //!
 //! [`Cty`] ties a Rust type to a type of the language. [`Attr`] says whether a value is known, null or unknown;
-//! [`Any`] is a value whose type is only known at run time. The [`model!`](crate::model!) macro declares a struct and
-//! its schema in one place.
+//! [`Any`] is a value whose type is only known at run time. A struct becomes a [`Model`] by
+//! [`#[derive(Model)]`](derive@crate::Model), or, in fewer lines, by [`model!`](crate::model!).
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use cty::{Number, ObjectType, Path, Step, Type, Value};
@@ -18,6 +19,8 @@ pub struct ModelError {
     pub path: Path,
     /// What is wrong there.
     pub message: String,
+    /// Whether nothing is wrong but that the value is not known yet.
+    pub unknown: bool,
 }
 
 impl ModelError {
@@ -26,7 +29,16 @@ impl ModelError {
         ModelError {
             path: Path::root(),
             message: message.into(),
+            unknown: false,
         }
+    }
+
+    /// The error as a person sees it whose configuration has the value.
+    pub(crate) fn of_configuration(self) -> crate::Diagnostics {
+        let detail = format!("This value cannot be used: {}.", self.message);
+        crate::Diagnostic::error("Configuration Read Error", detail)
+            .at(self.path)
+            .into()
     }
 
     /// The same error, seen from one level further out.
@@ -191,7 +203,10 @@ fn wrong(wanted: &str, value: &Value) -> ModelError {
     } else if value.is_known() {
         ModelError::new(format!("{wanted} is required, but the value is of type {}", value.ty()))
     } else {
-        ModelError::new(format!("{wanted} is required, but the value is unknown"))
+        ModelError {
+            unknown: true,
+            ..ModelError::new(format!("{wanted} is required, but the value is unknown"))
+        }
     }
 }
 
@@ -303,7 +318,7 @@ impl<T: Cty> Cty for BTreeMap<String, T> {
     }
 }
 
-/// A struct that stands for a block: declared by [`model!`](crate::model!), never by hand.
+/// A struct that stands for a block: derived, never written by hand.
 pub trait Model: Cty + Clone + Default + Send + Sync + 'static {
     /// The attributes and nested blocks, in the order they were declared.
     fn members() -> Vec<Member>;
@@ -346,10 +361,13 @@ impl Model for Empty {
     }
 }
 
-/// Declares a struct and its schema in one place.
+/// Declares a struct and its schema in one place, in few lines.
 ///
-/// ```ignore
-/// monoform_sdk::model! {
+/// ```
+/// use monoform_sdk::schema::{computed, optional};
+/// use monoform_sdk::{Attr, model};
+///
+/// model! {
 ///     /// A name made of words.
 ///     pub struct Pet {
 ///         /// How many words.
@@ -360,10 +378,7 @@ impl Model for Empty {
 /// }
 /// ```
 ///
-/// The type of a field gives the type of the attribute; the expression after `=` says the rest (see
-/// [`Attribute`](crate::schema::Attribute)); the comment on the field is also the description that users see.
-/// A nested block is a field whose type is `Vec<M>`, `Set<M>` or `Attr<M>` of another model, and whose expression is
-/// [`block()`](crate::schema::block). `Attr<Vec<M>>` and `Attr<Set<M>>` also stand for blocks whose number is unknown.
+/// What stands after `=` is what [`Model`](derive@crate::Model) wants in `#[member(…)]`, which says the rest.
 #[macro_export]
 macro_rules! model {
     (
@@ -373,71 +388,56 @@ macro_rules! model {
         }
     ) => {
         $(#[$meta])*
-        #[derive(Clone, Default, PartialEq)]
+        #[derive(Clone, Default, PartialEq, $crate::Model)]
         $vis struct $name {
-            $( $(#[doc = $doc])* $fvis $field: $ty, )*
-        }
-
-        impl $crate::model::Cty for $name {
-            fn ty() -> $crate::cty::Type {
-                $crate::cty::Type::object([
-                    $(($crate::model::plain(stringify!($field)), <$ty as $crate::model::Cty>::ty()),)*
-                ])
-            }
-            fn from_cty(value: &$crate::cty::Value) -> ::std::result::Result<Self, $crate::model::ModelError> {
-                Ok($name {
-                    $($field: $crate::model::read(value, $crate::model::plain(stringify!($field)))?,)*
-                })
-            }
-            fn to_cty(&self) -> $crate::cty::Value {
-                $crate::cty::Value::object([
-                    $(($crate::model::plain(stringify!($field)), $crate::model::Cty::to_cty(&self.$field)),)*
-                ])
-            }
-        }
-
-        impl $crate::model::Model for $name {
-            fn members() -> ::std::vec::Vec<$crate::schema::Member> {
-                ::std::vec![$(
-                    $crate::schema::IntoMember::<$ty>::into_member(
-                        $member,
-                        $crate::model::plain(stringify!($field)),
-                        concat!($($doc, "\n"),*),
-                    ),
-                )*]
-            }
-            fn field(&self, name: &str) -> ::std::option::Option<$crate::cty::Value> {
-                $(if name == $crate::model::plain(stringify!($field)) {
-                    return Some($crate::model::Cty::to_cty(&self.$field));
-                })*
-                None
-            }
-        }
-
-        /// Sensitive attributes are left out, so that no log shows them.
-        impl ::std::fmt::Debug for $name {
-            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-                let members = <$name as $crate::model::Model>::members();
-                let mut out = f.debug_struct(stringify!($name));
-                $(
-                    let name = $crate::model::plain(stringify!($field));
-                    if members.iter().any(|m| m.name() == name && m.is_secret()) {
-                        out.field(name, &format_args!("(sensitive)"));
-                    } else {
-                        out.field(name, &self.$field);
-                    }
-                )*
-                out.finish()
-            }
+            $( $(#[doc = $doc])* #[member($member)] $fvis $field: $ty, )*
         }
     };
 }
 
-/// The name of an attribute, from the name of its field: `r#type` is `type`.
+/// The type of an object of these attributes; those without a name bring all of their own.
 #[doc(hidden)]
 #[must_use]
-pub fn plain(field: &'static str) -> &'static str {
-    field.strip_prefix("r#").unwrap_or(field)
+pub fn object_type(parts: Vec<(Option<&'static str>, Type)>) -> Type {
+    let mut all: Vec<(Arc<str>, Type)> = Vec::with_capacity(parts.len());
+    for (name, ty) in parts {
+        match (name, ty.as_object()) {
+            (Some(name), _) => all.push((name.into(), ty)),
+            (None, Some(object)) => all.extend(object.attributes().iter().map(|a| (a.name.clone(), a.ty.clone()))),
+            (None, None) => {}
+        }
+    }
+    Type::object(all)
+}
+
+/// The object of these attributes; those without a name bring all of their own.
+#[doc(hidden)]
+#[must_use]
+pub fn object(parts: Vec<(Option<&'static str>, Value)>) -> Value {
+    let mut all: Vec<(Arc<str>, Value)> = Vec::with_capacity(parts.len());
+    for (name, value) in parts {
+        match name {
+            Some(name) => all.push((name.into(), value)),
+            None => all.extend(
+                value
+                    .entries()
+                    .into_iter()
+                    .flatten()
+                    .map(|(k, v)| (k.clone(), v.clone())),
+            ),
+        }
+    }
+    Value::object(all)
+}
+
+/// Shows a field, unless it is secret.
+#[doc(hidden)]
+pub fn show(out: &mut fmt::DebugStruct<'_, '_>, members: &[Member], name: &str, value: &dyn fmt::Debug) {
+    if members.iter().any(|m| m.name() == name && m.is_secret()) {
+        out.field(name, &format_args!("(sensitive)"));
+    } else {
+        out.field(name, value);
+    }
 }
 
 /// Reads the attribute of this name from an object; a missing one is null.

@@ -10,6 +10,7 @@
 //!
 //! All but the last work on plain values with the compiled schema: no model is built for them.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -142,13 +143,13 @@ pub fn construct(schema: &Compiled, config: &Value, prior: Option<&Value>, propo
         &schema.members,
         &place,
         &Path::root(),
-        &mut |member, at, _| match member {
-            CompiledMember::Attribute(a) if a.write_only => Value::null(a.ty.clone()),
-            CompiledMember::Attribute(a) => match (&a.default, at.config) {
+        &mut |member, at, _| match member.attribute() {
+            Some(a) if a.write_only => Value::null(a.ty.clone()),
+            Some(a) => match (&a.default, at.config) {
                 (Some(default), Some(config)) if config.is_null() => default.clone(),
                 _ => at.planned.clone(),
             },
-            CompiledMember::Block(..) => at.planned.clone(),
+            None => at.planned.clone(),
         },
     );
     if prior.is_none_or(|prior| *prior != state) {
@@ -160,8 +161,8 @@ pub fn construct(schema: &Compiled, config: &Value, prior: Option<&Value>, propo
             &schema.members,
             &place,
             &Path::root(),
-            &mut |member, at, _| match member {
-                CompiledMember::Attribute(a) if becomes_unknown(a, at.config) => Value::unknown(a.ty.clone()),
+            &mut |member, at, _| match member.attribute() {
+                Some(a) if becomes_unknown(a, at.config) => Value::unknown(a.ty.clone()),
                 _ => at.planned.clone(),
             },
         );
@@ -171,10 +172,8 @@ pub fn construct(schema: &Compiled, config: &Value, prior: Option<&Value>, propo
         ..place
     };
     state = walk(&schema.members, &place, &Path::root(), &mut |member, at, parent| {
-        let (modifiers, name, ty) = match member {
-            CompiledMember::Attribute(a) => (&a.modifiers, a.name, &a.ty),
-            CompiledMember::Block(b, _) => (&b.modifiers, b.name, &Type::Dynamic),
-        };
+        let (modifiers, name) = (member.modifiers(), member.name());
+        let ty = member.attribute().map_or(&Type::Dynamic, |a| &a.ty);
         if modifiers.is_empty() {
             return at.planned.clone();
         }
@@ -244,9 +243,9 @@ fn walk(members: &[CompiledMember], place: &Place<'_>, path: &Path, f: Step3<'_>
             config: place.config,
         };
         let inner;
-        let at = match member {
-            CompiledMember::Block(nested, members) if planned.is_present() => {
-                inner = walk_block(nested.nesting, members, &at, &path.attribute(name.clone()), f);
+        let at = match member.inside() {
+            Some((nesting, members)) if planned.is_present() => {
+                inner = walk_block(nesting, members, &at, &path.attribute(name.clone()), f);
                 Place { planned: &inner, ..at }
             }
             _ => at,
@@ -257,8 +256,10 @@ fn walk(members: &[CompiledMember], place: &Place<'_>, path: &Path, f: Step3<'_>
 }
 
 fn walk_block(nesting: Nesting, members: &[CompiledMember], at: &Place<'_>, path: &Path, f: Step3<'_>) -> Value {
-    if nesting == Nesting::Single {
-        return walk(members, at, path, f);
+    match nesting {
+        Nesting::Single | Nesting::Group => return walk(members, at, path, f),
+        Nesting::Map => return walk_map(members, at, path, f),
+        Nesting::List | Nesting::Set => {}
     }
     let Some(items) = at.planned.as_seq() else {
         return at.planned.clone();
@@ -292,6 +293,26 @@ fn walk_block(nesting: Nesting, members: &[CompiledMember], at: &Place<'_>, path
         Type::Set(element) => Value::set((**element).clone(), out),
         Type::List(element) => Value::list((**element).clone(), out),
         _ => Value::tuple(out),
+    }
+}
+
+fn walk_map(members: &[CompiledMember], at: &Place<'_>, path: &Path, f: Step3<'_>) -> Value {
+    let Some(entries) = at.planned.entries() else {
+        return at.planned.clone();
+    };
+    let mut out = BTreeMap::new();
+    for (key, planned) in entries {
+        let place = Place {
+            config: at.config.and_then(|c| c.get(key)),
+            prior: at.prior.and_then(|p| p.get(key)),
+            planned,
+        };
+        let path = path.with(Step::Index(Value::shared_string(key.clone())));
+        out.insert(key.clone(), walk(members, &place, &path, f));
+    }
+    match at.planned.ty() {
+        Type::Map(element) => Value::map((**element).clone(), out),
+        _ => Value::object(out),
     }
 }
 

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
+use cty::Value;
 
 use crate::data::{AnyDataSource, AnyEphemeral, DataEntry, EphemeralEntry};
 use crate::function::Function;
-use crate::model::Model;
+use crate::model::{Cty, Empty, Model};
 use crate::resource::{AnyResource, Entry};
 use crate::schema::Schema;
+use crate::validate::own_rules;
 use crate::{DataSource, Diagnostics, EphemeralResource, Resource, Result};
 
 /// A provider.
@@ -36,6 +38,112 @@ pub trait Provider: Send + Sync + 'static {
 
     /// Makes the configuration into what resources use.
     async fn configure(&self, config: Self::Config, terraform_version: &str) -> Result<Self::Client>;
+}
+
+/// A provider without configuration: its members, and nothing else.
+///
+/// ```
+/// use monoform_sdk::{Function, Parameter, Plain, Provider};
+///
+/// pub fn provider() -> impl Provider {
+///     Plain(|members| {
+///         let text = vec![Parameter::new::<String>("text", "Any text.")];
+///         members.function("length", Function::new("A length.", "How long it is.", text, |arguments| {
+///             Ok(arguments.get::<String>(0)?.len() as i64)
+///         }));
+///     })
+/// }
+/// # let _ = provider();
+/// ```
+pub struct Plain(pub fn(&mut Members<()>));
+
+#[async_trait]
+impl Provider for Plain {
+    type Config = Empty;
+    type Client = ();
+
+    fn members(&self, members: &mut Members<()>) {
+        (self.0)(members);
+    }
+
+    async fn configure(&self, _config: Empty, _terraform_version: &str) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Several providers as one: it has the members of both, and hands its configuration, which both understand, to each.
+///
+/// A provider that has grown can be taken apart by it into crates, each with its own client; see [`Both::of`].
+pub struct Both<A: Provider, B: Provider> {
+    one: (A, ClientCell<A::Client>),
+    other: (B, ClientCell<B::Client>),
+}
+
+impl<A: Provider, B: Provider<Config = A::Config>> Both<A, B> {
+    /// These two as one; a third is added by `Both::of(Both::of(a, b), c)`. The schema of the configuration, if there is
+    /// more to it than its model, is the one of the first.
+    pub fn of(one: A, other: B) -> Both<A, B> {
+        Both {
+            one: (one, ClientCell::new()),
+            other: (other, ClientCell::new()),
+        }
+    }
+}
+
+#[async_trait]
+impl<A: Provider, B: Provider<Config = A::Config>> Provider for Both<A, B> {
+    type Config = A::Config;
+    type Client = ();
+
+    fn schema(&self) -> Schema {
+        self.one.0.schema()
+    }
+
+    fn members(&self, members: &mut Members<()>) {
+        members.include(&self.one.0, &self.one.1);
+        members.include(&self.other.0, &self.other.1);
+    }
+
+    fn validate(&self, config: &A::Config) -> Diagnostics {
+        let mut found = self.one.0.validate(config);
+        found.append(self.other.0.validate(config));
+        found
+    }
+
+    async fn configure(&self, config: A::Config, terraform_version: &str) -> Result<()> {
+        let client = self.one.0.configure(config.clone(), terraform_version).await?;
+        self.one.1.set(client);
+        let client = self.other.0.configure(config, terraform_version).await?;
+        self.other.1.set(client);
+        Ok(())
+    }
+}
+
+/// A provider behind a pointer: values instead of models.
+#[async_trait]
+pub(crate) trait AnyProvider: Send + Sync {
+    fn validate(&self, config: &Value) -> Diagnostics;
+    async fn configure(&self, config: &Value, terraform_version: &str) -> Result<()>;
+}
+
+/// A provider, and where its client is kept.
+pub(crate) struct ProviderEntry<P: Provider>(pub P, pub ClientCell<P::Client>);
+
+#[async_trait]
+impl<P: Provider> AnyProvider for ProviderEntry<P> {
+    fn validate(&self, config: &Value) -> Diagnostics {
+        own_rules(config, |model: &P::Config| self.0.validate(model))
+    }
+
+    async fn configure(&self, config: &Value, terraform_version: &str) -> Result<()> {
+        let config = if config.is_null() {
+            P::Config::default()
+        } else {
+            P::Config::from_cty(config)?
+        };
+        self.1.set(self.0.configure(config, terraform_version).await?);
+        Ok(())
+    }
 }
 
 /// Where the provider's client is kept from `configure` on.
@@ -68,39 +176,66 @@ pub struct Members<C> {
     pub(crate) data_sources: BTreeMap<&'static str, Box<dyn AnyDataSource>>,
     pub(crate) ephemerals: BTreeMap<&'static str, Box<dyn AnyEphemeral>>,
     pub(crate) functions: BTreeMap<&'static str, Function>,
+    /// Names that were given twice.
+    pub(crate) twice: Vec<&'static str>,
 }
 
 impl<C: Send + Sync + 'static> Members<C> {
-    pub(crate) fn new() -> Members<C> {
+    pub(crate) fn new(client: ClientCell<C>) -> Members<C> {
         Members {
-            client: ClientCell::new(),
+            client,
             resources: BTreeMap::new(),
             data_sources: BTreeMap::new(),
             ephemerals: BTreeMap::new(),
             functions: BTreeMap::new(),
+            twice: Vec::new(),
         }
+    }
+
+    /// Adds all that another provider has, whose client is kept there.
+    fn include<P: Provider>(&mut self, provider: &P, client: &ClientCell<P::Client>) {
+        let mut members = Members::new(client.clone());
+        provider.members(&mut members);
+        self.twice.append(&mut members.twice);
+        add(&mut self.resources, members.resources, &mut self.twice);
+        add(&mut self.data_sources, members.data_sources, &mut self.twice);
+        add(&mut self.ephemerals, members.ephemerals, &mut self.twice);
+        add(&mut self.functions, members.functions, &mut self.twice);
     }
 
     /// Adds a type of managed resource.
     pub fn resource(&mut self, name: &'static str, resource: impl Resource<Client = C>) {
-        self.resources
-            .insert(name, Box::new(Entry::new(resource, self.client.clone())));
+        let entry: Box<dyn AnyResource> = Box::new(Entry::new(resource, self.client.clone()));
+        add(&mut self.resources, [(name, entry)], &mut self.twice);
     }
 
     /// Adds a type of data source.
     pub fn data_source(&mut self, name: &'static str, source: impl DataSource<Client = C>) {
-        self.data_sources
-            .insert(name, Box::new(DataEntry::new(source, self.client.clone())));
+        let entry: Box<dyn AnyDataSource> = Box::new(DataEntry::new(source, self.client.clone()));
+        add(&mut self.data_sources, [(name, entry)], &mut self.twice);
     }
 
     /// Adds a type of ephemeral resource.
     pub fn ephemeral(&mut self, name: &'static str, resource: impl EphemeralResource<Client = C>) {
-        self.ephemerals
-            .insert(name, Box::new(EphemeralEntry::new(resource, self.client.clone())));
+        let entry: Box<dyn AnyEphemeral> = Box::new(EphemeralEntry::new(resource, self.client.clone()));
+        add(&mut self.ephemerals, [(name, entry)], &mut self.twice);
     }
 
     /// Adds a function.
     pub fn function(&mut self, name: &'static str, function: Function) {
-        self.functions.insert(name, function);
+        add(&mut self.functions, [(name, function)], &mut self.twice);
+    }
+}
+
+/// Adds to a table; notes the names it had already.
+fn add<T>(
+    table: &mut BTreeMap<&'static str, T>,
+    more: impl IntoIterator<Item = (&'static str, T)>,
+    twice: &mut Vec<&'static str>,
+) {
+    for (name, entry) in more {
+        if table.insert(name, entry).is_some() {
+            twice.push(name);
+        }
     }
 }

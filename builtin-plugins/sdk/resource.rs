@@ -12,6 +12,7 @@ use crate::provider::ClientCell;
 use crate::schema::{Compiled, Schema};
 use crate::server::core::Wire;
 use crate::state;
+use crate::validate::own_rules;
 use crate::{Diagnostic, Diagnostics, Result, Stop};
 
 /// A type of managed resource.
@@ -245,10 +246,7 @@ impl<R: Resource> AnyResource for Entry<R> {
     }
 
     fn validate(&self, config: &Value) -> Diagnostics {
-        match R::Model::from_cty(config) {
-            Ok(model) => self.resource.validate(&model),
-            Err(error) => error.into(),
-        }
+        own_rules(config, |model: &R::Model| self.resource.validate(model))
     }
 
     fn upgrade(&self, version: i64, json: &serde_json::Value) -> Result<Value> {

@@ -4,6 +4,7 @@
 //! [`model!`](crate::model!); [`Schema::of`] collects them. When a plugin starts to serve, each schema is compiled
 //! once ([`Compiled`]), so that no call converts it again.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cty::{ObjectType, Type, Value};
@@ -90,6 +91,12 @@ impl Block {
         block
     }
 
+    /// Whether there is an attribute here or further in that has attributes of its own.
+    pub(crate) fn has_nested_attributes(&self) -> bool {
+        self.attributes.iter().any(|a| a.nested.is_some())
+            || self.blocks.iter().any(|b| b.block.has_nested_attributes())
+    }
+
     /// The type of objects that this block's content becomes.
     #[must_use]
     pub fn ty(&self) -> Type {
@@ -158,6 +165,17 @@ pub struct Attribute {
     pub validators: Vec<Validator>,
     /// What happens to the planned value, in this order.
     pub modifiers: Vec<Modifier>,
+    /// The attributes inside, if it has a schema of its own: see [`nested`].
+    pub nested: Option<Box<Nested>>,
+}
+
+/// The schema inside an attribute.
+#[derive(Clone, Debug)]
+pub struct Nested {
+    /// The attributes; there are no blocks in attributes.
+    pub block: Block,
+    /// How many objects there are, and what they become.
+    pub nesting: Nesting,
 }
 
 fn attribute() -> Attribute {
@@ -174,6 +192,7 @@ fn attribute() -> Attribute {
         default: None,
         validators: Vec::new(),
         modifiers: Vec::new(),
+        nested: None,
     }
 }
 
@@ -283,6 +302,53 @@ impl<T: Cty> IntoMember<T> for Attribute {
     }
 }
 
+/// An attribute whose value is an object, or a list, set or map of objects, with attributes that have a schema of their own:
+/// they can be optional or computed, have defaults and rules. The field's type is `Attr<M>`, `Attr<Vec<M>>`, `Attr<Set<M>>`
+/// or `Attr<BTreeMap<String, M>>` of another model `M`, which has attributes only.
+///
+/// Only protocol 6 has such attributes, so that a provider with one of them no longer speaks protocol 5. Where that matters,
+/// blocks say almost the same.
+#[must_use]
+pub fn nested(attribute: Attribute) -> NestedAttribute {
+    NestedAttribute(attribute)
+}
+
+/// An attribute with a schema of its own, before it has a name.
+#[derive(Clone, Debug)]
+pub struct NestedAttribute(Attribute);
+
+impl NestedAttribute {
+    fn build<M: Model, T: Cty>(mut self, name: &'static str, doc: &str, nesting: Nesting) -> Member {
+        let block = Block::of::<M>();
+        self.0.nested = Some(Box::new(Nested { block, nesting }));
+        IntoMember::<T>::into_member(self.0, name, doc)
+    }
+}
+
+impl<M: Model> IntoMember<Attr<M>> for NestedAttribute {
+    fn into_member(self, name: &'static str, doc: &str) -> Member {
+        self.build::<M, M>(name, doc, Nesting::Single)
+    }
+}
+
+impl<M: Model> IntoMember<Attr<Vec<M>>> for NestedAttribute {
+    fn into_member(self, name: &'static str, doc: &str) -> Member {
+        self.build::<M, Vec<M>>(name, doc, Nesting::List)
+    }
+}
+
+impl<M: Model> IntoMember<Attr<Set<M>>> for NestedAttribute {
+    fn into_member(self, name: &'static str, doc: &str) -> Member {
+        self.build::<M, Set<M>>(name, doc, Nesting::Set)
+    }
+}
+
+impl<M: Model> IntoMember<Attr<BTreeMap<String, M>>> for NestedAttribute {
+    fn into_member(self, name: &'static str, doc: &str) -> Member {
+        self.build::<M, BTreeMap<String, M>>(name, doc, Nesting::Map)
+    }
+}
+
 /// A comment as it is written in the source, as one paragraph of text.
 fn comment(doc: &str) -> String {
     doc.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -308,11 +374,15 @@ pub struct NestedBlock {
 pub enum Nesting {
     /// At most one: an object or null. The field is an `Attr<M>`.
     Single,
+    /// Always one, as if it were there with nothing in it where it is left out. The field is an `M`.
+    Group,
     /// Any number, in order: a list. The field is a `Vec<M>`, or an `Attr<Vec<M>>` where a configuration may not know yet
     /// how many (a `dynamic` block).
     List,
     /// Any number, without order: a set. The field is a `Set<M>` or an `Attr<Set<M>>`.
     Set,
+    /// Any number, each with a label of its own: a map. The field is a `BTreeMap<String, M>` or an `Attr` of that.
+    Map,
 }
 
 impl NestedBlock {
@@ -321,10 +391,11 @@ impl NestedBlock {
     pub fn ty(&self) -> Type {
         let element = self.block.ty();
         match self.nesting {
-            Nesting::Single => element,
-            Nesting::List if element.has_dynamic() => Type::Dynamic,
+            Nesting::Single | Nesting::Group => element,
+            Nesting::List | Nesting::Map if element.has_dynamic() => Type::Dynamic,
             Nesting::List => Type::list(element),
             Nesting::Set => Type::set(element),
+            Nesting::Map => Type::map(element),
         }
     }
 }
@@ -378,6 +449,24 @@ impl<M: Model> IntoMember<Attr<M>> for BlockBuilder {
     }
 }
 
+impl<M: Model> IntoMember<M> for BlockBuilder {
+    fn into_member(self, name: &'static str, doc: &str) -> Member {
+        self.build::<M>(name, doc, Nesting::Group)
+    }
+}
+
+impl<M: Model> IntoMember<BTreeMap<String, M>> for BlockBuilder {
+    fn into_member(self, name: &'static str, doc: &str) -> Member {
+        self.build::<M>(name, doc, Nesting::Map)
+    }
+}
+
+impl<M: Model> IntoMember<Attr<BTreeMap<String, M>>> for BlockBuilder {
+    fn into_member(self, name: &'static str, doc: &str) -> Member {
+        self.build::<M>(name, doc, Nesting::Map)
+    }
+}
+
 impl<M: Model> IntoMember<Vec<M>> for BlockBuilder {
     fn into_member(self, name: &'static str, doc: &str) -> Member {
         self.build::<M>(name, doc, Nesting::List)
@@ -418,7 +507,49 @@ pub struct Compiled {
 #[derive(Debug)]
 pub(crate) enum CompiledMember {
     Attribute(Attribute),
+    /// An attribute with a schema of its own.
+    Nested(Attribute, Nesting, Vec<CompiledMember>),
     Block(NestedBlock, Vec<CompiledMember>),
+}
+
+impl CompiledMember {
+    pub fn name(&self) -> &'static str {
+        match self {
+            CompiledMember::Attribute(a) | CompiledMember::Nested(a, ..) => a.name,
+            CompiledMember::Block(b, _) => b.name,
+        }
+    }
+
+    /// The attribute, unless it is a block.
+    pub fn attribute(&self) -> Option<&Attribute> {
+        match self {
+            CompiledMember::Attribute(a) | CompiledMember::Nested(a, ..) => Some(a),
+            CompiledMember::Block(..) => None,
+        }
+    }
+
+    pub fn modifiers(&self) -> &[Modifier] {
+        match self {
+            CompiledMember::Attribute(a) | CompiledMember::Nested(a, ..) => &a.modifiers,
+            CompiledMember::Block(b, _) => &b.modifiers,
+        }
+    }
+
+    pub fn validators(&self) -> &[Validator] {
+        match self {
+            CompiledMember::Attribute(a) | CompiledMember::Nested(a, ..) => &a.validators,
+            CompiledMember::Block(b, _) => &b.validators,
+        }
+    }
+
+    /// The members inside, if there are any.
+    pub fn inside(&self) -> Option<(Nesting, &[CompiledMember])> {
+        match self {
+            CompiledMember::Attribute(_) => None,
+            CompiledMember::Nested(_, nesting, members) => Some((*nesting, members)),
+            CompiledMember::Block(b, members) => Some((b.nesting, members)),
+        }
+    }
 }
 
 impl Compiled {
@@ -440,7 +571,11 @@ impl Compiled {
 fn compile(block: &Block) -> Vec<CompiledMember> {
     let mut members: Vec<(&'static str, CompiledMember)> = Vec::new();
     for attribute in &block.attributes {
-        members.push((attribute.name, CompiledMember::Attribute(attribute.clone())));
+        let member = match &attribute.nested {
+            None => CompiledMember::Attribute(attribute.clone()),
+            Some(nested) => CompiledMember::Nested(attribute.clone(), nested.nesting, compile(&nested.block)),
+        };
+        members.push((attribute.name, member));
     }
     for nested in &block.blocks {
         members.push((

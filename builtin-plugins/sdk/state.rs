@@ -18,13 +18,22 @@ pub(crate) fn read_object(json: &Json, schema: &Compiled) -> Result<Value> {
 fn complete(json: &mut Json, members: &[CompiledMember]) {
     let Json::Object(object) = json else { return };
     for member in members {
-        let CompiledMember::Block(block, members) = member else {
+        let Some((nesting, members)) = member.inside() else {
             continue;
         };
-        let value = object.entry(block.name).or_insert(Json::Null);
+        let value = object.entry(member.name()).or_insert(Json::Null);
+        if value.is_null() && matches!(member, CompiledMember::Block(..)) {
+            *value = match nesting {
+                Nesting::Single => Json::Null,
+                Nesting::List | Nesting::Set => Json::Array(Vec::new()),
+                Nesting::Map | Nesting::Group => Json::Object(Map::new()),
+            };
+        }
         match value {
-            Json::Null if block.nesting != Nesting::Single => *value = Json::Array(Vec::new()),
             Json::Array(items) => items.iter_mut().for_each(|item| complete(item, members)),
+            Json::Object(items) if nesting == Nesting::Map => {
+                items.values_mut().for_each(|item| complete(item, members))
+            }
             other => complete(other, members),
         }
     }

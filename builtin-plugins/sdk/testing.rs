@@ -4,6 +4,7 @@
 //! [`Diagnostics`].
 
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use cty::{Type, Value};
@@ -14,7 +15,8 @@ use crate::{Diagnostics, FunctionError, Provider, Result};
 
 /// A provider under test.
 pub struct Harness<P: Provider> {
-    core: Core<P>,
+    core: Core,
+    provider: PhantomData<P>,
 }
 
 /// A plan for one object.
@@ -34,6 +36,7 @@ impl<P: Provider> Harness<P> {
     pub fn new(provider: P) -> Harness<P> {
         Harness {
             core: Core::new(provider),
+            provider: PhantomData,
         }
     }
 
@@ -278,6 +281,12 @@ fn absent(schema: &Compiled, name: &str, ty: &Type) -> Value {
     ) {
         (Some(Nesting::List), Type::List(element)) => Value::list((**element).clone(), Vec::new()),
         (Some(Nesting::List), _) => Value::empty_tuple(),
+        (Some(Nesting::Map), Type::Map(element)) => Value::map((**element).clone(), BTreeMap::new()),
+        (Some(Nesting::Map), _) => Value::empty_object(),
+        (Some(Nesting::Group), Type::Object(object)) => {
+            let nulls = object.attributes().iter().map(|a| Value::null(a.ty.clone()));
+            Value::object_of(object, nulls.collect())
+        }
         (Some(Nesting::Set), Type::Set(element)) => Value::set((**element).clone(), Vec::new()),
         _ => Value::null(ty.clone()),
     }

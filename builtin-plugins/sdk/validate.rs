@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use cty::{Path, Step, Value};
 
-use crate::schema::{Compiled, CompiledMember};
-use crate::{Diagnostic, Diagnostics};
+use crate::schema::{Compiled, CompiledMember, Nesting};
+use crate::{Diagnostic, Diagnostics, Model};
 
 /// A rule for one attribute. Names of other attributes are those of the outermost block.
 #[derive(Clone)]
@@ -94,6 +94,15 @@ impl Check<'_> {
     }
 }
 
+/// Runs a plugin's own rules. They are about whole models: where a model wants what is not known yet, they wait until it is.
+pub(crate) fn own_rules<M: Model>(config: &Value, rules: impl FnOnce(&M) -> Diagnostics) -> Diagnostics {
+    match M::from_cty(config) {
+        Ok(model) => rules(&model),
+        Err(error) if error.unknown => Diagnostics::new(),
+        Err(error) => error.of_configuration(),
+    }
+}
+
 /// A path as these messages write it: `part[0].content`.
 fn path_text(path: &Path) -> String {
     path.to_string().trim_start_matches('.').to_owned()
@@ -101,7 +110,8 @@ fn path_text(path: &Path) -> String {
 
 /// A block collection without blocks counts as absent.
 fn is_absent(value: &Value) -> bool {
-    value.is_null() || (value.as_seq().is_some_and(<[Value]>::is_empty))
+    let is_collection = !matches!(value.ty(), cty::Type::Object(_));
+    value.is_null() || (is_collection && value.len() == Some(0))
 }
 
 /// Checks a configuration against every rule of its schema, and says what is deprecated.
@@ -142,10 +152,7 @@ fn check_block(
     out: &mut Diagnostics,
 ) {
     for member in members {
-        let (name, validators) = match member {
-            CompiledMember::Attribute(a) => (a.name, &a.validators),
-            CompiledMember::Block(b, _) => (b.name, &b.validators),
-        };
+        let (name, validators) = (member.name(), member.validators());
         let Some(value) = block.get(name) else { continue };
         for validator in validators {
             let check = Check {
@@ -157,42 +164,66 @@ fn check_block(
                 out.push(diagnostic);
             }
         }
-        match member {
-            CompiledMember::Attribute(a) => {
-                if a.write_only && !write_only_allowed && !value.is_null() {
-                    out.push(
-                        Diagnostic::error(
-                            "WriteOnly Attribute Not Allowed",
-                            format!(
-                                "The attribute {name} is never stored, which the program that runs this plugin does not \
-                                 support. Write-only attributes need Terraform 1.11 or later."
-                            ),
-                        )
-                        .at(path.attribute(name)),
-                    );
-                }
-                if let Some(advice) = a.deprecated
-                    && value.is_present()
-                {
-                    out.push(Diagnostic::warning("Attribute Deprecated", advice).at(path.attribute(name)));
-                }
+        if let Some(a) = member.attribute() {
+            if a.required && value.is_null() {
+                out.push(missing(name).at(path.attribute(name)));
             }
-            CompiledMember::Block(_, members) => {
-                if let Some(items) = value.as_seq() {
-                    for (i, item) in items.iter().enumerate() {
-                        let key = match value.ty() {
-                            cty::Type::Set(_) => item.clone(),
-                            _ => Value::number(i as i64),
-                        };
-                        let path = path.attribute(name).with(Step::Index(key));
-                        check_block(members, item, config, &path, write_only_allowed, out);
+            if a.computed && !a.optional && !value.is_null() {
+                out.push(read_only(name).at(path.attribute(name)));
+            }
+            if a.write_only && !write_only_allowed && !value.is_null() {
+                out.push(
+                    Diagnostic::error(
+                        "WriteOnly Attribute Not Allowed",
+                        format!(
+                            "The attribute {name} is never stored, which the program that runs this plugin does not \
+                                 support. Write-only attributes need Terraform 1.11 or later."
+                        ),
+                    )
+                    .at(path.attribute(name)),
+                );
+            }
+            if let Some(advice) = a.deprecated
+                && value.is_present()
+            {
+                out.push(Diagnostic::warning("Attribute Deprecated", advice).at(path.attribute(name)));
+            }
+        }
+        if let Some((nesting, members)) = member.inside() {
+            let path = path.attribute(name);
+            let mut check =
+                |item: &Value, path: &Path| check_block(members, item, config, path, write_only_allowed, out);
+            match nesting {
+                Nesting::Single | Nesting::Group if value.is_present() => check(value, &path),
+                Nesting::Single | Nesting::Group => {}
+                Nesting::List => {
+                    for (i, item) in value.as_seq().unwrap_or_default().iter().enumerate() {
+                        check(item, &path.with(Step::Index(Value::number(i as i64))));
                     }
-                } else if value.is_present() {
-                    check_block(members, value, config, &path.attribute(name), write_only_allowed, out);
+                }
+                Nesting::Set => {
+                    for item in value.as_seq().unwrap_or_default() {
+                        check(item, &path.with(Step::Index(item.clone())));
+                    }
+                }
+                Nesting::Map => {
+                    for (key, item) in value.entries().into_iter().flatten() {
+                        check(item, &path.with(Step::Index(Value::shared_string(key.clone()))));
+                    }
                 }
             }
         }
     }
+}
+
+fn missing(name: &str) -> Diagnostic {
+    let detail = format!("The attribute {name} is required: give it a value that is not null.");
+    Diagnostic::error("Missing Configuration for Required Attribute", detail)
+}
+
+fn read_only(name: &str) -> Diagnostic {
+    let detail = format!("The attribute {name} is a result and cannot be set. Remove it from the configuration.");
+    Diagnostic::error("Invalid Configuration for Read-Only Attribute", detail)
 }
 
 impl Validator {

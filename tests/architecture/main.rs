@@ -15,9 +15,10 @@ use std::process::Command;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-addrs", &[]),
     ("monoform-cty", &[]),
+    ("monoform-deflate", &[]),
     ("monoform-proto", &[]),
     ("monoform-syntax", &["cty"]),
-    ("monoform-lang", &["syntax", "cty"]),
+    ("monoform-lang", &["syntax", "cty", "deflate"]),
     ("monoform-config", &["lang", "syntax", "cty"]),
     ("monoform-state", &["cty"]),
     ("monoform-net", &[]),
@@ -33,7 +34,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "engine", "config", "modules", "state", "plugins", "net", "lang", "syntax", "cty",
         ],
     ),
-    ("monoform-sdk", &["proto", "cty"]),
+    ("monoform-sdk-derive", &[]),
+    ("monoform-sdk", &["sdk-derive", "proto", "cty"]),
     ("monoform", &["cli", "plugins", "sdk"]),
 ];
 
@@ -64,7 +66,7 @@ fn crates_use_only_what_stands_below_them() {
                     let plugin = used.starts_with("monoform-provider-") || used.starts_with("monoform-provisioner-");
                     allowed.contains(used) || (name == "monoform" && plugin)
                 }
-                None => is_plugin && matches!(used, "monoform-sdk" | "monoform-cty"),
+                None => is_plugin && matches!(used, "monoform-sdk" | "monoform-cty" | "monoform-deflate"),
             };
             if !fine {
                 wrong.push(format!("{name} -> {used}"));

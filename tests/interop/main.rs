@@ -1,6 +1,6 @@
 //! Monoform among others: providers written in Go on the official SDKs, Terraform itself, and our plugins used by Terraform.
 //!
-//! [`framework`], [`sdkv2`]: the whole life of objects of a Go provider, over protocol 6 and protocol 5. [`side_by_side`]:
+//! [`authors`]: a provider that somebody else wrote with our SDK. [`framework`], [`sdkv2`]: the whole life of objects of a Go provider, over protocol 6 and protocol 5. [`side_by_side`]:
 //! the same configurations and providers under Terraform, with the same results. [`terraform`]: going on where the other
 //! left off. [`modules`]: modules installed by both. [`our_plugins`]: our plugins, called by Terraform and by hand.
 //! [`kinds`]: one provider made in every way there is, and every request to it, from every place. [`recorded`]: what Terraform did with a provider that has a bit of everything, step by step.
@@ -16,6 +16,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod authors;
 mod framework;
 mod kinds;
 mod modules;
@@ -38,6 +39,18 @@ use support::{Ran, Workspace, missing};
 /// counted as passed; programs named in `MONOFORM_REQUIRE` must be there.
 fn main() {
     let tests: &[(&str, &[&str], fn())] = &[
+        ("authors::the_life_of_a_note", &[], authors::the_life_of_a_note),
+        ("authors::terraform_uses_it", &["terraform"], authors::terraform_uses_it),
+        (
+            "authors::it_waits_to_be_debugged",
+            &["kill"],
+            authors::it_waits_to_be_debugged,
+        ),
+        (
+            "authors::it_waits_for_terraform",
+            &["kill", "terraform"],
+            authors::it_waits_for_terraform,
+        ),
         ("framework::the_life_of_a_book", &["go"], framework::the_life_of_a_book),
         ("framework::an_import_by_apply", &["go"], framework::an_import_by_apply),
         (

@@ -154,22 +154,21 @@ pub fn by_the_name_of_a_link() {
 pub fn the_table_and_the_links() {
     let w = Workspace::new();
     let list = w.run(&["internal-plugin", "list"]).ok().stdout;
-    for (name, kind) in [
-        ("archive", "provider"),
-        ("cloudinit", "provider"),
-        ("external", "provider"),
-        ("local", "provider"),
-        ("null", "provider"),
-        ("random", "provider"),
-        ("terraform", "provider"),
-        ("time", "provider"),
-        ("local-exec", "provisioner"),
+    for row in [
+        "archive provider 2.8.0 5, 6",
+        "cloudinit provider 2.4.0 5, 6",
+        "external provider 2.4.0 5, 6",
+        "local provider 2.9.0 5, 6",
+        "null provider 3.3.1 5, 6",
+        "random provider 3.9.0 5, 6",
+        "terraform provider Terraform 1.11.4 5, 6",
+        "time provider 0.14.0 5, 6",
+        "local-exec provisioner Terraform 1.11.4 5",
     ] {
-        let found = list.lines().any(|l| {
-            let words: Vec<&str> = l.split_whitespace().collect();
-            words.starts_with(&[name, kind])
-        });
-        assert!(found, "{name} is not in\n{list}");
+        let found = list
+            .lines()
+            .any(|l| l.split_whitespace().collect::<Vec<_>>().join(" ") == row);
+        assert!(found, "{row:?} is not in\n{list}");
     }
 
     let links = w.run(&["internal-plugin", "link", "mirror"]).ok().stdout;

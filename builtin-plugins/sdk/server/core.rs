@@ -16,9 +16,8 @@ use futures::FutureExt;
 use crate::context::StopSwitch;
 use crate::data::{AnyDataSource, AnyEphemeral, EphemeralAnswer};
 use crate::function::{Function, FunctionError};
-use crate::model::Cty;
 use crate::plan::{Planned, construct};
-use crate::provider::{ClientCell, Members};
+use crate::provider::{AnyProvider, ClientCell, Members, ProviderEntry};
 use crate::resource::{Answer, AnyResource, MoveSource, identity_of, identity_type};
 use crate::schema::Compiled;
 use crate::{Diagnostic, Diagnostics, Provider, Result, Stop, validate};
@@ -65,14 +64,15 @@ pub(crate) struct Ephemeral {
     pub diagnostics: Diagnostics,
 }
 
-pub(crate) struct Core<P: Provider> {
-    provider: P,
+pub(crate) struct Core {
+    provider: Box<dyn AnyProvider>,
     config: Compiled,
-    client: ClientCell<P::Client>,
     pub resources: BTreeMap<&'static str, Box<dyn AnyResource>>,
     pub data_sources: BTreeMap<&'static str, Box<dyn AnyDataSource>>,
     pub ephemerals: BTreeMap<&'static str, Box<dyn AnyEphemeral>>,
     pub functions: BTreeMap<&'static str, Function>,
+    /// Names that the provider gave twice: it cannot be served.
+    pub twice: Vec<&'static str>,
     switch: StopSwitch,
     stop: Stop,
 }
@@ -169,21 +169,35 @@ fn present(value: &Value) -> Option<&Value> {
     (!value.is_null()).then_some(value)
 }
 
-impl<P: Provider> Core<P> {
-    pub fn new(provider: P) -> Core<P> {
-        let mut members = Members::new();
+impl Core {
+    pub fn new<P: Provider>(provider: P) -> Core {
+        let client = ClientCell::new();
+        let mut members = Members::new(client.clone());
         provider.members(&mut members);
         let (switch, stop) = Stop::new();
         Core {
             config: Compiled::new(provider.schema()),
-            provider,
-            client: members.client,
+            provider: Box::new(ProviderEntry(provider, client)),
             resources: members.resources,
             data_sources: members.data_sources,
             ephemerals: members.ephemerals,
             functions: members.functions,
+            twice: members.twice,
             switch,
             stop,
+        }
+    }
+
+    /// The versions of the protocol that can say all that the schemas say.
+    pub fn protocols(&self) -> &'static [u32] {
+        let schemas = (self.resources.values().map(|r| r.schema()))
+            .chain(self.data_sources.values().map(|d| d.schema()))
+            .chain(self.ephemerals.values().map(|e| e.schema()))
+            .chain([&self.config]);
+        if schemas.into_iter().any(|s| s.schema.root.has_nested_attributes()) {
+            &[6]
+        } else {
+            &[5, 6]
         }
     }
 
@@ -229,10 +243,7 @@ impl<P: Provider> Core<P> {
                 return Ok(Diagnostics::new());
             }
             let mut diagnostics = validate::check(&self.config, &config, true);
-            match P::Config::from_cty(&config) {
-                Ok(model) => diagnostics.append(guarded_now(|| self.provider.validate(&model))?),
-                Err(error) => diagnostics.append(error.into()),
-            }
+            diagnostics.append(guarded_now(|| self.provider.validate(&config))?);
             Ok(diagnostics)
         };
         check().unwrap_or_else(|errors| errors)
@@ -241,14 +252,7 @@ impl<P: Provider> Core<P> {
     pub async fn configure(&self, config: &Wire, terraform_version: &str) -> Diagnostics {
         let configure = async {
             let config = decode(config, &self.config.ty)?;
-            let config = if config.is_null() {
-                P::Config::default()
-            } else {
-                P::Config::from_cty(&config)?
-            };
-            let client = guarded(self.provider.configure(config, terraform_version)).await??;
-            self.client.set(client);
-            Ok(())
+            guarded(self.provider.configure(&config, terraform_version)).await?
         };
         configure.await.err().unwrap_or_default()
     }

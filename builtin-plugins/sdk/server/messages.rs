@@ -3,7 +3,7 @@
 
 /// Conversions to and from the messages of one version of the protocol.
 macro_rules! messages {
-    ($pb:path) => {
+    ($pb:path, $($nested:item)*) => {
         use cty::{Path, Type};
         pub(crate) use $pb as pb;
 
@@ -99,7 +99,7 @@ macro_rules! messages {
         }
 
         fn attribute(a: &Attribute) -> pb::schema::Attribute {
-            pb::schema::Attribute {
+            with_nested(a, pb::schema::Attribute {
                 name: a.name.to_owned(),
                 r#type: type_bytes(&a.ty),
                 description: a.description.clone(),
@@ -111,8 +111,10 @@ macro_rules! messages {
                 write_only: a.write_only,
                 deprecation_message: a.deprecated.unwrap_or_default().to_owned(),
                 ..Default::default()
-            }
+            })
         }
+
+        $($nested)*
 
         fn nested_block(b: &NestedBlock) -> pb::schema::NestedBlock {
             use pb::schema::nested_block::NestingMode;
@@ -120,6 +122,8 @@ macro_rules! messages {
                 Nesting::Single => NestingMode::Single,
                 Nesting::List => NestingMode::List,
                 Nesting::Set => NestingMode::Set,
+                Nesting::Map => NestingMode::Map,
+                Nesting::Group => NestingMode::Group,
             };
             pb::schema::NestedBlock {
                 type_name: b.name.to_owned(),
@@ -157,10 +161,37 @@ macro_rules! messages {
 
 /// Protocol 5.
 pub(crate) mod v5 {
-    messages!(proto::tfplugin5);
+    messages! {
+        proto::tfplugin5,
+        /// This version has no such thing; a provider that has is not served in it.
+        fn with_nested(_: &Attribute, message: pb::schema::Attribute) -> pb::schema::Attribute {
+            message
+        }
+    }
 }
 
 /// Protocol 6.
 pub(crate) mod v6 {
-    messages!(proto::tfplugin6);
+    messages! {
+        proto::tfplugin6,
+        /// The schema inside stands in the place of the type.
+        fn with_nested(a: &Attribute, mut message: pb::schema::Attribute) -> pb::schema::Attribute {
+            use pb::schema::object::NestingMode;
+            if let Some(nested) = &a.nested {
+                let nesting = match nested.nesting {
+                    Nesting::Single | Nesting::Group => NestingMode::Single,
+                    Nesting::List => NestingMode::List,
+                    Nesting::Set => NestingMode::Set,
+                    Nesting::Map => NestingMode::Map,
+                };
+                message.r#type.clear();
+                message.nested_type = Some(pb::schema::Object {
+                    attributes: nested.block.attributes.iter().map(attribute).collect(),
+                    nesting: nesting.into(),
+                    ..Default::default()
+                });
+            }
+            message
+        }
+    }
 }

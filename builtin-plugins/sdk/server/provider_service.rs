@@ -5,17 +5,11 @@
 
 use std::sync::Arc;
 
-use crate::Provider;
 use crate::server::core::Core;
 
 /// The provider behind both services.
-pub(crate) struct Service<P: Provider>(pub Arc<Core<P>>);
-
-impl<P: Provider> Clone for Service<P> {
-    fn clone(&self) -> Service<P> {
-        Service(self.0.clone())
-    }
-}
+#[derive(Clone)]
+pub(crate) struct Service(pub Arc<Core>);
 
 macro_rules! provider_service {
     (
@@ -34,7 +28,6 @@ macro_rules! provider_service {
         use tonic::{Request, Response, Status};
 
         use super::Service;
-        use crate::Provider;
         use crate::resource::identity_type;
         use crate::server::core::{Changed, Ephemeral, Wire};
         use crate::server::messages::$version::{
@@ -63,7 +56,7 @@ macro_rules! provider_service {
             wire.map(|wire| pb::ResourceIdentityData { identity_data: Some(dynamic(wire)) })
         }
 
-        fn capabilities<P: Provider>(service: &Service<P>) -> pb::ServerCapabilities {
+        fn capabilities(service: &Service) -> pb::ServerCapabilities {
             pb::ServerCapabilities {
                 plan_destroy: service.0.plans_destroy(),
                 get_provider_schema_optional: true,
@@ -73,7 +66,7 @@ macro_rules! provider_service {
         }
 
         #[async_trait]
-        impl<P: Provider> pb::provider_server::Provider for Service<P> {
+        impl pb::provider_server::Provider for Service {
             async fn get_metadata(
                 &self,
                 _: Request<pb::get_metadata::Request>,

@@ -49,7 +49,9 @@ impl<P: Provisioner> Inner<P> {
                 return Ok(Diagnostics::new());
             }
             let mut found = validate::check(&self.config, &config, true);
-            found.append(self.provisioner.validate(&P::Config::from_cty(&config)?));
+            found.append(validate::own_rules(&config, |model: &P::Config| {
+                self.provisioner.validate(model)
+            }));
             Ok(found)
         };
         let checked = std::panic::catch_unwind(AssertUnwindSafe(check));

@@ -150,7 +150,13 @@ fn serve(routes: Routes, client_certificate: Option<&str>) -> Served {
     let tls = client_certificate.map(|pem| Tls::new(pem).unwrap());
     let certificate = tls.as_ref().map(|tls| tls.certificate.clone());
     let shutdown = Shutdown::new();
-    let server = tokio::spawn(run(listener, tls, routes, shutdown.clone()));
+    let server = tokio::spawn(run(
+        listener,
+        tls,
+        routes,
+        Auxiliary(shutdown.clone()),
+        shutdown.clone(),
+    ));
     Served {
         path,
         certificate,
@@ -483,14 +489,14 @@ macro_rules! life {
 
 #[tokio::test]
 async fn protocol_5_in_plain_text() {
-    let served = serve(provider_routes(Shop, 5), None);
+    let served = serve(provider_routes(Core::new(Shop), 5), None);
     life!(tfplugin5, plain(&served.path).await, get_schema, configure(configure));
     served.end().await;
 }
 
 #[tokio::test]
 async fn protocol_6_in_plain_text() {
-    let served = serve(provider_routes(Shop, 6), None);
+    let served = serve(provider_routes(Core::new(Shop), 6), None);
     life!(
         tfplugin6,
         plain(&served.path).await,
@@ -504,7 +510,7 @@ async fn protocol_6_in_plain_text() {
 async fn both_protocols_with_mutual_tls() {
     let identity = client_identity();
     for version in [5, 6] {
-        let served = serve(provider_routes(Shop, version), Some(&identity.0.pem()));
+        let served = serve(provider_routes(Core::new(Shop), version), Some(&identity.0.pem()));
         let channel = encrypted(&served.path, served.certificate.clone().unwrap(), Some(&identity))
             .await
             .unwrap();
@@ -525,7 +531,7 @@ async fn both_protocols_with_mutual_tls() {
 #[tokio::test]
 async fn other_clients_are_not_let_in() {
     let identity = client_identity();
-    let served = serve(provider_routes(Shop, 5), Some(&identity.0.pem()));
+    let served = serve(provider_routes(Core::new(Shop), 5), Some(&identity.0.pem()));
     let certificate = served.certificate.clone().unwrap();
     let other = client_identity();
     for identity in [None, Some(&other)] {
@@ -545,7 +551,7 @@ async fn other_clients_are_not_let_in() {
 
 #[tokio::test]
 async fn auxiliary_services_answer_and_the_controller_ends_it() {
-    let served = serve(provider_routes(Shop, 5), None);
+    let served = serve(provider_routes(Core::new(Shop), 5), None);
     let channel = plain(&served.path).await;
     let mut client = HealthClient::new(channel.clone());
     let request = health::HealthCheckRequest {

@@ -1,5 +1,6 @@
 //! Base64, other encodings of text, URLs, CSV and JSON.
 
+use std::io::Write;
 use std::sync::Arc;
 
 use base64::Engine;
@@ -33,7 +34,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Ok(Value::string(STANDARD.encode(text(a, 0))))
     }),
     Function::new("base64gzip", &[string("str")], Returns::String, |a, _, _| {
-        Ok(Value::string(STANDARD.encode(super::gzip::gzip(text(a, 0).as_bytes()))))
+        let failed = |e: std::io::Error| CallError::failed(e.to_string());
+        let mut gzip = deflate::Gzip::new(Vec::new());
+        gzip.write_all(text(a, 0).as_bytes()).map_err(failed)?;
+        // This function has always marked the end twice.
+        gzip.mark();
+        Ok(Value::string(STANDARD.encode(gzip.finish().map_err(failed)?)))
     }),
     Function::new("csvdecode", &[string("str")], Returns::By(csv_type), |a, t, _| {
         csv(text(a, 0), t)

@@ -15,7 +15,6 @@ mod encoding;
 mod filesystem;
 mod format;
 mod glob;
-mod gzip;
 mod jsondecode;
 mod merging;
 mod network;

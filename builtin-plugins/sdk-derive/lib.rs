@@ -1,0 +1,166 @@
+//! `#[derive(Model)]` of the plugin SDK: a struct becomes the schema and the value of a block.
+//!
+//! Use it through `monoform_sdk::Model`, where it is documented; nothing else depends on this crate, and it on nothing of
+//! ours. What it writes is as little as possible: every decision is in ordinary functions of the SDK.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{Attribute, Data, DeriveInput, Error, Expr, Field, Fields, Ident, Meta, Result, Type};
+
+/// Makes a struct with named fields a model. See `monoform_sdk::Model`.
+#[proc_macro_derive(Model, attributes(member))]
+pub fn derive_model(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    syn::parse(input)
+        .and_then(|input| model(&input))
+        .unwrap_or_else(Error::into_compile_error)
+        .into()
+}
+
+/// A field of the struct.
+struct Member<'a> {
+    ident: &'a Ident,
+    ty: &'a Type,
+    /// The name in the configuration.
+    name: String,
+    /// The comment.
+    docs: Vec<&'a Expr>,
+    /// What it is; `None` for a model whose members are this one's, too.
+    what: Option<Expr>,
+}
+
+fn model(input: &DeriveInput) -> Result<TokenStream> {
+    let fields = match &input.data {
+        Data::Struct(data) => match &data.fields {
+            Fields::Named(fields) => &fields.named,
+            other => return Err(Error::new(other.span(), "a model has named fields")),
+        },
+        _ => return Err(Error::new(input.ident.span(), "a model is a struct")),
+    };
+    let members: Vec<Member<'_>> = fields.iter().map(member).collect::<Result<_>>()?;
+
+    let this = &input.ident;
+    let title = this.to_string();
+    let (generics, arguments, conditions) = input.generics.split_for_impl();
+    let sdk = quote!(::monoform_sdk);
+    let (mut declared, mut types, mut read, mut written, mut found, mut shown) =
+        (vec![], vec![], vec![], vec![], vec![], vec![]);
+    for Member {
+        ident,
+        ty,
+        name,
+        docs,
+        what,
+    } in &members
+    {
+        match what {
+            Some(what) => {
+                declared.push(quote! {
+                    out.push(#sdk::schema::IntoMember::<#ty>::into_member(#what, #name, concat!(#(#docs, "\n"),*)));
+                });
+                types.push(quote!((Some(#name), <#ty as #sdk::model::Cty>::ty())));
+                read.push(quote!(#ident: #sdk::model::read(value, #name)?));
+                written.push(quote!((Some(#name), #sdk::model::Cty::to_cty(&self.#ident))));
+                found.push(quote! {
+                    if name == #name {
+                        return Some(#sdk::model::Cty::to_cty(&self.#ident));
+                    }
+                });
+                shown.push(quote!(#sdk::model::show(&mut out, &members, #name, &self.#ident);));
+            }
+            None => {
+                declared.push(quote!(out.extend(<#ty as #sdk::model::Model>::members());));
+                types.push(quote!((None, <#ty as #sdk::model::Cty>::ty())));
+                read.push(quote!(#ident: <#ty as #sdk::model::Cty>::from_cty(value)?));
+                written.push(quote!((None, #sdk::model::Cty::to_cty(&self.#ident))));
+                found.push(quote! {
+                    if let Some(value) = #sdk::model::Model::field(&self.#ident, name) {
+                        return Some(value);
+                    }
+                });
+                shown.push(quote!(out.field(#name, &self.#ident);));
+            }
+        }
+    }
+    Ok(quote! {
+        impl #generics #sdk::model::Cty for #this #arguments #conditions {
+            fn ty() -> #sdk::cty::Type {
+                #sdk::model::object_type(::std::vec![#(#types),*])
+            }
+            fn from_cty(value: &#sdk::cty::Value) -> ::std::result::Result<Self, #sdk::model::ModelError> {
+                Ok(Self { #(#read),* })
+            }
+            fn to_cty(&self) -> #sdk::cty::Value {
+                #sdk::model::object(::std::vec![#(#written),*])
+            }
+        }
+
+        impl #generics #sdk::model::Model for #this #arguments #conditions {
+            fn members() -> ::std::vec::Vec<#sdk::schema::Member> {
+                let mut out = ::std::vec::Vec::new();
+                #(#declared)*
+                out
+            }
+            fn field(&self, name: &str) -> ::std::option::Option<#sdk::cty::Value> {
+                #(#found)*
+                None
+            }
+        }
+
+        /// Sensitive attributes are left out, so that no log shows them.
+        impl #generics ::std::fmt::Debug for #this #arguments #conditions {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                let members = <Self as #sdk::model::Model>::members();
+                let mut out = f.debug_struct(#title);
+                #(#shown)*
+                let _ = &members;
+                out.finish()
+            }
+        }
+    })
+}
+
+fn member(field: &Field) -> Result<Member<'_>> {
+    let Some(ident) = &field.ident else {
+        return Err(Error::new(field.span(), "a model has named fields"));
+    };
+    let mut what = None;
+    let mut docs = Vec::new();
+    for attribute in &field.attrs {
+        if attribute.path().is_ident("member") {
+            what = Some(attribute.parse_args::<Expr>()?);
+        } else if let Some(text) = doc(attribute) {
+            docs.push(text);
+        }
+    }
+    let Some(what) = what else {
+        let text = "say what this is: #[member(required())], #[member(optional())], #[member(computed())], \
+                    #[member(block())], or #[member(flatten)] for another model whose members are this one's, too";
+        return Err(Error::new(ident.span(), text));
+    };
+    Ok(Member {
+        ident,
+        ty: &field.ty,
+        name: ident.unraw().to_string(),
+        docs,
+        what: (!is_flatten(&what)).then_some(what),
+    })
+}
+
+/// The text of a line of the comment.
+fn doc(attribute: &Attribute) -> Option<&Expr> {
+    match &attribute.meta {
+        Meta::NameValue(meta) if meta.path.is_ident("doc") => Some(&meta.value),
+        _ => None,
+    }
+}
+
+/// Whether the word `flatten` stands there, alone.
+fn is_flatten(what: &Expr) -> bool {
+    match what {
+        Expr::Group(group) => is_flatten(&group.expr),
+        Expr::Path(path) => path.path.is_ident("flatten"),
+        _ => false,
+    }
+}

@@ -1,0 +1,147 @@
+//! An example of a provider: notes, one file each, in a directory that the provider's configuration names.
+//!
+//! This is all there is to an external provider: a crate that depends on `monoform-sdk`, with this file as its `main.rs`. Name
+//! the executable `terraform-provider-notes_v1.0.0` and put it where providers are found (a filesystem mirror, or the place
+//! that `dev_overrides` names); Terraform, OpenTofu and Monoform then use it as `example/notes`. With the argument `-debug` it
+//! waits for whoever is told about it by `TF_REATTACH_PROVIDERS`.
+//!
+//! ```hcl
+//! resource "notes_note" "shopping" {
+//!   name = "shopping"
+//!   text = "bread\n"
+//! }
+//! ```
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use monoform_sdk::schema::{computed, optional, required};
+use monoform_sdk::{
+    Arguments, Attr, Check, Context, Diagnostic, Diagnostics, Function, Members, Model, Parameter, Provider, Resource,
+    Result, Validator, async_trait, debug_provider, serve_provider,
+};
+
+fn main() -> ExitCode {
+    if std::env::args().any(|argument| argument == "-debug") {
+        return debug_provider("registry.terraform.io/example/notes", Notes);
+    }
+    serve_provider(Notes)
+}
+
+/// The provider.
+struct Notes;
+
+/// Its configuration.
+#[derive(Clone, Default, Model)]
+struct Config {
+    /// The directory of the notes.
+    #[member(required())]
+    directory: Attr<String>,
+}
+
+#[async_trait]
+impl Provider for Notes {
+    type Config = Config;
+    /// What resources get to work with: here, the directory.
+    type Client = PathBuf;
+
+    fn members(&self, members: &mut Members<PathBuf>) {
+        members.resource("notes_note", NoteResource);
+        members.function("title", title());
+    }
+
+    async fn configure(&self, config: Config, _terraform_version: &str) -> Result<PathBuf> {
+        let directory = PathBuf::from(config.directory.text());
+        std::fs::create_dir_all(&directory).map_err(|e| failed(&directory, &e))?;
+        tracing::info!(directory = %directory.display(), "configured");
+        Ok(directory)
+    }
+}
+
+/// A note.
+#[derive(Clone, Default, Model)]
+struct Note {
+    /// The name of the note, and of its file.
+    #[member(required().validate(Validator::custom(file_name)).requires_replace())]
+    name: Attr<String>,
+    /// What it says.
+    #[member(optional().computed().default(String::new()))]
+    text: Attr<String>,
+    /// How many bytes it has.
+    #[member(computed())]
+    size: Attr<i64>,
+}
+
+fn file_name(check: &Check<'_>) -> Option<Diagnostic> {
+    let name = check.value.as_str()?;
+    let bad = name.is_empty() || name.starts_with('.') || name.contains('/');
+    let detail = format!("{name:?} is no name of a file that is to be found again.");
+    bad.then(|| Diagnostic::error("Invalid Name", detail).at(check.path.clone()))
+}
+
+/// The type `notes_note`.
+struct NoteResource;
+
+#[async_trait]
+impl Resource for NoteResource {
+    type Model = Note;
+    type Client = PathBuf;
+
+    async fn create(&self, plan: Note, cx: &mut Context<PathBuf>) -> Result<Note> {
+        let path = cx.client()?.join(plan.name.text());
+        std::fs::write(&path, plan.text.text()).map_err(|e| failed(&path, &e))?;
+        Ok(Note {
+            size: (plan.text.text().len() as i64).into(),
+            ..plan
+        })
+    }
+
+    async fn read(&self, state: Note, cx: &mut Context<PathBuf>) -> Result<Option<Note>> {
+        let path = cx.client()?.join(state.name.text());
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Ok(Some(Note {
+                size: (text.len() as i64).into(),
+                text: text.into(),
+                ..state
+            })),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed(&path, &error)),
+        }
+    }
+
+    async fn update(&self, _prior: Note, plan: Note, cx: &mut Context<PathBuf>) -> Result<Note> {
+        self.create(plan, cx).await
+    }
+
+    async fn delete(&self, state: Note, cx: &mut Context<PathBuf>) -> Result<()> {
+        let path = cx.client()?.join(state.name.text());
+        std::fs::remove_file(&path).map_err(|e| failed(&path, &e))
+    }
+
+    async fn import(&self, id: &str, cx: &mut Context<PathBuf>) -> Result<Note> {
+        let note = Note {
+            name: id.into(),
+            ..Note::default()
+        };
+        let missing = || Diagnostic::error("No Such Note", format!("There is no note {id:?}.")).into();
+        self.read(note, cx).await?.ok_or_else(missing)
+    }
+}
+
+/// The function `provider::notes::title`.
+fn title() -> Function {
+    Function::new(
+        "The first line of a text.",
+        "Gives the first line of a text, without what ends it.",
+        vec![Parameter::new::<String>("text", "The text.")],
+        |arguments: Arguments<'_>| {
+            let text: String = arguments.get(0)?;
+            Ok(text.lines().next().unwrap_or_default().to_owned())
+        },
+    )
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> Diagnostics {
+    Diagnostic::error("The Note Cannot Be Used", format!("{}: {error}.", path.display())).into()
+}

@@ -1,0 +1,35 @@
+//! Plugins that a person started: how others find them.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::handshake::Asked;
+
+impl Asked {
+    /// What a plugin serves that no program started: the highest version it has, to whoever can reach the socket.
+    pub fn by_nobody(served: &[u32]) -> Asked {
+        Asked {
+            version: served.iter().max().copied().unwrap_or_default(),
+            client_certificate: None,
+            socket_dir: None,
+            socket_group: None,
+        }
+    }
+}
+
+/// What is printed: a setting of the variable, fit for a shell.
+pub(crate) fn invitation(address: &str, version: u32, socket: &Path) -> String {
+    let entry = json!({
+        "Protocol": "grpc",
+        "ProtocolVersion": version,
+        "Pid": std::process::id(),
+        "Test": true,
+        "Addr": { "Network": "unix", "String": socket.to_string_lossy() },
+    });
+    let setting = json!({ address: entry }).to_string().replace('\'', r"'\''");
+    format!(
+        "This provider is being served until it is interrupted (Ctrl-C). To use it, run the program that needs it with:\n\n\
+         TF_REATTACH_PROVIDERS='{setting}'"
+    )
+}

@@ -1,0 +1,205 @@
+//! Matches: where a text repeats what came before.
+
+use crate::Level;
+use crate::blocks::{Bits, Token};
+
+/// The shortest and the longest match, and how far back one may reach.
+const SHORTEST: usize = 4;
+pub(crate) const LONGEST: usize = 258;
+const WINDOW: usize = 1 << 15;
+/// A block holds at most so many literals and matches.
+const BLOCK_TOKENS: usize = 1 << 14;
+/// A match of this length makes the search for a better one brief; of that length, needless.
+const GOOD: usize = 8;
+const LAZY: usize = 16;
+const HASH_BITS: u32 = 17;
+const NOWHERE: u64 = u64::MAX;
+
+/// Packs a text that comes piece by piece. Places are counted from the beginning of the text.
+pub(crate) struct Packer {
+    /// The stream so far. Whoever has taken bytes from its front is done with them.
+    pub out: Bits,
+    /// When the search for a match ends: at this length, or after so many candidates.
+    nice: usize,
+    chain: usize,
+    /// What is at hand of the text, in two halves. It moves on by a half when little is left to look ahead at; what is
+    /// before it cannot be matched.
+    window: Vec<u8>,
+    /// Where the window begins, and the place that is next.
+    start: usize,
+    at: usize,
+    /// Whether the byte before `at` is in no token yet, and the match that begins there.
+    pending: bool,
+    length: usize,
+    distance: usize,
+    head: Option<usize>,
+    tokens: Vec<Token>,
+    /// Where the text of the tokens begins; it cannot be stored as it is once it has left the window.
+    block_start: Option<usize>,
+    /// The last place of each hash, and the place before each place, by its low bits.
+    heads: Vec<u64>,
+    before: Vec<u64>,
+}
+
+impl Packer {
+    pub fn new(level: Level) -> Packer {
+        let (nice, chain) = match level {
+            Level::Five => (32, 32),
+            Level::Six => (128, 128),
+        };
+        Packer {
+            out: Bits::default(),
+            nice,
+            chain,
+            window: Vec::with_capacity(2 * WINDOW),
+            start: 0,
+            at: 0,
+            pending: false,
+            length: SHORTEST - 1,
+            distance: 0,
+            head: None,
+            tokens: Vec::with_capacity(BLOCK_TOKENS),
+            block_start: Some(0),
+            heads: vec![NOWHERE; 1 << HASH_BITS],
+            before: vec![NOWHERE; WINDOW],
+        }
+    }
+
+    /// Takes the next piece of the text.
+    pub fn write(&mut self, mut piece: &[u8]) {
+        while !piece.is_empty() {
+            if self.start + 2 * WINDOW - self.at < SHORTEST + LONGEST {
+                self.window.drain(..WINDOW);
+                self.start += WINDOW;
+                self.block_start = self.block_start.filter(|start| *start >= self.start);
+            }
+            let (now, later) = piece.split_at(piece.len().min(2 * WINDOW - self.window.len()));
+            self.window.extend_from_slice(now);
+            piece = later;
+            self.advance(SHORTEST + LONGEST);
+        }
+    }
+
+    /// Packs what is left of the text.
+    pub fn finish(&mut self) {
+        self.advance(1);
+        if self.pending {
+            self.literal();
+            self.pending = false;
+            self.length = SHORTEST - 1;
+        }
+        if !self.tokens.is_empty() {
+            self.block(self.at);
+        }
+    }
+
+    fn end(&self) -> usize {
+        self.start + self.window.len()
+    }
+
+    /// The byte before `at`, as it is.
+    fn literal(&mut self) {
+        self.tokens.push(Token::Literal(self.window[self.at - 1 - self.start]));
+    }
+
+    /// Goes on while so many bytes are ahead.
+    fn advance(&mut self, enough: usize) {
+        let end = self.end();
+        while end - self.at >= enough {
+            let at = self.at;
+            if at + SHORTEST <= end {
+                self.head = self.remember(at);
+            }
+            let (previous_length, previous_distance) = (self.length, self.distance);
+            (self.length, self.distance) = (SHORTEST - 1, 0);
+            if let Some(candidate) = self.head
+                && candidate >= at.saturating_sub(WINDOW).max(self.start)
+                && end - at > previous_length
+                && previous_length < LAZY
+                && let Some(found) = self.longest(at, candidate)
+            {
+                (self.length, self.distance) = found;
+            }
+            if previous_length >= SHORTEST && self.length <= previous_length {
+                // What begins here is no better than what began one before.
+                self.tokens.push(Token::Match {
+                    length: previous_length,
+                    distance: previous_distance,
+                });
+                self.at += previous_length - 1;
+                for place in at + 1..self.at {
+                    self.remember(place);
+                }
+                self.pending = false;
+                self.length = SHORTEST - 1;
+            } else {
+                if self.pending {
+                    self.literal();
+                }
+                if self.tokens.len() == BLOCK_TOKENS {
+                    self.block(at);
+                }
+                self.at += 1;
+                self.pending = true;
+            }
+            if self.tokens.len() == BLOCK_TOKENS {
+                self.block(self.at);
+            }
+        }
+    }
+
+    /// Remembers a place; gives the place before it with the same hash.
+    fn remember(&mut self, at: usize) -> Option<usize> {
+        let four = self.window.get(at - self.start..at - self.start + SHORTEST)?;
+        let word = u32::from_be_bytes([four[0], four[1], four[2], four[3]]);
+        let hash = (word.wrapping_mul(0x1e35_a7bd) >> (32 - HASH_BITS)) as usize;
+        let previous = self.heads[hash];
+        self.before[at % WINDOW] = previous;
+        self.heads[hash] = at as u64;
+        (previous != NOWHERE).then_some(previous as usize)
+    }
+
+    /// The longest match, the nearest of several, for what is at a place.
+    fn longest(&self, at: usize, mut candidate: usize) -> Option<(usize, usize)> {
+        let text = &self.window[..];
+        let here = &text[at - self.start..text.len().min(at - self.start + LONGEST)];
+        let nice = here.len().min(self.nice);
+        let mut length = SHORTEST - 1;
+        let mut found = None;
+        // A first candidate is never longer than `GOOD` here, so the chain is searched whole.
+        debug_assert!(length < GOOD);
+        for _ in 0..self.chain {
+            let there = &text[candidate - self.start..];
+            if here.get(length) == there.get(length) {
+                let same = here.iter().zip(there).take_while(|(a, b)| a == b).count();
+                if same > length && (same > SHORTEST || at - candidate <= 4096) {
+                    length = same;
+                    found = Some((same, at - candidate));
+                    if same >= nice {
+                        break;
+                    }
+                }
+            }
+            let oldest = at.checked_sub(WINDOW);
+            if oldest == Some(candidate) {
+                break;
+            }
+            let next = self.before[candidate % WINDOW];
+            if next == NOWHERE || (next as usize) < oldest.unwrap_or(0).max(self.start) {
+                break;
+            }
+            candidate = next as usize;
+        }
+        found
+    }
+
+    /// Ends a block before a place.
+    fn block(&mut self, end: usize) {
+        let text = self
+            .block_start
+            .map(|start| &self.window[start - self.start..end - self.start]);
+        self.out.block(&self.tokens, text);
+        self.block_start = Some(end);
+        self.tokens.clear();
+    }
+}

@@ -1,0 +1,171 @@
+//! What somebody else writes with our SDK: the example `notes`, built as its author would, as an executable of its own.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+
+use crate::support::{self, Workspace};
+use crate::{apply, install, nothing_to_do, nothing_to_do_for_terraform, plans, platform, with_cli_config};
+
+const CONFIG: &str = r#"
+terraform {
+  required_providers {
+    notes = { source = "example/notes" }
+  }
+}
+
+provider "notes" {
+  directory = "notes"
+}
+
+resource "notes_note" "list" {
+  name = "shopping"
+  text = "bread\nmilk\n"
+}
+
+output "title" {
+  value = provider::notes::title(notes_note.list.text)
+}
+"#;
+
+/// The example, built.
+fn notes() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let built = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--package", "monoform-sdk", "--example", "notes"])
+            .arg("--message-format=json-render-diagnostics")
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output();
+        let built = support::ran(built.expect("cargo starts"));
+        assert_eq!(built.status, 0, "cargo build: {}", built.all());
+        let messages = built
+            .stdout
+            .lines()
+            .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+        let executables = messages.filter_map(|m| Some(PathBuf::from(m["executable"].as_str()?)));
+        executables.last().expect("an executable")
+    })
+}
+
+/// A workspace with the configuration, and a mirror that has the provider.
+fn workspace() -> Workspace {
+    let w = Workspace::with(&[("main.tf", CONFIG)]);
+    let mirror = w.home().join("mirror");
+    let path = format!(
+        "registry.terraform.io/example/notes/1.0.0/{}/terraform-provider-notes_v1.0.0",
+        platform()
+    );
+    install(notes(), &mirror, &path);
+    let config = format!(
+        "provider_installation {{\n  filesystem_mirror {{\n    path = \"{}\"\n  }}\n}}\n",
+        mirror.display()
+    );
+    with_cli_config(w, &config)
+}
+
+pub fn the_life_of_a_note() {
+    let w = workspace();
+    w.run(&["init", "-no-color"]).ok().shows(&["example/notes"]);
+    apply(&w, "Resources: 1 added").shows(&["title = \"bread\""]);
+    assert_eq!(w.read("notes/shopping"), "bread\nmilk\n");
+    assert_eq!(w.attributes("notes_note", "list")["size"], 11);
+    nothing_to_do(&w);
+
+    // Somebody else changes the note; the file is made what the configuration says.
+    w.write("notes/shopping", "beer\n");
+    plans(&w, "0 to add, 1 to change, 0 to destroy", &["beer"]);
+    apply(&w, "0 added, 1 changed");
+    assert_eq!(w.read("notes/shopping"), "bread\nmilk\n");
+    w.write("main.tf", &CONFIG.replace("\"shopping\"", "\"../shopping\""));
+    w.run(&["plan", "-no-color"])
+        .fails_with(&["Invalid Name", "../shopping"]);
+    w.write("main.tf", &CONFIG.replace("\"shopping\"", "\"errands\""));
+    apply(&w, "1 added, 0 changed, 1 destroyed");
+    assert!(!w.exists("notes/shopping") && w.exists("notes/errands"));
+
+    w.run(&["state", "rm", "notes_note.list"]).ok();
+    w.run(&["import", "-no-color", "notes_note.list", "nothing"])
+        .fails_with(&["No Such Note"]);
+    w.run(&["import", "-no-color", "notes_note.list", "errands"]).ok();
+    nothing_to_do(&w);
+    w.run(&["destroy", "-no-color", "-auto-approve"]).ok();
+    assert!(!w.exists("notes/errands"));
+}
+
+pub fn terraform_uses_it() {
+    let w = workspace();
+    w.terraform(&["init", "-no-color", "-input=false"]).ok();
+    let w = w.env("TF_LOG", "info");
+    let applied = w
+        .terraform(&["apply", "-no-color", "-auto-approve", "-input=false"])
+        .ok();
+    assert!(
+        applied
+            .stderr
+            .contains("[INFO]  provider.terraform-provider-notes_v1.0.0: configured"),
+        "what the provider logs is in Terraform's log, at its level:\n{}",
+        applied.stderr
+    );
+    nothing_to_do_for_terraform(&w);
+    nothing_to_do(&w);
+}
+
+/// The example, waiting for others.
+struct Waiting {
+    process: Child,
+    /// What they must be told.
+    setting: String,
+}
+
+impl Waiting {
+    fn start(w: &Workspace) -> Waiting {
+        let mut command = w.command(notes());
+        let mut process = command.arg("-debug").stdout(Stdio::piped()).spawn().expect("it starts");
+        let lines = BufReader::new(process.stdout.take().expect("its output")).lines();
+        let mut settings = lines.map_while(Result::ok).filter_map(|line| {
+            let value = line.strip_prefix("TF_REATTACH_PROVIDERS='")?.strip_suffix('\'')?;
+            Some(value.to_owned())
+        });
+        let setting = settings.next().expect("a setting of TF_REATTACH_PROVIDERS");
+        Waiting { process, setting }
+    }
+
+    /// Interrupts it, as a person would.
+    fn interrupt(mut self) {
+        let id = self.process.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &id]).status().expect("kill starts");
+        assert!(sent.success() && self.process.wait().expect("an end").success());
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        // It is gone already, unless a test failed.
+        drop(self.process.kill());
+    }
+}
+
+pub fn it_waits_to_be_debugged() {
+    let w = Workspace::with(&[("main.tf", CONFIG)]);
+    let waiting = Waiting::start(&w);
+    let w = w.env("TF_REATTACH_PROVIDERS", waiting.setting.clone());
+    apply(&w, "Resources: 1 added");
+    nothing_to_do(&w);
+    w.run(&["destroy", "-no-color", "-auto-approve"]).ok();
+    waiting.interrupt();
+    w.run(&["plan", "-no-color"]).fails_with(&["notes"]);
+}
+
+pub fn it_waits_for_terraform() {
+    let w = Workspace::with(&[("main.tf", CONFIG)]);
+    let waiting = Waiting::start(&w);
+    let w = w.env("TF_REATTACH_PROVIDERS", waiting.setting.clone());
+    w.terraform(&["init", "-no-color", "-input=false"]).ok();
+    w.terraform(&["apply", "-no-color", "-auto-approve", "-input=false"])
+        .ok();
+    nothing_to_do_for_terraform(&w);
+    nothing_to_do(&w);
+    waiting.interrupt();
+}
