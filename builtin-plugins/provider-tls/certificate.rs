@@ -105,7 +105,8 @@ impl Template {
             });
             write_extension(oid::AUTHORITY_KEY_ID, false, &id, w);
         }
-        write_alt_names(&self.names, &self.subject, w);
+        // They are critical where they are the only ones.
+        write_alt_names(&self.names, self.subject.is_empty(), w);
     }
 }
 
@@ -124,7 +125,7 @@ pub(crate) fn request(subject: &Name, names: &AltNames, key: &Key) -> Result<Vec
                     w.next().write_sequence(|w| {
                         w.next().write_oid(&oid::der(oid::EXTENSION_REQUEST));
                         w.next().write_set(|w| {
-                            w.next().write_sequence(|w| write_alt_names(names, subject, w));
+                            w.next().write_sequence(|w| write_alt_names(names, false, w));
                         });
                     });
                 });
@@ -134,11 +135,10 @@ pub(crate) fn request(subject: &Name, names: &AltNames, key: &Key) -> Result<Vec
     signed(key, &content)
 }
 
-/// The other names are critical where they are the only ones.
-fn write_alt_names(names: &AltNames, subject: &Name, w: &mut DERWriterSeq<'_>) {
+fn write_alt_names(names: &AltNames, critical: bool, w: &mut DERWriterSeq<'_>) {
     if !names.is_empty() {
         let content = yasna::construct_der(|w| names.write(w));
-        write_extension(oid::SUBJECT_ALT_NAME, subject.is_empty(), &content, w);
+        write_extension(oid::SUBJECT_ALT_NAME, critical, &content, w);
     }
 }
 

@@ -43,11 +43,10 @@ model! {
 
 impl Certificate {
     fn read(der: &[u8]) -> std::result::Result<Certificate, String> {
-        let (rest, certificate) = X509Certificate::from_der(der).map_err(|e| e.to_string())?;
-        if !rest.is_empty() {
-            return Err("there is something after its end".into());
-        }
-        let constraints = certificate.basic_constraints().map_err(|e| e.to_string())?;
+        let certificate = pem::whole(X509Certificate::from_der(der), "certificate")?;
+        let constraints = certificate
+            .basic_constraints()
+            .map_err(|_| "failed to parse certificate: its basic constraints are malformed")?;
         let time = |time: &x509_parser::time::ASN1Time| {
             jiff::Timestamp::from_second(time.timestamp()).map_or_else(|_| time.to_string(), |t| t.to_string())
         };
@@ -156,12 +155,7 @@ impl DataSource for CertificateSource {
                 let mut chain = of_server(url, verify, cx).await?;
                 chain.reverse();
                 let read = |der: &Vec<u8>| {
-                    Certificate::read(der).map_err(|e| {
-                        failed(
-                            "Unable to parse certificate",
-                            format!("{url} has a certificate that is malformed: {e}."),
-                        )
-                    })
+                    Certificate::read(der).map_err(|e| failed("Unable to parse certificate", format!("{url}: {e}.")))
                 };
                 chain.iter().map(read).collect::<Result<_>>()?
             }

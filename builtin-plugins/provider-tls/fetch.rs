@@ -5,14 +5,16 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use url::{Host, Url};
+use x509_parser::prelude::{ASN1Time, FromDer, X509Certificate};
 
 use crate::Proxying;
 
@@ -26,6 +28,8 @@ pub(crate) type Fetched = Result<Vec<Vec<u8>>, String>;
 #[derive(Debug)]
 struct Onlooker {
     verifier: Option<Arc<WebPkiServerVerifier>>,
+    /// The certificates that this machine trusts.
+    trusted: Vec<CertificateDer<'static>>,
     provider: Arc<CryptoProvider>,
     /// By the name under which a server was asked; the last ones of each.
     seen: Mutex<BTreeMap<String, Vec<Vec<u8>>>>,
@@ -34,14 +38,17 @@ struct Onlooker {
 impl Onlooker {
     fn new(verify: bool) -> Result<Arc<Onlooker>, String> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let verifier = if verify {
-            let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots()), provider.clone()).build();
-            Some(verifier.map_err(|e| e.to_string())?)
-        } else {
-            None
-        };
+        let mut verifier = None;
+        let mut trusted = Vec::new();
+        if verify {
+            trusted = rustls_native_certs::load_native_certs().certs;
+            let roots = Arc::new(roots(&trusted));
+            let builder = WebPkiServerVerifier::builder_with_provider(roots, provider.clone());
+            verifier = Some(builder.build().map_err(|e| e.to_string())?);
+        }
         Ok(Arc::new(Onlooker {
             verifier,
+            trusted,
             provider,
             seen: Mutex::default(),
         }))
@@ -57,16 +64,41 @@ impl Onlooker {
         Ok(config)
     }
 
+    /// A self-signed certificate that the machine trusts may be a server's own, although the library takes those of
+    /// authorities for no server's.
+    fn trusts(
+        &self,
+        certificate: &CertificateDer<'_>,
+        name: &ServerName<'_>,
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let bad = |error| Err(rustls::Error::InvalidCertificate(error));
+        if !self.trusted.iter().any(|trusted| trusted == certificate) {
+            return bad(CertificateError::UnknownIssuer);
+        }
+        let now = i64::try_from(now.as_secs())
+            .ok()
+            .and_then(|s| ASN1Time::from_timestamp(s).ok());
+        let valid = X509Certificate::from_der(certificate)
+            .is_ok_and(|(_, parsed)| now.is_some_and(|now| parsed.validity().is_valid_at(now)));
+        if !valid {
+            return bad(CertificateError::Expired);
+        }
+        verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
+        Ok(ServerCertVerified::assertion())
+    }
+
     fn seen(&self, name: &str) -> Option<Vec<Vec<u8>>> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.get(name).cloned()
     }
 }
 
-/// Whom to trust: the machine's roots, or where the environment says; bundled ones where a machine has none.
-fn roots() -> RootCertStore {
+/// Whom to trust: what the machine does, or where the environment says (`SSL_CERT_FILE`, `SSL_CERT_DIR`); bundled ones where
+/// a machine has none.
+fn roots(trusted: &[CertificateDer<'static>]) -> RootCertStore {
     let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    roots.add_parsable_certificates(trusted.iter().cloned());
     if roots.is_empty() {
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     }
@@ -87,7 +119,9 @@ impl ServerCertVerifier for Onlooker {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.insert(server_name.to_str().into_owned(), chain);
         match &self.verifier {
-            Some(verifier) => verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now),
+            Some(verifier) => verifier
+                .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+                .or_else(|error| self.trusts(end_entity, server_name, now).map_err(|_| error)),
             None => Ok(ServerCertVerified::assertion()),
         }
     }

@@ -33,6 +33,9 @@ mod uri;
 mod usage;
 mod web_address;
 
+#[cfg(test)]
+mod tests;
+
 use monoform_sdk::{Diagnostic, Diagnostics, Members, Provider, Result, Schema, async_trait};
 
 use crate::proxying::{Config, Proxying};

@@ -9,6 +9,7 @@ use crate::certificate::Issuer;
 use crate::key::Key;
 use crate::key::public::Public;
 use crate::name::Name;
+use crate::pem::whole;
 use crate::subject::pem_input;
 use crate::terms::{self, Certified, Parties, certificate_model};
 use crate::{Proxying, failed, pem};
@@ -69,18 +70,6 @@ impl Authority {
             key_id,
             public: Public::read(certificate.public_key())?,
         })
-    }
-}
-
-/// What was parsed, if nothing is left.
-fn whole<T, E: std::fmt::Debug>(
-    parsed: std::result::Result<(&[u8], T), x509_parser::nom::Err<E>>,
-    what: &str,
-) -> std::result::Result<T, String> {
-    match parsed {
-        Ok(([], parsed)) => Ok(parsed),
-        Ok(_) => Err(format!("failed to parse {what}: there is something after its end")),
-        Err(error) => Err(format!("failed to parse {what}: {error}")),
     }
 }
 

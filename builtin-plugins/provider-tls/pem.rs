@@ -1,4 +1,4 @@
-//! PEM: the text form of keys, requests and certificates.
+//! PEM, the text form of keys, requests and certificates, and the bytes in it.
 
 use pem::{EncodeConfig, LineEnding};
 
@@ -33,6 +33,15 @@ pub(crate) fn encode(kind: &str, der: impl Into<Vec<u8>>) -> String {
         &Pem::new(kind, der),
         EncodeConfig::new().set_line_ending(LineEnding::LF),
     )
+}
+
+/// What was parsed from a block's bytes, if nothing is left of them.
+pub(crate) fn whole<T, E>(parsed: Result<(&[u8], T), E>, what: &str) -> Result<T, String> {
+    match parsed {
+        Ok(([], parsed)) => Ok(parsed),
+        Ok(_) => Err(format!("failed to parse {what}: there is something after its end")),
+        Err(_) => Err(format!("failed to parse {what}: it is malformed")),
+    }
 }
 
 /// Whether a stored text is PEM. Providers of old kept only a hash of some arguments in the state; a change from that to the

@@ -1,6 +1,6 @@
 //! Monoform among others: providers written in Go on the official SDKs, Terraform itself, and our plugins used by Terraform.
 //!
-//! [`framework`], [`sdkv2`]: the whole life of objects of a Go provider, over protocol 6 and protocol 5. [`side_by_side`]:
+//! [`certificates`]: what OpenSSL and OpenSSH say to our keys and certificates. [`framework`], [`sdkv2`]: the whole life of objects of a Go provider, over protocol 6 and protocol 5. [`side_by_side`]:
 //! the same configurations and providers under Terraform, with the same results. [`terraform`]: going on where the other
 //! left off. [`modules`]: modules installed by both. [`our_plugins`]: our plugins, called by Terraform and by hand.
 //! [`recorded`]: what Terraform did with a provider that has a bit of everything, step by step.
@@ -16,6 +16,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod certificates;
 mod framework;
 mod modules;
 mod our_plugins;
@@ -37,6 +38,31 @@ use support::{Ran, Workspace, missing};
 /// counted as passed; programs named in `MONOFORM_REQUIRE` must be there.
 fn main() {
     let tests: &[(&str, &[&str], fn())] = &[
+        (
+            "certificates::openssl_reads_every_form_of_a_key",
+            &["openssl"],
+            certificates::openssl_reads_every_form_of_a_key,
+        ),
+        (
+            "certificates::ssh_keygen_reads_every_key_it_knows",
+            &["ssh-keygen"],
+            certificates::ssh_keygen_reads_every_key_it_knows,
+        ),
+        (
+            "certificates::openssl_verifies_requests_and_chains",
+            &["openssl"],
+            certificates::openssl_verifies_requests_and_chains,
+        ),
+        (
+            "certificates::keys_of_others_are_used",
+            &["openssl", "ssh-keygen"],
+            certificates::keys_of_others_are_used,
+        ),
+        (
+            "certificates::a_server_shows_its_chain",
+            &["openssl"],
+            certificates::a_server_shows_its_chain,
+        ),
         ("framework::the_life_of_a_book", &["go"], framework::the_life_of_a_book),
         ("framework::an_import_by_apply", &["go"], framework::an_import_by_apply),
         (

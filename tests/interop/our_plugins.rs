@@ -163,6 +163,7 @@ pub fn the_table_and_the_links() {
         ("random", "provider"),
         ("terraform", "provider"),
         ("time", "provider"),
+        ("tls", "provider"),
         ("local-exec", "provisioner"),
     ] {
         let found = list.lines().any(|l| {

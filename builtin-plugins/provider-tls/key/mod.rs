@@ -291,3 +291,53 @@ pub(crate) fn signed(key: &Key, content: &[u8]) -> Result<Vec<u8>, String> {
         });
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers that begin with zeros have every chance of being written too short, or read not at all.
+    #[test]
+    fn small_numbers_survive_every_form() {
+        for name in Curve::NAMES {
+            let curve = Curve::named(name).unwrap();
+            let key = Key::Ecdsa(EcKey::new(curve, &[0xfe; 20]).unwrap());
+            for text in [key.pem().unwrap(), key.pkcs8_pem().unwrap()] {
+                assert_eq!(Key::from_pem(&text).unwrap().public(), key.public(), "{name}");
+            }
+            let openssh = key.openssh_pem().unwrap();
+            assert_eq!(openssh.is_empty(), curve == Curve::P224);
+            if curve != Curve::P224 {
+                assert_eq!(Key::from_openssh(&openssh).unwrap().public(), key.public(), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_none_of_a_curve_are_refused() {
+        for name in Curve::NAMES {
+            let curve = Curve::named(name).unwrap();
+            assert!(EcKey::new(curve, &[]).is_err());
+            assert!(EcKey::new(curve, &vec![0xff; curve.scalar_len()]).is_err());
+            assert!(EcKey::new(curve, &[1; 67]).is_err());
+        }
+    }
+
+    #[test]
+    fn damaged_openssh_keys_are_refused() {
+        let key = Key::generate("ED25519", 0, "").unwrap();
+        let whole = pem::first(&key.openssh_pem().unwrap()).unwrap().into_contents();
+        assert!(ssh::read(&whole).is_ok());
+        for length in 0..whole.len() {
+            assert!(ssh::read(&whole[..length]).is_err(), "{length}");
+        }
+        for position in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[position] ^= 0x55;
+            // Whatever is read from it, it is no other key.
+            if let Ok(read) = ssh::read(&bytes) {
+                assert_eq!(read.public(), key.public(), "{position}");
+            }
+        }
+    }
+}

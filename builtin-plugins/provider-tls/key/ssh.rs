@@ -1,6 +1,8 @@
 //! Keys as OpenSSH stores and sends them: strings and numbers with their length before them (RFC 4251, and `PROTOCOL.key` of
 //! OpenSSH). The crate there is for this refuses one in 256 of P-256 keys, those whose secret begins with a zero byte.
 
+use sha2::{Digest, Sha256};
+
 use super::curve::Curve;
 use super::public::{Public, without_zeros};
 use super::{EcKey, Key};
@@ -77,8 +79,9 @@ pub(super) fn write(key: &Key) -> Result<Option<Vec<u8>>, String> {
     let (Some(kind), Some(public_bytes)) = (public.ssh_type(), public.ssh()) else {
         return Ok(None);
     };
-    // Readers compare the two, to see whether they deciphered well.
-    let check = rand::random();
+    // Readers compare the two, to see whether they deciphered well. Nothing is ciphered here, so any number will do; with this
+    // one the same key is always written the same way.
+    let check = Reader(&Sha256::digest(&public_bytes)).u32()?;
     let mut secret = Wire::default();
     secret.u32(check).u32(check).string(kind.as_bytes());
     match key {
