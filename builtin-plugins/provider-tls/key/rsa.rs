@@ -20,12 +20,12 @@ const MOST_BITS: i64 = 16384;
 
 /// A new key of this size.
 pub(super) fn generate(bits: i64) -> Result<RsaPrivateKey, String> {
+    if bits < LEAST_BITS {
+        return Err(format!(
+            "an RSA key of {bits} bits is insecure: use {LEAST_BITS} or more"
+        ));
+    }
     let size = match bits {
-        ..LEAST_BITS => {
-            return Err(format!(
-                "an RSA key of {bits} bits is insecure: use {LEAST_BITS} or more"
-            ));
-        }
         2048 => KeySize::Rsa2048,
         3072 => KeySize::Rsa3072,
         4096 => KeySize::Rsa4096,
