@@ -101,6 +101,13 @@ pub const PLUGINS: &[Plugin] = &[
         serve: || monoform_sdk::serve_provider(provider_time::provider()),
     },
     Plugin {
+        name: provider_tls::NAME,
+        kind: Kind::Provider,
+        version: Some(provider_tls::VERSION),
+        earlier: provider_tls::RELEASED,
+        serve: || monoform_sdk::serve_provider(provider_tls::provider()),
+    },
+    Plugin {
         name: provisioner_local_exec::NAME,
         kind: Kind::Provisioner,
         // Provisioners are part of Terraform, as that provider is.

@@ -32,6 +32,8 @@ pub enum Validator {
     LengthAtLeast(usize),
     /// The nested block must be there.
     Required,
+    /// Every element of the list or set obeys this rule.
+    Each(Box<Validator>),
     /// Any other rule.
     Custom(Arc<dyn Fn(&Check<'_>) -> Option<Diagnostic> + Send + Sync>),
 }
@@ -40,6 +42,12 @@ impl Validator {
     /// A rule written as a function. It runs for known, non-null values only.
     pub fn custom(rule: impl Fn(&Check<'_>) -> Option<Diagnostic> + Send + Sync + 'static) -> Validator {
         Validator::Custom(Arc::new(rule))
+    }
+
+    /// A rule for every element of a list or set.
+    #[must_use]
+    pub fn each(rule: Validator) -> Validator {
+        Validator::Each(Box::new(rule))
     }
 }
 
@@ -55,6 +63,7 @@ impl fmt::Debug for Validator {
             Validator::Size(least, most) => write!(f, "Size({least}, {most})"),
             Validator::LengthAtLeast(n) => write!(f, "LengthAtLeast({n})"),
             Validator::Required => f.write_str("Required"),
+            Validator::Each(rule) => write!(f, "Each({rule:?})"),
             Validator::Custom(_) => f.write_str("Custom"),
         }
     }
@@ -155,14 +164,14 @@ fn check_block(
         let (name, validators) = (member.name(), member.validators());
         let Some(value) = block.get(name) else { continue };
         for validator in validators {
-            let check = Check {
-                path: path.attribute(name),
-                value,
-                config,
-            };
-            if let Some(diagnostic) = validator.run(&check) {
-                out.push(diagnostic);
-            }
+            validator.run_into(
+                Check {
+                    path: path.attribute(name),
+                    value,
+                    config,
+                },
+                out,
+            );
         }
         if let Some(a) = member.attribute() {
             if a.required && value.is_null() {
@@ -227,6 +236,25 @@ fn read_only(name: &str) -> Diagnostic {
 }
 
 impl Validator {
+    fn run_into(&self, check: Check<'_>, out: &mut Diagnostics) {
+        let Validator::Each(rule) = self else {
+            out.0.extend(self.run(&check));
+            return;
+        };
+        for (i, element) in check.value.as_seq().unwrap_or_default().iter().enumerate() {
+            let key = match check.value.ty() {
+                cty::Type::Set(_) => element.clone(),
+                _ => Value::number(i as i64),
+            };
+            let element = Check {
+                path: check.path.with(Step::Index(key)),
+                value: element,
+                config: check.config,
+            };
+            rule.run_into(element, out);
+        }
+    }
+
     fn run(&self, check: &Check<'_>) -> Option<Diagnostic> {
         let value = check.value;
         if !value.is_known() {
@@ -336,6 +364,8 @@ impl Validator {
                 (length < *least).then(|| check.bad_value("Invalid Attribute Value Length", &rule, length))?
             }
             Validator::Custom(rule) => rule(check),
+            // Looked at element by element, before this.
+            Validator::Each(_) => None,
         }
     }
 }
@@ -363,8 +393,10 @@ mod tests {
             pub b: Attr<String> = optional().validate(Validator::AlsoRequires(&["c"])),
             /// At least three bytes.
             pub c: Attr<String> = optional().validate(Validator::LengthAtLeast(3)),
-            /// One to two elements.
-            pub list: Attr<Vec<String>> = optional().validate(Validator::Size(1, 2)),
+            /// One to two elements, each of at least two bytes.
+            pub list: Attr<Vec<String>> = optional()
+                .validate(Validator::Size(1, 2))
+                .validate(Validator::each(Validator::LengthAtLeast(2))),
             /// Never stored.
             pub password: Attr<String> = optional().write_only(),
             /// Old.
@@ -443,12 +475,13 @@ mod tests {
             ),
             (
                 Rules {
-                    list: vec!["x".to_owned(); 3].into(),
+                    list: vec!["xy".to_owned(), "xy".to_owned(), "z".to_owned()].into(),
                     ..good()
                 },
                 vec![
                     "Invalid Attribute Value: Attribute list list must contain at least 1 elements and at most 2 elements, \
                      got: 3",
+                    "Invalid Attribute Value Length: Attribute list[2] string length must be at least 2, got: 1",
                 ],
             ),
             (

@@ -1,9 +1,11 @@
 //! Monoform among others: providers written in Go on the official SDKs, Terraform itself, and our plugins used by Terraform.
 //!
-//! [`authors`]: a provider that somebody else wrote with our SDK. [`framework`], [`sdkv2`]: the whole life of objects of a Go provider, over protocol 6 and protocol 5. [`side_by_side`]:
-//! the same configurations and providers under Terraform, with the same results. [`terraform`]: going on where the other
-//! left off. [`modules`]: modules installed by both. [`our_plugins`]: our plugins, called by Terraform and by hand.
-//! [`kinds`]: one provider made in every way there is, and every request to it, from every place. [`recorded`]: what Terraform did with a provider that has a bit of everything, step by step.
+//! [`authors`]: a provider that somebody else wrote with our SDK. [`certificates`]: what OpenSSL and OpenSSH say to our keys and
+//! certificates. [`framework`], [`sdkv2`]: the whole life of objects of a Go provider, over protocol 6 and protocol 5. [`kinds`]:
+//! one provider made in every way there is, and every request to it, from every place. [`side_by_side`]: the same
+//! configurations and providers under Terraform, with the same results. [`terraform`]: going on where the other left off.
+//! [`modules`]: modules installed by both. [`our_plugins`]: our plugins, called by Terraform and by hand. [`recorded`]: what
+//! Terraform did with a provider that has a bit of everything, step by step.
 
 #![allow(
     clippy::expect_used,
@@ -17,6 +19,7 @@
 mod support;
 
 mod authors;
+mod certificates;
 mod framework;
 mod kinds;
 mod modules;
@@ -50,6 +53,31 @@ fn main() {
             "authors::it_waits_for_terraform",
             &["kill", "terraform"],
             authors::it_waits_for_terraform,
+        ),
+        (
+            "certificates::openssl_reads_every_form_of_a_key",
+            &["openssl"],
+            certificates::openssl_reads_every_form_of_a_key,
+        ),
+        (
+            "certificates::ssh_keygen_reads_every_key_it_knows",
+            &["ssh-keygen"],
+            certificates::ssh_keygen_reads_every_key_it_knows,
+        ),
+        (
+            "certificates::openssl_verifies_requests_and_chains",
+            &["openssl"],
+            certificates::openssl_verifies_requests_and_chains,
+        ),
+        (
+            "certificates::keys_of_others_are_used",
+            &["openssl", "ssh-keygen"],
+            certificates::keys_of_others_are_used,
+        ),
+        (
+            "certificates::a_server_shows_its_chain",
+            &["openssl"],
+            certificates::a_server_shows_its_chain,
         ),
         ("framework::the_life_of_a_book", &["go"], framework::the_life_of_a_book),
         ("framework::an_import_by_apply", &["go"], framework::an_import_by_apply),

@@ -163,6 +163,7 @@ pub fn the_table_and_the_links() {
         "random provider 3.9.0 5, 6",
         "terraform provider Terraform 1.11.4 5, 6",
         "time provider 0.14.0 5, 6",
+        "tls provider 4.2.1 5, 6",
         "local-exec provisioner Terraform 1.11.4 5",
     ] {
         let found = list

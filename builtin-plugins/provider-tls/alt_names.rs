@@ -1,0 +1,127 @@
+//! The other names in certificates and requests: of hosts, addresses, URIs.
+
+use std::net::IpAddr;
+
+use monoform_sdk::{Attr, Diagnostic, Diagnostics};
+use x509_parser::extensions::{GeneralName, ParsedExtension};
+use x509_parser::prelude::X509CertificationRequest;
+use yasna::{DERWriter, Tag};
+
+use crate::uri;
+
+/// Names beside the distinguished one, in the order in which they are written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AltNames {
+    /// Of hosts.
+    pub dns: Vec<String>,
+    /// IP addresses.
+    pub ips: Vec<IpAddr>,
+    /// URIs.
+    pub uris: Vec<String>,
+}
+
+/// A list of texts in a configuration.
+pub(crate) type Texts = Attr<Vec<Attr<String>>>;
+
+fn texts(list: &Texts) -> impl Iterator<Item = &str> {
+    list.known().into_iter().flatten().map(Attr::text)
+}
+
+impl AltNames {
+    /// Those that a configuration lists.
+    pub fn configured(dns: &Texts, ips: &Texts, uris: &Texts) -> Result<AltNames, Diagnostics> {
+        let mut out = AltNames::default();
+        for (i, text) in texts(dns).enumerate() {
+            if !text.is_ascii() {
+                let detail = format!(
+                    "Failed to parse {text:?}: certificates hold host names in ASCII; write an international one in its \
+                     \"xn--\" form."
+                );
+                return Err(at("dns_names", i, "Invalid DNS name", detail));
+            }
+            out.dns.push(text.to_owned());
+        }
+        for (i, text) in texts(ips).enumerate() {
+            let ip: IpAddr = text.parse().map_err(|e| {
+                at(
+                    "ip_addresses",
+                    i,
+                    "Invalid IP address",
+                    format!("Failed to parse {text:?}: {e}."),
+                )
+            })?;
+            out.ips.push(ip.to_canonical());
+        }
+        for (i, text) in texts(uris).enumerate() {
+            let uri = uri::normal(text)
+                .map_err(|e| at("uris", i, "Invalid URI", format!("Failed to parse {text:?}: {e}.")))?;
+            out.uris.push(uri);
+        }
+        Ok(out)
+    }
+
+    /// Those that a request asks for.
+    pub fn requested(request: &X509CertificationRequest<'_>) -> Result<AltNames, String> {
+        let mut out = AltNames::default();
+        for extension in request.requested_extensions().into_iter().flatten() {
+            let names = match extension {
+                ParsedExtension::SubjectAlternativeName(names) => names,
+                ParsedExtension::ParseError { error } => {
+                    return Err(format!("it asks for an extension that is malformed: {error}"));
+                }
+                _ => continue,
+            };
+            for name in &names.general_names {
+                match name {
+                    GeneralName::DNSName(name) => out.dns.push((*name).to_owned()),
+                    GeneralName::URI(uri) => out.uris.push((*uri).to_owned()),
+                    GeneralName::IPAddress(bytes) => {
+                        let ip = <[u8; 4]>::try_from(*bytes)
+                            .map(IpAddr::from)
+                            .or_else(|_| <[u8; 16]>::try_from(*bytes).map(IpAddr::from))
+                            .map_err(|_| format!("it asks for an IP address of {} bytes", bytes.len()))?;
+                        out.ips.push(ip.to_canonical());
+                    }
+                    GeneralName::Invalid(..) => return Err("it asks for a name that is malformed".into()),
+                    _ => {}
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.dns.is_empty() && self.ips.is_empty() && self.uris.is_empty()
+    }
+
+    /// Writes them.
+    pub fn write(&self, writer: DERWriter<'_>) {
+        writer.write_sequence(|w| {
+            let mut name = |tag, bytes: &[u8]| {
+                w.next()
+                    .write_tagged_implicit(Tag::context(tag), |w| w.write_bytes(bytes));
+            };
+            for host in &self.dns {
+                name(2, host.as_bytes());
+            }
+            for ip in &self.ips {
+                match ip {
+                    IpAddr::V4(ip) => name(7, &ip.octets()),
+                    IpAddr::V6(ip) => name(7, &ip.octets()),
+                }
+            }
+            for uri in &self.uris {
+                name(6, uri.as_bytes());
+            }
+        });
+    }
+}
+
+fn at(list: &'static str, index: usize, summary: &str, detail: String) -> Diagnostics {
+    use monoform_sdk::cty::{Path, Step, Value};
+    let path = Path::root()
+        .attribute(list)
+        .with(Step::Index(Value::number(index as i64)));
+    Diagnostic::error(summary, detail).at(path).into()
+}

@@ -1,0 +1,153 @@
+//! The curves of ECDSA keys, and what is computed on them. P-224 is computed by a crate of its own, since the library that
+//! does the others leaves it out.
+
+use aws_lc_rs::agreement;
+use aws_lc_rs::encoding::AsBigEndian;
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::{
+    ECDSA_P256_SHA256_ASN1_SIGNING, ECDSA_P384_SHA384_ASN1_SIGNING, ECDSA_P521_SHA512_ASN1_SIGNING, EcdsaKeyPair,
+    EcdsaSigningAlgorithm,
+};
+use p224::ecdsa::signature::hazmat::PrehashSigner;
+use p224::elliptic_curve::sec1::ToSec1Point;
+use sha2::{Digest, Sha256};
+
+use crate::oid::{self, Oid};
+
+/// A curve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Curve {
+    /// secp224r1
+    P224,
+    /// secp256r1
+    P256,
+    /// secp384r1
+    P384,
+    /// secp521r1
+    P521,
+}
+
+const CURVES: [Curve; 4] = [Curve::P224, Curve::P256, Curve::P384, Curve::P521];
+
+impl Curve {
+    /// What configurations call the curves.
+    pub const NAMES: &'static [&'static str] = &["P224", "P256", "P384", "P521"];
+
+    /// The curve that a configuration names.
+    pub fn named(name: &str) -> Option<Curve> {
+        Curve::NAMES
+            .iter()
+            .zip(CURVES)
+            .find(|(n, _)| **n == name)
+            .map(|(_, c)| c)
+    }
+
+    /// The curve with this identifier.
+    pub fn of(oid: &[u64]) -> Option<Curve> {
+        CURVES.into_iter().find(|c| c.oid() == oid)
+    }
+
+    /// Its identifier.
+    pub fn oid(self) -> Oid {
+        match self {
+            Curve::P224 => oid::P224,
+            Curve::P256 => oid::P256,
+            Curve::P384 => oid::P384,
+            Curve::P521 => oid::P521,
+        }
+    }
+
+    /// The identifier of signatures with its keys: the hash is as strong as the curve.
+    pub fn signature(self) -> Oid {
+        match self {
+            Curve::P224 | Curve::P256 => oid::ECDSA_WITH_SHA256,
+            Curve::P384 => oid::ECDSA_WITH_SHA384,
+            Curve::P521 => oid::ECDSA_WITH_SHA512,
+        }
+    }
+
+    /// What SSH calls it; `None` for the one that SSH does not know.
+    pub fn ssh_name(self) -> Option<&'static str> {
+        match self {
+            Curve::P224 => None,
+            Curve::P256 => Some("nistp256"),
+            Curve::P384 => Some("nistp384"),
+            Curve::P521 => Some("nistp521"),
+        }
+    }
+
+    /// The curve that SSH calls so.
+    pub fn named_by_ssh(name: &[u8]) -> Option<Curve> {
+        CURVES
+            .into_iter()
+            .find(|c| c.ssh_name().is_some_and(|n| n.as_bytes() == name))
+    }
+
+    /// The length of a secret number, in bytes.
+    pub fn scalar_len(self) -> usize {
+        match self {
+            Curve::P224 => 28,
+            Curve::P256 => 32,
+            Curve::P384 => 48,
+            Curve::P521 => 66,
+        }
+    }
+
+    /// A new secret number.
+    pub fn generate(self) -> Result<Vec<u8>, String> {
+        let Some((signing, _)) = self.library() else {
+            // Nearly every number of this length is one; the others are passed over.
+            loop {
+                let mut bytes = [0; 28];
+                aws_lc_rs::rand::fill(&mut bytes).map_err(|_| "the machine gives no random bytes")?;
+                if p224::SecretKey::from_slice(&bytes).is_ok() {
+                    return Ok(bytes.to_vec());
+                }
+            }
+        };
+        let pair = EcdsaKeyPair::generate(signing).map_err(|_| "the machine gives no key")?;
+        let bytes = pair.private_key().as_be_bytes().map_err(|_| "the key cannot be read")?;
+        Ok(bytes.as_ref().to_vec())
+    }
+
+    /// The point that belongs to a secret number, uncompressed; `None` if the number is none of this curve.
+    pub fn point(self, scalar: &[u8]) -> Option<Vec<u8>> {
+        match self.library() {
+            Some((_, agreement)) => {
+                let key = agreement::PrivateKey::from_private_key(agreement, scalar).ok()?;
+                Some(key.compute_public_key().ok()?.as_ref().to_vec())
+            }
+            None => {
+                let key = p224::SecretKey::from_slice(scalar).ok()?;
+                Some(key.public_key().to_sec1_point(false).as_bytes().to_vec())
+            }
+        }
+    }
+
+    /// A signature of a message, in DER.
+    pub fn sign(self, scalar: &[u8], point: &[u8], message: &[u8]) -> Result<Vec<u8>, String> {
+        const FAILED: &str = "the key cannot sign";
+        match self.library() {
+            Some((signing, _)) => {
+                let pair = EcdsaKeyPair::from_private_key_and_public_key(signing, scalar, point).map_err(|_| FAILED)?;
+                let signature = pair.sign(&SystemRandom::new(), message).map_err(|_| FAILED)?;
+                Ok(signature.as_ref().to_vec())
+            }
+            None => {
+                let key = p224::ecdsa::SigningKey::from_slice(scalar).map_err(|_| FAILED)?;
+                let signature: p224::ecdsa::Signature =
+                    key.sign_prehash(&Sha256::digest(message)).map_err(|_| FAILED)?;
+                Ok(signature.to_der().as_bytes().to_vec())
+            }
+        }
+    }
+
+    fn library(self) -> Option<(&'static EcdsaSigningAlgorithm, &'static agreement::Algorithm)> {
+        match self {
+            Curve::P224 => None,
+            Curve::P256 => Some((&ECDSA_P256_SHA256_ASN1_SIGNING, &agreement::ECDH_P256)),
+            Curve::P384 => Some((&ECDSA_P384_SHA384_ASN1_SIGNING, &agreement::ECDH_P384)),
+            Curve::P521 => Some((&ECDSA_P521_SHA512_ASN1_SIGNING, &agreement::ECDH_P521)),
+        }
+    }
+}

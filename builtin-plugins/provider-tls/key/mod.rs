@@ -1,0 +1,343 @@
+//! Private keys: making them, and every form in which they are written and read.
+
+pub(crate) mod curve;
+pub(crate) mod public;
+mod rsa;
+mod ssh;
+
+use ::rsa::RsaPrivateKey;
+use ::rsa::pkcs8::PrivateKeyInfoRef;
+use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
+use sec1::EcParameters;
+use sec1::der::Decode;
+use sec1::der::asn1::{ObjectIdentifier, OctetStringRef};
+use yasna::{DERWriter, Tag};
+
+use self::curve::Curve;
+use self::public::Public;
+use crate::oid::{self, Oid};
+use crate::pem::{self, Pem};
+
+/// The algorithms that configurations name.
+pub(crate) const ALGORITHMS: &[&str] = &["RSA", "ECDSA", "ED25519"];
+
+const PKCS1: &str = "RSA PRIVATE KEY";
+const SEC1: &str = "EC PRIVATE KEY";
+const PKCS8: &str = "PRIVATE KEY";
+const OPENSSH: &str = "OPENSSH PRIVATE KEY";
+
+/// A private key.
+#[derive(Clone)]
+pub(crate) enum Key {
+    /// Of RSA.
+    Rsa(Box<RsaPrivateKey>),
+    /// Of ECDSA.
+    Ecdsa(EcKey),
+    /// Of Ed25519: what it is made from, and the public key.
+    Ed25519 {
+        /// 32 random bytes.
+        seed: Vec<u8>,
+        /// 32 other bytes.
+        public: Vec<u8>,
+    },
+}
+
+/// A private key of ECDSA.
+#[derive(Clone)]
+pub(crate) struct EcKey {
+    curve: Curve,
+    /// The secret number, at its full length.
+    scalar: Vec<u8>,
+    /// The public point.
+    point: Vec<u8>,
+}
+
+impl EcKey {
+    fn new(curve: Curve, number: &[u8]) -> Result<EcKey, String> {
+        let number = public::without_zeros(number);
+        let length = curve.scalar_len();
+        let missing = length
+            .checked_sub(number.len())
+            .ok_or("the number of the ECDSA key is too large")?;
+        let scalar = [vec![0; missing], number].concat();
+        let point = curve
+            .point(&scalar)
+            .ok_or("the number of the ECDSA key is not one of its curve")?;
+        Ok(EcKey { curve, scalar, point })
+    }
+
+    /// SEC 1. Inside of PKCS#8, the curve is named outside.
+    fn write(&self, with_curve: bool) -> Vec<u8> {
+        yasna::construct_der(|w| {
+            w.write_sequence(|w| {
+                w.next().write_u8(1);
+                w.next().write_bytes(&self.scalar);
+                if with_curve {
+                    w.next()
+                        .write_tagged(Tag::context(0), |w| w.write_oid(&oid::der(self.curve.oid())));
+                }
+                w.next().write_tagged(Tag::context(1), |w| {
+                    w.write_bitvec_bytes(&self.point, self.point.len() * 8);
+                });
+            });
+        })
+    }
+
+    fn read(der: &[u8], curve: Option<Curve>) -> Result<EcKey, String> {
+        let key = sec1::EcPrivateKey::from_der(der).map_err(|e| e.to_string())?;
+        let named = match key.parameters {
+            Some(EcParameters::NamedCurve(oid)) => Some(supported_curve(oid)?),
+            None => None,
+        };
+        let curve = curve.or(named).ok_or("the key does not say on which curve it is")?;
+        EcKey::new(curve, key.private_key)
+    }
+}
+
+fn arcs(oid: ObjectIdentifier) -> Vec<u64> {
+    oid.arcs().map(u64::from).collect()
+}
+
+fn supported_curve(oid: ObjectIdentifier) -> Result<Curve, String> {
+    Curve::of(&arcs(oid)).ok_or_else(|| format!("the curve {oid} is not supported: use P-224, P-256, P-384 or P-521"))
+}
+
+impl Key {
+    /// A new key.
+    pub fn generate(algorithm: &str, rsa_bits: i64, curve: &str) -> Result<Key, String> {
+        match algorithm {
+            "RSA" => Ok(Key::Rsa(Box::new(rsa::generate(rsa_bits)?))),
+            "ECDSA" => {
+                let curve = Curve::named(curve).ok_or_else(|| format!("the ECDSA curve {curve:?} is not supported"))?;
+                Ok(Key::Ecdsa(EcKey::new(curve, &curve.generate()?)?))
+            }
+            "ED25519" => {
+                let mut seed = [0; 32];
+                aws_lc_rs::rand::fill(&mut seed).map_err(|_| "the machine gives no random bytes")?;
+                Key::ed25519(&seed)
+            }
+            other => Err(format!("the key algorithm {other:?} is not supported")),
+        }
+    }
+
+    fn ed25519(seed: &[u8]) -> Result<Key, String> {
+        let pair = Ed25519KeyPair::from_seed_unchecked(seed).map_err(|_| "the ED25519 key is malformed")?;
+        Ok(Key::Ed25519 {
+            seed: seed.to_vec(),
+            public: pair.public_key().as_ref().to_vec(),
+        })
+    }
+
+    /// What configurations call its algorithm.
+    pub fn algorithm(&self) -> &'static str {
+        match self {
+            Key::Rsa(_) => "RSA",
+            Key::Ecdsa(_) => "ECDSA",
+            Key::Ed25519 { .. } => "ED25519",
+        }
+    }
+
+    /// The public key.
+    pub fn public(&self) -> Public {
+        match self {
+            Key::Rsa(key) => rsa::public(key),
+            Key::Ecdsa(EcKey { curve, point, .. }) => Public::Ecdsa {
+                curve: *curve,
+                point: point.clone(),
+            },
+            Key::Ed25519 { public, .. } => Public::Ed25519(public.clone()),
+        }
+    }
+
+    /// Reads the first block of a PEM text, which must be of PKCS#1, SEC 1 or PKCS#8.
+    pub fn from_pem(text: &str) -> Result<Key, String> {
+        let block = pem::first(text).ok_or("failed to decode PEM block: there is none in the text")?;
+        match block.tag() {
+            PKCS1 | SEC1 | PKCS8 => Key::from_block(&block),
+            OPENSSH => Err(format!(
+                "unsupported PEM preamble/type: {OPENSSH}; this argument takes the same key as PKCS#1, SEC 1 or PKCS#8"
+            )),
+            other => Err(format!("unsupported PEM preamble/type: {other}")),
+        }
+    }
+
+    /// Reads the first block of a PEM text as SSH would: in OpenSSH's own format or in one of the others.
+    pub fn from_openssh(text: &str) -> Result<Key, String> {
+        let block = pem::first(text).ok_or("ssh: no key found")?;
+        match block.tag() {
+            OPENSSH => ssh::read(block.contents()),
+            PKCS1 | SEC1 | PKCS8 => Key::from_block(&block),
+            other => Err(format!("ssh: unsupported key type {other:?}")),
+        }
+    }
+
+    fn from_block(block: &Pem) -> Result<Key, String> {
+        let kind = block.tag();
+        let failed = |e: String| format!("failed to parse private key given PEM preamble '{kind}': {e}");
+        if block
+            .headers()
+            .get("Proc-Type")
+            .is_some_and(|value| value.contains("ENCRYPTED"))
+        {
+            return Err(failed("it is protected with a passphrase; give it without one".into()));
+        }
+        match kind {
+            PKCS1 => rsa::read(block.contents()).map(|key| Key::Rsa(Box::new(key))),
+            SEC1 => EcKey::read(block.contents(), None).map(Key::Ecdsa),
+            _ => Key::from_pkcs8(block.contents()),
+        }
+        .map_err(failed)
+    }
+
+    fn from_pkcs8(der: &[u8]) -> Result<Key, String> {
+        let info = PrivateKeyInfoRef::from_der(der).map_err(|e| e.to_string())?;
+        let bytes = info.private_key.as_bytes();
+        let algorithm = arcs(info.algorithm.oid);
+        let is = |oid: Oid| algorithm == oid;
+        if is(oid::RSA) {
+            Ok(Key::Rsa(Box::new(rsa::read(bytes)?)))
+        } else if is(oid::EC) {
+            let curve = info.algorithm.parameters_oid().map_err(|e| e.to_string())?;
+            EcKey::read(bytes, Some(supported_curve(curve)?)).map(Key::Ecdsa)
+        } else if is(oid::ED25519) {
+            let seed = <&OctetStringRef>::from_der(bytes).map_err(|e| e.to_string())?;
+            Key::ed25519(seed.as_bytes())
+        } else {
+            Err(format!(
+                "keys of the algorithm {} are not supported: use RSA, ECDSA or ED25519",
+                info.algorithm.oid
+            ))
+        }
+    }
+
+    /// The key in the format that its algorithm came with.
+    pub fn pem(&self) -> Result<String, String> {
+        match self {
+            Key::Rsa(key) => Ok(pem::encode(PKCS1, rsa::write(key)?)),
+            Key::Ecdsa(key) => Ok(pem::encode(SEC1, key.write(true))),
+            Key::Ed25519 { .. } => self.pkcs8_pem(),
+        }
+    }
+
+    /// The key in PKCS#8.
+    pub fn pkcs8_pem(&self) -> Result<String, String> {
+        let inner = match self {
+            Key::Rsa(key) => rsa::write(key)?,
+            Key::Ecdsa(key) => key.write(false),
+            Key::Ed25519 { seed, .. } => yasna::construct_der(|w| w.write_bytes(seed)),
+        };
+        let der = yasna::construct_der(|w| {
+            w.write_sequence(|w| {
+                w.next().write_u8(0);
+                w.next().write_sequence(|w| match self {
+                    Key::Rsa(_) => {
+                        w.next().write_oid(&oid::der(oid::RSA));
+                        w.next().write_null();
+                    }
+                    Key::Ecdsa(key) => {
+                        w.next().write_oid(&oid::der(oid::EC));
+                        w.next().write_oid(&oid::der(key.curve.oid()));
+                    }
+                    Key::Ed25519 { .. } => w.next().write_oid(&oid::der(oid::ED25519)),
+                });
+                w.next().write_bytes(&inner);
+            });
+        });
+        Ok(pem::encode(PKCS8, der))
+    }
+
+    /// The key in OpenSSH's format; empty if SSH does not know such keys.
+    pub fn openssh_pem(&self) -> Result<String, String> {
+        Ok(match ssh::write(self)? {
+            Some(bytes) => pem::encode(OPENSSH, bytes),
+            None => String::new(),
+        })
+    }
+
+    /// A signature of a message.
+    pub fn sign(&self, message: &[u8]) -> Result<Vec<u8>, String> {
+        match self {
+            Key::Rsa(key) => rsa::sign(key, message),
+            Key::Ecdsa(EcKey { curve, scalar, point }) => curve.sign(scalar, point, message),
+            Key::Ed25519 { seed, public } => {
+                let pair = Ed25519KeyPair::from_seed_and_public_key(seed, public)
+                    .map_err(|_| "the ED25519 key cannot sign")?;
+                Ok(pair.sign(message).as_ref().to_vec())
+            }
+        }
+    }
+
+    /// Writes what its signatures are called.
+    pub fn write_signature_algorithm(&self, writer: DERWriter<'_>) {
+        writer.write_sequence(|w| match self {
+            Key::Rsa(_) => {
+                w.next().write_oid(&oid::der(oid::SHA256_WITH_RSA));
+                w.next().write_null();
+            }
+            Key::Ecdsa(key) => w.next().write_oid(&oid::der(key.curve.signature())),
+            Key::Ed25519 { .. } => w.next().write_oid(&oid::der(oid::ED25519)),
+        });
+    }
+}
+
+/// A signed whole, as certificates and requests are: what is signed, how, and the signature.
+pub(crate) fn signed(key: &Key, content: &[u8]) -> Result<Vec<u8>, String> {
+    let signature = key.sign(content)?;
+    Ok(yasna::construct_der(|w| {
+        w.write_sequence(|w| {
+            w.next().write_der(content);
+            key.write_signature_algorithm(w.next());
+            w.next().write_bitvec_bytes(&signature, signature.len() * 8);
+        });
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers that begin with zeros have every chance of being written too short, or read not at all.
+    #[test]
+    fn small_numbers_survive_every_form() {
+        for name in Curve::NAMES {
+            let curve = Curve::named(name).unwrap();
+            let key = Key::Ecdsa(EcKey::new(curve, &[0xfe; 20]).unwrap());
+            for text in [key.pem().unwrap(), key.pkcs8_pem().unwrap()] {
+                assert_eq!(Key::from_pem(&text).unwrap().public(), key.public(), "{name}");
+            }
+            let openssh = key.openssh_pem().unwrap();
+            assert_eq!(openssh.is_empty(), curve == Curve::P224);
+            if curve != Curve::P224 {
+                assert_eq!(Key::from_openssh(&openssh).unwrap().public(), key.public(), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_none_of_a_curve_are_refused() {
+        for name in Curve::NAMES {
+            let curve = Curve::named(name).unwrap();
+            assert!(EcKey::new(curve, &[]).is_err());
+            assert!(EcKey::new(curve, &vec![0xff; curve.scalar_len()]).is_err());
+            assert!(EcKey::new(curve, &[1; 67]).is_err());
+        }
+    }
+
+    #[test]
+    fn damaged_openssh_keys_are_refused() {
+        let key = Key::generate("ED25519", 0, "").unwrap();
+        let whole = pem::first(&key.openssh_pem().unwrap()).unwrap().into_contents();
+        assert!(ssh::read(&whole).is_ok());
+        for length in 0..whole.len() {
+            assert!(ssh::read(&whole[..length]).is_err(), "{length}");
+        }
+        for position in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[position] ^= 0x55;
+            // Whatever is read from it, it is no other key.
+            if let Ok(read) = ssh::read(&bytes) {
+                assert_eq!(read.public(), key.public(), "{position}");
+            }
+        }
+    }
+}

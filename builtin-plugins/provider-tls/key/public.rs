@@ -1,0 +1,191 @@
+//! Public keys: as certificates hold them, as SSH writes them, and their fingerprints.
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use md5::Md5;
+use sha1::Sha1;
+use sha2::{Digest, Sha256};
+use x509_parser::x509::SubjectPublicKeyInfo;
+use yasna::DERWriter;
+
+use super::curve::Curve;
+use super::ssh::Wire;
+use crate::oid::{self, Oid};
+use crate::{hex, pem};
+
+/// A public key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Public {
+    /// Modulus and exponent, as bytes without leading zeros.
+    Rsa {
+        /// The modulus.
+        n: Vec<u8>,
+        /// The exponent.
+        e: Vec<u8>,
+    },
+    /// A point on a curve, uncompressed.
+    Ecdsa {
+        /// The curve.
+        curve: Curve,
+        /// The point.
+        point: Vec<u8>,
+    },
+    /// 32 bytes.
+    Ed25519(Vec<u8>),
+}
+
+impl Public {
+    /// The key in a request or certificate of somebody else.
+    pub fn read(info: &SubjectPublicKeyInfo<'_>) -> Result<Public, String> {
+        let bits = info.subject_public_key.data.to_vec();
+        let algorithm = &info.algorithm;
+        let arcs = oid::arcs(&algorithm.algorithm);
+        let is = |oid: Oid| arcs == oid;
+        if is(oid::RSA) {
+            return match info.parsed() {
+                Ok(x509_parser::public_key::PublicKey::RSA(key)) => Ok(Public::Rsa {
+                    n: without_zeros(key.modulus),
+                    e: without_zeros(key.exponent),
+                }),
+                _ => Err("the RSA key in it is malformed".into()),
+            };
+        }
+        if is(oid::EC) {
+            let parameters = algorithm.parameters.as_ref().and_then(|p| p.as_oid().ok());
+            let curve = parameters
+                .as_ref()
+                .and_then(|oid| Curve::of(&oid::arcs(oid)))
+                .ok_or("the curve of the key in it is not supported: use P-224, P-256, P-384 or P-521")?;
+            // Compressed points are no use to most readers.
+            if bits.first() != Some(&4) || bits.len() != 1 + 2 * curve.scalar_len() {
+                return Err("the point of the ECDSA key in it is malformed, or compressed".into());
+            }
+            return Ok(Public::Ecdsa { curve, point: bits });
+        }
+        if is(oid::ED25519) && bits.len() == 32 {
+            return Ok(Public::Ed25519(bits));
+        }
+        Err("the key in it is of an algorithm that is not supported: use RSA, ECDSA or ED25519".into())
+    }
+
+    /// Writes it as certificates hold it.
+    pub fn write(&self, writer: DERWriter<'_>) {
+        let bits = self.bits();
+        writer.write_sequence(|w| {
+            w.next().write_sequence(|w| match self {
+                Public::Rsa { .. } => {
+                    w.next().write_oid(&oid::der(oid::RSA));
+                    w.next().write_null();
+                }
+                Public::Ecdsa { curve, .. } => {
+                    w.next().write_oid(&oid::der(oid::EC));
+                    w.next().write_oid(&oid::der(curve.oid()));
+                }
+                Public::Ed25519(_) => w.next().write_oid(&oid::der(oid::ED25519)),
+            });
+            w.next().write_bitvec_bytes(&bits, bits.len() * 8);
+        });
+    }
+
+    /// The same on its own.
+    pub fn der(&self) -> Vec<u8> {
+        yasna::construct_der(|w| self.write(w))
+    }
+
+    /// The same as text.
+    pub fn pem(&self) -> String {
+        pem::encode("PUBLIC KEY", self.der())
+    }
+
+    /// The key itself, without its algorithm.
+    fn bits(&self) -> Vec<u8> {
+        match self {
+            Public::Rsa { n, e } => yasna::construct_der(|w| {
+                w.write_sequence(|w| {
+                    w.next().write_bigint_bytes(n, true);
+                    w.next().write_bigint_bytes(e, true);
+                });
+            }),
+            Public::Ecdsa { point, .. } => point.clone(),
+            Public::Ed25519(bytes) => bytes.clone(),
+        }
+    }
+
+    /// What names it in certificates: a hash of its bits. For Ed25519 it is the hash of the bits written as an octet string,
+    /// not what RFC 5280 proposes; any hash will do, but a chain that two tools have a hand in must use the same one.
+    pub fn key_id(&self) -> Vec<u8> {
+        let bytes = match self {
+            Public::Ed25519(bytes) => yasna::construct_der(|w| w.write_bytes(bytes)),
+            _ => self.bits(),
+        };
+        Sha1::digest(bytes).to_vec()
+    }
+
+    /// As SSH sends it; `None` for keys that SSH does not know.
+    pub fn ssh(&self) -> Option<Vec<u8>> {
+        let mut wire = Wire::default();
+        wire.string(self.ssh_type()?.as_bytes());
+        match self {
+            Public::Rsa { n, e } => wire.number(e).number(n),
+            Public::Ecdsa { curve, point } => wire.string(curve.ssh_name()?.as_bytes()).string(point),
+            Public::Ed25519(bytes) => wire.string(bytes),
+        };
+        Some(wire.0)
+    }
+
+    /// What SSH calls keys of this sort.
+    pub fn ssh_type(&self) -> Option<String> {
+        match self {
+            Public::Rsa { .. } => Some("ssh-rsa".into()),
+            Public::Ecdsa { curve, .. } => Some(format!("ecdsa-sha2-{}", curve.ssh_name()?)),
+            Public::Ed25519(_) => Some("ssh-ed25519".into()),
+        }
+    }
+
+    /// The line for `authorized_keys`; empty for keys that SSH does not know, as are the fingerprints.
+    pub fn openssh(&self) -> String {
+        match (self.ssh_type(), self.ssh()) {
+            (Some(kind), Some(bytes)) => format!("{kind} {}\n", STANDARD.encode(bytes)),
+            _ => String::new(),
+        }
+    }
+
+    /// The fingerprint of old.
+    pub fn fingerprint_md5(&self) -> String {
+        let Some(bytes) = self.ssh() else { return String::new() };
+        let pairs: Vec<String> = Md5::digest(bytes).iter().map(|b| format!("{b:02x}")).collect();
+        pairs.join(":")
+    }
+
+    /// The fingerprint of today.
+    pub fn fingerprint_sha256(&self) -> String {
+        match self.ssh() {
+            Some(bytes) => format!("SHA256:{}", STANDARD_NO_PAD.encode(Sha256::digest(bytes))),
+            None => String::new(),
+        }
+    }
+
+    /// The id of objects that are this key.
+    pub fn id(&self) -> String {
+        identifier(&self.der())
+    }
+}
+
+/// The id of an object that is these bytes: their hash, after white space at both ends has been cut off. States are full of
+/// ids that were made so, although nothing about DER is white space.
+pub(crate) fn identifier(mut bytes: &[u8]) -> String {
+    let space = |bytes: &[u8]| std::str::from_utf8(bytes).is_ok_and(|t| t.chars().count() == 1 && t.trim().is_empty());
+    while let Some(length) = (1..=4.min(bytes.len())).find(|n| space(&bytes[..*n])) {
+        bytes = &bytes[length..];
+    }
+    while let Some(length) = (1..=4.min(bytes.len())).find(|n| space(&bytes[bytes.len() - n..])) {
+        bytes = &bytes[..bytes.len() - length];
+    }
+    hex(&Sha1::digest(bytes))
+}
+
+/// A number's bytes without leading zeros.
+pub(crate) fn without_zeros(bytes: &[u8]) -> Vec<u8> {
+    let zeros = bytes.iter().take_while(|b| **b == 0).count();
+    bytes[zeros..].to_vec()
+}

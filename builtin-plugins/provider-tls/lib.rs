@@ -1,0 +1,98 @@
+//! The `tls` provider: private keys, requests for certificates, certificates, and a look at those of others.
+//!
+//! Keys are made, written and read in [`key`]; names in [`name`] and [`alt_names`]; certificates and requests are written in
+//! [`certificate`], item by item, because the form of every item is given. [`terms`] holds what the two sorts of certificates
+//! have in common, renewal above all. [`fetch`] asks servers for theirs, through the proxy of the provider's configuration
+//! ([`proxying`]).
+//!
+//! It stands for version 4.2.1 of the official provider, and may use only the SDK. It differs where the official one gets in
+//! the way:
+//! - `max_path_length = 0` is in the certificate of an authority, which then can sign no other authority (there, the limit
+//!   is left out without a word).
+//! - A validity of more than 292 years is possible (there, the end wraps around to before the beginning).
+//! - `ready_for_renewal` is unknown as long as the hours are (there, it is true, and wrong when they become known).
+
+mod algorithms;
+mod alt_names;
+mod cert_request;
+mod certificate;
+mod certificate_data;
+mod fetch;
+mod key;
+mod locally_signed;
+mod name;
+mod oid;
+mod pem;
+mod private_key;
+mod proxying;
+mod public_key;
+mod self_signed;
+mod subject;
+mod terms;
+mod uri;
+mod usage;
+mod web_address;
+
+#[cfg(test)]
+mod tests;
+
+use monoform_sdk::{Diagnostic, Diagnostics, Members, Provider, Result, Schema, async_trait};
+
+use crate::proxying::{Config, Proxying};
+
+/// The provider's name.
+pub const NAME: &str = "tls";
+
+/// The version of the official provider that this one stands for.
+pub const VERSION: &str = "4.2.1";
+
+/// The earlier versions of the same major, which this one stands for too.
+pub const RELEASED: &[&str] = &[
+    "4.0.0", "4.0.1", "4.0.2", "4.0.3", "4.0.4", "4.0.5", "4.0.6", "4.1.0", "4.2.0",
+];
+
+/// The provider.
+#[must_use]
+pub fn provider() -> impl Provider {
+    Tls
+}
+
+struct Tls;
+
+#[async_trait]
+impl Provider for Tls {
+    type Config = Config;
+    type Client = Proxying;
+
+    fn schema(&self) -> Schema {
+        Schema::of::<Config>().describe("Keys and certificates, made and looked at.")
+    }
+
+    fn members(&self, members: &mut Members<Proxying>) {
+        members.resource("tls_cert_request", cert_request::CertRequest);
+        members.resource("tls_locally_signed_cert", locally_signed::LocallySignedCert);
+        members.resource("tls_private_key", private_key::PrivateKey);
+        members.resource("tls_self_signed_cert", self_signed::SelfSignedCert);
+        members.data_source("tls_certificate", certificate_data::CertificateSource);
+        members.data_source("tls_public_key", public_key::PublicKey);
+        members.ephemeral("tls_private_key", private_key::EphemeralPrivateKey);
+        members.ephemeral("tls_public_key", public_key::EphemeralPublicKey);
+    }
+
+    fn validate(&self, config: &Config) -> Diagnostics {
+        config.check()
+    }
+
+    async fn configure(&self, config: Config, _terraform_version: &str) -> Result<Proxying> {
+        Proxying::configured(&config)
+    }
+}
+
+/// Bytes as text.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn failed(summary: &str, detail: impl Into<String>) -> Diagnostics {
+    Diagnostic::error(summary, detail).into()
+}

@@ -1,0 +1,250 @@
+//! Distinguished names: written into certificates and requests, read from those of others, and shown as text.
+//!
+//! Order and grouping are fixed, whatever order a name that was read had: one group for each sort of attribute, from the
+//! country down to the serial number. Attributes of other sorts are shown, but not written again.
+
+use x509_parser::x509::X509Name;
+use yasna::DERWriter;
+
+use crate::hex;
+use crate::oid::{self, Oid};
+
+/// A name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Name {
+    /// Values by sort of attribute, in the order of [`SORTS`].
+    values: [Vec<String>; SORTS.len()],
+    /// An e-mail address, as people once put into names.
+    email: Option<String>,
+    /// Attributes of other sorts, as they stood in a name that was read.
+    others: Vec<(String, String)>,
+}
+
+/// A sort of attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sort {
+    Country,
+    Province,
+    Locality,
+    Street,
+    PostalCode,
+    Organization,
+    Unit,
+    CommonName,
+    SerialNumber,
+}
+
+/// The sorts of attributes in the order in which they are written, with the last arc of their identifiers (below 2.5.4) and
+/// with what they are called in text.
+const SORTS: [(Sort, u64, &str); 9] = [
+    (Sort::Country, 6, "C"),
+    (Sort::Province, 8, "ST"),
+    (Sort::Locality, 7, "L"),
+    (Sort::Street, 9, "STREET"),
+    (Sort::PostalCode, 17, "POSTALCODE"),
+    (Sort::Organization, 10, "O"),
+    (Sort::Unit, 11, "OU"),
+    (Sort::CommonName, 3, "CN"),
+    (Sort::SerialNumber, 5, "SERIALNUMBER"),
+];
+
+/// What all their identifiers begin with.
+const ATTRIBUTES: Oid = &[2, 5, 4];
+
+impl Name {
+    /// Adds an attribute. There is one common name and one serial number; an empty one is none.
+    pub fn add(&mut self, sort: Sort, value: &str) {
+        let values = &mut self.values[sort as usize];
+        if matches!(sort, Sort::CommonName | Sort::SerialNumber) {
+            values.clear();
+            if value.is_empty() {
+                return;
+            }
+        }
+        values.push(value.to_owned());
+    }
+
+    /// Adds an e-mail address.
+    pub fn add_email(&mut self, address: &str) -> Result<(), String> {
+        if !address.is_ascii() {
+            return Err(format!(
+                "the e-mail address {address:?} has characters that a name cannot hold"
+            ));
+        }
+        self.email = Some(address.to_owned());
+        Ok(())
+    }
+
+    /// Whether nothing would be written.
+    pub fn is_empty(&self) -> bool {
+        self.email.is_none() && self.values.iter().all(Vec::is_empty)
+    }
+
+    /// Reads the name in a certificate or request.
+    pub fn read(name: &X509Name<'_>) -> Result<Name, String> {
+        let mut out = Name::default();
+        for attribute in name.iter_attributes() {
+            let value = attribute.attr_value();
+            let value = string(value.header.tag().0, value.data)?;
+            let arcs = oid::arcs(attribute.attr_type());
+            match arcs
+                .strip_prefix(ATTRIBUTES)
+                .and_then(|rest| SORTS.iter().find(|(_, arc, _)| rest == [*arc]))
+            {
+                Some((sort, _, _)) => out.add(*sort, &value),
+                None => out.others.push((attribute.attr_type().to_id_string(), value)),
+            }
+        }
+        Ok(out)
+    }
+
+    /// Writes it.
+    pub fn write(&self, writer: DERWriter<'_>) {
+        writer.write_sequence(|w| {
+            for ((_, arc, _), values) in SORTS.iter().zip(&self.values) {
+                if values.is_empty() {
+                    continue;
+                }
+                let identifier = oid::der(&[ATTRIBUTES, &[*arc]].concat());
+                w.next().write_set_of(|w| {
+                    for value in values {
+                        w.next().write_sequence(|w| {
+                            w.next().write_oid(&identifier);
+                            write_string(value, w.next());
+                        });
+                    }
+                });
+            }
+            if let Some(address) = &self.email {
+                w.next().write_set(|w| {
+                    w.next().write_sequence(|w| {
+                        w.next().write_oid(&oid::der(oid::EMAIL_ADDRESS));
+                        w.next().write_ia5_string(address);
+                    });
+                });
+            }
+        });
+    }
+
+    /// The same on its own.
+    pub fn der(&self) -> Vec<u8> {
+        yasna::construct_der(|w| self.write(w))
+    }
+
+    /// As text, roughly as RFC 2253 has it: last things first.
+    pub fn text(&self) -> String {
+        let known = SORTS.iter().zip(&self.values).rev();
+        let known = known
+            .filter(|(_, values)| !values.is_empty())
+            .map(|((_, _, label), values)| {
+                let parts: Vec<String> = values
+                    .iter()
+                    .map(|value| format!("{label}={}", escaped(value)))
+                    .collect();
+                parts.join("+")
+            });
+        let others = self.others.iter().rev().map(|(oid, value)| {
+            let der = yasna::construct_der(|w| write_string(value, w));
+            format!("{oid}=#{}", hex(&der))
+        });
+        known.chain(others).collect::<Vec<_>>().join(",")
+    }
+}
+
+fn escaped(value: &str) -> String {
+    let mut out = String::with_capacity(value.len());
+    for (i, c) in value.char_indices() {
+        let special = match c {
+            ',' | '+' | '"' | '\\' | '<' | '>' | ';' => true,
+            ' ' => i == 0 || i + 1 == value.len(),
+            '#' => i == 0,
+            _ => false,
+        };
+        if special {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// Writes text as a printable string where its characters allow that, else as UTF-8.
+fn write_string(text: &str, writer: DERWriter<'_>) {
+    let printable = |c: char| c.is_ascii_alphanumeric() || " '()+,-./:=?".contains(c);
+    if text.chars().all(printable) {
+        writer.write_printable_string(text);
+    } else {
+        writer.write_utf8_string(text);
+    }
+}
+
+/// The text in a string of one of ASN.1's many types.
+fn string(tag: u32, bytes: &[u8]) -> Result<String, String> {
+    let malformed = || format!("a name holds a string (of type {tag}) that is malformed, or not text at all");
+    match tag {
+        // UTF8String, NumericString, PrintableString, IA5String
+        12 | 18 | 19 | 22 => std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| malformed()),
+        // T61String, which everybody reads as Latin-1
+        20 => Ok(bytes.iter().map(|b| char::from(*b)).collect()),
+        // BMPString
+        30 => {
+            let (units, rest) = bytes.as_chunks::<2>();
+            let units: Vec<u16> = units.iter().map(|u| u16::from_be_bytes(*u)).collect();
+            let units = units.strip_suffix(&[0]).unwrap_or(&units);
+            match String::from_utf16(units) {
+                Ok(text) if rest.is_empty() => Ok(text),
+                _ => Err(malformed()),
+            }
+        }
+        _ => Err(malformed()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use x509_parser::prelude::FromDer;
+
+    use super::*;
+
+    fn read(der: &[u8]) -> Name {
+        let (_, name) = X509Name::from_der(der).unwrap();
+        Name::read(&name).unwrap()
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_shown() {
+        let mut name = Name::default();
+        name.add(Sort::CommonName, "Root, \"CA\"");
+        name.add(Sort::Organization, " Test #1 Org ");
+        name.add(Sort::Country, "");
+        name.add(Sort::Street, "Zürich 1");
+        name.add(Sort::Street, "Backyard");
+        name.add_email("a@example.com").unwrap();
+        let read = read(&name.der());
+        assert_eq!(
+            read.text(),
+            "CN=Root\\, \\\"CA\\\",O=\\ Test #1 Org\\ ,STREET=Backyard+STREET=Zürich 1,C=,\
+             1.2.840.113549.1.9.1=#0c0d61406578616d706c652e636f6d"
+        );
+        // What is not of the usual sorts is not written again.
+        assert!(!read.der().windows(3).any(|w| w == b"exa"));
+        assert!(name.add_email("ä@example.com").unwrap_err().contains("e-mail"));
+    }
+
+    #[test]
+    fn empty_names_of_people_are_none() {
+        let mut name = Name::default();
+        name.add(Sort::CommonName, "");
+        name.add(Sort::SerialNumber, "");
+        assert!(name.is_empty());
+        assert_eq!(name.der(), [0x30, 0]);
+    }
+
+    #[test]
+    fn old_string_types_are_read() {
+        assert_eq!(string(30, &[0, b'H', 0, b'i', 0, 0]), Ok("Hi".into()));
+        assert_eq!(string(20, &[0xe4]), Ok("ä".into()));
+        assert!(string(30, &[0]).is_err());
+        assert!(string(2, &[1]).is_err());
+    }
+}

@@ -1,0 +1,94 @@
+//! PEM, the text form of keys, requests and certificates, and the bytes in it.
+
+use pem::{EncodeConfig, LineEnding};
+
+pub(crate) use pem::Pem;
+
+/// What a block is called that holds a certificate.
+pub(crate) const CERTIFICATE: &str = "CERTIFICATE";
+/// What a block is called that holds a certificate request.
+pub(crate) const REQUEST: &str = "CERTIFICATE REQUEST";
+
+/// The first block of a text, if there is one.
+pub(crate) fn first(text: &str) -> Option<Pem> {
+    pem::parse(text).ok()
+}
+
+/// The bytes of a text's first block, which must be of this kind.
+pub(crate) fn first_of_kind(text: &str, kind: &str) -> Result<Vec<u8>, String> {
+    let block =
+        first(text).ok_or_else(|| format!("failed to decode PEM of expected type {kind:?}: there is no block"))?;
+    if block.tag() != kind {
+        return Err(format!(
+            "invalid PEM type - expected {kind:?}, got {:?} (only the first block of a text is looked at)",
+            block.tag()
+        ));
+    }
+    Ok(block.into_contents())
+}
+
+/// A block of its own, with lines of 64 characters and a line break at the end.
+pub(crate) fn encode(kind: &str, der: impl Into<Vec<u8>>) -> String {
+    pem::encode_config(
+        &Pem::new(kind, der),
+        EncodeConfig::new().set_line_ending(LineEnding::LF),
+    )
+}
+
+/// What was parsed from a block's bytes, if nothing is left of them.
+pub(crate) fn whole<T, E>(parsed: Result<(&[u8], T), E>, what: &str) -> Result<T, String> {
+    match parsed {
+        Ok(([], parsed)) => Ok(parsed),
+        Ok(_) => Err(format!("failed to parse {what}: there is something after its end")),
+        Err(_) => Err(format!("failed to parse {what}: it is malformed")),
+    }
+}
+
+/// Whether a stored text is PEM. Providers of old kept only a hash of some arguments in the state; a change from that to the
+/// text itself is no change of the object.
+pub(crate) fn is_pem(text: &str) -> bool {
+    let label = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphabetic() || c == ' ');
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    let parts = text
+        .strip_prefix("-----BEGIN ")
+        .and_then(|rest| rest.strip_suffix("-----"))
+        .and_then(|rest| Some((rest.split_once("-----\n")?.0, rest.rsplit_once("\n-----END ")?.1)));
+    parts.is_some_and(|(begin, end)| label(begin) && label(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_is_not_pem() {
+        let text = encode(CERTIFICATE, vec![0; 100]);
+        assert!(text.lines().all(|line| line.len() <= 64), "{text}");
+        assert!(text.ends_with("-----END CERTIFICATE-----\n"));
+        assert!(is_pem(&text) && is_pem(text.trim_end()));
+        for other in [
+            "",
+            "a94a8fe5ccb19ba61c4c0873d391e987982fbbd3",
+            "-----BEGIN X-----\n",
+            "-----BEGIN 1-----\nx\n-----END 1-----",
+        ] {
+            assert!(!is_pem(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn the_first_block_counts() {
+        let text = format!("words before\n{}{}", encode(REQUEST, *b"a"), encode(CERTIFICATE, *b"b"));
+        assert_eq!(first_of_kind(&text, REQUEST), Ok(b"a".to_vec()));
+        let error = first_of_kind(&text, CERTIFICATE).unwrap_err();
+        assert!(
+            error.contains("expected \"CERTIFICATE\", got \"CERTIFICATE REQUEST\""),
+            "{error}"
+        );
+        assert!(
+            first_of_kind("words", CERTIFICATE)
+                .unwrap_err()
+                .contains("failed to decode PEM")
+        );
+    }
+}

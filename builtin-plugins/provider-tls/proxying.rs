@@ -1,0 +1,176 @@
+//! The provider's configuration: through which proxy servers are asked for their certificates.
+
+use monoform_sdk::cty::{Path, Step, Value};
+use monoform_sdk::schema::{block, optional};
+use monoform_sdk::{Attr, Diagnostic, Diagnostics, Result, Validator, model};
+use reqwest::NoProxy;
+use url::Url;
+
+use crate::{failed, web_address};
+
+model! {
+    /// The provider's configuration.
+    pub struct Config {
+        /// The proxy for connections to the outside.
+        pub proxy: Attr<Vec<Proxy>> = block().validate(Validator::Size(0, 1)),
+    }
+}
+
+model! {
+    /// A proxy.
+    pub struct Proxy {
+        /// Where the proxy is: a URL with one of the schemes `http`, `https` and `socks5`.
+        pub url: Attr<String> = optional(),
+        /// The name by which the proxy knows you.
+        pub username: Attr<String> = optional(),
+        /// The password for it.
+        pub password: Attr<String> = optional().sensitive(),
+        /// Whether to use the proxy that the environment names (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`). It is used if
+        /// nothing is said.
+        pub from_env: Attr<bool> = optional(),
+    }
+}
+
+impl Config {
+    /// What is wrong with it, beyond the rules of its schema.
+    pub fn check(&self) -> Diagnostics {
+        let mut out = Diagnostics::new();
+        for (i, proxy) in self.proxy.known().into_iter().flatten().enumerate() {
+            let at = |name: &str| {
+                Path::root()
+                    .attribute("proxy")
+                    .with(Step::Index(Value::number(i as i64)))
+                    .attribute(name)
+            };
+            let mut combination = |name: &str, detail: String| {
+                out.push(Diagnostic::error("Invalid Attribute Combination", detail).at(at(name)));
+            };
+            let path = |name: &str| format!("proxy[{i}].{name}");
+            let from_env = proxy.from_env.known().is_some();
+            let set = [
+                ("url", proxy.url.known().is_some()),
+                ("username", proxy.username.known().is_some()),
+                ("password", proxy.password.known().is_some()),
+            ];
+            for (name, set) in set {
+                if !(set && from_env) {
+                    continue;
+                }
+                if name == "url" {
+                    combination(name, conflict(&path("from_env"), &path(name)));
+                }
+                combination("from_env", conflict(&path(name), &path("from_env")));
+            }
+            for (name, set, needed, missing) in [
+                ("username", !proxy.username.is_null(), "url", proxy.url.is_null()),
+                (
+                    "password",
+                    !proxy.password.is_null(),
+                    "username",
+                    proxy.username.is_null(),
+                ),
+            ] {
+                if set && missing {
+                    let detail = format!(
+                        "Attribute \"{}\" must be specified when \"{}\" is specified",
+                        path(needed),
+                        path(name)
+                    );
+                    combination(name, detail);
+                }
+            }
+            if let Some(text) = proxy.url.as_str()
+                && let Some(problem) = web_address::check(text, &["http", "https", "socks5"])
+            {
+                out.push(problem.at(at("url")));
+            }
+        }
+        out
+    }
+}
+
+fn conflict(one: &str, other: &str) -> String {
+    format!("Attribute \"{one}\" cannot be specified when \"{other}\" is specified")
+}
+
+/// Through which proxy servers are asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Proxying {
+    /// None.
+    Direct,
+    /// This one.
+    Through(Url),
+    /// The one that the environment names, if it names one.
+    AsTheEnvironmentSays,
+}
+
+/// What the environment's proxies are never used for: this machine.
+const THIS_MACHINE: &str = "localhost,127.0.0.0/8,::1";
+
+impl Proxying {
+    /// What a configuration asks for.
+    pub fn configured(config: &Config) -> Result<Proxying> {
+        let Some(proxy) = config.proxy.known().and_then(|blocks| blocks.first()) else {
+            return Ok(Proxying::AsTheEnvironmentSays);
+        };
+        let Some(text) = proxy.url.as_str() else {
+            return Ok(match proxy.from_env {
+                Attr::Known(false) => Proxying::Direct,
+                _ => Proxying::AsTheEnvironmentSays,
+            });
+        };
+        let unusable = |e: &dyn std::fmt::Display| failed("Unable to parse proxy URL", format!("{text:?}: {e}."));
+        let mut url = Url::parse(text).map_err(|e| unusable(&e))?;
+        if let Some(name) = proxy.username.as_str()
+            && (url.set_username(name).is_err() || url.set_password(proxy.password.as_str()).is_err())
+        {
+            return Err(unusable(&"a URL of this form has no place for a name and a password"));
+        }
+        Ok(Proxying::Through(url))
+    }
+
+    /// The proxies as the client for HTTP takes them.
+    pub fn proxies(&self) -> std::result::Result<Vec<reqwest::Proxy>, String> {
+        let unusable = |text: &str, e: &reqwest::Error| format!("the proxy {text:?} cannot be used: {e}");
+        match self {
+            Proxying::Direct => Ok(Vec::new()),
+            Proxying::Through(url) => {
+                let mut shown = url.clone();
+                // Of an address without these parts, there is nothing to remove.
+                let _ = (shown.set_username(""), shown.set_password(None));
+                let proxy = reqwest::Proxy::all(names_by_proxy(url.as_str()));
+                Ok(vec![proxy.map_err(|e| unusable(shown.as_str(), &e))?])
+            }
+            Proxying::AsTheEnvironmentSays => {
+                let excepted = variable("NO_PROXY").unwrap_or_default();
+                let excepted = NoProxy::from_string(&format!("{excepted},{THIS_MACHINE}"));
+                let mut proxies = Vec::new();
+                if let Some(text) = variable("HTTPS_PROXY") {
+                    let proxy = reqwest::Proxy::https(names_by_proxy(&text));
+                    proxies.push(proxy.map_err(|e| format!("HTTPS_PROXY names no proxy that can be used: {e}"))?);
+                }
+                if let Some(text) = variable("HTTP_PROXY") {
+                    let proxy = reqwest::Proxy::http(names_by_proxy(&text));
+                    proxies.push(proxy.map_err(|e| format!("HTTP_PROXY names no proxy that can be used: {e}"))?);
+                }
+                Ok(proxies.into_iter().map(|p| p.no_proxy(excepted.clone())).collect())
+            }
+        }
+    }
+}
+
+/// With SOCKS, the proxy looks up the names of hosts.
+fn names_by_proxy(url: &str) -> String {
+    match url.strip_prefix("socks5://") {
+        Some(rest) => format!("socks5h://{rest}"),
+        None => url.to_owned(),
+    }
+}
+
+/// A variable of the environment, by its name in capitals or in small letters.
+fn variable(name: &str) -> Option<String> {
+    [name.to_owned(), name.to_ascii_lowercase()]
+        .into_iter()
+        .filter_map(|name| std::env::var(name).ok())
+        .find(|value| !value.is_empty())
+}

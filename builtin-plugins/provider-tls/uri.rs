@@ -1,0 +1,150 @@
+//! URIs as certificates name things by them, `spiffe://` ones for example: taken as they are, but for characters that must
+//! not stand there as themselves. A library for web addresses would do more: add a slash to a host, and refuse what is
+//! relative.
+
+/// A URI in the form in which a certificate holds it; or why it is none.
+pub(crate) fn normal(text: &str) -> Result<String, String> {
+    if text.chars().any(|c| c.is_ascii_control()) {
+        return Err("it has control characters".into());
+    }
+    let (before, fragment) = cut(text, '#');
+    let (before, query) = cut(before, '?');
+    let (scheme, rest) = scheme(before)?;
+    let mut out = String::new();
+    if let Some(scheme) = scheme {
+        out.push_str(&scheme.to_ascii_lowercase());
+        out.push(':');
+    }
+    let path = match rest.strip_prefix("//") {
+        Some(rest) => {
+            let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            out.push_str("//");
+            out.push_str(checked_authority(authority)?);
+            path
+        }
+        None => rest,
+    };
+    let opaque = scheme.is_some() && !rest.starts_with('/');
+    if opaque {
+        out.push_str(path);
+    } else {
+        out.push_str(&escaped(path)?);
+    }
+    if let Some(query) = query {
+        out.push('?');
+        out.push_str(query);
+    }
+    if let Some(fragment) = fragment {
+        out.push('#');
+        out.push_str(&escaped(fragment)?);
+    }
+    match out.is_ascii() {
+        true => Ok(out),
+        false => Err("it has characters outside ASCII where they cannot be escaped".into()),
+    }
+}
+
+fn cut(text: &str, at: char) -> (&str, Option<&str>) {
+    match text.split_once(at) {
+        Some((before, after)) => (before, Some(after)),
+        None => (text, None),
+    }
+}
+
+/// The scheme, if it begins with one, and the rest.
+fn scheme(text: &str) -> Result<(Option<&str>, &str), String> {
+    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c)));
+    match end {
+        Some(0) if text.starts_with(':') => Err("its scheme is missing".into()),
+        Some(end) if text[end..].starts_with(':') && text.starts_with(|c: char| c.is_ascii_alphabetic()) => {
+            Ok((Some(&text[..end]), &text[end + 1..]))
+        }
+        _ => match text.split('/').next() {
+            Some(first) if first.contains(':') => Err("its first part has a colon, but is no scheme".into()),
+            _ => Ok((None, text)),
+        },
+    }
+}
+
+/// `user@host:port`, as it is.
+fn checked_authority(authority: &str) -> Result<&str, String> {
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let port = match host.strip_prefix('[') {
+        Some(rest) => {
+            let (address, after) = rest.split_once(']').ok_or("the ] of its host is missing")?;
+            let address = address.split('%').next().unwrap_or_default();
+            if address.parse::<std::net::Ipv6Addr>().is_err() {
+                return Err(format!("the host [{address}] is no IPv6 address"));
+            }
+            after
+        }
+        None => {
+            if let Some(bad) = host.chars().find(|c| " ^`{}|\\%".contains(*c)) {
+                return Err(format!("its host has the character {bad:?}"));
+            }
+            host.rfind(':').map_or("", |i| &host[i..])
+        }
+    };
+    match port.strip_prefix(':') {
+        Some(digits) if digits.bytes().all(|b| b.is_ascii_digit()) => Ok(authority),
+        None if port.is_empty() => Ok(authority),
+        _ => Err(format!("its port {port:?} is no number")),
+    }
+}
+
+/// With escapes for all that must not stand for itself.
+fn escaped(text: &str) -> Result<String, String> {
+    let mut out = String::with_capacity(text.len());
+    let bytes = text.as_bytes();
+    for (i, byte) in bytes.iter().enumerate() {
+        match byte {
+            b'%' => match bytes.get(i + 1..i + 3) {
+                Some(digits) if digits.iter().all(u8::is_ascii_hexdigit) => out.push('%'),
+                _ => return Err("it has a % that begins no escape".into()),
+            },
+            _ if byte.is_ascii_alphanumeric() || b"-_.~!$&'()*+,;=:@[]/?".contains(byte) => out.push(char::from(*byte)),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::normal;
+
+    #[test]
+    fn uris_stay_as_they_are() {
+        for uri in [
+            "spiffe://example.org/ns/default/sa/web",
+            "https://example.org",
+            "https://user@example.org:8443/a%2Fb?q=a b#part",
+            "https://[::1]:8443/",
+            "urn:uuid:f81d4fae-7dec-11d0-a765-00a0c91e6bf6",
+            "mailto:a@example.org",
+            "relative/path",
+            "//host/path",
+        ] {
+            assert_eq!(normal(uri).as_deref(), Ok(uri));
+        }
+        assert_eq!(normal("HTTP://h/ä b").as_deref(), Ok("http://h/%C3%A4%20b"));
+    }
+
+    #[test]
+    fn what_is_none_is_refused() {
+        for text in [
+            "a\nb",
+            ":x",
+            "1a:b",
+            "https://h:port/",
+            "https://a b/",
+            "https://[::1",
+            "h://[x]/",
+            "/%zz",
+            "?ä",
+            "a:ä",
+        ] {
+            assert!(normal(text).is_err(), "{text}");
+        }
+    }
+}
