@@ -66,6 +66,13 @@ pub const PLUGINS: &[Plugin] = &[
         serve: || monoform_sdk::serve_provider(provider_external::provider()),
     },
     Plugin {
+        name: provider_http::NAME,
+        kind: Kind::Provider,
+        version: Some(provider_http::VERSION),
+        earlier: provider_http::RELEASED,
+        serve: || monoform_sdk::serve_provider(provider_http::provider()),
+    },
+    Plugin {
         name: provider_local::NAME,
         kind: Kind::Provider,
         version: Some(provider_local::VERSION),

@@ -158,6 +158,7 @@ pub fn the_table_and_the_links() {
         "archive provider 2.8.0 5, 6",
         "cloudinit provider 2.4.0 5, 6",
         "external provider 2.4.0 5, 6",
+        "http provider 3.6.0 5, 6",
         "local provider 2.9.0 5, 6",
         "null provider 3.3.1 5, 6",
         "random provider 3.9.0 5, 6",

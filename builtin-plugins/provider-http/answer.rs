@@ -1,0 +1,100 @@
+//! Responses: their head as a map of text, their body as bytes.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use flate2::read::MultiGzDecoder;
+use reqwest::header::{
+    CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderValue, TRAILER, TRANSFER_ENCODING,
+};
+
+/// The largest body there may be. It becomes three attributes, one of them in base64, and an answer of a plugin may have 256 MiB.
+pub(crate) const LARGEST: usize = 76 << 20;
+
+/// A whole response.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub status: u16,
+    pub headers: BTreeMap<String, String>,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    /// Takes the parts of a response. What was compressed because we asked for that (`gzip`) comes out as it was before.
+    pub fn new(status: u16, mut headers: HeaderMap, mut body: Vec<u8>, gzip: bool) -> Result<Answer, String> {
+        let is_gzip = |encoding: &[u8]| encoding.eq_ignore_ascii_case(b"gzip");
+        if gzip && !body.is_empty() && headers.get(CONTENT_ENCODING).is_some_and(|v| is_gzip(v.as_bytes())) {
+            let mut plain = Vec::new();
+            let mut decoder = MultiGzDecoder::new(body.as_slice()).take(LARGEST as u64 + 1);
+            decoder
+                .read_to_end(&mut plain)
+                .map_err(|e| format!("the compressed body cannot be read: {e}"))?;
+            if plain.len() > LARGEST {
+                return Err(too_large());
+            }
+            body = plain;
+            headers.remove(CONTENT_ENCODING);
+            headers.remove(CONTENT_LENGTH);
+        }
+        // They say how the message travelled, and mean nothing to anybody else.
+        let closes = |v: &HeaderValue| v.as_bytes().eq_ignore_ascii_case(b"close");
+        if headers.get(CONNECTION).is_some_and(closes) {
+            headers.remove(CONNECTION);
+        }
+        headers.remove(TRANSFER_ENCODING);
+        headers.remove(TRAILER);
+        let mut text = BTreeMap::<String, String>::new();
+        for (name, value) in &headers {
+            let value = replaced(value.as_bytes());
+            text.entry(title_case(name.as_str()))
+                .and_modify(|all| {
+                    all.push_str(", ");
+                    all.push_str(&value);
+                })
+                .or_insert(value);
+        }
+        Ok(Answer {
+            status,
+            headers: text,
+            body,
+        })
+    }
+}
+
+pub(crate) fn too_large() -> String {
+    format!("the body is larger than the {} MiB that are accepted", LARGEST >> 20)
+}
+
+/// A header's name as people write it: `Content-Type`.
+fn title_case(name: &str) -> String {
+    let mut begins = true;
+    name.chars()
+        .map(|c| {
+            let cased = if begins { c.to_ascii_uppercase() } else { c };
+            begins = c == '-';
+            cased
+        })
+        .collect()
+}
+
+/// Bytes as text, with a replacement character for each byte that is not part of any.
+pub(crate) fn replaced(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_bytes_as_text() {
+        assert_eq!(title_case("x-frame-options"), "X-Frame-Options");
+        assert_eq!(title_case("etag"), "Etag");
+        assert_eq!(replaced(b"a\xe2\x82b\xff"), "a\u{fffd}\u{fffd}b\u{fffd}");
+    }
+}

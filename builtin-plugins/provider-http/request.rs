@@ -1,0 +1,569 @@
+//! Requests: what is sent, how redirects are followed, and when it is tried again.
+//!
+//! The rules are those that users of the official provider rely on, which are the rules of Go's client: ten requests at most on
+//! a way of redirects; 301, 302 and 303 make a `POST` into a `GET`, 307 and 308 do not; what identifies the person stays with
+//! the host it was meant for and the hosts below it; proxies come from the environment, and never stand between a machine and
+//! itself.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt;
+use std::sync::OnceLock;
+use std::time::{Duration, SystemTime};
+
+use monoform_sdk::{Attr, Diagnostic};
+use reqwest::header::{
+    ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue,
+    LOCATION, PROXY_AUTHORIZATION, RANGE, REFERER, RETRY_AFTER, TRAILER, TRANSFER_ENCODING, USER_AGENT,
+    WWW_AUTHENTICATE,
+};
+use reqwest::{Client, Method, Response, StatusCode};
+use rustls::ClientConfig;
+use tokio::time::{Instant, sleep, timeout_at};
+use url::{Host, Url};
+
+use crate::answer::{Answer, LARGEST, too_large};
+
+/// How many requests are sent on a way of redirects.
+const MOST_REQUESTS: usize = 10;
+/// How long making a connection may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// What servers see where the configuration says nothing else.
+const AGENT: &str = "Go-http-client/1.1";
+
+/// How long, and how often.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// How often a request is tried again.
+    pub retries: i64,
+    /// The pause before the second try; it doubles.
+    pub min_delay: Duration,
+    /// The longest pause.
+    pub max_delay: Duration,
+    /// How long one try may take, with its redirects and the body of its response.
+    pub timeout: Option<Duration>,
+}
+
+/// A request that can be sent.
+pub(crate) struct Request {
+    method: Method,
+    url: Url,
+    headers: HeaderMap,
+    /// The host to ask for, where it is another than the one to connect to.
+    host: Option<HeaderValue>,
+    body: Option<String>,
+    /// Whether we asked for a compressed body without being told to.
+    gzip: bool,
+    tls: ClientConfig,
+    proxied: OnceLock<Client>,
+    direct: OnceLock<Client>,
+}
+
+/// Why a try failed.
+#[derive(Debug)]
+struct Failure {
+    reason: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// It may be different next time.
+    Passing,
+    /// It took too long.
+    Timeout,
+    /// It will not be different.
+    Lasting,
+}
+
+impl Failure {
+    fn lasting(reason: impl Into<String>) -> Failure {
+        Failure {
+            reason: reason.into(),
+            kind: Kind::Lasting,
+        }
+    }
+}
+
+impl Request {
+    /// Puts a request together.
+    pub fn new(
+        method: &str,
+        url: &str,
+        headers: Option<&BTreeMap<String, Attr<String>>>,
+        body: Option<&str>,
+        tls: ClientConfig,
+    ) -> Result<Request, Diagnostic> {
+        let failed =
+            |detail: String| Diagnostic::error("Error creating request", format!("Error creating request: {detail}"));
+        let method = Method::from_bytes(method.as_bytes()).map_err(|e| failed(e.to_string()))?;
+        let url = Url::parse(url).map_err(|e| {
+            let hint = "an address begins with http:// or https:// and the name of a host";
+            failed(format!("url cannot be read: {e}; {hint}.")).at_attribute("url")
+        })?;
+
+        let mut out = HeaderMap::new();
+        out.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+        let mut host = None;
+        for (name, value) in headers.into_iter().flatten() {
+            let bad = |what: String| failed(what).at_attribute("request_headers");
+            let value =
+                HeaderValue::from_str(value.text()).or_else(|_| HeaderValue::from_bytes(value.text().as_bytes()));
+            let value = value.map_err(|_| {
+                bad(format!(
+                    "the value of the header {name:?} holds a line break or another control character."
+                ))
+            })?;
+            let name: HeaderName = name
+                .parse()
+                .map_err(|_| bad(format!("{name:?} cannot be the name of a header.")))?;
+            match name {
+                HOST => host = Some(value),
+                USER_AGENT if value.is_empty() => {
+                    out.remove(name);
+                }
+                // They follow from the body.
+                CONTENT_LENGTH | TRANSFER_ENCODING | TRAILER => {}
+                _ => {
+                    out.insert(name, value);
+                }
+            }
+        }
+        let gzip = method != Method::HEAD && !out.contains_key(ACCEPT_ENCODING) && !out.contains_key(RANGE);
+        if gzip {
+            out.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        Ok(Request {
+            host: host.filter(|h| !h.is_empty() && Some(h.as_bytes()) != authority(&url).as_deref().map(str::as_bytes)),
+            method,
+            url,
+            headers: out,
+            body: body.map(str::to_owned),
+            gzip,
+            tls,
+            proxied: OnceLock::new(),
+            direct: OnceLock::new(),
+        })
+    }
+
+    /// Sends it until there is a result, or no try is left.
+    pub async fn send(&self, limits: &Limits) -> Result<Answer, Diagnostic> {
+        let mut tries: i64 = 0;
+        loop {
+            let deadline = limits.timeout.map(|t| Instant::now() + t);
+            let (failure, asked_pause) = match within(deadline, self.once()).await {
+                Ok(response) if worth_another_try(response.status()) => {
+                    let reason = format!("the server answered with status {}", response.status());
+                    let failure = Failure {
+                        reason,
+                        kind: Kind::Passing,
+                    };
+                    (failure, asked_pause(&response))
+                }
+                Ok(response) => return self.receive(response, deadline, limits).await,
+                Err(failure) => (failure, None),
+            };
+            if failure.kind == Kind::Lasting || tries >= limits.retries {
+                return Err(self.given_up(&failure, tries + 1, limits));
+            }
+            let pause = asked_pause.unwrap_or_else(|| pause(tries, limits));
+            tracing::debug!(url = %shown(&self.url), reason = failure.reason, ?pause, "trying again");
+            sleep(pause).await;
+            tries += 1;
+        }
+    }
+
+    async fn receive(
+        &self,
+        mut response: Response,
+        deadline: Option<Instant>,
+        limits: &Limits,
+    ) -> Result<Answer, Diagnostic> {
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let body = within(deadline, async {
+            let mut body = Vec::new();
+            while let Some(chunk) = response.chunk().await.map_err(|e| failure(&e))? {
+                if body.len() + chunk.len() > LARGEST {
+                    return Err(Failure::lasting(too_large()));
+                }
+                body.extend_from_slice(&chunk);
+            }
+            Ok(body)
+        });
+        let answer = match body.await {
+            Ok(body) => Answer::new(status, headers, body, self.gzip),
+            Err(failure) => Err(match limits.timeout {
+                Some(limit) if failure.kind == Kind::Timeout => exceeded(limit, &failure.reason),
+                _ => failure.reason,
+            }),
+        };
+        answer.map_err(|reason| {
+            Diagnostic::error(
+                "Error reading response body",
+                format!(
+                    "Error reading response body: {reason}. The request was {} {}.",
+                    self.method,
+                    shown(&self.url)
+                ),
+            )
+        })
+    }
+
+    fn given_up(&self, failure: &Failure, tries: i64, limits: &Limits) -> Diagnostic {
+        let request = format!("{} {}", self.method, shown(&self.url));
+        let reason = match failure.kind {
+            Kind::Lasting => format!("{request}: {}", failure.reason),
+            _ => format!("{request} giving up after {tries} attempt(s): {}", failure.reason),
+        };
+        let detail = match (failure.kind, limits.timeout) {
+            (Kind::Timeout, Some(limit)) => exceeded(limit, &reason),
+            (Kind::Timeout, None) => format!("timeout error: {reason}"),
+            _ => format!("Error making request: {reason}"),
+        };
+        Diagnostic::error("Error making request", format!("{detail}."))
+    }
+
+    /// One try, with its redirects.
+    async fn once(&self) -> Result<Response, Failure> {
+        let (mut method, mut url, mut headers) = (self.method.clone(), self.url.clone(), self.headers.clone());
+        let (mut body, mut host) = (self.body.clone(), self.host.clone());
+        let mut sent = 0;
+        loop {
+            sent += 1;
+            let mut request = self
+                .client(&url)?
+                .request(method.clone(), url.clone())
+                .headers(headers.clone());
+            if let Some(host) = &host {
+                request = request.header(HOST, host);
+            }
+            match &body {
+                Some(body) if !body.is_empty() => request = request.body(body.clone()),
+                // Some servers want to read that there is nothing.
+                _ if method == Method::POST => request = request.header(CONTENT_LENGTH, 0),
+                _ => {}
+            }
+            tracing::debug!(%method, url = %shown(&url), "request");
+            let response = request.send().await.map_err(|e| failure(&e))?;
+            let Some(location) = location(&response) else {
+                return Ok(response);
+            };
+            if sent == MOST_REQUESTS {
+                return Err(Failure::lasting(format!("stopped after {MOST_REQUESTS} redirects")));
+            }
+            let next = std::str::from_utf8(location.as_bytes())
+                .ok()
+                .and_then(|text| Some((text, url.join(text).ok()?)));
+            let Some((text, next)) = next else {
+                return Err(Failure::lasting(format!(
+                    "{} redirects to an address that cannot be read",
+                    shown(&url)
+                )));
+            };
+            if Url::parse(text).is_ok() {
+                host = None;
+            }
+            if response.status().as_u16() < 307 && !matches!(method, Method::GET | Method::HEAD) {
+                method = Method::GET;
+                body = None;
+                headers.remove(CONTENT_TYPE);
+            }
+            if !is_at_or_below(&next, &self.url) {
+                for name in [AUTHORIZATION, WWW_AUTHENTICATE, COOKIE, PROXY_AUTHORIZATION] {
+                    headers.remove(name);
+                }
+            }
+            if !self.headers.contains_key(REFERER) {
+                headers.remove(REFERER);
+                if let Some(from) = referer(&url, &next) {
+                    headers.insert(REFERER, from);
+                }
+            }
+            url = next;
+        }
+    }
+
+    /// The client for a server: one that goes past proxies for this machine itself.
+    fn client(&self, url: &Url) -> Result<&Client, Failure> {
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(Failure::lasting(format!(
+                "unsupported protocol scheme \"{}\": it is http or https",
+                url.scheme()
+            )));
+        }
+        let is_direct = match url.host() {
+            Some(Host::Domain(name)) => name == "localhost",
+            Some(Host::Ipv4(address)) => address.is_loopback(),
+            Some(Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        };
+        let cell = if is_direct { &self.direct } else { &self.proxied };
+        if let Some(client) = cell.get() {
+            return Ok(client);
+        }
+        let client = self.build(is_direct).map_err(|e| Failure::lasting(chain(&e)))?;
+        Ok(cell.get_or_init(|| client))
+    }
+
+    fn build(&self, is_direct: bool) -> reqwest::Result<Client> {
+        let mut tls = self.tls.clone();
+        let mut builder = Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .http1_title_case_headers();
+        if self.host.is_some() {
+            // In HTTP/2 the host to ask for is part of the address, which here is the one to connect to.
+            tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+            builder = builder.http1_only();
+        } else {
+            tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        }
+        if is_direct {
+            builder = builder.no_proxy();
+        }
+        builder.tls_backend_preconfigured(tls).build()
+    }
+}
+
+/// Where a response leads, if it does.
+fn location(response: &Response) -> Option<HeaderValue> {
+    matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308)
+        .then(|| response.headers().get(LOCATION).cloned())
+        .flatten()
+        .filter(|l| !l.is_empty())
+}
+
+/// The host and the port of an address, as the header `Host` has them.
+fn authority(url: &Url) -> Option<String> {
+    let host = url.host_str()?;
+    Some(
+        url.port()
+            .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")),
+    )
+}
+
+/// Whether an address is on the host of another, or on one whose name is below that.
+fn is_at_or_below(url: &Url, home: &Url) -> bool {
+    let (Some(host), Some(home)) = (url.host_str(), home.host()) else {
+        return false;
+    };
+    let name = home.to_string();
+    host == name
+        || (matches!(home, Host::Domain(_)) && host.strip_suffix(&name).is_some_and(|below| below.ends_with('.')))
+}
+
+/// What the next server is told about where we come from.
+fn referer(from: &Url, to: &Url) -> Option<HeaderValue> {
+    if from.scheme() == "https" && to.scheme() == "http" {
+        return None;
+    }
+    let mut from = from.clone();
+    // Of an address that cannot have these parts, there is nothing to remove.
+    let _ = from.set_username("");
+    let _ = from.set_password(None);
+    from.set_fragment(None);
+    HeaderValue::from_str(from.as_str()).ok()
+}
+
+/// An address as people may see it.
+fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    if url.password().is_some() {
+        let _ = url.set_password(Some("xxxxx"));
+    }
+    url.into()
+}
+
+async fn within<T>(deadline: Option<Instant>, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let Some(deadline) = deadline else {
+        return work.await;
+    };
+    timeout_at(deadline, work).await.unwrap_or_else(|_| {
+        Err(Failure {
+            reason: "there was no whole response in time".to_owned(),
+            kind: Kind::Timeout,
+        })
+    })
+}
+
+fn worth_another_try(status: StatusCode) -> bool {
+    status == StatusCode::TOO_MANY_REQUESTS || (status.as_u16() >= 500 && status != StatusCode::NOT_IMPLEMENTED)
+}
+
+fn pause(tries: i64, limits: &Limits) -> Duration {
+    let doubled = u32::try_from(tries).ok().and_then(|tries| 1_u32.checked_shl(tries));
+    limits
+        .min_delay
+        .saturating_mul(doubled.unwrap_or(u32::MAX))
+        .min(limits.max_delay)
+}
+
+/// The pause that a busy server asks for, in seconds or up to a moment.
+fn asked_pause(response: &Response) -> Option<Duration> {
+    if !matches!(
+        response.status(),
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
+    ) {
+        return None;
+    }
+    let text = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let moment = httpdate::parse_http_date(text).ok()?;
+    Some(moment.duration_since(SystemTime::now()).unwrap_or_default())
+}
+
+fn failure(error: &reqwest::Error) -> Failure {
+    let mut kind = if error.is_timeout() {
+        Kind::Timeout
+    } else {
+        Kind::Passing
+    };
+    let mut reason = error.source().map_or_else(|| "the connection broke".to_owned(), chain);
+    if error.is_builder() {
+        kind = Kind::Lasting;
+    }
+    if reason.starts_with("operation was canceled") {
+        reason =
+            "the server closed the connection before it answered; one that wants a certificate of its clients does so \
+                  when there is none or a wrong one in client_cert_pem"
+                .to_owned();
+    }
+    if matches!(tls_error(error), Some(rustls::Error::InvalidMessage(_))) {
+        reason = format!("what the server sent is not TLS, as if it spoke http and not https: {reason}");
+    }
+    if let Some(problem) = certificate_problem(error) {
+        kind = Kind::Lasting;
+        reason = format!("the server's certificate is not trusted: {problem}");
+    }
+    Failure { reason, kind }
+}
+
+/// What is wrong with the server's certificate, if that is why a request failed.
+fn certificate_problem(error: &reqwest::Error) -> Option<String> {
+    let hint = "if that is as it should be, ca_cert_pem can name an authority that vouches for it";
+    match tls_error(error)? {
+        rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer) => {
+            Some(format!("it is signed by an unknown authority; {hint}"))
+        }
+        rustls::Error::InvalidCertificate(problem) => Some(problem.to_string()),
+        _ => None,
+    }
+}
+
+/// The error of the TLS library below others, which may be wrapped in errors of input and output.
+fn tls_error<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
+    let wrapped = || {
+        error
+            .downcast_ref::<std::io::Error>()?
+            .get_ref()
+            .and_then(|e| tls_error(e))
+    };
+    error
+        .downcast_ref()
+        .or_else(wrapped)
+        .or_else(|| error.source().and_then(tls_error))
+}
+
+/// An error with its causes. Layers that say only that something below failed are left out.
+fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut texts: Vec<String> = Vec::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let text = error.to_string();
+        if texts
+            .last()
+            .is_some_and(|last| last.starts_with("client error (") || text.starts_with(last.as_str()))
+        {
+            texts.pop();
+        }
+        if texts.last().is_none_or(|last| !last.ends_with(&text)) {
+            texts.push(text);
+        }
+        next = error.source();
+    }
+    texts.join(": ")
+}
+
+fn exceeded(limit: Duration, reason: &str) -> String {
+    format!(
+        "request exceeded the specified timeout: {}, err: {reason}",
+        InWords(limit)
+    )
+}
+
+/// A time as the official provider writes it: `5ms`, `1.5s`, `2m0s`.
+struct InWords(Duration);
+
+impl fmt::Display for InWords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (seconds, millis) = (self.0.as_secs(), self.0.subsec_millis());
+        if seconds == 0 {
+            return write!(f, "{millis}ms");
+        }
+        if seconds >= 3600 {
+            write!(f, "{}h", seconds / 3600)?;
+        }
+        if seconds >= 60 {
+            write!(f, "{}m", seconds / 60 % 60)?;
+        }
+        let text = format!("{}.{millis:03}", seconds % 60);
+        write!(f, "{}s", text.trim_end_matches('0').trim_end_matches('.'))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest() {
+        let limits = |min, max| Limits {
+            retries: 9,
+            min_delay: Duration::from_millis(min),
+            max_delay: Duration::from_millis(max),
+            timeout: None,
+        };
+        let pauses = |limits: Limits| [0, 1, 2, 70].map(|n| pause(n, &limits).as_millis());
+        assert_eq!(pauses(limits(10, 35)), [10, 20, 35, 35]);
+        assert_eq!(pauses(limits(0, 35)), [0; 4]);
+        assert_eq!(pauses(limits(90, 35)), [35; 4]);
+    }
+
+    #[test]
+    fn times_in_words() {
+        for (millis, expected) in [
+            (5, "5ms"),
+            (1500, "1.5s"),
+            (10_000, "10s"),
+            (120_000, "2m0s"),
+            (3_661_001, "1h1m1.001s"),
+        ] {
+            assert_eq!(InWords(Duration::from_millis(millis)).to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn who_may_see_what_was_meant_for_a_host() {
+        let home: Url = "https://example.com:8443/".parse().unwrap();
+        for (url, expected) in [
+            ("https://example.com/x", true),
+            ("http://a.example.com/", true),
+            ("https://badexample.com/", false),
+            ("https://com/", false),
+        ] {
+            assert_eq!(is_at_or_below(&url.parse().unwrap(), &home), expected, "{url}");
+        }
+        let number: Url = "http://127.0.0.1/".parse().unwrap();
+        assert!(!is_at_or_below(
+            &"http://1.127.0.0.1.example/".parse().unwrap(),
+            &number
+        ));
+        let secret: Url = "http://me:secret@host/x".parse().unwrap();
+        assert_eq!(shown(&secret), "http://me:xxxxx@host/x");
+        assert_eq!(referer(&secret, &number).unwrap(), "http://host/x");
+        assert_eq!(referer(&home, &number), None);
+    }
+}

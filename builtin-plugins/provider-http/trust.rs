@@ -1,0 +1,216 @@
+//! Which servers are believed, and what they are shown.
+
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use monoform_sdk::Diagnostic;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+
+/// What a configuration says about certificates.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trust<'a> {
+    /// PEM text of the authorities that are trusted in place of the machine's.
+    pub authorities: Option<&'a str>,
+    /// Whether every server is believed.
+    pub insecure: bool,
+    /// The client's certificate and its key, as PEM text.
+    pub client: Option<(&'a str, &'a str)>,
+}
+
+static PROVIDER: LazyLock<Arc<CryptoProvider>> =
+    LazyLock::new(|| Arc::new(rustls::crypto::aws_lc_rs::default_provider()));
+
+/// Who believes what the machine believes. Reading that takes time, and most requests of a run need it or none does: it is
+/// read with the first certificate that must be looked at.
+static MACHINE: LazyLock<Result<Arc<WebPkiServerVerifier>, String>> = LazyLock::new(|| {
+    let mut roots = RootCertStore::empty();
+    let found = rustls_native_certs::load_native_certs();
+    for problem in &found.errors {
+        tracing::warn!("a root certificate of this machine cannot be used: {problem}");
+    }
+    roots.add_parsable_certificates(found.certs);
+    if roots.is_empty() {
+        // As in an empty container.
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    }
+    verifier(roots)
+});
+
+fn verifier(roots: RootCertStore) -> Result<Arc<WebPkiServerVerifier>, String> {
+    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), PROVIDER.clone())
+        .build()
+        .map_err(|e| e.to_string())
+}
+
+impl Trust<'_> {
+    /// The same for the TLS library.
+    pub fn configuration(&self) -> Result<ClientConfig, Diagnostic> {
+        let whom = match self.authorities {
+            Some(pem) => these(pem)?,
+            None if self.insecure => Whom::Anybody,
+            None => Whom::Machine,
+        };
+        let builder = ClientConfig::builder_with_provider(PROVIDER.clone())
+            .with_safe_default_protocol_versions()
+            .map_err(|e| tls_error(e.to_string()))?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Verifier(whom)));
+        let Some((certificate, key)) = self.client else {
+            return Ok(builder.with_no_client_auth());
+        };
+        let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificate.as_bytes()).collect();
+        let certificates = certificates.map_err(|e| pair_error(&format!("client_cert_pem cannot be read: {e}")))?;
+        let Some(first) = certificates.first() else {
+            return Err(pair_error("client_cert_pem holds no certificate in PEM format"));
+        };
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|e| {
+            pair_error(&format!(
+                "client_key_pem holds no private key in PEM format that can be read: {e}"
+            ))
+        })?;
+        let key = PROVIDER
+            .key_provider
+            .load_private_key(key)
+            .map_err(|e| pair_error(&e.to_string()))?;
+        // Not the check of the library, which does not read certificates of version 1, and those are what `openssl x509 -req`
+        // makes if nothing else is asked of it.
+        let (_, parsed) = x509_parser::parse_x509_certificate(first)
+            .map_err(|e| pair_error(&format!("client_cert_pem cannot be read: {e}")))?;
+        if key
+            .public_key()
+            .is_some_and(|public| *public != *parsed.public_key().raw)
+        {
+            return Err(pair_error(
+                "client_key_pem is not the key of the certificate in client_cert_pem",
+            ));
+        }
+        let pair = SingleCertAndKey::from(CertifiedKey::new(certificates, key));
+        Ok(builder.with_client_cert_resolver(Arc::new(pair)))
+    }
+}
+
+fn these(pem: &str) -> Result<Whom, Diagnostic> {
+    let certificates: Vec<_> = CertificateDer::pem_slice_iter(pem.as_bytes()).flatten().collect();
+    let mut roots = RootCertStore::empty();
+    let (added, _) = roots.add_parsable_certificates(certificates.iter().cloned());
+    if added == 0 {
+        return Err(tls_error(
+            "ca_cert_pem holds no certificate that can be read. Only certificates in PEM format are supported, which begin with \
+             a line \"-----BEGIN CERTIFICATE-----\"."
+                .to_owned(),
+        )
+        .at_attribute("ca_cert_pem"));
+    }
+    Ok(Whom::These {
+        authorities: verifier(roots).map_err(tls_error)?,
+        certificates,
+    })
+}
+
+fn tls_error(detail: String) -> Diagnostic {
+    Diagnostic::error("Error configuring TLS client", detail)
+}
+
+fn pair_error(reason: &str) -> Diagnostic {
+    Diagnostic::error(
+        "error creating x509 key pair",
+        format!("The client's certificate and key cannot be used: {reason}."),
+    )
+    .at_attribute("client_cert_pem")
+}
+
+#[derive(Debug)]
+struct Verifier(Whom);
+
+#[derive(Debug)]
+enum Whom {
+    /// Whoever answers.
+    Anybody,
+    /// Whom this machine trusts.
+    Machine,
+    /// Whom the configuration says.
+    These {
+        authorities: Arc<WebPkiServerVerifier>,
+        certificates: Vec<CertificateDer<'static>>,
+    },
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let authorities = match &self.0 {
+            Whom::Anybody => return Ok(ServerCertVerified::assertion()),
+            Whom::Machine => MACHINE.as_ref().map_err(|e| Error::General(e.clone()))?,
+            // A server's own certificate may be given in place of an authority's. The library below would refuse it if it calls
+            // itself an authority too, as those that people make for themselves usually do.
+            Whom::These { certificates, .. } if certificates.contains(end_entity) => {
+                rustls::client::verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                in_time(end_entity, now)?;
+                return Ok(ServerCertVerified::assertion());
+            }
+            Whom::These { authorities, .. } => authorities,
+        };
+        authorities.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        // A signature of nobody known says nothing.
+        if matches!(self.0, Whom::Anybody) {
+            return Ok(HandshakeSignatureValid::assertion());
+        }
+        rustls::crypto::verify_tls12_signature(message, cert, dss, &PROVIDER.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        if matches!(self.0, Whom::Anybody) {
+            return Ok(HandshakeSignatureValid::assertion());
+        }
+        rustls::crypto::verify_tls13_signature(message, cert, dss, &PROVIDER.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        PROVIDER.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// Whether now is a time for which a certificate was made.
+fn in_time(certificate: &CertificateDer<'_>, now: UnixTime) -> Result<(), Error> {
+    let (_, parsed) = x509_parser::parse_x509_certificate(certificate).map_err(|_| CertificateError::BadEncoding)?;
+    let time = |moment: x509_parser::time::ASN1Time| {
+        UnixTime::since_unix_epoch(Duration::from_secs(
+            u64::try_from(moment.timestamp()).unwrap_or_default(),
+        ))
+    };
+    let validity = parsed.validity();
+    let (not_before, not_after) = (time(validity.not_before), time(validity.not_after));
+    if now < not_before {
+        return Err(CertificateError::NotValidYetContext { time: now, not_before }.into());
+    }
+    if now > not_after {
+        return Err(CertificateError::ExpiredContext { time: now, not_after }.into());
+    }
+    Ok(())
+}
