@@ -239,3 +239,52 @@ fn add<T>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{nested, optional};
+    use crate::server::core::Core;
+    use crate::{Attr, Context, model};
+
+    model! {
+        /// Part of a thing.
+        pub struct Part {
+            /// Its name.
+            pub name: Attr<String> = optional(),
+        }
+    }
+
+    model! {
+        /// A thing whose part is an attribute.
+        pub struct Thing {
+            /// The part.
+            pub part: Attr<Part> = nested(optional()),
+        }
+    }
+
+    struct Things;
+
+    #[async_trait]
+    impl Resource for Things {
+        type Model = Thing;
+        type Client = ();
+
+        async fn create(&self, plan: Thing, _cx: &mut Context<()>) -> Result<Thing> {
+            Ok(plan)
+        }
+    }
+
+    #[test]
+    fn only_protocol_6_has_nested_attributes() {
+        assert_eq!(Core::new(Plain(|_| {})).protocols(), [5, 6]);
+        assert_eq!(Core::new(Plain(|m| m.resource("x_thing", Things))).protocols(), [6]);
+    }
+
+    #[test]
+    fn a_name_given_twice_is_noticed() {
+        let one = || Plain(|m| m.resource("x_thing", Things));
+        assert!(Core::new(one()).twice.is_empty());
+        assert_eq!(Core::new(Both::of(one(), one())).twice, ["x_thing"]);
+    }
+}

@@ -44,8 +44,8 @@ fn notes() -> &'static Path {
             .stdout
             .lines()
             .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-        let executables = messages.filter_map(|m| Some(PathBuf::from(m["executable"].as_str()?)));
-        executables.last().expect("an executable")
+        let mut executables = messages.filter_map(|m| Some(PathBuf::from(m["executable"].as_str()?)));
+        executables.next_back().expect("an executable")
     })
 }
 
