@@ -230,8 +230,8 @@ pub(crate) async fn by_https(url: &Url, verify: bool, proxying: &Proxying) -> Fe
         builder = builder.proxy(proxy);
     }
     let client = builder.build().map_err(|e| chain(&e))?;
-    // Many servers need not make up a page to answer this.
-    let mut answer = client.head(url.clone()).send().await;
+    // Most servers need not make up a page to answer this; a few never answer it.
+    let mut answer = client.head(url.clone()).timeout(PATIENCE / 3).send().await;
     if answer.as_ref().map_or(true, |answer| answer.url().scheme() != "https") {
         answer = client.get(url.clone()).send().await;
     }

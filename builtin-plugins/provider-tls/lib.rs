@@ -11,6 +11,7 @@
 //!   is left out without a word).
 //! - A validity of more than 292 years is possible (there, the end wraps around to before the beginning).
 //! - `ready_for_renewal` is unknown as long as the hours are (there, it is true, and wrong when they become known).
+//! - A server that does not answer is given up after half a minute (there, it is waited for without end).
 
 mod algorithms;
 mod alt_names;

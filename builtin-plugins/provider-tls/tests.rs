@@ -454,3 +454,50 @@ async fn the_provider_has_one_proxy_that_makes_sense() {
     };
     assert_eq!(check(vec![nameless]).await, [combination]);
 }
+
+/// What a proxy is told by somebody who wants to know the certificates of this server.
+async fn asked_of_a_proxy(scheme: &str, user: Option<(&str, &str)>, url: &str) -> (String, Vec<String>) {
+    use tokio::io::AsyncReadExt;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let proxy = crate::proxying::Proxy {
+        url: format!("{scheme}://{}", listener.local_addr().unwrap()).into(),
+        username: user.map(|(name, _)| name.to_owned()).into(),
+        password: user.map(|(_, password)| password.to_owned()).into(),
+        ..Default::default()
+    };
+    let harness = Harness::new(crate::provider());
+    let config = [("proxy", monoform_sdk::Cty::to_cty(&vec![proxy]))];
+    harness.configure(&config).await.unwrap();
+    // The proxy listens for one connection, and hangs up; whoever asks again is refused.
+    let hear = async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let mut bytes = vec![0; 4096];
+        let length = socket.read(&mut bytes).await.unwrap();
+        String::from_utf8_lossy(&bytes[..length]).into_owned()
+    };
+    let config = [("url", Value::from(url))];
+    let ask = async {
+        let result = harness.data("tls_certificate", &config).await;
+        result.err().map(summaries).unwrap_or_default()
+    };
+    tokio::join!(hear, ask)
+}
+
+#[tokio::test]
+async fn servers_are_asked_through_the_proxy() {
+    let failed = vec!["Failed to identify fetch peer certificates".to_owned()];
+    let (heard, errors) = asked_of_a_proxy("http", Some(("me", "p@ss")), "https://certificates.test").await;
+    assert!(
+        heard.starts_with("CONNECT certificates.test:443 HTTP/1.1\r\n"),
+        "{heard}"
+    );
+    let heard = heard.to_lowercase();
+    // me:p@ss
+    assert!(heard.contains("proxy-authorization: basic bwu6cebzcw=="), "{heard}");
+    assert_eq!(errors, failed);
+
+    // SOCKS begins with its version and the ways to say who one is.
+    let (heard, errors) = asked_of_a_proxy("socks5", None, "https://certificates.test").await;
+    assert_eq!(heard, "\u{5}\u{1}\0");
+    assert_eq!(errors, failed);
+}

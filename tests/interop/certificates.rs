@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::support::server::{Reply, Server};
 use crate::support::{Ran, Workspace, lean};
 
 const KEYS: &str = r#"
@@ -366,10 +367,10 @@ pub fn keys_of_others_are_used() {
     assert_eq!(text(&all["ca"], "sha1_fingerprint"), shown);
 }
 
-/// A server that is ended with the test.
-struct Server(Child);
+/// A program that is ended with the test.
+struct Program(Child);
 
-impl Drop for Server {
+impl Drop for Program {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -395,7 +396,7 @@ pub fn a_server_shows_its_chain() {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    let _server = Server(server.spawn().expect("openssl starts"));
+    let _server = Program(server.spawn().expect("openssl starts"));
     let patience = Instant::now() + Duration::from_secs(10);
     while std::net::TcpStream::connect(format!("127.0.0.1:{port}")).is_err() {
         assert!(Instant::now() < patience, "the server does not answer");
@@ -409,22 +410,55 @@ pub fn a_server_shows_its_chain() {
         ("other.pem", true, false),
         ("other.pem", false, true),
     ] {
-        for scheme in ["tls", "https"] {
-            let config = format!(
-                "data \"tls_certificate\" \"c\" {{\n  url = \"{scheme}://localhost:{port}\"\n  verify_chain = {verify}\n}}\n\
-                 output \"pem\" {{\n  value = data.tls_certificate.c.certificates[*].cert_pem\n}}\n"
-            );
-            let client = Workspace::with(&[("main.tf", config.as_str())]);
-            let client = client.env("SSL_CERT_FILE", w.dir().join(roots).display().to_string());
-            let ran = client.run_program(lean(), &["apply", "-no-color", "-auto-approve"]);
-            if !fine {
-                ran.fails_with(&["Failed to identify fetch peer certificates", "UnknownIssuer"]);
-                continue;
-            }
-            ran.ok();
-            let shown = client.run_program(lean(), &["output", "-json", "pem"]).ok().json();
-            let expected = [text(chain, "middle"), text(chain, "leaf")];
-            assert_eq!(shown, serde_json::json!(expected), "{scheme} {roots}");
-        }
+        let fetched = fetched(&format!("tls://localhost:{port}"), verify, &w.read(roots));
+        let Ok(fetched) = fetched else {
+            assert!(!fine, "{roots} {verify}");
+            continue;
+        };
+        assert_eq!(
+            fetched,
+            [text(chain, "middle"), text(chain, "leaf")],
+            "{roots} {verify}"
+        );
     }
+}
+
+/// The certificates of a server, its own last, for somebody who trusts these roots.
+fn fetched(url: &str, verify: bool, roots: &str) -> Result<Vec<String>, ()> {
+    let config = format!(
+        "data \"tls_certificate\" \"c\" {{\n  url = \"{url}\"\n  verify_chain = {verify}\n}}\n\
+         output \"pem\" {{\n  value = data.tls_certificate.c.certificates[*].cert_pem\n}}\n"
+    );
+    let w = Workspace::with(&[("main.tf", config.as_str()), ("roots.pem", roots)]);
+    let trusted = w.dir().join("roots.pem").display().to_string();
+    let w = w.env("SSL_CERT_FILE", trusted);
+    let ran = w.run_program(lean(), &["apply", "-no-color", "-auto-approve"]);
+    if ran.status != 0 {
+        ran.fails_with(&["Failed to identify fetch peer certificates", "invalid peer certificate"]);
+        return Err(());
+    }
+    let shown = w.run_program(lean(), &["output", "-json", "pem"]).ok().json();
+    let shown = shown.as_array().expect("a list").iter();
+    Ok(shown.map(|pem| pem.as_str().expect("text").to_owned()).collect())
+}
+
+pub fn a_web_server_that_redirects() {
+    let last = Server::https(|asked| match asked.line.starts_with("HEAD") {
+        true => Reply::status(405),
+        false => Reply::ok("words"),
+    });
+    let there = last.url("/there");
+    let first = Server::https(move |_| Reply::redirect(&there));
+    let both = format!("{}{}", first.certificate, last.certificate);
+    let url = first.url("/here");
+    // The server that answers in the end, whatever it answers.
+    assert_eq!(fetched(&url, true, &both), Ok(vec![last.certificate.clone()]));
+    assert_eq!(last.asked(), ["HEAD /there"]);
+    assert_eq!(
+        fetched(&url, false, &first.certificate),
+        Ok(vec![last.certificate.clone()])
+    );
+    // Every server on the way must be trusted.
+    assert_eq!(fetched(&url, true, &last.certificate), Err(()));
+    assert_eq!(fetched(&url, true, &first.certificate), Err(()));
 }

@@ -79,6 +79,11 @@ fn main() {
             &["openssl"],
             certificates::a_server_shows_its_chain,
         ),
+        (
+            "certificates::a_web_server_that_redirects",
+            &[],
+            certificates::a_web_server_that_redirects,
+        ),
         ("framework::the_life_of_a_book", &["go"], framework::the_life_of_a_book),
         ("framework::an_import_by_apply", &["go"], framework::an_import_by_apply),
         (
