@@ -168,7 +168,7 @@ fn setting(kind: &str, place: Place, (tls, tcp): (bool, bool)) -> Setting {
     let flat = format!("terraform-provider-{kind}_v1.2.3");
     let in_mirror = format!("{}/1.2.3/{}/{flat}_x5", s.address, platform());
     let put = |dir: PathBuf, path: &str| drop(install(&executable, &dir, path));
-    let mut put_flat = |s: &mut Setting, dir: PathBuf| {
+    let put_flat = |s: &mut Setting, dir: PathBuf| {
         put(dir, &flat);
         s.address = format!("hashicorp/{kind}");
     };
