@@ -16,7 +16,11 @@ fn plugin(w: &Workspace, path: &str) {
 }
 
 fn requiring(source: &str, constraint: &str) -> String {
-    let version = if constraint.is_empty() { String::new() } else { format!(", version = \"{constraint}\"") };
+    let version = if constraint.is_empty() {
+        String::new()
+    } else {
+        format!(", version = \"{constraint}\"")
+    };
     format!("terraform {{\n  required_providers {{\n    x = {{ source = \"{source}\"{version} }}\n  }}\n}}\n")
 }
 
@@ -88,12 +92,18 @@ const CASES: &[Case] = &[
     case("under development, but not there", PLAN, |w| {
         w.write("main.tf", &requiring(ACME, ""));
         let overrides = format!("dev_overrides {{\n    \"{ACME}\" = \"{}\"\n  }}", w.dir().display());
-        w.write("../home/.terraformrc", &format!("provider_installation {{\n  {overrides}\n  direct {{}}\n}}\n"));
+        w.write(
+            "../home/.terraformrc",
+            &format!("provider_installation {{\n  {overrides}\n  direct {{}}\n}}\n"),
+        );
         w
     }),
     case("installed from nowhere", INIT, |w| {
         w.write("main.tf", &requiring(ACME, ""));
-        w.write("../home/.terraformrc", "provider_installation {\n  direct {\n    exclude = [\"example.com/*/*\"]\n  }\n}\n");
+        w.write(
+            "../home/.terraformrc",
+            "provider_installation {\n  direct {\n    exclude = [\"example.com/*/*\"]\n  }\n}\n",
+        );
         w
     }),
     case("installed from a mirror that has none", INIT, |w| {
@@ -111,19 +121,29 @@ const CASES: &[Case] = &[
         w.write(".terraform.lock.hcl", "provider \"x\" {\n  version = \"1\"\n}\n");
         w
     }),
-    case("a lock file that must not change", &["init", "-lockfile=readonly"], |w| {
-        w.write("main.tf", &requiring("hashicorp/x", ""));
-        plugin(&w, "terraform.d/plugins/terraform-provider-x_v1.4.0");
-        w
-    }),
+    case(
+        "a lock file that must not change",
+        &["init", "-lockfile=readonly"],
+        |w| {
+            w.write("main.tf", &requiring("hashicorp/x", ""));
+            plugin(&w, "terraform.d/plugins/terraform-provider-x_v1.4.0");
+            w
+        },
+    ),
     case("another package than the one that was locked", INIT, |w| {
         w.write("main.tf", &requiring("hashicorp/x", ""));
         plugin(&w, "terraform.d/plugins/terraform-provider-x_v1.4.0");
-        w.write(".terraform.lock.hcl", &locked("registry.terraform.io/hashicorp/x", "1.4.0", "h1:other"));
+        w.write(
+            ".terraform.lock.hcl",
+            &locked("registry.terraform.io/hashicorp/x", "1.4.0", "h1:other"),
+        );
         w
     }),
     case("a package that was changed since", PLAN, |w| {
-        w.write("main.tf", &format!("{}\nresource \"x_y\" \"z\" {{}}\n", requiring("hashicorp/x", "")));
+        w.write(
+            "main.tf",
+            &format!("{}\nresource \"x_y\" \"z\" {{}}\n", requiring("hashicorp/x", "")),
+        );
         plugin(&w, "terraform.d/plugins/terraform-provider-x_v1.4.0");
         w.run(&["init"]).ok();
         plugin(&w, "terraform.d/plugins/terraform-provider-x_v1.4.0.new");
@@ -131,24 +151,46 @@ const CASES: &[Case] = &[
         w
     }),
     case("one that ends at once", PLAN, |w| {
-        w.write("main.tf", &format!("{}\nresource \"x_y\" \"z\" {{}}\n", requiring("hashicorp/x", "")));
+        w.write(
+            "main.tf",
+            &format!("{}\nresource \"x_y\" \"z\" {{}}\n", requiring("hashicorp/x", "")),
+        );
         plugin(&w, "terraform.d/plugins/terraform-provider-x_v1.4.0");
         w
     }),
     case("one that runs nowhere", PLAN, |w| {
-        w.write("main.tf", &format!("{}\nresource \"x_y\" \"z\" {{}}\n", requiring(ACME, "")));
+        w.write(
+            "main.tf",
+            &format!("{}\nresource \"x_y\" \"z\" {{}}\n", requiring(ACME, "")),
+        );
         let reattach = r#"{"example.com/acme/x":{"Protocol":"grpc","ProtocolVersion":6,"Addr":{"Network":"unix","String":"/nowhere"}}}"#;
         w.env("TF_REATTACH_PROVIDERS", reattach)
     }),
     case("running, said in a way that cannot be understood", PLAN, |w| {
         w.write("main.tf", &requiring(ACME, ""));
-        w.env("TF_REATTACH_PROVIDERS", "{\"example.com/acme/x\":{\"Addr\":{\"Network\":\"pigeon\",\"String\":\"\"}}}")
+        w.env(
+            "TF_REATTACH_PROVIDERS",
+            "{\"example.com/acme/x\":{\"Addr\":{\"Network\":\"pigeon\",\"String\":\"\"}}}",
+        )
     }),
     case("a provisioner that is nowhere", PLAN, |w| {
-        w.write("main.tf", "resource \"terraform_data\" \"a\" {\n  provisioner \"cook\" {}\n}\n");
+        w.write(
+            "main.tf",
+            "resource \"terraform_data\" \"a\" {\n  provisioner \"cook\" {}\n}\n",
+        );
         w
     }),
 ];
+
+/// A text with dots in place of what stands between two others.
+fn without(text: &str, before: &str, after: &str) -> String {
+    let parts = text.split_once(before);
+    let parts = parts.and_then(|(head, rest)| Some((head, rest.split_once(after)?.1)));
+    parts.map_or_else(
+        || text.to_owned(),
+        |(head, tail)| format!("{head}{before}…{after}{tail}"),
+    )
+}
 
 #[test]
 fn every_message() {
@@ -162,18 +204,25 @@ fn every_message() {
         }
         let ran = w.run(&args);
         assert_eq!(ran.status, 1, "{name}: {}", ran.all());
-        // Lines are broken where the terminal ends, and paths are longer than that on some machines: paragraphs count.
+        // Lines are broken by the width of a terminal, and paths are not equally long everywhere: lists stay, prose is joined.
         let root = w.dir().parent().expect("a parent").display().to_string();
-        let message: Vec<String> = ran
-            .stderr
-            .trim()
-            .split("\n\n")
-            .map(|p| match p.lines().any(|l| l.starts_with("  ")) {
-                true => p.to_owned(),
-                false => p.lines().collect::<Vec<_>>().join(" "),
-            })
-            .collect();
-        let message = message.join("\n\n").replace(&root, "ROOT").replace(&platform(), "PLATFORM");
+        let mut message = String::new();
+        for line in ran.stderr.trim().lines() {
+            let joins =
+                !line.is_empty() && !line.starts_with("  ") && !message.is_empty() && !message.ends_with("\n\n");
+            if joins && message.ends_with('\n') {
+                message.pop();
+                message.push(' ');
+            }
+            let _ = writeln!(message, "{line}");
+        }
+        // Neither where this was built, nor what is built in by now.
+        let beside = Path::new(crate::support::MONOFORM).parent().expect("a directory");
+        let message = message
+            .replace(&root, "ROOT")
+            .replace(&beside.display().to_string(), "BESIDE")
+            .replace(&platform(), "PLATFORM");
+        let message = without(&without(&message, "Built in are: ", "."), "stands for version ", " and");
         let _ = write!(found, "== {name}\n\n{}\n\n", message.trim());
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/install/golden.txt");
