@@ -127,15 +127,8 @@ impl Running {
         let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().expect("a pipe")));
         let mut value = None;
         while let (None, Some(Ok(line))) = (&value, lines.next()) {
-            let of = |line: &str| {
-                Some(
-                    line.trim()
-                        .strip_prefix("TF_REATTACH_PROVIDERS='")?
-                        .strip_suffix('\'')?
-                        .to_owned(),
-                )
-            };
-            value = of(&line);
+            let quoted = line.trim().strip_prefix("TF_REATTACH_PROVIDERS='");
+            value = quoted.and_then(|rest| rest.strip_suffix('\'')).map(str::to_owned);
         }
         // It goes on printing to somebody.
         std::thread::spawn(move || lines.for_each(drop));
