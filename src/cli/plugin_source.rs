@@ -80,7 +80,9 @@ impl Plugins {
 
     /// Chooses what stands for everything a configuration and a state need. Gives what the user should know.
     pub fn resolve(&self, config: &Config, state: &State) -> Result<Diagnostics, Diagnostics> {
-        let selections = self.registry.resolve(&requirements(config, state)?)?;
+        let selections = self
+            .registry
+            .resolve_for(&requirements(config, state)?, &askers(config))?;
         let mut problems = selections.warnings;
         let provisioners = opening::provisioners_needed(config, state);
         problems.extend(self.registry.check_provisioners(provisioners.iter().map(|p| &**p)));

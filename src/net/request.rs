@@ -222,10 +222,9 @@ impl<'c> Request<'c> {
         for _ in 0..=self.redirects {
             tracing::debug!(%method, url = %shown(&url), "request");
             let mut request = http.request(method.clone(), url.clone()).headers(headers.clone());
-            if self.netrc && at_home && url.username().is_empty() && !headers.contains_key(AUTHORIZATION) {
-                if let Some(login) = url.host_str().and_then(|host| self.client.netrc().login(host)) {
-                    request = request.basic_auth(&login.name, Some(&login.password));
-                }
+            let own = self.netrc && at_home && url.username().is_empty() && !headers.contains_key(AUTHORIZATION);
+            if own && let Some(login) = url.host_str().and_then(|host| self.client.netrc().login(host)) {
+                request = request.basic_auth(&login.name, Some(&login.password));
             }
             if let Some(body) = &body {
                 request = request.body(body.clone());

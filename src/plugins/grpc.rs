@@ -3,6 +3,10 @@
 //! The two protocols differ in the names of six requests and in the form of one answer, the schema. Everything else is the
 //! same bytes: same numbers, same types. So one client ([`crate::grpc_provider`]) speaks both, in the messages of version 6,
 //! and a table of names ([`Methods`]) says which requests to send. A test in the `proto` room holds the two files to that.
+//!
+//! Of the services that every plugin brings along, two are used: what a plugin prints comes over the one for standard streams,
+//! and the controller is asked to end the plugin. The third, the broker, is for connections that a plugin asks for itself;
+//! neither protocol has a request that needs one, so none is opened.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +21,8 @@ use crate::{convert, grpc_v5, grpc_v6, logs};
 
 /// How long a plugin may take to end after it was asked to.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long the last lines that a plugin prints may take to arrive.
+const LAST_LINES: Duration = Duration::from_millis(50);
 
 /// The paths of a protocol's requests.
 pub struct Methods {
@@ -114,6 +120,10 @@ pub(crate) async fn shut_down(peer: &Peer, channel: Channel) {
     // Somebody else's process is theirs to end.
     if peer.process().is_none_or(|process| process.exit().is_some()) {
         return;
+    }
+    if logs::wanted() {
+        // What it printed last goes through a pipe of its own first, and is lost once it ends.
+        tokio::time::sleep(LAST_LINES).await;
     }
     let mut client = go_plugin::grpc_controller_client::GrpcControllerClient::new(channel);
     let _ = tokio::time::timeout(PATIENCE, client.shutdown(go_plugin::Empty {})).await;

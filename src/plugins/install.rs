@@ -111,7 +111,8 @@ impl Registry {
         tell: &mut dyn FnMut(Step<'_>),
     ) -> Result<Installation, Diagnostics> {
         let (lock, mut warnings) = LockFile::load(&self.settings().working_dir)?;
-        let chooser = Chooser::new(self.settings(), self.reattached(), &lock);
+        let mut chooser = Chooser::new(self.settings(), self.reattached(), &lock);
+        chooser.askers = options.askers;
         let mut work = Work {
             registry: self,
             options,
@@ -142,9 +143,11 @@ impl Registry {
                         && old.filter(|_| !options.upgrade).is_none()
                         && chooser.builtin_for(provider, constraints).is_none() =>
                 {
-                    // What is here will do, but a place may have a newer one.
+                    // What is here will do, but a place may have a newer one: one that the CLI configuration names, or an
+                    // archive beside it. Nobody else is asked about what a person has put here, not even for an upgrade.
                     let more = from_places(Some(found.clone()));
-                    match more.places.is_empty() {
+                    let implied = self.settings().config.provider_installation.is_none();
+                    match more.places.is_empty() || (implied && more.places.contains(&Place::Direct)) {
                         true => work.take(provider, constraints, Selection::External(found), old, tell),
                         false => needed.push(more),
                     }

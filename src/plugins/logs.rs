@@ -121,10 +121,14 @@ fn level(name: &str) -> Option<Level> {
     })
 }
 
+/// Whether anybody reads what plugins write. Most runs log nothing.
+pub fn wanted() -> bool {
+    tracing::enabled!(target: "provider", Level::ERROR)
+}
+
 /// Writes a plugin's line to our log, under the target `provider`, with the plugin's name.
 pub fn relay(plugin: &str, line: &str) {
-    // Most runs log nothing: then lines are not even looked into.
-    if !tracing::enabled!(target: "provider", Level::ERROR) {
+    if !wanted() {
         return;
     }
     let Entry {

@@ -12,7 +12,7 @@ use crate::discovery::{self, Found};
 use crate::grpc::Methods;
 use crate::grpc_provider::{GrpcProvider, SharedSchema};
 use crate::grpc_provisioner::GrpcProvisioner;
-use crate::install;
+use crate::install::{self, Askers};
 use crate::launch::{self, Launch};
 use crate::lock_file::LockFile;
 use crate::peer::Peer;
@@ -86,8 +86,18 @@ impl Registry {
 
     /// Chooses what stands for each of these providers, and keeps the choices for [`Registry::start`].
     pub fn resolve(&self, requirements: &BTreeMap<Address, Constraints>) -> Result<Selections, Diagnostics> {
+        self.resolve_for(requirements, &Askers::new())
+    }
+
+    /// The same; errors say who asks for what.
+    pub fn resolve_for(
+        &self,
+        requirements: &BTreeMap<Address, Constraints>,
+        askers: &Askers,
+    ) -> Result<Selections, Diagnostics> {
         let (lock, mut warnings) = LockFile::load(&self.settings.working_dir)?;
-        let chooser = Chooser::new(&self.settings, &self.reattached, &lock);
+        let mut chooser = Chooser::new(&self.settings, &self.reattached, &lock);
+        chooser.askers = Some(askers);
         let mut providers = BTreeMap::new();
         let mut errors = Diagnostics::new();
         for (provider, constraints) in requirements {

@@ -13,6 +13,7 @@ use syntax::{Diagnostic, Diagnostics};
 
 use crate::builtin::BuiltinProvider;
 use crate::discovery::{self, Flat, Found, Package, SearchDir};
+use crate::install::Askers;
 use crate::lock_file::{LockFile, Locked};
 use crate::platform::Platform;
 use crate::reattach::Reattach;
@@ -67,6 +68,8 @@ pub(crate) struct Chooser<'r> {
     pub settings: &'r Settings,
     pub reattached: &'r BTreeMap<Provider, Reattach>,
     pub lock: &'r LockFile,
+    /// Who asks, for errors.
+    pub askers: Option<&'r Askers>,
     platform: Platform,
     dirs: Vec<SearchDir>,
     flat: Vec<Flat>,
@@ -88,6 +91,7 @@ impl<'r> Chooser<'r> {
             settings,
             reattached,
             lock,
+            askers: None,
             platform: Platform::current(),
             dirs,
             flat,
@@ -271,6 +275,9 @@ impl<'r> Chooser<'r> {
             }
         }
         text.push_str(", but it is not available.\n");
+        for asker in self.askers.and_then(|a| a.get(provider)).into_iter().flatten() {
+            let _ = writeln!(text, "  - {asker}");
+        }
         if let Some(locked) = locked {
             if constraints.allows(&locked.version) {
                 let _ = write!(

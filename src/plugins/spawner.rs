@@ -54,8 +54,18 @@ pub async fn spawn(mut command: Command) -> (Command, io::Result<Child>) {
 }
 
 /// The process of this command is to end when we do.
+///
+/// Only for scripts and for programs of our own machine. What the system refuses to run would be given to the shell by the
+/// library's way of starting what is prepared like this; the plain way, which other files get, says that they are refused.
 #[cfg(target_os = "linux")]
 pub fn end_with_us(command: &mut Command) {
+    let own = std::env::current_exe().ok().and_then(|path| head(&path));
+    let runs_here = head(std::path::Path::new(command.as_std().get_program())).is_some_and(|head| {
+        head.starts_with(b"#!") || own.is_some_and(|own| machine(&head).is_some_and(|m| Some(m) == machine(&own)))
+    });
+    if !runs_here {
+        return;
+    }
     let us = rustix::process::getpid();
     let ask = move || {
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
@@ -72,6 +82,28 @@ pub fn end_with_us(command: &mut Command) {
     unsafe {
         command.pre_exec(ask);
     }
+}
+
+/// The first bytes of a file.
+#[cfg(target_os = "linux")]
+fn head(path: &std::path::Path) -> Option<[u8; 20]> {
+    let mut head = [0; 20];
+    let mut file = std::fs::File::open(path).ok()?;
+    // Scripts may be shorter.
+    let mut filled = 0;
+    while let Some(rest) = head.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match io::Read::read(&mut file, rest).ok()? {
+            0 => break,
+            n => filled += n,
+        }
+    }
+    Some(head)
+}
+
+/// What a program in ELF says of the machine it is for: the size and the order of its words, and the processor.
+#[cfg(target_os = "linux")]
+fn machine(head: &[u8; 20]) -> Option<(&[u8], &[u8])> {
+    head.starts_with(b"\x7fELF").then(|| (&head[4..6], &head[18..20]))
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -95,7 +127,7 @@ mod tests {
         };
         let pid = runtime().block_on(async {
             tokio::spawn(async {
-                let mut command = Command::new("sleep");
+                let mut command = Command::new("/bin/sleep");
                 command.arg("60");
                 end_with_us(&mut command);
                 let (_, child) = spawn(command).await;

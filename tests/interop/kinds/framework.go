@@ -152,8 +152,11 @@ func (r *frameThing) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	resp.Diagnostics.Append(resp.Identity.SetAttribute(ctx, path.Root("id"), m.ID)...)
 }
 
-func (r *frameThing) Update(_ context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+func (r *frameThing) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	resp.State.Raw = req.Plan.Raw
+	var id types.String
+	resp.Diagnostics.Append(req.Plan.GetAttribute(ctx, path.Root("id"), &id)...)
+	resp.Diagnostics.Append(resp.Identity.SetAttribute(ctx, path.Root("id"), id)...)
 }
 
 func (r *frameThing) Delete(context.Context, resource.DeleteRequest, *resource.DeleteResponse) {}
