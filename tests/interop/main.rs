@@ -2,7 +2,7 @@
 //!
 //! [`framework`], [`sdkv2`]: the whole life of objects of a Go provider, over protocol 6 and protocol 5. [`side_by_side`]:
 //! the same configurations and providers under Terraform, with the same results. [`terraform`]: going on where the other
-//! left off. [`modules`]: modules installed by both. [`our_plugins`]: our plugins, called by Terraform and by hand.
+//! left off. [`modules`]: modules installed by both. [`named`]: records in zones of BIND. [`our_plugins`]: our plugins, called by Terraform and by hand.
 //! [`recorded`]: what Terraform did with a provider that has a bit of everything, step by step.
 
 #![allow(
@@ -18,6 +18,7 @@ mod support;
 
 mod framework;
 mod modules;
+mod named;
 mod our_plugins;
 mod recorded;
 mod sdkv2;
@@ -58,6 +59,26 @@ fn main() {
             "modules::we_use_what_terraform_installed",
             &["git", "terraform"],
             modules::we_use_what_terraform_installed,
+        ),
+        (
+            "named::records_of_every_type_are_made_changed_and_deleted",
+            &["named", "dig"],
+            named::records_of_every_type_are_made_changed_and_deleted,
+        ),
+        (
+            "named::every_algorithm_signs",
+            &["named", "dig"],
+            named::every_algorithm_signs,
+        ),
+        (
+            "named::an_answer_too_large_for_a_datagram",
+            &["named", "dig"],
+            named::an_answer_too_large_for_a_datagram,
+        ),
+        (
+            "named::what_the_server_refuses",
+            &["named", "dig"],
+            named::what_the_server_refuses,
         ),
         (
             "our_plugins::terraform_uses_them_and_we_go_on",
