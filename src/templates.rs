@@ -28,7 +28,7 @@ fn unknown(name: &str) -> Diagnostic {
     )
 }
 
-/// Makes text from a template in which these variables are all there is.
+/// Makes text from a template in which these variables are all there is. What is wrong is said in whole sentences.
 pub fn render(template: &str, variables: &BTreeMap<String, String>) -> Result<String, String> {
     let (template, problems) = syntax::parse_template("<template_file>", template, Pos::default());
     if problems.has_errors() {
@@ -52,14 +52,14 @@ pub fn render(template: &str, variables: &BTreeMap<String, String>) -> Result<St
         return Err(sentences(&problems));
     }
     let text = value.as_str().map(str::to_owned);
-    text.ok_or_else(|| "the result of the template is null or not known, which no text can be".to_owned())
+    text.ok_or_else(|| "the result of the template is null or not known, which no text can be.".to_owned())
 }
 
 /// Every error with its place, one after the other.
 fn sentences(problems: &Diagnostics) -> String {
     let one = |d: &Diagnostic| match &d.subject {
-        Some(range) => format!("{range}: {}; {}", d.summary, d.detail.trim_end_matches('.')),
-        None => format!("{}; {}", d.summary, d.detail.trim_end_matches('.')),
+        Some(range) => format!("{range}: {}; {}", d.summary, d.detail),
+        None => format!("{}; {}", d.summary, d.detail),
     };
     problems
         .iter()

@@ -5,7 +5,9 @@
 
 use hickory_proto::op::{Message, MessageType, OpCode, Query, ResponseCode};
 use hickory_proto::rr::{DNSClass, Name, RData, Record, RecordType};
-use monoform_sdk::{Context, Diagnostic, Diagnostics, Model, Resource, Result, Schema, Validator, async_trait};
+use monoform_sdk::{
+    Context, Cty, Diagnostic, Diagnostics, Model, Plan, Resource, Result, Schema, Validator, async_trait,
+};
 
 use crate::exchange::{Client, Failure};
 use crate::text;
@@ -57,7 +59,7 @@ impl Place<'_> {
 /// What differs between types of records.
 pub(crate) trait Kind: Send + Sync + 'static {
     /// The object.
-    type Model: RecordModel;
+    type Model: RecordModel + PartialEq;
     /// What one record says, as the model has it.
     type Element: Clone + PartialEq + Send + Sync;
 
@@ -274,11 +276,36 @@ impl<K: Kind> Resource for Records<K> {
     fn validate(&self, config: &K::Model) -> Diagnostics {
         let mut problems: Vec<String> = K::elements(config).iter().filter_map(|e| K::read(e)?.err()).collect();
         let place = config.place();
-        if text::is_complete(place.zone) {
+        if text::is_complete(place.zone) && !text::is_complete(place.name) {
             problems.extend(text::name(&place.text()).err());
         }
         problems.retain(|problem| !problem.ends_with(text::NO_DOT) && !problem.ends_with(text::WHITE_SPACE));
         Diagnostics(problems.into_iter().map(unreadable).collect())
+    }
+
+    /// Another spelling of what is there is no change. Only the old SDK lets a plan differ from its configuration so far.
+    async fn plan(&self, plan: &mut Plan<'_, K::Model>, _cx: &mut Context<Client>) -> Result<()> {
+        let (mut planned, prior) = (plan.planned()?, plan.prior()?);
+        let Some(prior) = prior.filter(|_| K::LENIENT) else {
+            return Ok(());
+        };
+        let (Ok(old), Ok(new)) = (read_all::<K>(&prior), read_all::<K>(&planned)) else {
+            return Ok(());
+        };
+        let has = |all: &[(K::Element, RData)], data: &RData| all.iter().any(|(_, other)| same(data, other));
+        let is_known = planned
+            .to_cty()
+            .entries()
+            .into_iter()
+            .flatten()
+            .all(|(_, value)| value.is_wholly_known());
+        if is_known && old.iter().all(|(_, data)| has(&new, data)) && new.iter().all(|(_, data)| has(&old, data)) {
+            K::set_elements(&mut planned, old.into_iter().map(|(element, _)| element).collect());
+            if planned == prior {
+                plan.set(&planned);
+            }
+        }
+        Ok(())
     }
 
     async fn create(&self, mut plan: K::Model, cx: &mut Context<Client>) -> Result<K::Model> {

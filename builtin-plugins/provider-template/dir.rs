@@ -84,7 +84,7 @@ fn create(source: &Path, destination: &Path, vars: &BTreeMap<String, String>, re
         let text = render(&text, vars).map_err(|problem| {
             Diagnostic::error(
                 "failed to render template",
-                format!("failed to render {}: {problem}.", template.display()),
+                format!("failed to render {}: {problem}", template.display()),
             )
         })?;
         let below = template

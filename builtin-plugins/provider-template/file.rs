@@ -33,7 +33,7 @@ impl Model {
         let rendered = render(self.template.text(), &values(&self.vars)).map_err(|problem| {
             Diagnostic::error(
                 "failed to render template",
-                format!("failed to render the template: {problem}."),
+                format!("failed to render the template: {problem}"),
             )
             .at_attribute("template")
         })?;

@@ -30,7 +30,7 @@ pub const VERSION: &str = "2.2.0";
 /// The earlier versions of the same major, which this one stands for too.
 pub const RELEASED: &[&str] = &["2.0.0", "2.1.0", "2.1.1", "2.1.2"];
 
-/// Makes text from a template, given the values of its variables, or says what is wrong with it.
+/// Makes text from a template, given the values of its variables, or says in whole sentences what is wrong with it.
 pub type Render = fn(&str, &BTreeMap<String, String>) -> std::result::Result<String, String>;
 
 /// The provider.
