@@ -5,9 +5,9 @@
 //! core, not above it. So whoever serves the provider hands it a [`Render`], as the program does that is both. User data is
 //! the same message as that of the `cloudinit` provider, which is therefore used: the one edge between plugins.
 //!
-//! - [`file`]: `template_file`.
-//! - [`cloudinit`]: `template_cloudinit_config`.
-//! - [`dir`]: `template_dir`, which knows its directories again by a checksum ([`image`]).
+//! - [`file`][]: `template_file`.
+//! - [`cloudinit`][]: `template_cloudinit_config`.
+//! - [`dir`][]: `template_dir`, which knows its directories again by a checksum ([`image`]).
 //!
 //! It stands for version 2.2.0 of the official provider, and may use only the SDK and `provider-cloudinit`. There, the
 //! functions of templates are those of an early release of Terraform 0.12, here those of the language as it is.
