@@ -59,6 +59,13 @@ pub const PLUGINS: &[Plugin] = &[
         serve: || monoform_sdk::serve_provider(provider_cloudinit::provider()),
     },
     Plugin {
+        name: provider_dns::NAME,
+        kind: Kind::Provider,
+        version: Some(provider_dns::VERSION),
+        earlier: provider_dns::RELEASED,
+        serve: || monoform_sdk::serve_provider(provider_dns::provider()),
+    },
+    Plugin {
         name: provider_external::NAME,
         kind: Kind::Provider,
         version: Some(provider_external::VERSION),
@@ -92,6 +99,13 @@ pub const PLUGINS: &[Plugin] = &[
         version: Some(provider_random::VERSION),
         earlier: provider_random::RELEASED,
         serve: || monoform_sdk::serve_provider(provider_random::provider()),
+    },
+    Plugin {
+        name: provider_template::NAME,
+        kind: Kind::Provider,
+        version: Some(provider_template::VERSION),
+        earlier: provider_template::RELEASED,
+        serve: || monoform_sdk::serve_provider(provider_template::provider(crate::templates::render)),
     },
     Plugin {
         name: provider_terraform::NAME,

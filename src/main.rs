@@ -11,6 +11,7 @@
 
 mod builtins;
 mod internal;
+mod templates;
 
 use std::ffi::OsString;
 use std::path::Path;

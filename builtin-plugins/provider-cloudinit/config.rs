@@ -5,10 +5,7 @@ use monoform_sdk::{
     Attr, Check, Context, DataSource, Diagnostic, Diagnostics, Resource, Result, Schema, Validator, async_trait, model,
 };
 
-use crate::render;
-
-const CONTENT_TYPE: &str = "text/plain";
-const BOUNDARY: &str = "MIMEBOUNDARY";
+use crate::render::{self, BOUNDARY, CONTENT_TYPE};
 
 model! {
     /// A part of the message.
@@ -85,7 +82,8 @@ fn complete(config: Model) -> Result<Model> {
     }
     let parts: Vec<Part> = config.part.or(Vec::new()).into_iter().map(with_type).collect();
     let (gzip, base64) = (config.gzip.or(true), config.base64_encode.or(true));
-    let rendered = render::encode(render::message(&parts, &boundary), gzip, base64).map_err(cannot_render)?;
+    let written: Vec<render::Part<'_>> = parts.iter().map(Part::written).collect();
+    let rendered = render::encode(render::message(&written, &boundary), gzip, base64).map_err(cannot_render)?;
     Ok(Model {
         part: parts.into(),
         gzip: gzip.into(),
@@ -94,6 +92,17 @@ fn complete(config: Model) -> Result<Model> {
         id: render::checksum(&rendered).into(),
         rendered: rendered.into(),
     })
+}
+
+impl Part {
+    fn written(&self) -> render::Part<'_> {
+        render::Part {
+            content: self.content.text(),
+            content_type: self.content_type.text(),
+            filename: self.filename.text(),
+            merge_type: self.merge_type.text(),
+        }
+    }
 }
 
 fn with_type(part: Part) -> Part {

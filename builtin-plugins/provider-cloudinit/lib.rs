@@ -1,9 +1,10 @@
 //! The `cloudinit` provider: user data for machines that start, as one MIME message of several parts.
 //!
-//! It stands for version 2.4.0 of the official provider, and may use only the SDK, `cty` and `deflate`.
+//! It stands for version 2.4.0 of the official provider, and may use only the SDK, `cty` and `deflate`. The messages themselves
+//! ([`render`]) are also those of the older `template` provider.
 
 mod config;
-mod render;
+pub mod render;
 
 use monoform_sdk::{Plain, Provider};
 

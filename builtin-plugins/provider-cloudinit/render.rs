@@ -7,7 +7,23 @@ use base64::engine::general_purpose::STANDARD;
 use deflate::Gzip;
 use flate2::Crc;
 
-use crate::config::Part;
+/// A part of the message; what is empty is left out, except that the type is then `text/plain`.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'a> {
+    /// The content.
+    pub content: &'a str,
+    /// What it is, as a MIME type.
+    pub content_type: &'a str,
+    /// The name of the file that it becomes.
+    pub filename: &'a str,
+    /// How it is merged with earlier parts.
+    pub merge_type: &'a str,
+}
+
+/// The type of parts that say nothing about it.
+pub(crate) const CONTENT_TYPE: &str = "text/plain";
+/// The line between parts where nothing else is said.
+pub const BOUNDARY: &str = "MIMEBOUNDARY";
 
 /// What is wrong with a boundary, by the rules of MIME.
 pub(crate) fn boundary_problem(boundary: &str) -> Option<String> {
@@ -22,33 +38,36 @@ pub(crate) fn boundary_problem(boundary: &str) -> Option<String> {
 }
 
 /// The message. The first line ends differently from the others, since it always has.
-pub(crate) fn message(parts: &[Part], boundary: &str) -> String {
+pub fn message(parts: &[Part<'_>], boundary: &str) -> String {
     let mut out = format!("Content-Type: multipart/mixed; boundary=\"{boundary}\"\nMIME-Version: 1.0\r\n\r\n");
     for (i, part) in parts.iter().enumerate() {
         if i > 0 {
             out.push_str("\r\n");
         }
         out.push_str(&format!("--{boundary}\r\n"));
-        if !part.filename.text().is_empty() {
-            let filename = part.filename.text();
+        if !part.filename.is_empty() {
+            let filename = part.filename;
             out.push_str(&format!("Content-Disposition: attachment; filename=\"{filename}\"\r\n"));
         }
-        let content_type = part.content_type.text();
+        let content_type = match part.content_type {
+            "" => CONTENT_TYPE,
+            given => given,
+        };
         out.push_str(&format!(
             "Content-Transfer-Encoding: 7bit\r\nContent-Type: {content_type}\r\nMime-Version: 1.0\r\n"
         ));
-        if !part.merge_type.text().is_empty() {
-            out.push_str(&format!("X-Merge-Type: {}\r\n", part.merge_type.text()));
+        if !part.merge_type.is_empty() {
+            out.push_str(&format!("X-Merge-Type: {}\r\n", part.merge_type));
         }
         out.push_str("\r\n");
-        out.push_str(part.content.text());
+        out.push_str(part.content);
     }
     out.push_str(&format!("\r\n--{boundary}--\r\n"));
     out
 }
 
 /// The message as it is wanted. What is compressed is also written in base64, or it would be no text.
-pub(crate) fn encode(message: String, gzip: bool, base64: bool) -> Result<String, String> {
+pub fn encode(message: String, gzip: bool, base64: bool) -> Result<String, String> {
     if !gzip {
         return Ok(if base64 { STANDARD.encode(message) } else { message });
     }
@@ -58,7 +77,7 @@ pub(crate) fn encode(message: String, gzip: bool, base64: bool) -> Result<String
 }
 
 /// What identifies a result.
-pub(crate) fn checksum(rendered: &str) -> String {
+pub fn checksum(rendered: &str) -> String {
     let mut crc = Crc::new();
     crc.update(rendered.as_bytes());
     crc.sum().to_string()

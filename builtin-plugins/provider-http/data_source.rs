@@ -6,7 +6,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use monoform_sdk::schema::{block, computed, optional, required};
-use monoform_sdk::{Attr, Check, Context, DataSource, Diagnostic, Result, Schema, Validator, async_trait, cty, model};
+use monoform_sdk::{Attr, Context, DataSource, Diagnostic, Result, Schema, Validator, async_trait, model};
 
 use crate::answer;
 use crate::request::{Limits, Request};
@@ -24,7 +24,7 @@ model! {
         /// The pause before the second try, in milliseconds: 1000 unless it is set. It doubles with every try.
         pub min_delay_ms: Attr<i64> = optional().validate(Validator::AtLeast(0)),
         /// The longest pause between two tries, in milliseconds: 30000 unless it is set.
-        pub max_delay_ms: Attr<i64> = optional().validate(Validator::AtLeast(0)).validate(not_below_min_delay()),
+        pub max_delay_ms: Attr<i64> = optional().validate(Validator::AtLeast(0)).validate(Validator::AtLeastSumOf(&["min_delay_ms"])),
     }
 }
 
@@ -67,25 +67,6 @@ model! {
         /// The address as it was given.
         pub id: Attr<String> = computed(),
     }
-}
-
-fn not_below_min_delay() -> Validator {
-    Validator::custom(|check: &Check<'_>| {
-        let number = |value: &cty::Value| value.as_number().and_then(cty::Number::to_i64);
-        let (max, min) = (
-            number(check.value)?,
-            number(check.config.get("retry")?.get("min_delay_ms")?)?,
-        );
-        (max < min).then(|| {
-            Diagnostic::error(
-                "Invalid Attribute Value",
-                format!(
-                    "Attribute retry.max_delay_ms value must be at least sum of retry.min_delay_ms, which is {min}, got: {max}"
-                ),
-            )
-            .at(check.path.clone())
-        })
-    })
 }
 
 pub(crate) struct Http;

@@ -49,6 +49,11 @@ pub trait Resource: Send + Sync + 'static {
     /// protocol; who understands it need not ask.
     const STATE_ONLY: bool = false;
 
+    /// Whether to ask for the leniency that the core has for resources of the old SDK: their plans may say more than the
+    /// configuration does, and what becomes of them may differ from the plan. It is for types whose schema is fixed by a
+    /// provider that was written with it.
+    const LENIENT: bool = false;
+
     /// Checks a configuration beyond what the rules of its attributes say.
     fn validate(&self, _config: &Self::Model) -> Diagnostics {
         Diagnostics::new()
@@ -167,6 +172,7 @@ pub(crate) trait AnyResource: Send + Sync {
     fn identity(&self) -> &[IdentityAttribute];
     fn plans_destroy(&self) -> bool;
     fn state_only(&self) -> bool;
+    fn is_lenient(&self) -> bool;
     fn validate(&self, config: &Value) -> Diagnostics;
     fn upgrade(&self, version: i64, state: &serde_json::Value) -> Result<Value>;
     async fn plan(
@@ -243,6 +249,10 @@ impl<R: Resource> AnyResource for Entry<R> {
 
     fn state_only(&self) -> bool {
         R::STATE_ONLY
+    }
+
+    fn is_lenient(&self) -> bool {
+        R::LENIENT
     }
 
     fn validate(&self, config: &Value) -> Diagnostics {

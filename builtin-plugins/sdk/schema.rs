@@ -363,6 +363,8 @@ pub struct NestedBlock {
     pub block: Block,
     /// How many there may be, and what they become.
     pub nesting: Nesting,
+    /// How many there must be, as far as whoever calls the plugin is told; see [`BlockBuilder::min_items`].
+    pub min_items: u32,
     /// Rules for the blocks as a whole: how many, and with what.
     pub validators: Vec<Validator>,
     /// What happens to the planned value as a whole, in this order.
@@ -403,6 +405,7 @@ impl NestedBlock {
 /// A nested block, before it has a name.
 #[derive(Clone, Debug, Default)]
 pub struct BlockBuilder {
+    min_items: u32,
     validators: Vec<Validator>,
     modifiers: Vec<Modifier>,
 }
@@ -418,6 +421,14 @@ impl BlockBuilder {
     #[must_use]
     pub fn validate(mut self, validator: Validator) -> BlockBuilder {
         self.validators.push(validator);
+        self
+    }
+
+    /// The schema says that there must be so many, and the core checks it. Official providers of the old SDK do so; newer ones
+    /// have a rule ([`Validator::Size`]).
+    #[must_use]
+    pub fn min_items(mut self, count: u32) -> BlockBuilder {
+        self.min_items = count;
         self
     }
 
@@ -437,6 +448,7 @@ impl BlockBuilder {
             name,
             block,
             nesting,
+            min_items: self.min_items,
             validators: self.validators,
             modifiers: self.modifiers,
         })

@@ -11,7 +11,7 @@ use cty::{Path, Step, Value};
 use crate::schema::{Compiled, CompiledMember, Nesting};
 use crate::{Diagnostic, Diagnostics, Model};
 
-/// A rule for one attribute. Names of other attributes are those of the outermost block.
+/// A rule for one attribute. Names of other attributes are those of the same block, or else of the outermost one.
 #[derive(Clone)]
 pub enum Validator {
     /// Exactly one of this attribute and these must be set.
@@ -75,15 +75,17 @@ pub struct Check<'a> {
     pub path: Path,
     /// Its configured value.
     pub value: &'a Value,
+    /// The configuration of the block in which it stands.
+    pub block: &'a Value,
     /// The configuration of the outermost block.
     pub config: &'a Value,
 }
 
 impl Check<'_> {
-    /// The value of another attribute of the outermost block.
+    /// The value of another attribute: of the same block, or else of the outermost one.
     #[must_use]
     pub fn other(&self, name: &str) -> Option<&Value> {
-        self.config.get(name)
+        self.block.get(name).or_else(|| self.config.get(name))
     }
 
     fn name(&self) -> String {
@@ -168,6 +170,7 @@ fn check_block(
                 Check {
                     path: path.attribute(name),
                     value,
+                    block,
                     config,
                 },
                 out,

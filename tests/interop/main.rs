@@ -4,8 +4,8 @@
 //! certificates. [`framework`], [`sdkv2`]: the whole life of objects of a Go provider, over protocol 6 and protocol 5. [`kinds`]:
 //! one provider made in every way there is, and every request to it, from every place. [`side_by_side`]: the same
 //! configurations and providers under Terraform, with the same results. [`terraform`]: going on where the other left off.
-//! [`modules`]: modules installed by both. [`our_plugins`]: our plugins, called by Terraform and by hand. [`recorded`]: what
-//! Terraform did with a provider that has a bit of everything, step by step.
+//! [`modules`]: modules installed by both. [`named`]: records in zones of BIND. [`our_plugins`]: our plugins, called by
+//! Terraform and by hand. [`recorded`]: what Terraform did with a provider that has a bit of everything, step by step.
 
 #![allow(
     clippy::expect_used,
@@ -23,6 +23,7 @@ mod certificates;
 mod framework;
 mod kinds;
 mod modules;
+mod named;
 mod our_plugins;
 mod recorded;
 mod sdkv2;
@@ -112,6 +113,26 @@ fn main() {
             "modules::we_use_what_terraform_installed",
             &["git", "terraform"],
             modules::we_use_what_terraform_installed,
+        ),
+        (
+            "named::records_of_every_type_are_made_changed_and_deleted",
+            &["named", "dig"],
+            named::records_of_every_type_are_made_changed_and_deleted,
+        ),
+        (
+            "named::every_algorithm_signs",
+            &["named", "dig"],
+            named::every_algorithm_signs,
+        ),
+        (
+            "named::an_answer_too_large_for_a_datagram",
+            &["named", "dig"],
+            named::an_answer_too_large_for_a_datagram,
+        ),
+        (
+            "named::what_the_server_refuses",
+            &["named", "dig"],
+            named::what_the_server_refuses,
         ),
         (
             "our_plugins::terraform_uses_them_and_we_go_on",

@@ -220,10 +220,11 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Where a program is, if it is installed at all.
+/// Where a program is, if it is installed at all. Servers are where the PATH of most people does not lead.
 pub fn which(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path)
+        .chain([PathBuf::from("/usr/sbin")])
         .map(|dir| dir.join(program))
         .find(|p| p.is_file())
 }

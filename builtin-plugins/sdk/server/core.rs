@@ -338,6 +338,11 @@ impl Core {
         read.await.unwrap_or_else(failed)
     }
 
+    /// Whether a type of resource asks for the leniency of [`crate::Resource::LENIENT`].
+    pub fn is_lenient(&self, name: &str) -> bool {
+        self.resources.get(name).is_some_and(|r| r.is_lenient())
+    }
+
     pub async fn plan(&self, name: &str, prior: &Wire, proposed: &Wire, config: &Wire, private: Vec<u8>) -> Changed {
         let plan = async {
             let resource = self.resource(name)?;

@@ -129,6 +129,7 @@ macro_rules! messages {
                 type_name: b.name.to_owned(),
                 block: Some(block(&b.block, 0)),
                 nesting: nesting.into(),
+                min_items: b.min_items.into(),
                 ..Default::default()
             }
         }

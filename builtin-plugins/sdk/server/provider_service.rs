@@ -224,6 +224,7 @@ macro_rules! provider_service {
                     planned_private: c.private,
                     diagnostics: diagnostics(c.diagnostics),
                     planned_identity: identity(c.identity),
+                    legacy_type_system: self.0.is_lenient(&r.type_name),
                     ..Default::default()
                 }))
             }
@@ -241,7 +242,7 @@ macro_rules! provider_service {
                     private: c.private,
                     diagnostics: diagnostics(c.diagnostics),
                     new_identity: identity(c.identity),
-                    ..Default::default()
+                    legacy_type_system: self.0.is_lenient(&r.type_name),
                 }))
             }
 

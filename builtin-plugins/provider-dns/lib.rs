@@ -1,0 +1,199 @@
+//! The `dns` provider: records in zones that take dynamic updates, and what the machine's resolver says about names.
+//!
+//! Managed resources are sets of records of one name and type. [`records`] is what they have in common, with RFC 2136 as its
+//! language; [`kinds`] is what differs. [`settings`] says where updates go, [`exchange`] sends and receives, and [`tsig`] signs
+//! (RFC 8945). [`text`] is names and strings as zone files write them. The data sources ([`data`]) ask the machine's resolver
+//! ([`lookup`]) and know nothing of the provider's configuration.
+//!
+//! It stands for version 3.6.1 of the official provider, and may use only the SDK. It differs where the official one gets in the
+//! way:
+//! - `recursive` is honoured (there, the flag is cleared before the question is sent).
+//! - After a failed update, an A or AAAA set stays in the state (there, it is forgotten).
+//! - A name or an address that the server writes differently (`Mail.example.`, `10.0.0.01`, `2001:0db8::1`, other escapes in a
+//!   TXT string) is the one of the configuration (there, an inconsistent result or a change in every plan).
+//! - A signed answer that was cut short is asked for again with a signature (there, the repetition is not signed).
+//! - Answers to signed questions must be signed, unless they are errors (there, anybody's will do).
+//! - GSS-TSIG is refused: it needs the Kerberos of the machine.
+
+mod data;
+mod exchange;
+mod kinds;
+mod lookup;
+mod records;
+mod settings;
+mod text;
+mod tsig;
+
+use monoform_sdk::{Members, Provider, Result, async_trait};
+
+use crate::exchange::Client;
+use crate::records::Records;
+
+/// The provider's name.
+pub const NAME: &str = "dns";
+
+/// The version of the official provider that this one stands for.
+pub const VERSION: &str = "3.6.1";
+
+/// The earlier versions of the same major, which this one stands for too.
+pub const RELEASED: &[&str] = &[
+    "3.0.0", "3.0.1", "3.1.0", "3.2.0", "3.2.1", "3.2.2", "3.2.3", "3.2.4", "3.3.0", "3.3.1", "3.3.2", "3.4.0",
+    "3.4.1", "3.4.2", "3.4.3", "3.5.0", "3.6.0",
+];
+
+/// The provider.
+#[must_use]
+pub fn provider() -> impl Provider {
+    Dns
+}
+
+struct Dns;
+
+#[async_trait]
+impl Provider for Dns {
+    type Config = settings::Config;
+    type Client = Client;
+
+    fn members(&self, members: &mut Members<Client>) {
+        members.resource("dns_a_record_set", Records(kinds::A));
+        members.resource("dns_aaaa_record_set", Records(kinds::Aaaa));
+        members.resource("dns_cname_record", Records(kinds::Cname));
+        members.resource("dns_mx_record_set", Records(kinds::Mx));
+        members.resource("dns_ns_record_set", Records(kinds::Ns));
+        members.resource("dns_ptr_record", Records(kinds::Ptr));
+        members.resource("dns_srv_record_set", Records(kinds::Srv));
+        members.resource("dns_txt_record_set", Records(kinds::Txt));
+        members.data_source("dns_a_record_set", data::A);
+        members.data_source("dns_aaaa_record_set", data::Aaaa);
+        members.data_source("dns_cname_record_set", data::Cname);
+        members.data_source("dns_mx_record_set", data::Mx);
+        members.data_source("dns_ns_record_set", data::Ns);
+        members.data_source("dns_ptr_record_set", data::Ptr);
+        members.data_source("dns_srv_record_set", data::Srv);
+        members.data_source("dns_txt_record_set", data::Txt);
+    }
+
+    async fn configure(&self, config: settings::Config, _terraform_version: &str) -> Result<Client> {
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        Ok(Client::new(config.settings(&variable)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use monoform_sdk::cty::{Type, Value};
+    use monoform_sdk::testing::Harness;
+
+    #[test]
+    fn the_schema_is_the_official_one() {
+        let text = Harness::new(crate::provider()).schema_text();
+        let legacy = |kind: &str| {
+            format!(
+                "resource dns_{kind}_record_set v0\n  addresses set(string) required\n  id string optional computed\n  name string \
+                 optional\n  ttl number optional\n  zone string required\n"
+            )
+        };
+        for part in [
+            legacy("a"),
+            legacy("aaaa"),
+            "resource dns_cname_record v0\n  cname string required\n  id string computed\n  name string required\n  ttl number \
+             optional computed\n  zone string required\n"
+                .to_owned(),
+            "resource dns_mx_record_set v0\n  id string computed\n  name string optional\n  ttl number optional computed\n  zone \
+             string required\n"
+                .to_owned(),
+            "data dns_txt_record_set v0\n  host string required\n  id string computed\n  record string computed\n  records \
+             list(string) computed\n"
+                .to_owned(),
+        ] {
+            assert!(text.contains(&part), "{part} is not in\n{text}");
+        }
+        assert_eq!(text.lines().filter(|line| !line.starts_with(' ')).count(), 16);
+    }
+
+    #[test]
+    fn what_a_configuration_may_not_say() {
+        let harness = Harness::new(crate::provider());
+        let set = |texts: &[&str]| Value::set(Type::String, texts.iter().map(Value::string).collect());
+        let (zone, name) = (("zone", Value::from("z.")), ("name", Value::from("n")));
+        for (kind, config, expected) in [
+            (
+                "a_record_set",
+                vec![("zone", "z".into()), ("addresses", set(&["1.2.3.4"]))],
+                "must be fully qualified",
+            ),
+            (
+                "a_record_set",
+                vec![("zone", " z.".into()), ("addresses", set(&["1.2.3.4"]))],
+                "whitespace",
+            ),
+            (
+                "a_record_set",
+                vec![("zone", "a..b.".into()), ("addresses", set(&["1.2.3.4"]))],
+                "between two dots",
+            ),
+            (
+                "a_record_set",
+                vec![zone.clone(), ("name", "".into()), ("addresses", set(&["1.2.3.4"]))],
+                "or be empty",
+            ),
+            (
+                "a_record_set",
+                vec![zone.clone(), ("name", "n.".into()), ("addresses", set(&["1.2.3.4"]))],
+                "must not be fully",
+            ),
+            (
+                "a_record_set",
+                vec![zone.clone(), ("addresses", set(&["::1"]))],
+                "is no IPv4 address",
+            ),
+            (
+                "a_record_set",
+                vec![zone.clone(), ("addresses", set(&[]))],
+                "at least 1 elements",
+            ),
+            (
+                "aaaa_record_set",
+                vec![zone.clone(), ("addresses", set(&["1.2.3.4"]))],
+                "is no IPv6 address",
+            ),
+            (
+                "cname_record",
+                vec![zone.clone(), name.clone(), ("cname", "c".into())],
+                "CNAME must be fully qualified",
+            ),
+            (
+                "ns_record_set",
+                vec![zone.clone(), name.clone(), ("nameservers", set(&["a.", "b"]))],
+                "must be fully qualified",
+            ),
+            (
+                "txt_record_set",
+                vec![zone.clone(), ("txt", set(&["a\"b"]))],
+                "a backslash before it",
+            ),
+        ] {
+            let found = harness.validate(&format!("dns_{kind}"), &config);
+            assert_eq!(found.0.len(), 1, "{found:?}");
+            assert!(found.0[0].detail.contains(expected), "{found:?}");
+        }
+        let fine = [zone, name, ("addresses", set(&["010.0.0.1"]))];
+        assert!(!harness.validate("dns_a_record_set", &fine).has_errors());
+    }
+
+    #[tokio::test]
+    async fn without_a_server_addresses_cannot_be_managed() {
+        // A variable of the environment that names a server would be used.
+        if std::env::var_os("DNS_UPDATE_SERVER").is_some() {
+            return;
+        }
+        let harness = Harness::new(crate::provider());
+        harness.configure(&[]).await.unwrap();
+        let addresses = Value::set(Type::String, vec!["192.0.2.1".into()]);
+        let error = harness
+            .create("dns_a_record_set", &[("zone", "z.".into()), ("addresses", addresses)])
+            .await
+            .unwrap_err();
+        assert_eq!(error.0[0].summary, "update server is not set");
+    }
+}

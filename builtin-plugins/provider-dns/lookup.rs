@@ -1,0 +1,176 @@
+//! What this machine says about names: its hosts file, then the servers that `/etc/resolv.conf` names.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use hickory_proto::rr::{Name, RData, Record, RecordType};
+use hickory_resolver::config::{NameServerConfig, ResolverConfig};
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::{Resolver, TokioResolver};
+
+use crate::text;
+
+const HOSTS: &str = "/etc/hosts";
+
+/// A line of the hosts file.
+struct Line {
+    address: IpAddr,
+    names: Vec<String>,
+}
+
+fn hosts() -> Vec<Line> {
+    // Without a hosts file nothing is said by it.
+    let text = std::fs::read_to_string(HOSTS).unwrap_or_default();
+    lines(&text)
+}
+
+fn lines(text: &str) -> Vec<Line> {
+    let line = |line: &str| {
+        let mut words = line.split('#').next()?.split_whitespace();
+        // Of an address with a zone (`fe80::1%eth0`), the zone says nothing here.
+        let address = words.next()?.split('%').next()?.parse().ok()?;
+        let names = words.map(str::to_owned).collect();
+        Some(Line { address, names })
+    };
+    text.lines().filter_map(line).collect()
+}
+
+impl Line {
+    fn has(&self, host: &str) -> bool {
+        let same = |name: &String| {
+            name.trim_end_matches('.')
+                .eq_ignore_ascii_case(host.trim_end_matches('.'))
+        };
+        self.names.iter().any(same)
+    }
+}
+
+/// A name with the dot at its end, unless it is a single word.
+fn complete(name: &str) -> String {
+    if name.contains('.') && !name.ends_with('.') {
+        format!("{name}.")
+    } else {
+        name.to_owned()
+    }
+}
+
+fn resolver() -> Result<TokioResolver, String> {
+    let provider = TokioRuntimeProvider::default();
+    let mut builder = match Resolver::builder(provider.clone()) {
+        Ok(builder) => builder,
+        // As on a machine that says nothing: it is expected to serve names itself.
+        Err(_) => {
+            let local = NameServerConfig::udp_and_tcp(IpAddr::V4(Ipv4Addr::LOCALHOST));
+            Resolver::builder_with_config(ResolverConfig::from_parts(None, Vec::new(), vec![local]), provider)
+        }
+    };
+    builder.options_mut().preserve_intermediates = true;
+    builder.build().map_err(|e| e.to_string())
+}
+
+/// The records of a name, those of aliases on the way included.
+pub(crate) async fn records(host: &str, kind: RecordType) -> Result<Vec<Record>, String> {
+    let name: Name = host.parse().map_err(|e| format!("it is no name: {e}"))?;
+    let found = resolver()?.lookup(name, kind).await.map_err(|e| e.to_string())?;
+    Ok(found.answers().to_vec())
+}
+
+/// The addresses of a host, of both families. One in the hosts file is there with all it has.
+pub(crate) async fn addresses(host: &str) -> Result<Vec<IpAddr>, String> {
+    if let Ok(address) = host.parse() {
+        return Ok(vec![address]);
+    }
+    let known: Vec<IpAddr> = hosts()
+        .iter()
+        .filter(|line| line.has(host))
+        .map(|line| line.address)
+        .collect();
+    if !known.is_empty() {
+        return Ok(known);
+    }
+    let name: Name = host.parse().map_err(|e| format!("it is no name: {e}"))?;
+    let mut builder = resolver()?;
+    builder.set_hosts(std::sync::Arc::default());
+    let found = tokio::join!(
+        builder.lookup(name.clone(), RecordType::A),
+        builder.lookup(name, RecordType::AAAA)
+    );
+    let of = |result: &Result<hickory_resolver::lookup::Lookup, _>| match result {
+        Ok(lookup) => lookup.answers().iter().filter_map(address).collect(),
+        Err(_) => Vec::new(),
+    };
+    let addresses: Vec<IpAddr> = of(&found.0).into_iter().chain(of(&found.1)).collect();
+    match (addresses.is_empty(), found.0, found.1) {
+        (true, Err(error), Err(_)) => Err(error.to_string()),
+        _ => Ok(addresses),
+    }
+}
+
+fn address(record: &Record) -> Option<IpAddr> {
+    match &record.data {
+        RData::A(a) => Some(a.0.into()),
+        RData::AAAA(a) => Some(a.0.into()),
+        _ => None,
+    }
+}
+
+/// What a host is an alias of; the host itself if it is none. Of several aliases in a row the first is followed, as the official
+/// provider does.
+pub(crate) async fn canonical(host: &str) -> Result<String, String> {
+    if let Some(line) = hosts().iter().find(|line| line.has(host)) {
+        return Ok(line.names.first().map(|n| complete(n)).unwrap_or_default());
+    }
+    let mut problem = String::new();
+    for kind in [RecordType::A, RecordType::AAAA, RecordType::CNAME] {
+        match records(host, kind).await {
+            Ok(records) => {
+                if let Some(first) = records.first() {
+                    return Ok(text::name_text(match &first.data {
+                        RData::CNAME(target) => &target.0,
+                        _ => &first.name,
+                    }));
+                }
+            }
+            Err(error) if problem.is_empty() => problem = error,
+            Err(_) => {}
+        }
+    }
+    Err(problem)
+}
+
+/// The names of an address.
+pub(crate) async fn names(address: &str) -> Result<Vec<String>, String> {
+    let ip: IpAddr = address.parse().map_err(|_| format!("{address:?} is no address"))?;
+    let known: Vec<String> = hosts()
+        .iter()
+        .filter(|line| line.address == ip)
+        .flat_map(|line| line.names.iter().map(|n| complete(n)))
+        .collect();
+    if !known.is_empty() {
+        return Ok(known);
+    }
+    let records = records(&text::name_text(&Name::from(ip)), RecordType::PTR).await?;
+    Ok(records
+        .iter()
+        .filter_map(|record| match &record.data {
+            RData::PTR(name) => Some(text::name_text(&name.0)),
+            _ => None,
+        })
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_files() {
+        let lines = lines("# comment\n127.0.0.1 localhost Me.Example # me\n\nfe80::1%eth0 me\nnonsense here\n");
+        assert_eq!(lines.len(), 2);
+        assert!(lines[0].has("me.example.") && lines[0].has("LOCALHOST") && !lines[0].has("me"));
+        assert_eq!(lines[1].address, "fe80::1".parse::<IpAddr>().unwrap());
+        assert_eq!(
+            (complete("localhost"), complete("a.b")),
+            ("localhost".to_owned(), "a.b.".to_owned())
+        );
+    }
+}

@@ -1,0 +1,140 @@
+//! The checksum of a directory: the SHA-1 of what an archive of it would be, so that names, content, modes, owners and times
+//! count.
+//!
+//! Where an archive in the plain format (USTAR) can hold an entry, the bytes are those that the official provider hashes, so that
+//! objects it made are known again. Entries that cannot be written so (long names, links, large files) have a checksum of
+//! their own, with which an object of the official provider counts as changed.
+
+use std::fs::{self, Metadata};
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use sha1::{Digest, Sha1};
+
+const BLOCK: usize = 512;
+
+/// The checksum of bytes, as text.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    text(Sha1::new_with_prefix(bytes))
+}
+
+fn text(hash: Sha1) -> String {
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The checksum of a directory with all that is below it.
+pub(crate) fn checksum(dir: &Path) -> io::Result<String> {
+    let owners = Owners {
+        users: fs::read_to_string("/etc/passwd").unwrap_or_default(),
+        groups: fs::read_to_string("/etc/group").unwrap_or_default(),
+    };
+    let mut hash = Sha1::new();
+    entry(dir, ".", &owners, &mut hash)?;
+    Ok(text(hash))
+}
+
+fn entry(path: &Path, name: &str, owners: &Owners, hash: &mut Sha1) -> io::Result<()> {
+    let metadata = fs::symlink_metadata(path)?;
+    hash.update(header(name.as_bytes(), &metadata, owners));
+    if metadata.is_dir() {
+        let mut entries = fs::read_dir(path)?
+            .map(|e| e.map(|e| e.path()))
+            .collect::<io::Result<Vec<_>>>()?;
+        entries.sort_by(|a, b| a.as_os_str().as_bytes().cmp(b.as_os_str().as_bytes()));
+        for path in entries {
+            let own = path
+                .file_name()
+                .map(|n| n.to_string_lossy().into_owned())
+                .unwrap_or_default();
+            let below = if name == "." { own } else { format!("{name}/{own}") };
+            entry(&path, &below, owners, hash)?;
+        }
+        return Ok(());
+    }
+    if metadata.is_symlink() {
+        hash.update(fs::read_link(path)?.as_os_str().as_bytes());
+    }
+    let mut file = fs::File::open(path)?;
+    let mut buffer = vec![0; 1 << 16];
+    let mut total = 0;
+    loop {
+        let size = file.read(&mut buffer)?;
+        let Some(part) = buffer.get(..size).filter(|part| !part.is_empty()) else {
+            break;
+        };
+        hash.update(part);
+        total += size;
+    }
+    hash.update(vec![0; total.next_multiple_of(BLOCK) - total]);
+    Ok(())
+}
+
+/// The names of users and groups, as the machine's own files say them.
+struct Owners {
+    users: String,
+    groups: String,
+}
+
+/// The name of an owner: the line whose third field is the number.
+fn named(file: &str, id: u32) -> &str {
+    let id = id.to_string();
+    let line = file.lines().find(|line| line.split(':').nth(2) == Some(&id));
+    line.and_then(|line| line.split(':').next()).unwrap_or_default()
+}
+
+/// The head of an entry.
+fn header(name: &[u8], metadata: &Metadata, owners: &Owners) -> Vec<u8> {
+    let mut out = vec![0; BLOCK];
+    let mut fits = true;
+    let mut put = |at: usize, size: usize, bytes: &[u8]| match out.get_mut(at..at + bytes.len()) {
+        Some(field) if bytes.len() <= size => field.copy_from_slice(bytes),
+        _ => fits = false,
+    };
+    let octal = |number: u64, digits: usize| format!("{number:0digits$o}\0").into_bytes();
+    let (short, prefix) = split(name);
+    put(0, 100, short);
+    put(345, 155, prefix);
+    // The permissions with the bits for other identities and for sticky directories.
+    put(100, 8, &octal(u64::from(metadata.mode() & 0o7777), 7));
+    put(108, 8, &octal(u64::from(metadata.uid()), 7));
+    put(116, 8, &octal(u64::from(metadata.gid()), 7));
+    put(124, 12, &octal(if metadata.is_file() { metadata.len() } else { 0 }, 11));
+    // To the nearest second.
+    let seconds = metadata.mtime() + i64::from(metadata.mtime_nsec() >= 500_000_000);
+    put(136, 12, &octal(u64::try_from(seconds).unwrap_or_default(), 11));
+    let kind: &[u8] = match metadata.file_type() {
+        t if t.is_dir() => b"5",
+        t if t.is_symlink() => b"2",
+        _ => b"0",
+    };
+    put(156, 1, kind);
+    put(257, 8, b"ustar\x0000");
+    put(265, 32, named(&owners.users, metadata.uid()).as_bytes());
+    put(297, 32, named(&owners.groups, metadata.gid()).as_bytes());
+    put(329, 8, &octal(0, 7));
+    put(337, 8, &octal(0, 7));
+    put(148, 8, b"        ");
+    let sum: u64 = out.iter().copied().map(u64::from).sum();
+    if let Some(field) = out.get_mut(148..156) {
+        field.copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    }
+    if !fits || !name.is_ascii() {
+        out.extend_from_slice(name);
+    }
+    out
+}
+
+/// A name as its last part and what comes before, where it is too long for one field.
+fn split(name: &[u8]) -> (&[u8], &[u8]) {
+    if name.len() <= 100 {
+        return (name, b"");
+    }
+    let limit = name.len().min(156);
+    let slash = name.get(..limit).and_then(|head| head.iter().rposition(|b| *b == b'/'));
+    match slash.and_then(|at| Some((name.get(at + 1..)?, name.get(..at)?))) {
+        Some((last, first)) if last.len() <= 100 && !last.is_empty() => (last, first),
+        _ => (name, b""),
+    }
+}

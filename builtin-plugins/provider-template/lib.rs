@@ -1,0 +1,107 @@
+//! The `template` provider: text from templates, files from templates, and user data for cloud-init. It is the predecessor of
+//! `templatefile` and of the `cloudinit` provider, archived and still in use.
+//!
+//! Templates are written in the configuration language, and this crate may not know the language: plugins stand beside the
+//! core, not above it. So whoever serves the provider hands it a [`Render`], as the program does that is both. User data is
+//! the same message as that of the `cloudinit` provider, which is therefore used: the one edge between plugins.
+//!
+//! - [`file`][]: `template_file`.
+//! - [`cloudinit`][]: `template_cloudinit_config`.
+//! - [`dir`][]: `template_dir`, which knows its directories again by a checksum ([`image`]).
+//!
+//! It stands for version 2.2.0 of the official provider, and may use only the SDK and `provider-cloudinit`. There, the
+//! functions of templates are those of an early release of Terraform 0.12, here those of the language as it is.
+
+mod cloudinit;
+mod dir;
+mod file;
+mod image;
+
+use std::collections::BTreeMap;
+
+use monoform_sdk::{Attr, Diagnostic, Diagnostics, Empty, Members, Provider, Result, async_trait};
+
+/// The provider's name.
+pub const NAME: &str = "template";
+
+/// The version of the official provider that this one stands for.
+pub const VERSION: &str = "2.2.0";
+
+/// The earlier versions of the same major, which this one stands for too.
+pub const RELEASED: &[&str] = &["2.0.0", "2.1.0", "2.1.1", "2.1.2"];
+
+/// Makes text from a template, given the values of its variables, or says in whole sentences what is wrong with it.
+pub type Render = fn(&str, &BTreeMap<String, String>) -> std::result::Result<String, String>;
+
+/// The provider.
+#[must_use]
+pub fn provider(render: Render) -> impl Provider {
+    Template(render)
+}
+
+struct Template(Render);
+
+#[async_trait]
+impl Provider for Template {
+    type Config = Empty;
+    type Client = ();
+
+    fn members(&self, members: &mut Members<()>) {
+        members.resource("template_cloudinit_config", cloudinit::CloudInitResource);
+        members.resource("template_dir", dir::TemplateDir(self.0));
+        members.resource("template_file", file::FileResource(self.0));
+        members.data_source("template_cloudinit_config", cloudinit::CloudInitData);
+        members.data_source("template_file", file::FileData(self.0));
+    }
+
+    async fn configure(&self, _config: Empty, _terraform_version: &str) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The variables of a template.
+type Vars = Attr<BTreeMap<String, Attr<String>>>;
+
+/// Their values; what is null is not there.
+fn values(vars: &Vars) -> BTreeMap<String, String> {
+    let vars = vars.known().into_iter().flatten();
+    vars.filter_map(|(name, value)| Some((name.clone(), value.known()?.clone())))
+        .collect()
+}
+
+/// What those read who still use the resource of this name.
+fn deprecated(name: &str) -> Diagnostics {
+    Diagnostic::warning(
+        format!("using {name} as a resource is deprecated; consider using the data source instead"),
+        "The data source of the same name gives the same result and keeps no state.",
+    )
+    .into()
+}
+
+/// A text that is empty and one that is not there are the same to the official provider.
+fn same(one: &Attr<String>, other: &Attr<String>) -> bool {
+    !one.is_unknown() && !other.is_unknown() && one.text() == other.text()
+}
+
+#[cfg(test)]
+mod tests {
+    use monoform_sdk::testing::Harness;
+
+    #[test]
+    fn the_schema_is_the_official_one() {
+        let cloudinit = "  base64_encode bool optional\n  gzip bool optional\n  id string optional computed\n  \
+                         rendered string computed\n";
+        let file = "  filename string optional\n  id string optional computed\n  rendered string computed\n  \
+                    template string optional\n  vars map(string) optional\n";
+        let dir = "  destination_dir string required\n  id string optional computed\n  source_dir string required\n  \
+                   vars map(string) optional\n";
+        let harness = Harness::new(crate::provider(|_, _| Ok(String::new())));
+        assert_eq!(
+            harness.schema_text(),
+            format!(
+                "resource template_cloudinit_config v0\n{cloudinit}resource template_dir v0\n{dir}resource template_file \
+                 v0\n{file}data template_cloudinit_config v0\n{cloudinit}data template_file v0\n{file}"
+            )
+        );
+    }
+}
