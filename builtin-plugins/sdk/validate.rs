@@ -252,6 +252,7 @@ impl Validator {
             let element = Check {
                 path: check.path.with(Step::Index(key)),
                 value: element,
+                block: check.block,
                 config: check.config,
             };
             rule.run_into(element, out);

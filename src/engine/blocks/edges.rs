@@ -1,5 +1,7 @@
 //! Drawing the edges: what each block refers to, and what is wrong with its references.
 
+use std::collections::BTreeSet;
+
 use addrs::{Mode, Module, Referenceable};
 use config::{Config, ModuleNode, Resource};
 use lang::checks::{Repetition, block_steps, missing_key, unexpected_key};
@@ -21,7 +23,7 @@ pub(super) struct Edges<'a> {
     root: &'a Config,
     diagnostics: &'a mut Diagnostics,
     /// Modules that are referred to as a whole, and by which nodes.
-    pub(super) whole: Vec<(Module, NodeIndex)>,
+    pub(super) whole: BTreeSet<(Module, NodeIndex)>,
     /// How many names were compared to find what undeclared ones could have meant.
     compared: usize,
 }
@@ -55,7 +57,7 @@ impl<'a> Edges<'a> {
             schemas,
             root,
             diagnostics,
-            whole: Vec::new(),
+            whole: BTreeSet::new(),
             compared: 0,
         }
     }

@@ -8,7 +8,7 @@ mod cycles;
 mod edges;
 mod queries;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -109,7 +109,7 @@ impl Blocks {
             diagnostics.extend(blocks.cycles(config));
         }
         if !diagnostics.has_errors() {
-            blocks.connect_whole(&whole);
+            blocks.connect_whole(config, &whole);
         }
         (blocks, diagnostics)
     }
@@ -154,31 +154,33 @@ impl Blocks {
 
     /// What refers to a module as a whole waits for everything in it, as it does in Terraform, and not only for the outputs:
     /// except where something in the module needs it, which Terraform refuses and nothing is wrong with.
-    fn connect_whole(&mut self, references: &[(Module, NodeIndex)]) {
+    fn connect_whole(&mut self, config: &Config, references: &BTreeSet<(Module, NodeIndex)>) {
+        // What only the state still has of a module goes, and nobody waits for it.
+        let inside = |blocks: &Blocks, module: &Module| -> Vec<NodeIndex> {
+            let below = blocks.resources_below.get(module).into_iter().flatten().copied();
+            let stays = |n: &NodeIndex| matches!(&blocks.graph[*n], Block::Resource(r) if config.resource(r).is_some());
+            below.filter(stays).collect()
+        };
         let mut pairs = Vec::new();
         for (module, node) in references {
-            let inside = self.resources_below.get(module).into_iter().flatten();
-            pairs.extend(
-                inside
-                    .map(|first| (*first, *node))
-                    .filter(|pair| !self.connected.contains(pair)),
-            );
+            let new = inside(self, module).into_iter().map(|first| (first, *node));
+            pairs.extend(new.filter(|pair| self.connected.insert(*pair)));
         }
-        let edges: Vec<_> = pairs
-            .iter()
-            .map(|(first, node)| self.graph.add_edge(*first, *node, ()))
-            .collect();
+        let add = |(first, node): &(NodeIndex, NodeIndex)| self.graph.add_edge(*first, *node, ());
+        let edges: Vec<_> = pairs.iter().map(add).collect();
         if edges.is_empty() || petgraph::algo::toposort(&self.graph, None).is_ok() {
-            self.connected.extend(pairs);
             return;
         }
         for edge in edges.into_iter().rev() {
             self.graph.remove_edge(edge);
         }
+        for pair in &pairs {
+            self.connected.remove(pair);
+        }
         for (module, node) in references {
             let mut after = petgraph::visit::Dfs::new(&self.graph, *node);
             while after.next(&self.graph).is_some() {}
-            let inside = self.resources_below.get(module).cloned().unwrap_or_default();
+            let inside = inside(self, module);
             if !inside.iter().any(|n| after.discovered.contains(n.index())) {
                 inside.into_iter().for_each(|first| self.connect(first, *node));
             }

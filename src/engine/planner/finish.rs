@@ -1,9 +1,10 @@
 //! From what was found to the plan: the order of the changes, the results of checks, the state that they start from.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use addrs::{AbsProviderConfig, AbsResourceInstance, Mode as ResourceMode};
+use addrs::{AbsProviderConfig, AbsResourceInstance, ConfigResource, Mode as ResourceMode};
+use petgraph::graph::{DiGraph, NodeIndex};
 
 use crate::blocks::Block;
 use crate::eval::checks::{Checked, Status};
@@ -171,7 +172,53 @@ impl Planner<'_> {
                 return graph;
             }
             // The configuration contradicts what the objects were created with, which counts.
+            let graph = ExecGraph::build(planned, &dependencies, false);
+            if graph.cycle().is_none() {
+                return graph;
+            }
+            // So do the records themselves, which a refresh has completed by what is configured now. Nobody must be unable to
+            // destroy what exists.
+            let planned = without_circles(planned, &dependencies);
+            return ExecGraph::build(&planned, &dependencies, false);
         }
         ExecGraph::build(planned, &dependencies, false)
     }
+}
+
+/// The same destructions where no two resources depend on one another: of what makes a circle, that goes which the
+/// configuration has now, and if that is not enough, all.
+fn without_circles(planned: &[Planned], dependencies: &Dependencies) -> Vec<Planned> {
+    let mut planned = planned.to_vec();
+    for configured_only in [true, false] {
+        let mut graph: DiGraph<ConfigResource, ()> = DiGraph::new();
+        let mut index: HashMap<ConfigResource, NodeIndex> = HashMap::new();
+        let mut node = |graph: &mut DiGraph<_, _>, r: &ConfigResource| {
+            *index.entry(r.clone()).or_insert_with(|| graph.add_node(r.clone()))
+        };
+        for p in &planned {
+            let user = node(&mut graph, &p.resource);
+            for d in &*p.state_dependencies {
+                let dependency = node(&mut graph, d);
+                graph.update_edge(user, dependency, ());
+            }
+        }
+        let mut circle: HashMap<ConfigResource, usize> = HashMap::new();
+        for (number, component) in petgraph::algo::kosaraju_scc(&graph).into_iter().enumerate() {
+            if component.len() > 1 {
+                circle.extend(component.into_iter().map(|n| (graph[n].clone(), number)));
+            }
+        }
+        for p in &mut planned {
+            let Some(around) = circle.get(&p.resource) else {
+                continue;
+            };
+            let configured = dependencies.resources.get(&p.resource);
+            let stays = |d: &&ConfigResource| {
+                let closes = circle.get(*d) == Some(around);
+                !closes || (configured_only && configured.is_none_or(|c| !c.contains(*d)))
+            };
+            p.state_dependencies = p.state_dependencies.iter().filter(stays).cloned().collect();
+        }
+    }
+    planned
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use engine::plan::{Action, Plan};
+use engine::plan::{Action, Mode, Plan, ResourceChange};
 
 use crate::generate::Model;
 use crate::support::{Case, attributes};
@@ -139,7 +139,7 @@ pub fn as_planned(plan: &Plan, operations: &[Operation]) -> Result<(), String> {
 /// depended on it, and replaced objects go and come as `create_before_destroy` says.
 pub fn order(
     model: &Model,
-    destroying: bool,
+    plan: &Plan,
     before: &BTreeMap<String, Prior>,
     operations: &[Operation],
 ) -> Result<(), String> {
@@ -182,7 +182,20 @@ pub fn order(
             format!("{} should end before {} begins: {why}", text(first), text(second))
         })
     };
-    let creates_first = model.creates_first();
+    let destroying = plan.mode == Mode::Destroy;
+    let planned: BTreeSet<String> = plan.changes.iter().map(|c| c.address.config().to_string()).collect();
+    let mut creates_first = model.creates_first(|address| !plan.is_partial() || planned.contains(address));
+    // Blocks without instances may be worked on, too, and have their say; and who refers to all instances of a module depends on
+    // everything in it. Of what is replaced there, the plan tells.
+    let told = |c: &&ResourceChange| plan.is_partial() || c.address.module.to_string().contains('[');
+    for change in plan.changes.iter().filter(told) {
+        let config = change.address.config().to_string();
+        match change.action {
+            Action::CreateThenDelete => drop(creates_first.insert(config)),
+            Action::DeleteThenCreate => drop(creates_first.remove(&config)),
+            _ => {}
+        }
+    }
     let dependencies = model.dependencies();
     for (config, operations) in &changes {
         for dependency in dependencies.get(*config).into_iter().flatten() {

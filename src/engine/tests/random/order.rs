@@ -204,7 +204,7 @@ fn apply(case: &mut Case, model: &Model, story: &mut Story) -> Result<Vec<check:
         return Err(format!("applying failed: {}", texts(problems.iter())));
     }
     check::as_planned(&plan, &operations)?;
-    check::order(model, plan.mode == Mode::Destroy, &before, &operations)?;
+    check::order(model, &plan, &before, &operations)?;
     // What was forgotten is there, and nobody's from now on.
     for forgotten in plan.changes.iter().filter(|c| c.action == Action::Forget) {
         let name = forgotten.before.get("name").and_then(cty::Value::as_str).unwrap_or("?");

@@ -198,3 +198,22 @@ fn what_was_made_with_a_target_goes_with_it_and_not_what_refers_to_it_by_now() {
     case.target(&["fake_thing.a"]);
     assert_eq!(actions(&case.plan()), ["- fake_thing.a", "- fake_thing.b"]);
 }
+
+#[test]
+fn what_was_turned_around_and_never_applied_can_be_destroyed() {
+    let mut case = Case::new(
+        "resource \"fake_thing\" \"a\" { name = \"a\" }\nresource \"fake_thing\" \"b\" {\n name = \"b\"\n value = fake_thing.a.id\n}",
+    );
+    case.apply();
+    case.main(
+        "resource \"fake_thing\" \"a\" {\n name = \"a\"\n value = fake_thing.b.id\n}\nresource \"fake_thing\" \"b\" { name = \"b\" }",
+    );
+    case.options.mode = Mode::RefreshOnly;
+    case.apply();
+    case.world.changes();
+    // In the state that a refresh has saved, each depends on the other.
+    case.options.mode = Mode::Normal;
+    case.destroy();
+    assert!(case.state.is_empty());
+    assert_eq!(case.world.changes(), ["delete b", "delete a"]);
+}

@@ -403,12 +403,16 @@ impl Model {
             .collect()
     }
 
-    /// The managed blocks whose new objects come before the old ones go, by configuration address.
-    pub fn creates_first(&self) -> BTreeSet<String> {
+    /// The managed blocks whose new objects come before the old ones go, by configuration address: those that say so among the
+    /// ones that are worked on, and what they depend on.
+    pub fn creates_first(&self, worked_on: impl Fn(&str) -> bool) -> BTreeSet<String> {
         let dependencies = self.dependencies();
         let mut out = BTreeSet::new();
         for block in self.blocks.iter().filter(|b| b.cbd && !b.data) {
             let address = self.config_address(block);
+            if !worked_on(&address) {
+                continue;
+            }
             out.extend(dependencies.get(&address).into_iter().flatten().cloned());
             out.insert(address);
         }
