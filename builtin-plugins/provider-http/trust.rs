@@ -1,7 +1,6 @@
 //! Which servers are believed, and what they are shown.
 
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
 
 use monoform_sdk::Diagnostic;
 use rustls::client::WebPkiServerVerifier;
@@ -9,9 +8,8 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::server::ParsedCertificate;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
 /// What a configuration says about certificates.
 #[derive(Clone, Copy, Debug)]
@@ -30,17 +28,7 @@ static PROVIDER: LazyLock<Arc<CryptoProvider>> =
 /// Who believes what the machine believes. Reading that takes time, and most requests of a run need it or none does: it is
 /// read with the first certificate that must be looked at.
 static MACHINE: LazyLock<Result<Arc<WebPkiServerVerifier>, String>> = LazyLock::new(|| {
-    let mut roots = RootCertStore::empty();
-    let found = rustls_native_certs::load_native_certs();
-    for problem in &found.errors {
-        tracing::warn!("a root certificate of this machine cannot be used: {problem}");
-    }
-    roots.add_parsable_certificates(found.certs);
-    if roots.is_empty() {
-        // As in an empty container.
-        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-    }
-    verifier(roots)
+    verifier(trust::roots(&trust::machine()))
 });
 
 fn verifier(roots: RootCertStore) -> Result<Arc<WebPkiServerVerifier>, String> {
@@ -154,12 +142,9 @@ impl ServerCertVerifier for Verifier {
         let authorities = match &self.0 {
             Whom::Anybody => return Ok(ServerCertVerified::assertion()),
             Whom::Machine => MACHINE.as_ref().map_err(|e| Error::General(e.clone()))?,
-            // A server's own certificate may be given in place of an authority's. The library below would refuse it if it calls
-            // itself an authority too, as those that people make for themselves usually do.
+            // A server's own certificate may be given in place of an authority's.
             Whom::These { certificates, .. } if certificates.contains(end_entity) => {
-                rustls::client::verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
-                in_time(end_entity, now)?;
-                return Ok(ServerCertVerified::assertion());
+                return trust::as_itself(end_entity, server_name, now);
             }
             Whom::These { authorities, .. } => authorities,
         };
@@ -194,23 +179,4 @@ impl ServerCertVerifier for Verifier {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         PROVIDER.signature_verification_algorithms.supported_schemes()
     }
-}
-
-/// Whether now is a time for which a certificate was made.
-fn in_time(certificate: &CertificateDer<'_>, now: UnixTime) -> Result<(), Error> {
-    let (_, parsed) = x509_parser::parse_x509_certificate(certificate).map_err(|_| CertificateError::BadEncoding)?;
-    let time = |moment: x509_parser::time::ASN1Time| {
-        UnixTime::since_unix_epoch(Duration::from_secs(
-            u64::try_from(moment.timestamp()).unwrap_or_default(),
-        ))
-    };
-    let validity = parsed.validity();
-    let (not_before, not_after) = (time(validity.not_before), time(validity.not_after));
-    if now < not_before {
-        return Err(CertificateError::NotValidYetContext { time: now, not_before }.into());
-    }
-    if now > not_after {
-        return Err(CertificateError::ExpiredContext { time: now, not_after }.into());
-    }
-    Ok(())
 }

@@ -6,7 +6,7 @@ use monoform_sdk::{
 };
 use provider_cloudinit::render;
 
-use crate::{deprecated, same};
+use crate::{deprecated, keep_if_same, same};
 
 model! {
     /// A part of the message.
@@ -137,12 +137,7 @@ impl Resource for CloudInitResource {
     }
 
     async fn plan(&self, plan: &mut Plan<'_, Model>, _cx: &mut Context<()>) -> Result<()> {
-        let planned = plan.planned()?;
-        match plan.prior()? {
-            Some(prior) if planned.agrees(&prior) => plan.set(&prior),
-            _ => {}
-        }
-        Ok(())
+        keep_if_same(plan, Model::agrees)
     }
 
     async fn create(&self, plan: Model, _cx: &mut Context<()>) -> Result<Model> {

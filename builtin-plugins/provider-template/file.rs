@@ -6,7 +6,7 @@ use monoform_sdk::{
 };
 use sha2::{Digest, Sha256};
 
-use crate::{Render, Vars, deprecated, same, values};
+use crate::{Render, Vars, deprecated, keep_if_same, same, values};
 
 model! {
     /// A template and its text.
@@ -88,12 +88,7 @@ impl Resource for FileResource {
     }
 
     async fn plan(&self, plan: &mut Plan<'_, Model>, _cx: &mut Context<()>) -> Result<()> {
-        let planned = plan.planned()?;
-        match plan.prior()? {
-            Some(prior) if planned.agrees(&prior) => plan.set(&prior),
-            _ => {}
-        }
-        Ok(())
+        keep_if_same(plan, Model::agrees)
     }
 
     async fn create(&self, plan: Model, _cx: &mut Context<()>) -> Result<Model> {

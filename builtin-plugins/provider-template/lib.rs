@@ -19,7 +19,7 @@ mod image;
 
 use std::collections::BTreeMap;
 
-use monoform_sdk::{Attr, Diagnostic, Diagnostics, Empty, Members, Provider, Result, async_trait};
+use monoform_sdk::{Attr, Diagnostic, Diagnostics, Empty, Members, Model, Plan, Provider, Result, async_trait};
 
 /// The provider's name.
 pub const NAME: &str = "template";
@@ -67,6 +67,17 @@ fn values(vars: &Vars) -> BTreeMap<String, String> {
     let vars = vars.known().into_iter().flatten();
     vars.filter_map(|(name, value)| Some((name.clone(), value.known()?.clone())))
         .collect()
+}
+
+/// Plans nothing where what is asked for is what there is.
+fn keep_if_same<M: Model>(plan: &mut Plan<'_, M>, agrees: impl Fn(&M, &M) -> bool) -> Result<()> {
+    let planned = plan.planned()?;
+    if let Some(prior) = plan.prior()?
+        && agrees(&planned, &prior)
+    {
+        plan.set(&prior);
+    }
+    Ok(())
 }
 
 /// What those read who still use the resource of this name.

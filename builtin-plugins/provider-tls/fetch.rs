@@ -6,15 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::client::WebPkiServerVerifier;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, SignatureScheme};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use url::{Host, Url};
-use x509_parser::prelude::{ASN1Time, FromDer, X509Certificate};
 
 use crate::Proxying;
 
@@ -41,8 +39,8 @@ impl Onlooker {
         let mut verifier = None;
         let mut trusted = Vec::new();
         if verify {
-            trusted = rustls_native_certs::load_native_certs().certs;
-            let roots = Arc::new(roots(&trusted));
+            trusted = trust::machine();
+            let roots = Arc::new(trust::roots(&trusted));
             let builder = WebPkiServerVerifier::builder_with_provider(roots, provider.clone());
             verifier = Some(builder.build().map_err(|e| e.to_string())?);
         }
@@ -72,37 +70,16 @@ impl Onlooker {
         name: &ServerName<'_>,
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let bad = |error| Err(rustls::Error::InvalidCertificate(error));
         if !self.trusted.iter().any(|trusted| trusted == certificate) {
-            return bad(CertificateError::UnknownIssuer);
+            return Err(CertificateError::UnknownIssuer.into());
         }
-        let now = i64::try_from(now.as_secs())
-            .ok()
-            .and_then(|s| ASN1Time::from_timestamp(s).ok());
-        let valid = X509Certificate::from_der(certificate)
-            .is_ok_and(|(_, parsed)| now.is_some_and(|now| parsed.validity().is_valid_at(now)));
-        if !valid {
-            return bad(CertificateError::Expired);
-        }
-        verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
-        Ok(ServerCertVerified::assertion())
+        trust::as_itself(certificate, name, now)
     }
 
     fn seen(&self, name: &str) -> Option<Vec<Vec<u8>>> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.get(name).cloned()
     }
-}
-
-/// Whom to trust: what the machine does, or where the environment says (`SSL_CERT_FILE`, `SSL_CERT_DIR`); bundled ones where
-/// a machine has none.
-fn roots(trusted: &[CertificateDer<'static>]) -> RootCertStore {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(trusted.iter().cloned());
-    if roots.is_empty() {
-        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-    }
-    roots
 }
 
 impl ServerCertVerifier for Onlooker {

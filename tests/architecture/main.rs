@@ -21,7 +21,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-lang", &["syntax", "cty", "deflate"]),
     ("monoform-config", &["lang", "syntax", "cty"]),
     ("monoform-state", &["cty"]),
-    ("monoform-net", &[]),
+    ("monoform-trust", &[]),
+    ("monoform-net", &["trust"]),
     ("monoform-modules", &["config", "net", "syntax"]),
     ("monoform-plugins", &["proto", "net", "lang", "syntax", "cty"]),
     (
@@ -69,7 +70,7 @@ fn crates_use_only_what_stands_below_them() {
                     let plugin = used.starts_with("monoform-provider-") || used.starts_with("monoform-provisioner-");
                     allowed.contains(used) || (name == "monoform" && plugin)
                 }
-                None => is_plugin && matches!(used, "monoform-sdk" | "monoform-cty" | "monoform-deflate"),
+                None => is_plugin && matches!(used, "monoform-sdk" | "monoform-cty" | "monoform-deflate" | "monoform-trust"),
             };
             if !fine {
                 wrong.push(format!("{name} -> {used}"));

@@ -86,7 +86,7 @@ const PLACES: [Place; 19] = [
 ];
 
 /// The executable of a kind: one program under seven names.
-fn executable(kind: &str) -> PathBuf {
+pub fn executable(kind: &str) -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let built = BUILT.get_or_init(|| crate::build("kinds", "kinds"));
     let named = built.with_file_name(format!("terraform-provider-{kind}"));
@@ -110,7 +110,7 @@ struct Setting {
 }
 
 /// A provider that somebody started by hand.
-struct Running(Child);
+pub struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -121,7 +121,7 @@ impl Drop for Running {
 
 impl Running {
     /// Starts a provider in debug mode. Gives the value that makes others use it.
-    fn start(w: &Workspace, executable: &Path) -> (Running, String) {
+    pub fn start(w: &Workspace, executable: &Path) -> (Running, String) {
         let mut command = w.command(executable);
         let mut child = command.arg("-debug").stdout(Stdio::piped()).spawn().expect("it starts");
         let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().expect("a pipe")));
@@ -135,7 +135,7 @@ impl Running {
         (Running(child), value.expect("what a provider in debug mode prints"))
     }
 
-    fn is_alive(&mut self) -> bool {
+    pub fn is_alive(&mut self) -> bool {
         self.0.try_wait().expect("a status").is_none()
     }
 }
@@ -470,309 +470,4 @@ pub fn trials() -> Vec<libtest_mimic::Trial> {
         }
     }
     out
-}
-
-/// A workspace with the raw provider, found by its file's name, and a thing of this name.
-fn raw(name: &str) -> Workspace {
-    let w = Workspace::new();
-    install(
-        &executable("raw6"),
-        &w.home().join(".terraform.d/plugins"),
-        "terraform-provider-raw6_v1.0.0",
-    );
-    w.write(
-        "main.tf",
-        &format!("resource \"raw6_thing\" \"a\" {{\n  name = \"{name}\"\n}}\n"),
-    );
-    w
-}
-
-/// Both protocols, started by somebody else: used, and left running.
-pub fn running_ones() {
-    for kind in ["raw5", "raw6", "frame6", "sdk"] {
-        let w = Workspace::with(&[(
-            "main.tf",
-            &format!(
-                "terraform {{\n  required_providers {{\n    {kind} = {{\n      source = \"example.com/test/{kind}\"\n    }}\n  }}\n}}\n\n\
-                 resource \"{kind}_thing\" \"a\" {{\n  name = \"x\"\n}}\n"
-            ),
-        )]);
-        let (mut running, value) = Running::start(&w, &executable(kind));
-        let w = w.env("TF_REATTACH_PROVIDERS", value);
-        apply(&w, "Resources: 1 added, 0 changed, 0 destroyed.");
-        nothing_to_do(&w);
-        assert!(running.is_alive(), "{kind}");
-        drop(running);
-        w.run(&["plan", "-no-color"]).fails_with(&[
-            "Plugin did not respond",
-            "It was started by somebody else and may have ended.",
-        ]);
-    }
-}
-
-/// What code of a provider prints while it works arrives in the log; and it is asked to end, not killed.
-pub fn its_output_and_its_end() {
-    let w = raw("chatty");
-    let (log, goodbye) = (w.home().join("log"), w.home().join("goodbye"));
-    let w = w
-        .env("TF_LOG_PROVIDER", "debug")
-        .env("TF_LOG_PATH", log.display().to_string())
-        .env("KINDS_GOODBYE", goodbye.display().to_string());
-    apply(&w, "Resources: 1 added, 0 changed, 0 destroyed.");
-    let text = std::fs::read_to_string(&log).expect("a log");
-    for line in ["a line on standard output", "a line on standard error"] {
-        let found = text
-            .lines()
-            .find(|l| l.contains(line))
-            .unwrap_or_else(|| panic!("{line} is not in {text}"));
-        assert!(found.contains("DEBUG") && found.contains("raw6"), "{found}");
-    }
-    let warning = text.lines().find(|l| l.contains("a warning on standard error"));
-    assert!(warning.is_some_and(|l| l.contains("WARN")), "{warning:?}");
-    assert_eq!(std::fs::read_to_string(&goodbye).expect("its last word"), "raw6\n");
-}
-
-/// A plugin that dies in the middle: its panic is shown, and what was done before is kept.
-pub fn a_crash() {
-    let w = raw("crash");
-    w.write("first.tf", "resource \"terraform_data\" \"first\" {}\n");
-    let before = "resource \"raw6_thing\" \"a\" {\n  name = \"crash\"\n  depends_on = [terraform_data.first]\n}\n";
-    w.write("main.tf", before);
-    w.run(&["apply", "-no-color", "-auto-approve"]).fails_with(&[
-        "Plugin did not respond",
-        "did not answer the request ApplyResourceChange. Its process ended with exit status 2.",
-        "panic: the thing broke",
-    ]);
-    assert_eq!(w.state()["resources"].as_array().map(Vec::len), Some(1));
-}
-
-/// Put off without leave: an error that gives the reason.
-pub fn put_off() {
-    raw("later").run(&["plan", "-no-color"]).fails_with(&[
-        "with raw6_thing.a, on main.tf line 1",
-        "put off the answer to a later run, which was not allowed (RESOURCE_CONFIG_UNKNOWN)",
-    ]);
-}
-
-/// The processes of a workspace's provider.
-fn alive(w: &Workspace) -> usize {
-    let mark = format!("{}/.terraform.d/plugins", w.home().display());
-    let entries = std::fs::read_dir("/proc").expect("processes").filter_map(Result::ok);
-    let of = |e: std::fs::DirEntry| std::fs::read(e.path().join("cmdline")).ok();
-    entries
-        .filter_map(of)
-        .filter(|line| String::from_utf8_lossy(line).starts_with(&mark))
-        .count()
-}
-
-#[track_caller]
-fn until(what: &str, mut done: impl FnMut() -> bool) {
-    let began = std::time::Instant::now();
-    while !done() {
-        assert!(began.elapsed().as_secs() < 30, "{what}: not in time");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-}
-
-/// However we end, other people's plugins end with us; an interrupt stops what they do.
-pub fn however_we_end() {
-    for signals in [&["KILL"][..], &["INT"], &["TERM"], &["INT", "INT"], &["ABRT"]] {
-        let w = raw("hang");
-        let started = w.home().join("started");
-        let w = w.env("KINDS_STARTED", started.display().to_string());
-        let mut command = w.command(MONOFORM);
-        command.args(["apply", "-no-color", "-auto-approve"]);
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut core = command.spawn().expect("it starts");
-        until("the provider works", || started.exists());
-        assert_eq!(alive(&w), 1);
-        for signal in signals {
-            let sent = Command::new("kill")
-                .args(["-s", signal, &core.id().to_string()])
-                .status();
-            assert!(sent.expect("kill").success());
-        }
-        until("the end", || core.try_wait().expect("a status").is_some());
-        until("the provider's end", || alive(&w) == 0);
-        let out = crate::support::ran(core.wait_with_output().expect("its output"));
-        if signals.len() == 1 && signals[0] != "KILL" && signals[0] != "ABRT" {
-            assert_eq!(out.status, 1, "{}", out.all());
-            assert!(out.stderr.contains("It was asked to stop."), "{}", out.all());
-        }
-    }
-}
-
-/// Lock files: written by either, accepted by both, and as they were when nothing has changed.
-pub fn lock_files() {
-    let kinds = ["raw6", "sdk", "frame5"];
-    let release = |kind: &str, version: &str| {
-        let program = format!("{kind} {version}\n");
-        let name = format!("terraform-provider-{kind}_v{version}");
-        let archives = [platform(), "plan9_mips".to_owned()];
-        Release {
-            archives: archives
-                .map(|p| {
-                    (
-                        p.clone(),
-                        zip(&[(&name, format!("{program}{p}").as_bytes()), ("LICENSE", b"none\n")]),
-                    )
-                })
-                .into(),
-            protocols: vec!["5.0", "6.0"],
-        }
-    };
-    let mut registry = Registry::new();
-    for kind in kinds {
-        let releases = registry.releases.entry(format!("test/{kind}")).or_default();
-        for version in ["1.2.3", "1.3.0", "2.0.0-rc1"] {
-            releases.insert(version.to_owned(), release(kind, version));
-        }
-    }
-    let server = Server::https(move |asked| registry.answer(asked));
-    let constraints = [">= 1.0, ~> 1.2, != 1.2.9, < 2.0.0", "", "= 2.0.0-rc1"];
-    let lines: String = kinds
-        .iter()
-        .zip(constraints)
-        .map(|(kind, constraint)| {
-            let version = if constraint.is_empty() {
-                String::new()
-            } else {
-                format!("version = \"{constraint}\"")
-            };
-            format!(
-                "    {kind} = {{\n      source = \"{}/test/{kind}\"\n      {version}\n    }}\n",
-                server.host()
-            )
-        })
-        .collect();
-    let configuration = format!("terraform {{\n  required_providers {{\n{lines}  }}\n}}\n");
-    let new = || {
-        let w = Workspace::with(&[("main.tf", &configuration)]);
-        let roots = w.home().join("roots.pem");
-        std::fs::write(&roots, &server.certificate).expect("a file");
-        w.env("SSL_CERT_FILE", roots.display().to_string())
-    };
-    let lock = ".terraform.lock.hcl";
-    let (ours, theirs) = (new(), new());
-    ours.run(&["init", "-no-color"]).ok();
-    theirs.terraform(&["init", "-no-color"]).ok();
-    let text = theirs.read(lock);
-    assert_eq!(ours.read(lock), text);
-    assert_eq!(
-        (text.matches("zh:").count(), text.matches("h1:").count()),
-        (6, 3),
-        "{text}"
-    );
-
-    // Each goes on where the other left off, with what is installed and without.
-    for fresh in [false, true] {
-        for w in [&ours, &theirs] {
-            for ours in [true, false] {
-                if fresh {
-                    std::fs::remove_dir_all(w.dir().join(".terraform")).expect("what is installed");
-                }
-                for args in [&["init", "-no-color", "-lockfile=readonly"][..], &["init", "-no-color"]] {
-                    let ran = if ours { w.run(args) } else { w.terraform(args) };
-                    ran.ok();
-                    assert_eq!(w.read(lock), text);
-                }
-            }
-        }
-    }
-
-    // With checksums for another platform, and a comment, which nobody touches if nothing has changed.
-    let other = [
-        "providers",
-        "lock",
-        "-no-color",
-        "-platform=plan9_mips",
-        &format!("-platform={}", platform()),
-    ];
-    ours.run(&other).ok();
-    theirs.terraform(&other).ok();
-    let text = theirs.read(lock);
-    assert_eq!(ours.read(lock), text);
-    let commented = text.replace("provider \"", "# Do not touch.\nprovider \"");
-    for w in [&ours, &theirs] {
-        w.write(lock, &commented);
-    }
-    ours.run(&["init", "-no-color"]).ok();
-    theirs.terraform(&["init", "-no-color"]).ok();
-    assert_eq!(theirs.read(lock), commented);
-    assert_eq!(ours.read(lock), commented);
-
-    // The first installation with a warm plugin cache records what Terraform would.
-    let cached = |w: Workspace| {
-        std::fs::create_dir(w.home().join("cache")).expect("a directory");
-        let cache = w.home().join("cache").display().to_string();
-        w.env("TF_PLUGIN_CACHE_DIR", cache)
-    };
-    let (ours, theirs) = (cached(new()), cached(new()));
-    for round in 0..2 {
-        for w in [&ours, &theirs] {
-            let _ = std::fs::remove_dir_all(w.dir().join(".terraform"));
-            let _ = std::fs::remove_file(w.dir().join(lock));
-        }
-        ours.run(&["init", "-no-color"]).ok();
-        theirs.terraform(&["init", "-no-color"]).ok();
-        assert_eq!(ours.read(lock), theirs.read(lock), "round {round}");
-    }
-}
-
-/// On a terminal, downloads are seen to go on.
-pub fn a_bar_on_a_terminal() {
-    let release = Release {
-        archives: [(platform(), zip(&[("terraform-provider-raw6", &vec![7; 400_000])]))].into(),
-        protocols: vec!["6.0"],
-    };
-    let mut registry = Registry::new();
-    registry
-        .releases
-        .entry("test/raw6".to_owned())
-        .or_default()
-        .insert("1.2.3".to_owned(), release);
-    let times = std::sync::atomic::AtomicUsize::new(0);
-    let server = Server::https(move |asked| {
-        let is_package = asked.path().ends_with(".zip");
-        if is_package && times.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0 {
-            return crate::support::server::Reply::status(503).with("Retry-After", "0");
-        }
-        let reply = registry.answer(asked);
-        match is_package {
-            true => reply.drip(40_000, std::time::Duration::from_millis(60)),
-            false => reply,
-        }
-    });
-    let w = Workspace::with(&[(
-        "main.tf",
-        &format!(
-            "terraform {{\n  required_providers {{\n    raw6 = {{\n      source = \"{}/test/raw6\"\n    }}\n  }}\n}}\n",
-            server.host()
-        ),
-    )]);
-    let roots = w.home().join("roots.pem");
-    std::fs::write(&roots, &server.certificate).expect("a file");
-    let w = w.env("SSL_CERT_FILE", roots.display().to_string()).env("TERM", "xterm");
-    let on_terminal = |w: &Workspace, flags: &str| {
-        let _ = std::fs::remove_dir_all(w.dir().join(".terraform"));
-        let command = format!("{MONOFORM} init {flags}");
-        w.run_program(which("script").expect("script"), &["-qec", &command, "/dev/null"])
-            .ok()
-            .stdout
-    };
-    let text = on_terminal(&w, "");
-    assert!(
-        text.contains("status 503 Service Unavailable; trying again in 0.0 s (1 of 4)"),
-        "{text}"
-    );
-    assert!(
-        text.contains("  Downloading 1 package: [") && text.contains(" % of 0.4 MB"),
-        "{text}"
-    );
-    assert!(text.contains("\r\u{1b}[K"), "the bar makes room: {text:?}");
-    let suggested = format!("{}/test/raw6: version = \"~> 1.2\"", server.host());
-    assert!(text.contains(&suggested), "{text}");
-    assert!(!on_terminal(&w, "-no-color").contains("Downloading"));
-    std::fs::remove_dir_all(w.dir().join(".terraform")).expect("what is installed");
-    assert!(!w.run(&["init"]).ok().stdout.contains("Downloading"), "nobody watches");
 }

@@ -5,7 +5,7 @@
 //! one provider made in every way there is, and every request to it, from every place. [`side_by_side`]: the same
 //! configurations and providers under Terraform, with the same results. [`terraform`]: going on where the other left off.
 //! [`modules`]: modules installed by both. [`named`]: records in zones of BIND. [`our_plugins`]: our plugins, called by
-//! Terraform and by hand. [`recorded`]: what Terraform did with a provider that has a bit of everything, step by step.
+//! Terraform and by hand. [`recorded`]: what Terraform did with a provider that has a bit of everything, step by step. [`running`]: how providers run and end.
 
 #![allow(
     clippy::expect_used,
@@ -26,6 +26,7 @@ mod modules;
 mod named;
 mod our_plugins;
 mod recorded;
+mod running;
 mod sdkv2;
 mod side_by_side;
 mod terraform;
@@ -37,7 +38,7 @@ use std::sync::OnceLock;
 
 use libtest_mimic::{Arguments, Trial};
 use serde_json::{Value, json};
-use support::{Ran, Workspace, missing};
+use support::{Ran, Workspace, needing};
 
 /// The tests, with the programs each needs. One whose programs are not installed is reported as ignored, by name, and never
 /// counted as passed; programs named in `MONOFORM_REQUIRE` must be there.
@@ -97,13 +98,13 @@ fn main() {
             &["go"],
             framework::a_package_that_was_changed_after_init,
         ),
-        ("kinds::running_ones", &["go"], kinds::running_ones),
-        ("kinds::its_output_and_its_end", &["go"], kinds::its_output_and_its_end),
-        ("kinds::a_crash", &["go"], kinds::a_crash),
-        ("kinds::put_off", &["go"], kinds::put_off),
-        ("kinds::however_we_end", &["go"], kinds::however_we_end),
-        ("kinds::lock_files", &["terraform"], kinds::lock_files),
-        ("kinds::a_bar_on_a_terminal", &["script"], kinds::a_bar_on_a_terminal),
+        ("running::by_somebody_else", &["go"], running::by_somebody_else),
+        ("running::its_output_and_its_end", &["go"], running::its_output_and_its_end),
+        ("running::a_crash", &["go"], running::a_crash),
+        ("running::put_off", &["go"], running::put_off),
+        ("running::however_we_end", &["go"], running::however_we_end),
+        ("running::lock_files", &["terraform"], running::lock_files),
+        ("running::a_bar_on_a_terminal", &["script"], running::a_bar_on_a_terminal),
         (
             "modules::the_same_lines_and_the_same_manifest",
             &["git", "terraform"],
@@ -181,24 +182,14 @@ fn main() {
         ),
     ];
     let trials = tests.iter().map(|&(name, programs, test)| {
-        let absent = missing(programs);
-        let kind = if absent.is_empty() {
-            String::new()
-        } else {
-            format!("needs {}", absent.join(" and "))
-        };
         let trial = Trial::test(name, move || {
             test();
             Ok(())
         });
-        trial.with_kind(kind).with_ignored_flag(!absent.is_empty())
+        needing(trial, programs)
     });
-    let absent = missing(&["go"]);
-    let recorded = recorded::trials().into_iter().chain(kinds::trials()).map(|trial| {
-        let kind = if absent.is_empty() { "" } else { "needs go" };
-        trial.with_kind(kind).with_ignored_flag(!absent.is_empty())
-    });
-    let all = trials.chain(recorded).collect();
+    let in_go = recorded::trials().into_iter().chain(kinds::trials());
+    let all = trials.chain(in_go.map(|trial| needing(trial, &["go"]))).collect();
     libtest_mimic::run(&Arguments::from_args(), all).exit();
 }
 

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use generate::{Dialect, Model, Random};
 use libtest_mimic::{Arguments, Trial};
-use support::{MONOFORM, Workspace, missing};
+use support::{MONOFORM, Workspace, needing};
 
 fn main() {
     let tests: &[(&str, &[&str], fn())] = &[
@@ -42,17 +42,11 @@ fn main() {
         ),
     ];
     let trials = tests.iter().map(|&(name, programs, test)| {
-        let absent = missing(programs);
-        let kind = if absent.is_empty() {
-            String::new()
-        } else {
-            format!("needs {}", absent.join(" and "))
-        };
         let trial = Trial::test(name, move || {
             test();
             Ok(())
         });
-        trial.with_kind(kind).with_ignored_flag(!absent.is_empty())
+        needing(trial, programs)
     });
     libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit();
 }

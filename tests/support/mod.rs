@@ -229,8 +229,9 @@ pub fn which(program: &str) -> Option<PathBuf> {
         .find(|p| p.is_file())
 }
 
-/// Which of these programs are not installed. Fails where one of them is required by name in `MONOFORM_REQUIRE`.
-pub fn missing(programs: &[&'static str]) -> Vec<&'static str> {
+/// A test that needs programs: reported as ignored, and why, where one is not installed. Fails where that is required by name in
+/// `MONOFORM_REQUIRE`.
+pub fn needing(trial: libtest_mimic::Trial, programs: &[&str]) -> libtest_mimic::Trial {
     let required = std::env::var("MONOFORM_REQUIRE").unwrap_or_default();
     let absent: Vec<&str> = programs.iter().copied().filter(|p| which(p).is_none()).collect();
     for program in &absent {
@@ -239,7 +240,11 @@ pub fn missing(programs: &[&'static str]) -> Vec<&'static str> {
             "{program} is required here, but not installed"
         );
     }
-    absent
+    let kind = match absent.as_slice() {
+        [] => String::new(),
+        absent => format!("needs {}", absent.join(" and ")),
+    };
+    trial.with_kind(kind).with_ignored_flag(!absent.is_empty())
 }
 
 /// Whether a test that needs a program may run. Says by name that it was skipped where it may not; with

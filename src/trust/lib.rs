@@ -1,0 +1,97 @@
+//! Whom to trust: the machine's roots, or where the environment says (`SSL_CERT_FILE`, `SSL_CERT_DIR`); bundled ones where a
+//! machine has none, as in an empty container.
+//!
+//! Everything that makes requests uses it: registries and mirrors (`net`), and the providers `http` and `tls`. It knows nothing
+//! of them. Begin with [`machine`]; [`as_itself`] is for servers whose own certificate was named as trusted.
+
+use std::time::Duration;
+
+use rustls::client::danger::ServerCertVerified;
+use rustls::client::verify_server_name;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, Error, RootCertStore};
+
+/// The certificates that this machine trusts. Reading them takes some time. What cannot be read is logged.
+#[must_use]
+pub fn machine() -> Vec<CertificateDer<'static>> {
+    let found = rustls_native_certs::load_native_certs();
+    for problem in &found.errors {
+        tracing::warn!("a root certificate of this machine cannot be used: {problem}");
+    }
+    found.certs
+}
+
+/// The roots made of what a machine trusts; bundled ones if that is nothing.
+#[must_use]
+pub fn roots(trusted: &[CertificateDer<'static>]) -> RootCertStore {
+    let mut roots = RootCertStore::empty();
+    let (added, ignored) = roots.add_parsable_certificates(trusted.iter().cloned());
+    tracing::debug!(added, ignored, "root certificates of this machine");
+    if roots.is_empty() {
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    }
+    roots
+}
+
+/// Accepts a server's own certificate, which is trusted as it is, for its name and its time. The TLS library would refuse it if
+/// it calls itself an authority, too, as those that people make for themselves usually do.
+///
+/// # Errors
+///
+/// The certificate is of another server, cannot be read, or is not valid now.
+pub fn as_itself(
+    certificate: &CertificateDer<'_>,
+    name: &ServerName<'_>,
+    now: UnixTime,
+) -> Result<ServerCertVerified, Error> {
+    verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
+    let (_, parsed) = x509_parser::parse_x509_certificate(certificate).map_err(|_| CertificateError::BadEncoding)?;
+    let time = |moment: x509_parser::time::ASN1Time| {
+        UnixTime::since_unix_epoch(Duration::from_secs(
+            u64::try_from(moment.timestamp()).unwrap_or_default(),
+        ))
+    };
+    let validity = parsed.validity();
+    let (not_before, not_after) = (time(validity.not_before), time(validity.not_after));
+    if now < not_before {
+        return Err(CertificateError::NotValidYetContext { time: now, not_before }.into());
+    }
+    if now > not_after {
+        return Err(CertificateError::ExpiredContext { time: now, not_after }.into());
+    }
+    Ok(ServerCertVerified::assertion())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    fn certificate() -> CertificateDer<'static> {
+        let made = rcgen::generate_simple_self_signed(vec!["here.example".to_owned()]).unwrap();
+        made.cert.der().clone()
+    }
+
+    fn at(seconds: u64) -> UnixTime {
+        UnixTime::since_unix_epoch(Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn where_nothing_is_trusted_the_bundled_roots_are() {
+        assert_eq!(roots(&[]).len(), webpki_roots::TLS_SERVER_ROOTS.len());
+        assert_eq!(roots(&[certificate()]).len(), 1);
+    }
+
+    #[test]
+    fn a_certificate_stands_for_its_own_name_and_time() {
+        let certificate = certificate();
+        let name = |text: &str| ServerName::try_from(text.to_owned()).unwrap();
+        let in_2030 = 1_900_000_000;
+        assert!(as_itself(&certificate, &name("here.example"), at(in_2030)).is_ok());
+        assert!(as_itself(&certificate, &name("there.example"), at(in_2030)).is_err());
+        assert!(as_itself(&certificate, &name("here.example"), at(1)).is_err());
+        assert!(as_itself(&certificate, &name("here.example"), at(90_000_000_000)).is_err());
+    }
+}
