@@ -27,9 +27,8 @@ static PROVIDER: LazyLock<Arc<CryptoProvider>> =
 
 /// Who believes what the machine believes. Reading that takes time, and most requests of a run need it or none does: it is
 /// read with the first certificate that must be looked at.
-static MACHINE: LazyLock<Result<Arc<WebPkiServerVerifier>, String>> = LazyLock::new(|| {
-    verifier(trust::roots(&trust::machine()))
-});
+static MACHINE: LazyLock<Result<Arc<WebPkiServerVerifier>, String>> =
+    LazyLock::new(|| verifier(trust::roots(&trust::machine())));
 
 fn verifier(roots: RootCertStore) -> Result<Arc<WebPkiServerVerifier>, String> {
     WebPkiServerVerifier::builder_with_provider(Arc::new(roots), PROVIDER.clone())

@@ -17,7 +17,7 @@ use crate::{DataSource, Diagnostics, EphemeralResource, Resource, Result};
 /// A provider.
 #[async_trait]
 pub trait Provider: Send + Sync + 'static {
-    /// The provider's configuration, declared by [`model!`](crate::model!); [`Empty`](crate::model::Empty) if there is
+    /// The provider's configuration, declared by [`model!`](crate::model!); [`Empty`] if there is
     /// none.
     type Config: Model;
     /// What [`Provider::configure`] makes of it, for resources to use: usually a client of some service.

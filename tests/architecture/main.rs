@@ -70,7 +70,13 @@ fn crates_use_only_what_stands_below_them() {
                     let plugin = used.starts_with("monoform-provider-") || used.starts_with("monoform-provisioner-");
                     allowed.contains(used) || (name == "monoform" && plugin)
                 }
-                None => is_plugin && matches!(used, "monoform-sdk" | "monoform-cty" | "monoform-deflate" | "monoform-trust"),
+                None => {
+                    is_plugin
+                        && matches!(
+                            used,
+                            "monoform-sdk" | "monoform-cty" | "monoform-deflate" | "monoform-trust"
+                        )
+                }
             };
             if !fine {
                 wrong.push(format!("{name} -> {used}"));

@@ -4,13 +4,13 @@
 //! Kinds and transports are tried in every combination; each takes the next place of the list, so that every place is used.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::OnceLock;
 
 use crate::support::registry::{Registry, Release, zip};
 use crate::support::server::Server;
-use crate::support::{MONOFORM, Workspace, which};
-use crate::{apply, install, nothing_to_do, platform, tamper, with_cli_config};
+use crate::support::{MONOFORM, Workspace};
+use crate::{install, platform, tamper, with_cli_config};
 
 /// How the provider is made, and what it can do.
 struct Kind {

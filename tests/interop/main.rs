@@ -99,12 +99,20 @@ fn main() {
             framework::a_package_that_was_changed_after_init,
         ),
         ("running::by_somebody_else", &["go"], running::by_somebody_else),
-        ("running::its_output_and_its_end", &["go"], running::its_output_and_its_end),
+        (
+            "running::its_output_and_its_end",
+            &["go"],
+            running::its_output_and_its_end,
+        ),
         ("running::a_crash", &["go"], running::a_crash),
         ("running::put_off", &["go"], running::put_off),
         ("running::however_we_end", &["go"], running::however_we_end),
         ("running::lock_files", &["terraform"], running::lock_files),
-        ("running::a_bar_on_a_terminal", &["script"], running::a_bar_on_a_terminal),
+        (
+            "running::a_bar_on_a_terminal",
+            &["script"],
+            running::a_bar_on_a_terminal,
+        ),
         (
             "modules::the_same_lines_and_the_same_manifest",
             &["git", "terraform"],

@@ -1,14 +1,13 @@
 //! A provider that runs: started by somebody else, printing, ending, crashing, putting things off; and that none is left however
 //! we end. What `init` tells on a terminal, and the lock files of both programs.
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use crate::kinds::{Running, executable};
 use crate::support::registry::{Registry, Release, zip};
 use crate::support::server::Server;
 use crate::support::{MONOFORM, Workspace, which};
-use crate::{apply, install, nothing_to_do, platform, tamper, with_cli_config};
+use crate::{apply, install, nothing_to_do, platform};
 
 /// A workspace with the raw provider, found by its file's name, and a thing of this name.
 fn raw(name: &str) -> Workspace {
