@@ -1,6 +1,6 @@
 //! From what was found to the plan: the order of the changes, the results of checks, the state that they start from.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use addrs::{AbsProviderConfig, AbsResourceInstance, ConfigResource, Mode as ResourceMode};
@@ -195,11 +195,12 @@ fn without_circles(planned: &[Planned], dependencies: &Dependencies) -> Vec<Plan
         let mut node = |graph: &mut DiGraph<_, _>, r: &ConfigResource| {
             *index.entry(r.clone()).or_insert_with(|| graph.add_node(r.clone()))
         };
+        // Instances of a resource depend on much the same.
+        let mut drawn: HashSet<(&ConfigResource, &ConfigResource)> = HashSet::new();
         for p in &planned {
-            let user = node(&mut graph, &p.resource);
-            for d in &*p.state_dependencies {
-                let dependency = node(&mut graph, d);
-                graph.update_edge(user, dependency, ());
+            for d in p.state_dependencies.iter().filter(|d| drawn.insert((&p.resource, *d))) {
+                let (user, dependency) = (node(&mut graph, &p.resource), node(&mut graph, d));
+                graph.add_edge(user, dependency, ());
             }
         }
         let mut circle: HashMap<ConfigResource, usize> = HashMap::new();
