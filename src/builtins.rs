@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use plugins::builtin::{BuiltinProvider, Builtins};
-use plugins::version::Version;
+use versions::Version;
 
 /// A built-in plugin.
 pub struct Plugin {

@@ -13,7 +13,6 @@ pub mod parse;
 pub mod provider;
 pub mod reference;
 pub mod resource;
-pub mod version;
 
 pub use module::{InstanceKey, Module, ModuleInstance, ModuleStep};
 pub use parse::ParseError;

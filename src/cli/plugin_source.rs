@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use config::Config;
 use engine::opening;
-use engine::providers::{ProviderSource, Schemas};
-use plugins::version::Constraints;
-use plugins::{Provider, Provisioner, Registry};
+use plugins::Registry;
+use provider::{Provider, Provisioner};
+use provider::{ProviderSource, Schemas};
 use state::State;
 use syntax::{Diagnostic, Diagnostics};
+use versions::Constraints;
 
 /// Starts plugins, and remembers what they said about themselves.
 pub struct Plugins {

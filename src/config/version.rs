@@ -1,8 +1,8 @@
 //! Constraints on versions as the configuration has them: read, and with their place.
 
-use addrs::version::{Constraints, VersionError};
-pub use addrs::version::{Dialect, Version};
 use syntax::Range;
+use versions::{Constraints, VersionError};
+pub use versions::{Dialect, Version};
 
 /// A constraint as written, with its place.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use cty::Type;
-use lang::schema::{AttributeSchema, AttributeType, BlockSchema, Schema};
+use schema::{AttributeSchema, AttributeType, BlockSchema, Schema};
 
 /// The schema of `connection` blocks.
 pub fn connection_schema() -> &'static Schema {

@@ -19,7 +19,7 @@ use crate::eval::{Evaluator, Failed, Phase, Surroundings};
 use crate::functions::Functions;
 use crate::opening;
 use crate::plan::{Action, Plan};
-use crate::providers::Schemas;
+use provider::Schemas;
 
 /// The name that messages give to what was typed.
 pub const INPUT_NAME: &str = "<console-input>";

@@ -12,8 +12,8 @@ use addrs::{AbsResourceInstance, ConfigResource, Mode};
 use config::Resource;
 use cty::{Marks, Value};
 use futures::StreamExt;
-use lang::schema::Schema;
-use plugins::Provider;
+use provider::Provider;
+use schema::Schema;
 use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::Notify;
 

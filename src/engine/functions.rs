@@ -15,13 +15,13 @@ use config::ModuleNode;
 use cty::{Type, Value};
 use lang::functions::CallError;
 use lang::functions::provider::{Parameter, Signature};
-use plugins::provider::{FunctionSchema, ParameterSchema, ProviderSchema};
+use provider::{FunctionSchema, ParameterSchema, ProviderSchema};
 use sha2::{Digest, Sha256};
 use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-use crate::providers::ProviderSource;
+use provider::ProviderSource;
 
 /// What functions said, by what they were asked: digests of both, in hexadecimal.
 pub type FunctionResults = BTreeMap<String, String>;
@@ -37,13 +37,13 @@ pub struct Functions {
 }
 
 struct Source {
-    process: Arc<dyn plugins::Provider>,
+    process: Arc<dyn provider::Provider>,
     signatures: BTreeMap<Arc<str>, Arc<Signature>>,
 }
 
 impl Functions {
     /// Takes the functions of a running provider.
-    pub(crate) fn add(&self, provider: Provider, process: Arc<dyn plugins::Provider>, schema: &ProviderSchema) {
+    pub(crate) fn add(&self, provider: Provider, process: Arc<dyn provider::Provider>, schema: &ProviderSchema) {
         let signatures = schema
             .functions
             .iter()
@@ -84,7 +84,7 @@ impl Functions {
     }
 
     /// The processes.
-    pub(crate) fn processes(&self) -> Vec<Arc<dyn plugins::Provider>> {
+    pub(crate) fn processes(&self) -> Vec<Arc<dyn provider::Provider>> {
         let running = self.running.read().unwrap_or_else(PoisonError::into_inner);
         running.values().map(|s| s.process.clone()).collect()
     }
@@ -164,7 +164,7 @@ impl Functions {
         answer
     }
 
-    fn ask(&self, process: &Arc<dyn plugins::Provider>, function: &str, arguments: &[Value], result: &Type) -> Answer {
+    fn ask(&self, process: &Arc<dyn provider::Provider>, function: &str, arguments: &[Value], result: &Type) -> Answer {
         let (process, name, arguments) = (process.clone(), function.to_owned(), arguments.to_vec());
         let answer = wait(async move { process.call_function(&name, arguments).await });
         match answer {

@@ -11,8 +11,8 @@ use state::State;
 use crate::eval::Surroundings;
 use crate::events::EventSink;
 use crate::plan::Mode;
-use crate::providers::ProviderSource;
 use crate::stop::Stop;
+use provider::ProviderSource;
 
 /// What every operation is given.
 #[derive(Clone, Copy)]

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use cty::{Marks, Path, Value};
 use lang::body::path_range;
-use lang::marking::{given_write_only, mark_sensitive, misplaced_ephemeral};
-use lang::schema::{AttributeSchema, AttributeType, BlockSchema, Nesting, Schema};
-use plugins::Provider;
-use plugins::provider::{PluginDiagnostic, RawState};
+use provider::Provider;
+use provider::{PluginDiagnostic, RawState};
+use schema::marking::{given_write_only, mark_sensitive, misplaced_ephemeral};
+use schema::{AttributeSchema, AttributeType, BlockSchema, Nesting, Schema};
 use state::{Attributes, Object, ObjectStatus};
 use syntax::ast::Body;
 use syntax::{Diagnostic, Diagnostics};

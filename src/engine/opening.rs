@@ -10,7 +10,7 @@ use cty::Value;
 use lang::body::decode_body;
 use lang::eval::Context;
 use lang::refs::{provider_functions, provider_functions_in_body};
-use lang::schema::Schema;
+use schema::Schema;
 use state::State;
 use syntax::ast::Body;
 use syntax::content::{did_you_mean, suggest};
@@ -20,7 +20,9 @@ use crate::eval::checks::{Checked, Kind};
 use crate::eval::{Evaluator, Failed, ModuleScope};
 use crate::instance::{decode, located};
 use crate::objchange::empty_object;
-use crate::providers::{Providers, Schemas};
+use provider::Schemas;
+
+use crate::providers::Providers;
 use crate::removals::Removals;
 
 /// The providers that a configuration and a state need.

@@ -4,51 +4,17 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use addrs::AbsProviderConfig;
-use async_trait::async_trait;
 use config::Config;
 use cty::Value;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use lang::schema::Schema;
-use plugins::provider::ProviderSchema;
-use plugins::{Provider, Provisioner};
+use provider::{Provider, ProviderSource, Provisioner, Schemas};
 use state::State;
 use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::Mutex;
 
 use crate::functions::Functions;
 use crate::opening;
-
-/// Where plugins come from.
-#[async_trait]
-pub trait ProviderSource: Send + Sync {
-    /// Starts a process of this provider.
-    async fn start(&self, provider: &addrs::Provider) -> Result<Arc<dyn Provider>, Diagnostics>;
-    /// Starts a process of this provisioner.
-    async fn start_provisioner(&self, name: &str) -> Result<Arc<dyn Provisioner>, Diagnostics>;
-}
-
-/// What every provider says about itself.
-#[derive(Clone, Debug, Default)]
-pub struct Schemas {
-    /// By provider.
-    pub providers: BTreeMap<addrs::Provider, Arc<ProviderSchema>>,
-    /// By type of provisioner.
-    pub provisioners: BTreeMap<Arc<str>, Arc<Schema>>,
-}
-
-impl Schemas {
-    /// The schema of a resource type of a provider.
-    #[must_use]
-    pub fn resource(&self, provider: &addrs::Provider, mode: addrs::Mode, ty: &str) -> Option<&Schema> {
-        let provider = self.providers.get(provider)?;
-        match mode {
-            addrs::Mode::Managed => provider.resources.get(ty),
-            addrs::Mode::Data => provider.data_sources.get(ty),
-            addrs::Mode::Ephemeral => provider.ephemeral.get(ty),
-        }
-    }
-}
 
 /// The running plugins of one operation.
 pub struct Providers<'s> {
@@ -197,7 +163,7 @@ impl<'s> Providers<'s> {
         &self,
         address: &AbsProviderConfig,
         config: Value,
-    ) -> Result<Vec<plugins::provider::PluginDiagnostic>, Diagnostics> {
+    ) -> Result<Vec<provider::PluginDiagnostic>, Diagnostics> {
         let idle = self.idle.lock().await.remove(&address.provider);
         let running = match idle {
             Some(running) => running,

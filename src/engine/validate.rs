@@ -8,7 +8,7 @@ use config::{Config, IgnoreChanges, ModuleNode, Resource};
 use cty::Step;
 use lang::body::decode_body;
 use lang::eval::Context;
-use lang::schema::{BlockSchema, Schema};
+use schema::{BlockSchema, Schema};
 use syntax::ast::{Expr, TraversalStep};
 use syntax::{Diagnostic, Diagnostics, Pos, Range};
 

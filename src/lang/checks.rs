@@ -7,7 +7,7 @@ use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Range};
 
 use crate::eval::apply_steps;
-use crate::schema::{BlockSchema, Nesting};
+use schema::{BlockSchema, Nesting};
 
 /// How something is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +132,7 @@ pub fn resource_of(subject: &Referenceable) -> Option<&Resource> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::{AttributeSchema, AttributeType};
+    use schema::{AttributeSchema, AttributeType};
     use syntax::Pos;
 
     #[test]

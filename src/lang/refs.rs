@@ -7,8 +7,8 @@ use cty::Value;
 use syntax::ast::{Body, Expr, ObjectKey, TemplatePart, Traversal, TraversalStep};
 use syntax::{Diagnostic, Diagnostics, Range};
 
-use crate::schema::BlockSchema;
 pub use crate::scope::Reference;
+use schema::BlockSchema;
 
 /// Words that later versions of the language may give a meaning at the root of a reference.
 const RESERVED: &[&str] = &["template", "lazy", "arg"];

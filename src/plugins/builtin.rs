@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use addrs::Provider;
 
-use crate::version::Version;
+use versions::Version;
 
 /// All built-in plugins.
 #[derive(Clone, Debug, Default)]

@@ -6,13 +6,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cty::{Path, Type, Value};
-use lang::schema::{
-    AttributeSchema, AttributeType, BlockSchema, Description, NestedBlock, NestedObject, Nesting, Schema,
-};
 use proto::tfplugin6 as pb;
+use schema::{AttributeSchema, AttributeType, BlockSchema, Description, NestedBlock, NestedObject, Nesting, Schema};
 use syntax::Diagnostic;
 
-use crate::provider::{Capabilities, FunctionSchema, ParameterSchema, PluginDiagnostic, ProviderSchema, RawState};
+use provider::{Capabilities, FunctionSchema, ParameterSchema, PluginDiagnostic, ProviderSchema, RawState};
 
 // ---- values -------------------------------------------------------------------------------------------------------
 

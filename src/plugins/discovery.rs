@@ -11,7 +11,7 @@ use addrs::Provider;
 use crate::cli_config::{Method, Source};
 use crate::platform::Platform;
 use crate::settings::Settings;
-use crate::version::Version;
+use versions::Version;
 
 /// A directory to look in.
 #[derive(Clone, Debug)]

@@ -22,7 +22,7 @@ use crate::lock_file::{LockFile, Locked};
 use crate::network_mirror::{Archive, Archives, Index};
 use crate::places::{self, Authentication, Place};
 use crate::platform::Platform;
-use crate::version::{Constraints, Version};
+use versions::{Constraints, Version};
 
 /// What is wanted of which providers.
 #[derive(Debug)]

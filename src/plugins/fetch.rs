@@ -17,8 +17,8 @@ use crate::install::place;
 use crate::places::{Authentication, Location, Offer, Place, Refusal};
 use crate::platform::Platform;
 use crate::settings::Settings;
-use crate::version::Version;
 use crate::{hash, unpack};
+use versions::Version;
 
 /// What is to be had.
 #[derive(Clone, Debug)]

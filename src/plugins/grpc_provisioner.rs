@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use cty::{Type, Value};
-use lang::schema::Schema;
 use proto::tfplugin5 as pb;
 use proto::tfplugin5::provisioner_client::ProvisionerClient;
+use schema::Schema;
 use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::OnceCell;
 use tonic::Status;
@@ -16,8 +16,8 @@ use tonic::transport::Channel;
 use crate::channel::MESSAGE_LIMIT;
 use crate::grpc::{encode, relay_stdio, shut_down};
 use crate::peer::Peer;
-use crate::provider::{Answer, Output, PluginDiagnostic, Provisioner};
 use crate::{convert, grpc_v5};
+use provider::{Answer, Output, PluginDiagnostic, Provisioner};
 
 /// A provisioner at the other end of a channel.
 pub struct GrpcProvisioner {

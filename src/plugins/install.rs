@@ -23,7 +23,7 @@ use crate::places::{self, Listed, Place, Refusal};
 use crate::platform::Platform;
 use crate::registry::Registry;
 use crate::selection::{Chooser, Selection};
-use crate::version::{Constraints, Version};
+use versions::{Constraints, Version};
 
 /// How many packages are fetched at a time.
 const AT_ONCE: usize = 8;

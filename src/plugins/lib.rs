@@ -48,7 +48,6 @@ pub mod peer;
 pub mod places;
 pub mod platform;
 pub mod process;
-pub mod provider;
 pub mod reattach;
 pub mod registry;
 pub mod selection;
@@ -57,8 +56,6 @@ pub mod signature;
 mod spawner;
 pub mod tls;
 mod unpack;
-pub use addrs::version;
 
-pub use provider::{Provider, Provisioner};
 pub use registry::Registry;
 pub use settings::Settings;

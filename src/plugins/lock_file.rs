@@ -9,7 +9,7 @@ use addrs::Provider;
 use hcl::{Body, Expression};
 use syntax::{Diagnostic, Diagnostics};
 
-use crate::version::{Constraints, Version};
+use versions::{Constraints, Version};
 
 /// The file's name, in the directory of the root module.
 pub const FILE_NAME: &str = ".terraform.lock.hcl";

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::places::{Authentication, Listed, Location, Offer, Refusal};
 use crate::platform::Platform;
-use crate::version::Version;
+use versions::Version;
 
 /// Documents of mirrors are lists of names and sums.
 const LIMIT: u64 = 64 << 20;

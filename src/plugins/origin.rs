@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::places::{Authentication, Listed, Location, Offer, Refusal};
 use crate::platform::Platform;
 use crate::signature::{self, Named};
-use crate::version::Version;
+use versions::Version;
 
 /// Lists of versions grow with the years.
 const LIST_LIMIT: u64 = 64 << 20;

@@ -16,8 +16,8 @@ use crate::discovery;
 use crate::platform::Platform;
 use crate::settings::Settings;
 use crate::signature::Standing;
-use crate::version::Version;
 use crate::{network_mirror, origin};
+use versions::Version;
 
 /// A place to install from.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,11 +16,11 @@ use crate::install::{self, Askers};
 use crate::launch::{self, Launch};
 use crate::lock_file::LockFile;
 use crate::peer::Peer;
-use crate::provider::{Provider, Provisioner};
 use crate::reattach::{self, Reattach};
 use crate::selection::{self, Chooser, Selection, Selections};
 use crate::settings::Settings;
-use crate::version::Constraints;
+use provider::{Provider, Provisioner};
+use versions::Constraints;
 
 /// Plugins for one working directory.
 pub struct Registry {

@@ -18,7 +18,7 @@ use crate::lock_file::{LockFile, Locked};
 use crate::platform::Platform;
 use crate::reattach::Reattach;
 use crate::settings::Settings;
-use crate::version::{Constraints, Version};
+use versions::{Constraints, Version};
 
 /// What stands for a provider.
 #[derive(Clone, Debug)]

@@ -35,9 +35,9 @@ use cty::Value;
 use engine::console::{Console, View};
 use engine::eval::Surroundings;
 use engine::functions::Functions;
-use engine::providers::Schemas;
 use lang::render::format_value;
 use lang::scope::FunctionSettings;
+use provider::Schemas;
 use state::State;
 use syntax::{Diagnostic, Diagnostics};
 

@@ -8,8 +8,8 @@ use plugins::install::{How, InstallOptions, Installation, Outcome, Step};
 use plugins::places::Authentication;
 use plugins::selection::Selection;
 use plugins::signature::Standing;
-use plugins::version::Constraints;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
+use versions::Constraints;
 
 use crate::TERRAFORM_VERSION;
 use crate::args::matches::Given;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use config::LoadOptions;
-use engine::providers::Schemas;
+use provider::Schemas;
 use state::State;
 use syntax::{Diagnostics, SourceMap};
 

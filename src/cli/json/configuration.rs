@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use addrs::{AbsProviderConfig, LocalProviderConfig, Mode, Referenceable};
 use config::{Config, ModuleNode, Resource};
-use engine::providers::Schemas;
 use lang::eval::{Context, evaluate};
 use lang::refs::{reference, traversals};
-use lang::schema::{BlockSchema, Nesting};
 use lang::scope::{Constant, Reference};
+use provider::Schemas;
+use schema::{BlockSchema, Nesting};
 use serde_json::{Map, Value as Json};
 use syntax::Diagnostics;
 use syntax::ast::{Body, Expr, TraversalStep};

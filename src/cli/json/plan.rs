@@ -6,9 +6,9 @@ use addrs::{AbsResourceInstance, ModuleInstance};
 use config::Config;
 use cty::{Path, Value};
 use engine::plan::{Action, OutputChange, Plan, Reason, ResourceChange};
-use engine::providers::Schemas;
-use lang::marking::mark_sensitive;
-use lang::schema::Schema;
+use provider::Schemas;
+use schema::Schema;
+use schema::marking::mark_sensitive;
 use serde_json::{Map, Value as Json, json};
 
 use super::checks::checks;

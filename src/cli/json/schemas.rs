@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lang::schema::{AttributeSchema, AttributeType, BlockSchema, Description, Nesting, Schema};
-use plugins::provider::{FunctionSchema, ParameterSchema, ProviderSchema};
+use provider::{FunctionSchema, ParameterSchema, ProviderSchema};
+use schema::{AttributeSchema, AttributeType, BlockSchema, Description, Nesting, Schema};
 use serde_json::{Map, Value as Json};
 
 use super::Object;

@@ -6,7 +6,7 @@ use ::state::{Object as StoredObject, ObjectStatus, State};
 use addrs::ModuleInstance;
 use cty::{Type, Value};
 use engine::instance::{decode, stored_marks};
-use engine::providers::Schemas;
+use provider::Schemas;
 use serde_json::{Map, Value as Json};
 
 use super::checks::checks;

@@ -1,7 +1,7 @@
 //! Plans on the terminal: the text, and what stands around it.
 
 use engine::plan::Plan;
-use engine::providers::Schemas;
+use provider::Schemas;
 use syntax::Diagnostic;
 
 use crate::ui::{Style, Ui};

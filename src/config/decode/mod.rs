@@ -20,10 +20,10 @@ pub(crate) use variable::convert_default;
 use std::sync::Arc;
 
 use addrs::Mode;
-use addrs::version::VersionError;
 use syntax::ast::Body;
 use syntax::content::{self, BodySpec};
 use syntax::{Diagnostic, Diagnostics, Range};
+use versions::VersionError;
 
 use crate::model::{
     Backend, Check, Cloud, Import, Local, ModuleCall, Moved, Output, ProviderConfig, ProviderMeta, Removed,

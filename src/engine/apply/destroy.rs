@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cty::Value;
-use plugins::provider::{Answer, Applied, PluginDiagnostic};
+use provider::{Answer, Applied, PluginDiagnostic};
 use state::DeposedKey;
 use syntax::Diagnostic;
 

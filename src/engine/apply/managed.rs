@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cty::Value;
-use lang::marking::without_write_only;
-use plugins::provider::{Answer, Applied};
+use provider::{Answer, Applied};
+use schema::marking::without_write_only;
 use state::ObjectStatus;
 use syntax::{Diagnostic, Diagnostics};
 
@@ -260,7 +260,7 @@ impl Applier<'_> {
         answer: Answer<Applied>,
         planned: &Value,
         marks: &[(cty::Path, cty::Marks)],
-        written: Option<(&syntax::ast::Body, &lang::schema::Schema)>,
+        written: Option<(&syntax::ast::Body, &schema::Schema)>,
         update: bool,
     ) -> Result<Value, Failed> {
         let mut problems = located(answer.diagnostics, written, s.address);
@@ -385,7 +385,7 @@ fn lost(diagnostics: Diagnostics, private: &[u8], null: &Value) -> Answer<Applie
         },
         diagnostics: diagnostics
             .into_iter()
-            .map(|diagnostic| plugins::provider::PluginDiagnostic {
+            .map(|diagnostic| provider::PluginDiagnostic {
                 diagnostic,
                 attribute: cty::Path::root(),
             })

@@ -16,8 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource, Module, ModuleInstance};
-use lang::schema::Schema;
-use plugins::Provider;
+use provider::Provider;
+use schema::Schema;
 use state::{CheckStatus, DeposedKey, Object, OutputValue, State};
 use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::OnceCell;

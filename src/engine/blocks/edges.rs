@@ -6,15 +6,15 @@ use addrs::{Mode, Module, Referenceable};
 use config::{Config, ModuleNode, Resource};
 use lang::checks::{Repetition, block_steps, missing_key, unexpected_key};
 use lang::refs::{references_in_body, references_in_expr};
-use lang::schema::BlockSchema;
 use lang::scope::Reference;
 use petgraph::graph::NodeIndex;
+use schema::BlockSchema;
 use syntax::ast::{Body, Expr, TraversalStep};
 use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics};
 
 use super::{Block, Blocks};
-use crate::providers::Schemas;
+use provider::Schemas;
 
 /// Draws the edges.
 pub(super) struct Edges<'a> {

@@ -19,7 +19,7 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use syntax::Diagnostics;
 use syntax::ast::Expr;
 
-use crate::providers::Schemas;
+use provider::Schemas;
 
 use edges::Edges;
 

@@ -1,7 +1,7 @@
 //! What a provider may answer after applying: everything that was planned and known must be as planned.
 
 use cty::{Kind, Path, Type, Value};
-use lang::schema::BlockSchema;
+use schema::BlockSchema;
 
 use super::{Problem, at_index, at_key};
 

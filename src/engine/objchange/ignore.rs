@@ -1,7 +1,7 @@
 //! `ignore_changes`: prior values put into the configuration before planning.
 
 use cty::{Kind, Path, Step, Type, Value};
-use lang::schema::BlockSchema;
+use schema::BlockSchema;
 
 use super::attribute;
 

@@ -13,7 +13,7 @@ pub use plan_valid::plan_problems;
 pub use proposed::proposed_new;
 
 use cty::{Path, Type, Value};
-use lang::schema::{BlockSchema, NestedBlock, Nesting};
+use schema::{BlockSchema, NestedBlock, Nesting};
 
 /// A rule that an answer of a provider breaks: where, and how.
 #[derive(Clone, Debug, PartialEq)]

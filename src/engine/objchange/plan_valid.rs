@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cty::{Path, Type, Value};
-use lang::schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting};
+use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting};
 
 use super::{Problem, at_index, at_key, attribute};
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cty::Value;
-use lang::marking::without_write_only;
-use lang::schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting};
+use schema::marking::without_write_only;
+use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting};
 
 use super::{attribute, empty_object, rebuild_map, rebuild_seq};
 

@@ -198,7 +198,7 @@ impl Planner<'_> {
                     address,
                     deposed,
                     action,
-                    id: identity(&lang::marking::mark_sensitive(&p.schema.block, value.clone())),
+                    id: identity(&schema::marking::mark_sensitive(&p.schema.block, value.clone())),
                     elapsed,
                 });
                 Ok(Some(value))

@@ -3,7 +3,7 @@
 use addrs::{AbsResource, AbsResourceInstance, InstanceKey};
 use config::IgnoreChanges;
 use cty::{Path, Value};
-use plugins::provider::PlannedChange;
+use provider::PlannedChange;
 use syntax::ast::Expr;
 use syntax::{Diagnostic, Diagnostics};
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use addrs::AbsResourceInstance;
 use config::{Config, Import, Resource};
 use cty::{Kind, Type, Value};
-use lang::schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting, Schema};
+use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting, Schema};
 use state::State;
 use syntax::ast::Body;
 use syntax::{Diagnostics, Range};

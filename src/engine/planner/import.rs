@@ -299,7 +299,7 @@ impl Planner<'_> {
             dependencies: p.dependencies.clone(),
             ..Object::new(p.schema.version, state::Attributes::Flat(Arc::default()))
         };
-        let marked = lang::marking::mark_sensitive(&p.schema.block, value.clone());
+        let marked = schema::marking::mark_sensitive(&p.schema.block, value.clone());
         let object = Arc::new(encode(p.schema, &marked, private.clone(), record).map_err(|d| self.failed(d))?);
         self.prior()
             .set_current(address, &p.provider_address, Some(object.clone()));

@@ -24,8 +24,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource, InstanceKey, Mode as ResourceMode};
 use config::Resource;
-use lang::schema::Schema;
-use plugins::Provider;
+use provider::Provider;
+use schema::Schema;
 use state::State;
 use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::Semaphore;
@@ -39,7 +39,9 @@ use crate::inputs::{Inputs, PlanOptions};
 use crate::opening;
 use crate::plan::{Action, Mode, Plan, ResourceChange};
 use crate::priming::Priming;
-use crate::providers::{Providers, Schemas};
+use provider::Schemas;
+
+use crate::providers::Providers;
 use crate::removals::{self, Removals};
 use crate::walk::{Outcome, walk};
 

@@ -11,11 +11,11 @@ use addrs::{AbsResource, AbsResourceInstance, InstanceKey, ModuleInstance, Refer
 use config::Config;
 use cty::{Path, Step};
 use lang::refs::{Reference, references_in_body, references_in_expr};
-use lang::schema::{BlockSchema, Nesting};
+use schema::{BlockSchema, Nesting};
 use syntax::ast::{Body, Expr, TraversalStep};
 
 use crate::plan::{Action, Mode, OutputChange, ResourceChange};
-use crate::providers::Schemas;
+use provider::Schemas;
 use std::sync::Arc;
 
 /// A reference, and what it stands in.

@@ -10,7 +10,7 @@ use syntax::{Diagnostic, Range};
 
 use super::{Decoder, takes_blocks};
 use crate::eval::{Context, evaluate, with_expression};
-use crate::schema::{BlockSchema, Nesting};
+use schema::{BlockSchema, Nesting};
 
 /// One block, written as such or made by a dynamic block.
 pub(super) struct Expanded<'b> {

@@ -17,9 +17,9 @@ use syntax::content::{self, did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::eval::{Context, evaluate, with_expression};
-use crate::schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting};
 use expand::Expanded;
 pub use ranges::path_range;
+use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting};
 
 /// The labels of the blocks of a map, and of dynamic blocks.
 const KEY: &[&str] = &["key"];

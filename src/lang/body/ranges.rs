@@ -4,7 +4,7 @@ use cty::{Path, Step};
 use syntax::ast::{Block, Body, Expr, ObjectKey};
 use syntax::{Diagnostics, Range};
 
-use crate::schema::{BlockSchema, Nesting};
+use schema::{BlockSchema, Nesting};
 
 /// Where in a body the part of its object at `path` is written: the nearest there is. What is not written at all is
 /// missing where the body ends.

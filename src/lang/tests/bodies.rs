@@ -7,12 +7,12 @@ use addrs::Referenceable;
 use cty::{Marks, Path, Type, Value};
 use lang::body::{decode_body, path_range};
 use lang::eval::{Context, evaluate};
-use lang::marking::{mark_sensitive, misplaced_ephemeral, sensitive_paths, without_write_only};
 use lang::refs::references_in_body;
 use lang::render::format_value;
-use lang::schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting};
 use lang::scope::{FunctionSettings, Reference, Scope};
 use lang::typeexpr::type_constraint;
+use schema::marking::{mark_sensitive, misplaced_ephemeral, sensitive_paths, without_write_only};
+use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting};
 use syntax::ast::Body;
 use syntax::{Diagnostics, Pos};
 

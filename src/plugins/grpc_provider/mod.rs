@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use cty::{Type, Value};
-use lang::schema::Schema;
 use prost::Message;
 use proto::{tfplugin5, tfplugin6 as pb};
+use schema::Schema;
 use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::OnceCell;
 use tonic::client::Grpc;
@@ -21,8 +21,8 @@ use crate::channel::MESSAGE_LIMIT;
 use crate::grpc::{Methods, encode, name, relay_stdio};
 use crate::launch::Launched;
 use crate::peer::Peer;
-use crate::provider::{Answer, PluginDiagnostic, Provider, ProviderSchema};
 use crate::{convert, grpc_v5};
+use provider::{Answer, PluginDiagnostic, Provider, ProviderSchema};
 
 /// The schema of a provider, shared by all processes of the same provider and version.
 pub type SharedSchema = Arc<OnceCell<Arc<ProviderSchema>>>;

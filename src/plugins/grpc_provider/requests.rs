@@ -11,9 +11,7 @@ use syntax::{Diagnostic, Diagnostics};
 use super::{GrpcProvider, capabilities};
 use crate::convert;
 use crate::grpc::{encode, name, shut_down};
-use crate::provider::{
-    Answer, Applied, FunctionError, Imported, Opened, PlannedChange, Provider, ProviderSchema, RawState,
-};
+use provider::{Answer, Applied, FunctionError, Imported, Opened, PlannedChange, Provider, ProviderSchema, RawState};
 
 #[async_trait]
 impl Provider for GrpcProvider {

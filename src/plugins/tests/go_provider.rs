@@ -15,11 +15,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cty::{Path, Type, Value};
-use lang::schema::AttributeType;
-use plugins::Provider;
 use plugins::grpc_provider::GrpcProvider;
 use plugins::launch::Launch;
-use plugins::provider::RawState;
+use provider::Provider;
+use provider::RawState;
+use schema::AttributeType;
 
 async fn start(tls: bool) -> GrpcProvider {
     let program = std::env::var_os("MONOFORM_GO_PROVIDER").expect("MONOFORM_GO_PROVIDER names the provider");

@@ -11,15 +11,15 @@ use std::sync::Arc;
 
 use cty::{Path, Type, Value};
 use fake::Fake;
-use lang::schema::{AttributeType, Nesting};
-use plugins::Provider;
 use plugins::grpc::Methods;
 use plugins::grpc_provider::GrpcProvider;
 use plugins::handshake::Address;
 use plugins::launch::attach;
 use plugins::peer::Peer;
-use plugins::provider::RawState;
 use prost::Message;
+use provider::Provider;
+use provider::RawState;
+use schema::{AttributeType, Nesting};
 use tonic::Status;
 
 fn provider(fake: &Fake, protocol: u32) -> GrpcProvider {

@@ -13,10 +13,10 @@ use plugins::environment::Environment;
 use plugins::install::InstallOptions;
 use plugins::platform::Platform;
 use plugins::selection::Selection;
-use plugins::version::{Constraints, Version};
 use plugins::{Registry, Settings};
 use syntax::Diagnostics;
 use tempfile::TempDir;
+use versions::{Constraints, Version};
 
 /// A machine with a home directory and a working directory, and an executable of ours with the null provider in it.
 struct Machine {

@@ -7,7 +7,7 @@ use std::io;
 
 use cty::Type;
 use lang::eval::Context;
-use lang::schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, Nesting};
+use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, Nesting};
 use lang::scope::Unknowns;
 use libfuzzer_sys::fuzz_target;
 use syntax::Diagnostics;

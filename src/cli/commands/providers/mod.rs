@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use addrs::Provider;
 use config::model::ModuleNode;
 use plugins::platform::Platform;
-use plugins::version::Constraints;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
+use versions::Constraints;
 
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};

@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 
 use cty::types::ObjectType;
 use cty::{Kind, Type, Value};
-use lang::schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting};
+use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting};
 
 use super::pair::{Pair, Paths};
 use super::sequence;

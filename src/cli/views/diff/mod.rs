@@ -23,7 +23,7 @@ mod tests;
 mod tree;
 
 use engine::plan::Plan;
-use engine::providers::Schemas;
+use provider::Schemas;
 
 /// How text is to look.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use cty::{Path, Value};
 use engine::plan::{Action, Mode, OutputChange, Plan, ResourceChange};
-use engine::providers::Schemas;
+use provider::Schemas;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::compare;

@@ -7,7 +7,7 @@ use ::state::{Attributes, Object, ObjectStatus, State};
 use addrs::ModuleStep;
 use cty::{Type, Value};
 use engine::instance::{decode, stored_marks};
-use engine::providers::Schemas;
+use provider::Schemas;
 
 use super::Style;
 use super::compare;

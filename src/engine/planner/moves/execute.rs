@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use addrs::{
     AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource, Module, ModuleInstance, ModuleStep, Resource,
 };
-use lang::schema::Schema;
-use plugins::Provider;
-use plugins::provider::RawState;
+use provider::Provider;
+use provider::RawState;
+use schema::Schema;
 use state::{Attributes, Object, ResourceState, State};
 use std::sync::Arc;
 use syntax::{Diagnostic, Diagnostics};
@@ -408,7 +408,7 @@ impl Execution<'_, '_> {
             identity: None,
             ..(*object).clone()
         };
-        let marked = lang::marking::mark_sensitive(&conversion.schema.block, value);
+        let marked = schema::marking::mark_sensitive(&conversion.schema.block, value);
         let converted = encode(&conversion.schema, &marked, private, like)?;
         self.state
             .set_current(&from, &conversion.target, Some(Arc::new(converted)));

@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 use addrs::{AbsProviderConfig, InstanceKey, ModuleInstance, Resource};
 use async_trait::async_trait;
 use config::files::MemoryFiles;
-use plugins::{Provider, Provisioner};
+use provider::{Provider, Provisioner};
 use state::{Attributes, InstanceState, Object, ResourceState, State};
 use syntax::Diagnostics;
 
-use crate::providers::{ProviderSource, Providers};
+use provider::ProviderSource;
+
+use crate::providers::Providers;
 
 /// A source that has nothing to start.
 struct Nothing;

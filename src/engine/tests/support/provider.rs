@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use cty::{Path, Type, Value};
-use engine::providers::ProviderSource;
-use lang::schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, Nesting, Schema};
-use plugins::provider::{
+use provider::ProviderSource;
+use provider::{
     Answer, Applied, Capabilities, FunctionError, FunctionSchema, Imported, Opened, Output, ParameterSchema,
     PlannedChange, PluginDiagnostic, ProviderSchema, RawState,
 };
-use plugins::{Provider, Provisioner};
+use provider::{Provider, Provisioner};
+use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, Nesting, Schema};
 use syntax::{Diagnostic, Diagnostics};
 
 use super::world::{World, with};
@@ -71,7 +71,7 @@ fn schema(name: &str) -> ProviderSchema {
             ty: Type::String,
             allow_null: false,
             allow_unknown: false,
-            description: lang::schema::Description::default(),
+            description: schema::Description::default(),
         }],
         result: Some(Type::String),
         ..FunctionSchema::default()

@@ -11,8 +11,8 @@ use ::state::{Attributes, Object, OutputValue, State};
 use addrs::AbsProviderConfig;
 use cty::{Marks, Type, Value};
 use engine::plan::{Action, OutputChange, Plan, Reason, ResourceChange};
-use lang::schema::{AttributeSchema, AttributeType, BlockSchema, Schema};
-use plugins::provider::ProviderSchema;
+use provider::ProviderSchema;
+use schema::{AttributeSchema, AttributeType, BlockSchema, Schema};
 
 use super::*;
 

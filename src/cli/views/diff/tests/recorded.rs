@@ -8,9 +8,9 @@ use addrs::AbsProviderConfig;
 use cty::{Marks, Path, Step, Type, Value};
 use engine::execgraph::ExecGraph;
 use engine::plan::{Action, Mode, OutputChange, Plan, Reason, ResourceChange};
-use engine::providers::Schemas;
-use lang::schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting, Schema};
-use plugins::provider::ProviderSchema;
+use provider::ProviderSchema;
+use provider::Schemas;
+use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting, Schema};
 use serde_json::Value as Json;
 
 /// The schemas in the document of `providers schema -json`.

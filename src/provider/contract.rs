@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use cty::{Path, Type, Value};
-use lang::schema::Schema;
+use schema::Schema;
 use syntax::{Diagnostic, Diagnostics};
 
 /// Everything a provider says about itself.
@@ -53,7 +53,7 @@ pub struct FunctionSchema {
     /// For people: one line.
     pub summary: String,
     /// For people.
-    pub description: lang::schema::Description,
+    pub description: schema::Description,
     /// Why not to use it any more.
     pub deprecation_message: String,
 }
@@ -70,7 +70,7 @@ pub struct ParameterSchema {
     /// Whether unknown values may be passed.
     pub allow_unknown: bool,
     /// For people.
-    pub description: lang::schema::Description,
+    pub description: schema::Description,
 }
 
 /// An answer and the diagnostics that came with it. With an error among them the answer holds what could be saved.

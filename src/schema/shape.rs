@@ -1,4 +1,4 @@
-//! Schemas: what a provider says about the shape of its configuration blocks and objects.
+//! The data of schemas, and the types they imply.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

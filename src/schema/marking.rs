@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cty::value::Part;
 use cty::{Kind, Marks, Path, Type, Value};
 
-use crate::schema::{AttributeSchema, AttributeType, BlockSchema};
+use crate::{AttributeSchema, AttributeType, BlockSchema};
 
 /// The paths of the sensitive attributes of an object that are not null, in the order of the object; what is inside a
 /// set is known by the set.

@@ -1,0 +1,18 @@
+//! The contract between the engine and its plugins: traits and data, no input or output.
+//!
+//! [`Provider`] and [`Provisioner`] are what the engine calls, in values, schemas and diagnostics, whatever protocol the
+//! plugin speaks. [`ProviderSource`] is where running plugins come from. [`Schemas`] is what all providers of one operation
+//! say about themselves. Implementations over gRPC are in `plugins`; tests implement the traits directly.
+//!
+//! Where to begin: [`contract`].
+
+pub mod contract;
+mod schemas;
+mod source;
+
+pub use contract::{
+    Answer, Applied, Capabilities, FunctionError, FunctionSchema, Imported, Opened, Output, ParameterSchema,
+    PlannedChange, PluginDiagnostic, Provider, ProviderSchema, Provisioner, RawState,
+};
+pub use schemas::Schemas;
+pub use source::ProviderSource;

@@ -1,0 +1,30 @@
+//! The schemas of all providers of an operation.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use schema::Schema;
+
+use crate::ProviderSchema;
+
+/// The schemas of all providers and provisioners of an operation.
+#[derive(Clone, Debug, Default)]
+pub struct Schemas {
+    /// By provider.
+    pub providers: BTreeMap<addrs::Provider, Arc<ProviderSchema>>,
+    /// By type of provisioner.
+    pub provisioners: BTreeMap<Arc<str>, Arc<Schema>>,
+}
+
+impl Schemas {
+    /// The schema of a resource type of a provider.
+    #[must_use]
+    pub fn resource(&self, provider: &addrs::Provider, mode: addrs::Mode, ty: &str) -> Option<&Schema> {
+        let provider = self.providers.get(provider)?;
+        match mode {
+            addrs::Mode::Managed => provider.resources.get(ty),
+            addrs::Mode::Data => provider.data_sources.get(ty),
+            addrs::Mode::Ephemeral => provider.ephemeral.get(ty),
+        }
+    }
+}
