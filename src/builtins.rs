@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use plugins::builtin::{BuiltinProvider, Builtins};
+use packages::builtin::{BuiltinProvider, Builtins};
 use versions::Version;
 
 /// A built-in plugin.

@@ -105,7 +105,7 @@ fn list() -> String {
 /// Makes the links; gives the text to print.
 fn link(dir: &Path) -> Result<String, String> {
     let executable = own_executable();
-    let platform = plugins::platform::Platform::current().to_string();
+    let platform = addrs::platform::Platform::current().to_string();
     let mut out = String::new();
     for plugin in PLUGINS.iter().filter(|p| p.kind == Kind::Provider) {
         let Some(version) = plugin.version else { continue };

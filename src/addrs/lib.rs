@@ -10,12 +10,14 @@
 
 pub mod module;
 pub mod parse;
+pub mod platform;
 pub mod provider;
 pub mod reference;
 pub mod resource;
 
 pub use module::{InstanceKey, Module, ModuleInstance, ModuleStep};
 pub use parse::ParseError;
+pub use platform::Platform;
 pub use provider::{AbsProviderConfig, LocalProviderConfig, Provider};
 pub use reference::Referenceable;
 pub use resource::{AbsResource, AbsResourceInstance, ConfigResource, Mode, Resource, ResourceInstance, Target};

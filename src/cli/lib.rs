@@ -40,7 +40,7 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// How this program was called.
 pub struct Invocation {
     /// The plugins that are part of the executable.
-    pub builtins: plugins::builtin::Builtins,
+    pub builtins: packages::builtin::Builtins,
     /// The arguments, without the program's own name.
     pub args: Vec<OsString>,
     /// Whether it was called by the name `terraform`.

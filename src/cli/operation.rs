@@ -13,7 +13,7 @@ use engine::inputs::{Inputs, PlanOptions};
 use engine::plan::{Mode, Plan};
 use engine::planner::Planning;
 use engine::stop::Stop;
-use plugins::lock_file::{LockFile, Locked};
+use packages::lock_file::{LockFile, Locked};
 use provider::Schemas;
 use state::store::{LocalStore, write_copy};
 use state::{LockInfo, State};
@@ -220,8 +220,7 @@ impl<'s> Operation<'s> {
                 variables
             }
         };
-        let registry = session.registry().map_err(|p| shown(p, &none))?;
-        let plugins = Plugins::new(registry);
+        let plugins = session.plugins().map_err(|p| shown(p, &none))?;
         let warnings = plugins
             .resolve(&project.config, &state)
             .map_err(|p| shown(p, &project.sources))?;
@@ -443,7 +442,7 @@ impl<'s> Operation<'s> {
         let saved = SavedPlan {
             plan,
             snapshot: self.project.config.snapshot(),
-            lock_file: std::fs::read(plugins::lock_file::FILE_NAME).ok(),
+            lock_file: std::fs::read(packages::lock_file::FILE_NAME).ok(),
             workspace: self.workspace.clone(),
         };
         planfile::write(path, &saved, VERSION)
@@ -516,7 +515,7 @@ fn check_locked(session: &Session, planned: Option<&[u8]>) -> Result<(), Status>
         format!(
             "The plan was made with other providers than the dependency lock file {} names now:\n{}\n\nA saved plan can only \
              be applied with the providers that made it. Put the lock file back, or make a new plan.",
-            plugins::lock_file::FILE_NAME,
+            packages::lock_file::FILE_NAME,
             differences.join("\n")
         ),
     ))

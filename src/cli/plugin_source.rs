@@ -1,4 +1,4 @@
-//! Plugins for the engine, from the registry.
+//! Plugins for the engine: selected by the catalog of packages, started by the plugin host.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use config::Config;
 use engine::opening;
-use plugins::Registry;
+use packages::selection::Selection;
+use packages::{Catalog, ProvisionerSelection};
+use plugins::{Host, Program};
 use provider::{Provider, Provisioner};
 use provider::{ProviderSource, Schemas};
 use state::State;
@@ -15,7 +17,8 @@ use versions::Constraints;
 
 /// Starts plugins, and remembers what they said about themselves.
 pub struct Plugins {
-    registry: Registry,
+    catalog: Catalog,
+    host: Host,
     schemas: Mutex<Schemas>,
 }
 
@@ -44,8 +47,8 @@ pub fn requirements(config: &Config, state: &State) -> Result<BTreeMap<addrs::Pr
 }
 
 /// Who asks for which versions of each provider, in words.
-pub fn askers(config: &Config) -> plugins::install::Askers {
-    let mut out = plugins::install::Askers::new();
+pub fn askers(config: &Config) -> packages::install::Askers {
+    let mut out = packages::install::Askers::new();
     for (provider, requirements) in config.provider_requirements() {
         let mut lines: Vec<String> = Vec::new();
         for requirement in requirements {
@@ -70,11 +73,12 @@ pub fn askers(config: &Config) -> plugins::install::Askers {
 }
 
 impl Plugins {
-    /// Plugins from this registry.
+    /// Plugins that this catalog selects and this host starts.
     #[must_use]
-    pub fn new(registry: Registry) -> Plugins {
+    pub fn new(catalog: Catalog, host: Host) -> Plugins {
         Plugins {
-            registry,
+            catalog,
+            host,
             schemas: Mutex::default(),
         }
     }
@@ -82,11 +86,11 @@ impl Plugins {
     /// Chooses what stands for everything a configuration and a state need. Gives what the user should know.
     pub fn resolve(&self, config: &Config, state: &State) -> Result<Diagnostics, Diagnostics> {
         let selections = self
-            .registry
+            .catalog
             .resolve_for(&requirements(config, state)?, &askers(config))?;
         let mut problems = selections.warnings;
         let provisioners = opening::provisioners_needed(config, state);
-        problems.extend(self.registry.check_provisioners(provisioners.iter().map(|p| &**p)));
+        problems.extend(self.catalog.check_provisioners(provisioners.iter().map(|p| &**p)));
         if problems.has_errors() {
             Err(problems)
         } else {
@@ -96,7 +100,7 @@ impl Plugins {
 
     /// Chooses what stands for these providers only.
     pub fn resolve_only(&self, needed: &BTreeMap<addrs::Provider, Constraints>) -> Result<(), Diagnostics> {
-        self.registry.resolve(needed).map(|_| ())
+        self.catalog.resolve(needed).map(|_| ())
     }
 
     /// What the plugins started so far said about themselves.
@@ -136,7 +140,13 @@ impl Plugins {
 #[async_trait]
 impl ProviderSource for Plugins {
     async fn start(&self, provider: &addrs::Provider) -> Result<Arc<dyn Provider>, Diagnostics> {
-        let running = self.registry.start(provider).await?;
+        let program = match self.catalog.select(provider).await? {
+            Selection::Builtin { name, protocols, .. } => Program::Builtin { name, protocols },
+            Selection::DevOverride(executable) => Program::Executable(executable),
+            Selection::External(found) | Selection::Installed(found) => Program::Executable(found.executable),
+            Selection::Reattached => Program::Reattached,
+        };
+        let running = self.host.provider(provider, program).await?;
         // Every user of a provider asks for this first, and the answer is kept.
         let schema = running.schema().await?;
         self.schemas
@@ -148,7 +158,14 @@ impl ProviderSource for Plugins {
     }
 
     async fn start_provisioner(&self, name: &str) -> Result<Arc<dyn Provisioner>, Diagnostics> {
-        let running = self.registry.start_provisioner(name).await?;
+        let program = match self.catalog.select_provisioner(name)? {
+            ProvisionerSelection::External(executable) => Program::Executable(executable),
+            ProvisionerSelection::Builtin => Program::Builtin {
+                name: name.to_owned(),
+                protocols: vec![5],
+            },
+        };
+        let running = self.host.provisioner(name, program).await?;
         let schema = running.schema().await?;
         self.schemas
             .lock()

@@ -1,15 +1,18 @@
 //! What every command has at hand.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use plugins::cli_config::CliConfig;
-use plugins::environment::Environment;
-use plugins::{Registry, Settings, builtin::Builtins};
+use packages::cli_config::CliConfig;
+use packages::environment::Environment;
+use packages::{Catalog, Settings, builtin::Builtins};
+use plugins::{Host, HostSettings};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use crate::TERRAFORM_VERSION;
 use crate::env::Env;
+use crate::plugin_source::Plugins;
 use crate::ui::Ui;
 use crate::views::diagnostics;
 use crate::views::stream::Stream;
@@ -58,23 +61,37 @@ impl Session {
         1
     }
 
-    /// A registry of plugins for the working directory.
-    pub fn registry(&self) -> Result<Registry, Diagnostics> {
-        self.registry_with(|_| {})
+    /// The plugins of the working directory, for the engine.
+    pub fn plugins(&self) -> Result<Plugins, Diagnostics> {
+        Ok(Plugins::new(self.catalog()?, self.plugin_host()?))
+    }
+
+    fn plugin_host(&self) -> Result<Host, Diagnostics> {
+        let executable = self.builtins.executable.clone();
+        let settings = HostSettings::from_environment(executable, TERRAFORM_VERSION, |name| self.env.get(name))?;
+        Ok(Host::new(settings))
+    }
+
+    /// The plugins that are available to the working directory.
+    pub fn catalog(&self) -> Result<Catalog, Diagnostics> {
+        self.catalog_with(|_| {})
     }
 
     /// The same with some settings changed.
-    pub fn registry_with(&self, change: impl FnOnce(&mut Settings)) -> Result<Registry, Diagnostics> {
+    pub fn catalog_with(&self, change: impl FnOnce(&mut Settings)) -> Result<Catalog, Diagnostics> {
         let environment = Environment(self.env.all().clone());
         let mut settings = Settings::new(
             self.builtins.clone(),
             environment,
             self.cli_config.clone(),
             self.working_dir.clone(),
-            TERRAFORM_VERSION,
         );
         change(&mut settings);
-        Registry::new(settings)
+        let reattached = match self.env.get("TF_REATTACH_PROVIDERS") {
+            Some(text) => plugins::reattach::parse(text)?.into_keys().collect(),
+            None => BTreeSet::new(),
+        };
+        Ok(Catalog::new(settings, reattached))
     }
 
     /// What makes requests to registries and other places. It costs nothing before the first one.
@@ -84,7 +101,7 @@ impl Session {
             .env
             .get("HOME")
             .map(|home| PathBuf::from(home).join(".terraform.d/plugins"));
-        let platform = plugins::platform::Platform::current().to_string();
+        let platform = addrs::platform::Platform::current().to_string();
         let (ui, stream) = (self.ui.clone(), self.stream.clone());
         let client = net::Client::new(net::NetSettings {
             variables: self.env.all().clone(),

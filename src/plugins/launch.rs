@@ -202,7 +202,7 @@ fn explain_spawn(program: &Path, error: &io::Error) -> String {
         _ if cfg!(unix) && error.raw_os_error() == Some(EXEC_FORMAT) => format!(
             "The file is not a program for this machine ({}): it may be built for another operating system or \
              processor, or be damaged.",
-            crate::platform::Platform::current()
+            addrs::platform::Platform::current()
         ),
         _ => format!("The operating system says: {error}."),
     }

@@ -11,28 +11,33 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-/// Who may use whom. Everybody may use `addrs`.
+/// Who may use whom. Every crate below the plugins may use `addrs` and `versions`.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-addrs", &[]),
+    ("monoform-versions", &[]),
     ("monoform-cty", &[]),
     ("monoform-deflate", &[]),
     ("monoform-proto", &[]),
     ("monoform-syntax", &["cty"]),
-    ("monoform-lang", &["syntax", "cty", "deflate"]),
+    ("monoform-schema", &["cty"]),
+    ("monoform-lang", &["schema", "syntax", "cty", "deflate"]),
     ("monoform-config", &["lang", "syntax", "cty"]),
+    ("monoform-provider", &["schema", "syntax", "cty"]),
     ("monoform-state", &["cty"]),
     ("monoform-trust", &[]),
     ("monoform-net", &["trust"]),
     ("monoform-modules", &["config", "net", "syntax"]),
-    ("monoform-plugins", &["proto", "net", "lang", "syntax", "cty"]),
+    ("monoform-packages", &["net", "syntax"]),
+    ("monoform-plugins", &["provider", "proto", "schema", "syntax", "cty"]),
     (
         "monoform-engine",
-        &["config", "state", "plugins", "lang", "syntax", "cty"],
+        &["provider", "config", "state", "lang", "schema", "syntax", "cty"],
     ),
     (
         "monoform-cli",
         &[
-            "engine", "config", "modules", "state", "plugins", "net", "lang", "syntax", "cty",
+            "engine", "config", "modules", "state", "packages", "plugins", "provider", "net", "lang", "schema",
+            "syntax", "cty",
         ],
     ),
     ("monoform-sdk-derive", &[]),
@@ -40,7 +45,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // One plugin uses another: user data for cloud-init is the same message in both.
     ("monoform-provider-template", &["sdk", "provider-cloudinit"]),
     // The language is for the built-in provider of templates: plugins may not know it, so the top hands it down.
-    ("monoform", &["cli", "plugins", "sdk", "lang", "syntax", "cty"]),
+    ("monoform", &["cli", "packages", "sdk", "lang", "syntax", "cty"]),
 ];
 
 #[test]
@@ -62,7 +67,7 @@ fn crates_use_only_what_stands_below_them() {
         for dependency in package["dependencies"].as_array().expect("dependencies") {
             let used = dependency["name"].as_str().expect("a name");
             let internal = used.starts_with("monoform-") && dependency["kind"] != "dev";
-            if !internal || (used == "monoform-addrs" && !is_plugin) {
+            if !internal || (matches!(used, "monoform-addrs" | "monoform-versions") && !is_plugin) {
                 continue;
             }
             let fine = match allowed.get(name) {
@@ -84,4 +89,32 @@ fn crates_use_only_what_stands_below_them() {
         }
     }
     assert!(wrong.is_empty(), "these edges are not allowed: {wrong:?}");
+}
+
+/// What must not come into the engine with its dependencies: the outside world.
+const NOT_BELOW_THE_ENGINE: &[&str] = &["tonic", "reqwest", "rustls", "hyper", "h2", "zip", "hcl", "clap"];
+
+#[test]
+fn engine_depends_on_no_network_archive_or_terminal_library() {
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "tree",
+            "--package=monoform-engine",
+            "--edges=normal",
+            "--prefix=none",
+            "--format={lib}",
+            "--offline",
+        ])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout).replace('_', "-");
+    let used: BTreeSet<&str> = text.lines().map(str::trim).collect();
+    assert!(used.contains("engine") && used.contains("petgraph"), "{used:?}");
+    let wrong: Vec<_> = NOT_BELOW_THE_ENGINE
+        .iter()
+        .filter(|name| used.contains(**name))
+        .collect();
+    assert!(wrong.is_empty(), "the engine must not bring {wrong:?}");
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use addrs::Provider;
-use plugins::install::{How, InstallOptions, Installation, Outcome, Step};
-use plugins::places::Authentication;
-use plugins::selection::Selection;
-use plugins::signature::Standing;
+use packages::install::{How, InstallOptions, Installation, Outcome, Step};
+use packages::places::Authentication;
+use packages::selection::Selection;
+use packages::signature::Standing;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use versions::Constraints;
 
@@ -200,7 +200,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         Err(problems) => return fail(problems),
     };
     let install = || -> Result<Installation, Diagnostics> {
-        let registry = session.registry_with(|settings| {
+        let catalog = session.catalog_with(|settings| {
             settings.client = Some(session.net());
             if !plugin_dirs.is_empty() {
                 settings.plugin_dirs = plugin_dirs.iter().map(Into::into).collect();
@@ -209,7 +209,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
             }
         })?;
         let provisioners = engine::opening::provisioners_needed(&project.config, &state);
-        let mut missing = registry.check_provisioners(provisioners.iter().map(|p| &**p));
+        let mut missing = catalog.check_provisioners(provisioners.iter().map(|p| &**p));
         if missing.has_errors() {
             return Err(missing);
         }
@@ -219,7 +219,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
             read_only_lock,
             askers: Some(&askers),
         };
-        let mut installation = registry.install(&needed, options, &mut |step| tell(session, &step))?;
+        let mut installation = catalog.install(&needed, options, &mut |step| tell(session, &step))?;
         missing.extend(std::mem::take(&mut installation.warnings));
         installation.warnings = missing;
         Ok(installation)
@@ -414,7 +414,7 @@ fn done(session: &Session, provider: &Provider, outcome: &Outcome) {
                 format!("- {name} is under development, and taken from {}", path.display()),
             );
         }
-        Selection::Reattached(_) => note(session, format!("- {name} is running already")),
+        Selection::Reattached => note(session, format!("- {name} is running already")),
     }
 }
 

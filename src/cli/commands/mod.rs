@@ -24,8 +24,8 @@ mod workspace;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use plugins::cli_config::CliConfig;
-use plugins::environment::Environment;
+use packages::cli_config::CliConfig;
+use packages::environment::Environment;
 use syntax::SourceMap;
 use syntax::content::suggest;
 
@@ -152,7 +152,7 @@ pub fn run(invocation: Invocation) -> Status {
 }
 
 fn start(
-    builtins: plugins::builtin::Builtins,
+    builtins: packages::builtin::Builtins,
     env: Env,
     program: &'static str,
     parsed: Parsed,

@@ -11,7 +11,6 @@ use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
 use crate::commands::Command;
 use crate::commands::output::found_state;
-use crate::plugin_source::Plugins;
 use crate::session::{Session, Status};
 use crate::{TERRAFORM_VERSION, VERSION, json, planfile, views, workdir};
 
@@ -103,7 +102,7 @@ pub fn state_schemas(session: &Session, state: &State) -> Result<Schemas, Status
         1
     };
     let (project, _) = workdir::read(session);
-    let plugins = Plugins::new(session.registry().map_err(problems)?);
+    let plugins = session.plugins().map_err(problems)?;
     let needed: std::collections::BTreeSet<_> = state.resources.values().map(|r| r.provider.provider.clone()).collect();
     // The versions the configuration asks for count where it can be understood.
     if let Ok(all) = crate::plugin_source::requirements(&project.config, state) {
@@ -138,7 +137,7 @@ fn show_plan(session: &Session, path: &Path, as_json: bool) -> Status {
         return problems(loaded.diagnostics, &loaded.sources);
     }
     let schemas = || -> Result<Schemas, Diagnostics> {
-        let plugins = Plugins::new(session.registry()?);
+        let plugins = session.plugins()?;
         plugins.resolve(&loaded.config, &saved.plan.prior_state)?;
         let failed = session
             .runtime()?

@@ -9,7 +9,6 @@ use syntax::Diagnostics;
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
 use crate::commands::Command;
-use crate::plugin_source::Plugins;
 use crate::session::{Session, Status};
 use crate::workdir::{self, Project};
 use crate::{interrupt, json};
@@ -89,7 +88,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
 fn check(session: &Session, project: &Project) -> Diagnostics {
     let checked = || -> Result<Diagnostics, Diagnostics> {
         let nothing = State::new();
-        let plugins = Plugins::new(session.registry()?);
+        let plugins = session.plugins()?;
         let mut problems = plugins.resolve(&project.config, &nothing)?;
         let runtime = session.runtime()?;
         let stop = Stop::new();

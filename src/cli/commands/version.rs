@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use plugins::lock_file::LockFile;
-use plugins::platform::Platform;
+use addrs::platform::Platform;
+use packages::lock_file::LockFile;
 use serde_json::json;
 
 use crate::args::matches::Given;

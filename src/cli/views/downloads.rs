@@ -1,6 +1,6 @@
 //! How far downloads are: one line of a terminal, which the next line of output replaces.
 
-use plugins::download::Overall;
+use packages::download::Overall;
 
 use crate::session::Session;
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use plugins::elsewhere::{Request, Step, Tracked};
-use plugins::places::Place;
+use packages::elsewhere::{Request, Step, Tracked};
+use packages::places::Place;
 use syntax::SourceMap;
 
 use super::{asked, configured, fetching, platforms};
@@ -124,7 +124,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
             session.ui.line(format!(
                 "\n{success} {}\n\nReview the changes in {} and then commit to your\nversion control system to retain the new checksums.\n",
                 style.bold("Monoform has updated the lock file."),
-                plugins::lock_file::FILE_NAME
+                packages::lock_file::FILE_NAME
             ));
             0
         }

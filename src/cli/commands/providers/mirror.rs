@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use plugins::elsewhere::{Request, Step};
-use plugins::lock_file::LockFile;
-use plugins::places::Place;
+use packages::elsewhere::{Request, Step};
+use packages::lock_file::LockFile;
+use packages::places::Place;
 use syntax::SourceMap;
 
 use super::{asked, configured, fetching, platforms};

@@ -8,8 +8,8 @@ mod schema;
 use std::collections::{BTreeMap, BTreeSet};
 
 use addrs::Provider;
+use addrs::platform::Platform;
 use config::model::ModuleNode;
-use plugins::platform::Platform;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use versions::Constraints;
 
@@ -166,8 +166,8 @@ fn asked(session: &Session, project: &Project, named: &[String]) -> Result<Asked
         }
         names.insert(provider);
     }
-    let registry = session.registry()?;
-    let (locked, _) = plugins::lock_file::LockFile::load(&session.working_dir)?;
+    let catalog = session.catalog()?;
+    let (locked, _) = packages::lock_file::LockFile::load(&session.working_dir)?;
     let mut asked = Asked {
         wanted: BTreeMap::new(),
         built_in: Vec::new(),
@@ -177,7 +177,7 @@ fn asked(session: &Session, project: &Project, named: &[String]) -> Result<Asked
             continue;
         }
         let others_use_it = names.contains(&provider) || locked.providers.contains_key(&provider);
-        if provider.is_builtin() || (!others_use_it && registry.is_built_in(&provider, &constraints)) {
+        if provider.is_builtin() || (!others_use_it && catalog.is_built_in(&provider, &constraints)) {
             asked.built_in.push(provider);
         } else {
             asked.wanted.insert(provider, constraints);

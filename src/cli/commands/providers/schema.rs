@@ -42,7 +42,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         Err(status) => return Ok(status),
     };
     let ask = || -> Result<Plugins, Diagnostics> {
-        let plugins = Plugins::new(session.registry()?);
+        let plugins = session.plugins()?;
         plugins.resolve(&project.config, &state)?;
         let failed = session
             .runtime()?

@@ -14,15 +14,15 @@ use futures::StreamExt;
 use net::Client;
 use syntax::{Diagnostic, Diagnostics};
 
+use crate::catalog::Catalog;
 use crate::discovery::{self, Found, Package};
 use crate::download::{Overall, Progress, watching};
 pub use crate::fetch::How;
 use crate::fetch::{self, Fetched, Wanted};
 use crate::lock_file::{LockFile, Locked};
 use crate::places::{self, Listed, Place, Refusal};
-use crate::platform::Platform;
-use crate::registry::Registry;
 use crate::selection::{Chooser, Selection};
+use addrs::platform::Platform;
 use versions::{Constraints, Version};
 
 /// How many packages are fetched at a time.
@@ -102,7 +102,7 @@ impl Needed<'_> {
     }
 }
 
-impl Registry {
+impl Catalog {
     /// Installs what these requirements need, and writes the lock file.
     pub fn install(
         &self,
@@ -114,7 +114,7 @@ impl Registry {
         let mut chooser = Chooser::new(self.settings(), self.reattached(), &lock);
         chooser.askers = options.askers;
         let mut work = Work {
-            registry: self,
+            catalog: self,
             options,
             errors: Diagnostics::new(),
             lock: LockFile::default(),
@@ -201,7 +201,7 @@ impl Registry {
 
 /// An installation that goes on.
 struct Work<'r> {
-    registry: &'r Registry,
+    catalog: &'r Catalog,
     options: InstallOptions<'r>,
     errors: Diagnostics,
     lock: LockFile,
@@ -231,7 +231,7 @@ impl Work<'_> {
                 }
             }
             // Not ours to pin: what others wrote stays.
-            Selection::Builtin { .. } | Selection::DevOverride(_) | Selection::Reattached(_) => old.cloned(),
+            Selection::Builtin { .. } | Selection::DevOverride(_) | Selection::Reattached => old.cloned(),
         };
         let outcome = Outcome {
             selection,
@@ -293,7 +293,7 @@ impl Work<'_> {
         if self.errors.has_errors() {
             return;
         }
-        let settings = self.registry.settings();
+        let settings = self.catalog.settings();
         let order: Vec<(&Provider, Version)> = chosen.iter().map(|(one, v)| (one.provider, v.clone())).collect();
         let progress: Vec<Progress> = chosen.iter().map(|_| Progress::default()).collect();
         let mut fetches = futures::stream::iter(chosen.into_iter().zip(&progress).map(
@@ -383,7 +383,7 @@ impl Work<'_> {
         let mut fresh = false;
         if !linked {
             let target = self
-                .registry
+                .catalog
                 .settings()
                 .providers_dir()
                 .join(provider.to_string())

@@ -1,32 +1,23 @@
-//! The registry of plugins for one working directory: says what stands for a provider, and starts it.
+//! The plugins that are available to one working directory: which executable serves a provider or provisioner address.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use addrs::Provider as Address;
 use syntax::{Diagnostic, Diagnostics};
-
-use crate::discovery::{self, Found};
-use crate::grpc::Methods;
-use crate::grpc_provider::{GrpcProvider, SharedSchema};
-use crate::grpc_provisioner::GrpcProvisioner;
-use crate::install::{self, Askers};
-use crate::launch::{self, Launch};
-use crate::lock_file::LockFile;
-use crate::peer::Peer;
-use crate::reattach::{self, Reattach};
-use crate::selection::{self, Chooser, Selection, Selections};
-use crate::settings::Settings;
-use provider::{Provider, Provisioner};
 use versions::Constraints;
 
-/// Plugins for one working directory.
-pub struct Registry {
+use crate::discovery::{self, Found};
+use crate::install::{self, Askers};
+use crate::lock_file::LockFile;
+use crate::selection::{self, Chooser, Selection, Selections};
+use crate::settings::Settings;
+
+/// Selects plugins for one working directory, and remembers the selections.
+pub struct Catalog {
     settings: Settings,
-    reattached: BTreeMap<Address, Reattach>,
-    terraform_version: Arc<str>,
+    reattached: BTreeSet<Address>,
     known: Mutex<Known>,
 }
 
@@ -34,14 +25,23 @@ pub struct Registry {
 #[derive(Default)]
 struct Known {
     selections: BTreeMap<Address, Selection>,
-    schemas: BTreeMap<Address, SharedSchema>,
     /// Packages whose checksums were found good.
-    verified: std::collections::BTreeSet<PathBuf>,
+    verified: BTreeSet<PathBuf>,
 }
 
-impl Registry {
-    /// A registry. Fails only where the environment says something that cannot be understood.
-    pub fn new(mut settings: Settings) -> Result<Registry, Diagnostics> {
+/// Which executable serves a provisioner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProvisionerSelection {
+    /// The one in our own executable.
+    Builtin,
+    /// An executable in a plugin directory.
+    External(PathBuf),
+}
+
+impl Catalog {
+    /// A catalog. `reattached` are the providers that were started by somebody else and are used as they are.
+    #[must_use]
+    pub fn new(mut settings: Settings, reattached: BTreeSet<Address>) -> Catalog {
         // A program's path without a directory would be looked for in PATH.
         for path in [&mut settings.working_dir, &mut settings.data_dir]
             .into_iter()
@@ -51,17 +51,11 @@ impl Registry {
                 *path = absolute;
             }
         }
-        let reattached = match settings.environment.get("TF_REATTACH_PROVIDERS") {
-            Some(text) => reattach::parse(text)?,
-            None => BTreeMap::new(),
-        };
-        let terraform_version = settings.terraform_version.as_str().into();
-        Ok(Registry {
+        Catalog {
             settings,
             reattached,
-            terraform_version,
             known: Mutex::default(),
-        })
+        }
     }
 
     /// The settings it was made with.
@@ -70,7 +64,7 @@ impl Registry {
         &self.settings
     }
 
-    pub(crate) fn reattached(&self) -> &BTreeMap<Address, Reattach> {
+    pub(crate) fn reattached(&self) -> &BTreeSet<Address> {
         &self.reattached
     }
 
@@ -79,17 +73,23 @@ impl Registry {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets earlier choices: something was installed.
+    /// Forgets earlier selections: something was installed.
     pub(crate) fn reset(&self) {
         *self.known() = Known::default();
     }
 
-    /// Chooses what stands for each of these providers, and keeps the choices for [`Registry::start`].
+    /// Selects what serves each of these providers, and keeps the selections for [`Catalog::select`].
+    ///
+    /// # Errors
+    /// A provider is not available in a version that meets its constraints.
     pub fn resolve(&self, requirements: &BTreeMap<Address, Constraints>) -> Result<Selections, Diagnostics> {
         self.resolve_for(requirements, &Askers::new())
     }
 
-    /// The same; errors say who asks for what.
+    /// The same; errors name the requirement origins.
+    ///
+    /// # Errors
+    /// A provider is not available in a version that meets its constraints.
     pub fn resolve_for(
         &self,
         requirements: &BTreeMap<Address, Constraints>,
@@ -123,11 +123,14 @@ impl Registry {
         provider.is_builtin() || chooser.builtin_for(provider, constraints).is_some()
     }
 
-    /// Starts a provider, in a process of its own: one for each configuration. What was not resolved before is
-    /// resolved now, without constraints.
-    pub async fn start(&self, provider: &Address) -> Result<Arc<dyn Provider>, Diagnostics> {
-        let selection = self.known().selections.get(provider).cloned();
-        let selection = match selection {
+    /// What serves a provider, its package verified against the lock file. What was not resolved before is resolved now,
+    /// without constraints.
+    ///
+    /// # Errors
+    /// The provider is not available, or its package is not the one that the lock file records.
+    pub async fn select(&self, provider: &Address) -> Result<Selection, Diagnostics> {
+        let known = self.known().selections.get(provider).cloned();
+        let selection = match known {
             Some(selection) => selection,
             None => {
                 let mut selections = self.resolve(&[(provider.clone(), Constraints::any())].into())?;
@@ -137,33 +140,13 @@ impl Registry {
                 }
             }
         };
-        let shared = self.known().schemas.entry(provider.clone()).or_default().clone();
-        let title = format!("provider \"{}\"", provider.for_display());
-        let launch = match selection {
-            Selection::Reattached(reattach) => {
-                let channel = launch::attach(reattach.address);
-                let methods = Methods::of(reattach.protocol);
-                let peer = Arc::new(Peer::new(title, None));
-                let version = self.terraform_version.clone();
-                return Ok(Arc::new(GrpcProvider::new(peer, channel, methods, shared, version)));
-            }
-            Selection::Builtin { name, protocols, .. } => self.own(title, "provider", &name, protocols),
-            Selection::DevOverride(executable) => self.foreign(title, executable, vec![5, 6]),
-            Selection::External(found) | Selection::Installed(found) => {
-                self.verify(provider, &found).await?;
-                self.foreign(title, found.executable, vec![5, 6])
-            }
-        };
-        let launched = launch.start().await?;
-        Ok(Arc::new(GrpcProvider::launched(
-            &launch.title,
-            launched,
-            shared,
-            self.terraform_version.clone(),
-        )))
+        if let Selection::External(found) | Selection::Installed(found) = &selection {
+            self.verify(provider, found).await?;
+        }
+        Ok(selection)
     }
 
-    /// Which executable stands for a provisioner; none if the built-in does.
+    /// The executable in a plugin directory that serves a provisioner; none if the built-in does.
     fn external_provisioner(&self, name: &str) -> Option<PathBuf> {
         let own = self.settings.builtins.executable.canonicalize().ok();
         let dirs = discovery::search_dirs(&self.settings);
@@ -181,7 +164,19 @@ impl Registry {
         self.settings.builtins.provisioners.iter().any(|n| n == name) && self.settings.allows_builtin(name)
     }
 
-    /// Says which of these provisioners are missing, and warns of those that stand in for a built-in.
+    /// What serves a provisioner.
+    ///
+    /// # Errors
+    /// There is no provisioner of that name.
+    pub fn select_provisioner(&self, name: &str) -> Result<ProvisionerSelection, Diagnostics> {
+        match self.external_provisioner(name) {
+            Some(path) => Ok(ProvisionerSelection::External(path)),
+            None if self.has_builtin_provisioner(name) => Ok(ProvisionerSelection::Builtin),
+            None => Err(self.no_provisioner(name).into()),
+        }
+    }
+
+    /// Says which of these provisioners are missing, and warns of executables that override a built-in one.
     #[must_use]
     pub fn check_provisioners<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Diagnostics {
         let mut out = Diagnostics::new();
@@ -206,40 +201,6 @@ impl Registry {
                  terraform-provisioner-{name} in a plugin directory."
             ),
         )
-    }
-
-    /// Starts a provisioner.
-    pub async fn start_provisioner(&self, name: &str) -> Result<Arc<dyn Provisioner>, Diagnostics> {
-        let title = format!("provisioner \"{name}\"");
-        let launch = match self.external_provisioner(name) {
-            Some(path) => self.foreign(title, path, vec![5]),
-            None if self.has_builtin_provisioner(name) => self.own(title, "provisioner", name, vec![5]),
-            None => return Err(self.no_provisioner(name).into()),
-        };
-        let launched = launch.start().await?;
-        let peer = Arc::new(Peer::new(launch.title, Some(launched.process)));
-        Ok(Arc::new(GrpcProvisioner::new(peer, launched.channel)))
-    }
-
-    fn own(&self, title: String, kind: &str, name: &str, protocols: Vec<u32>) -> Launch {
-        let args = ["internal-plugin", kind, name].map(OsString::from).to_vec();
-        Launch {
-            args,
-            own: true,
-            ..self.foreign(title, self.settings.builtins.executable.clone(), protocols)
-        }
-    }
-
-    fn foreign(&self, title: String, program: PathBuf, protocols: Vec<u32>) -> Launch {
-        Launch {
-            title,
-            program,
-            args: Vec::new(),
-            protocols,
-            tls: self.settings.environment.get("TF_DISABLE_PLUGIN_TLS").is_none(),
-            timeout: self.settings.start_timeout,
-            own: false,
-        }
     }
 
     /// Checks a package against the lock file, once.

@@ -2,21 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use crate::builtin::Builtins;
 use crate::cli_config::CliConfig;
 use crate::environment::Environment;
-use crate::launch::Launch;
 
 /// Switches off built-in plugins, by name: `null,random`, or `*` for all.
 pub const DISABLE_BUILTINS: &str = "MONOFORM_DISABLE_INTERNAL_PLUGINS";
 
-/// How many seconds a plugin may take to say where it can be reached: `5`, `0.5`. Anything that is not a positive number
-/// counts for nothing, and the default is [`Launch::TIMEOUT`].
-pub const START_TIMEOUT: &str = "MONOFORM_PLUGIN_START_TIMEOUT";
-
-/// What a [`crate::Registry`] needs to know.
+/// What a [`crate::Catalog`] needs to know.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The plugins in our own executable.
@@ -33,10 +27,6 @@ pub struct Settings {
     pub data_dir: PathBuf,
     /// Directories given by a person, which replace all others.
     pub plugin_dirs: Vec<PathBuf>,
-    /// The version we answer as.
-    pub terraform_version: String,
-    /// How long a plugin may take to start.
-    pub start_timeout: Duration,
     /// What asks registries and mirrors; none if nobody may be asked.
     pub client: Option<net::Client>,
 }
@@ -44,13 +34,7 @@ pub struct Settings {
 impl Settings {
     /// The usual settings for a working directory.
     #[must_use]
-    pub fn new(
-        builtins: Builtins,
-        environment: Environment,
-        config: CliConfig,
-        working_dir: PathBuf,
-        terraform_version: &str,
-    ) -> Settings {
+    pub fn new(builtins: Builtins, environment: Environment, config: CliConfig, working_dir: PathBuf) -> Settings {
         let data_dir = working_dir.join(environment.get("TF_DATA_DIR").unwrap_or(".terraform"));
         // What `init -plugin-dir` said holds for later commands.
         let remembered = std::fs::read(data_dir.join("plugin_path")).ok();
@@ -58,12 +42,6 @@ impl Settings {
             .and_then(|json| serde_json::from_slice(&json).ok())
             .unwrap_or_default();
         let disabled = environment.get(DISABLE_BUILTINS).unwrap_or("");
-        let start_timeout = environment
-            .get(START_TIMEOUT)
-            .and_then(|seconds| seconds.trim().parse::<f64>().ok())
-            .filter(|seconds| *seconds > 0.0)
-            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-            .unwrap_or(Launch::TIMEOUT);
         Settings {
             disabled_builtins: disabled
                 .split(',')
@@ -77,8 +55,6 @@ impl Settings {
             working_dir,
             data_dir,
             plugin_dirs,
-            terraform_version: terraform_version.to_owned(),
-            start_timeout,
             client: None,
         }
     }

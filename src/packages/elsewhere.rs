@@ -21,7 +21,7 @@ use crate::install::{self, Askers};
 use crate::lock_file::{LockFile, Locked};
 use crate::network_mirror::{Archive, Archives, Index};
 use crate::places::{self, Authentication, Place};
-use crate::platform::Platform;
+use addrs::platform::Platform;
 use versions::{Constraints, Version};
 
 /// What is wanted of which providers.

@@ -4,7 +4,7 @@
 //! that somebody put on this machine and that meets the constraints, the built-in, what `init` has installed. The lock
 //! file binds what is not built in; a built-in is part of the executable and stands for every listed version.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -15,9 +15,8 @@ use crate::builtin::BuiltinProvider;
 use crate::discovery::{self, Flat, Found, Package, SearchDir};
 use crate::install::Askers;
 use crate::lock_file::{LockFile, Locked};
-use crate::platform::Platform;
-use crate::reattach::Reattach;
 use crate::settings::Settings;
+use addrs::platform::Platform;
 use versions::{Constraints, Version};
 
 /// What stands for a provider.
@@ -39,7 +38,7 @@ pub enum Selection {
     /// A provider under development.
     DevOverride(PathBuf),
     /// A provider that somebody else started.
-    Reattached(Reattach),
+    Reattached,
 }
 
 impl Selection {
@@ -49,7 +48,7 @@ impl Selection {
         match self {
             Selection::Builtin { version, .. } => version.as_ref(),
             Selection::External(found) | Selection::Installed(found) => Some(&found.version),
-            Selection::DevOverride(_) | Selection::Reattached(_) => None,
+            Selection::DevOverride(_) | Selection::Reattached => None,
         }
     }
 }
@@ -66,7 +65,7 @@ pub struct Selections {
 /// All that a choice depends on.
 pub(crate) struct Chooser<'r> {
     pub settings: &'r Settings,
-    pub reattached: &'r BTreeMap<Provider, Reattach>,
+    pub reattached: &'r BTreeSet<Provider>,
     pub lock: &'r LockFile,
     /// Who asks, for errors.
     pub askers: Option<&'r Askers>,
@@ -76,11 +75,7 @@ pub(crate) struct Chooser<'r> {
 }
 
 impl<'r> Chooser<'r> {
-    pub fn new(
-        settings: &'r Settings,
-        reattached: &'r BTreeMap<Provider, Reattach>,
-        lock: &'r LockFile,
-    ) -> Chooser<'r> {
+    pub fn new(settings: &'r Settings, reattached: &'r BTreeSet<Provider>, lock: &'r LockFile) -> Chooser<'r> {
         let dirs = discovery::search_dirs(settings);
         let own = settings.builtins.executable.canonicalize().ok();
         let flat = dirs
@@ -120,8 +115,8 @@ impl<'r> Chooser<'r> {
         heed_lock: bool,
         warnings: &mut Diagnostics,
     ) -> Result<Option<Selection>, Diagnostic> {
-        if let Some(reattach) = self.reattached.get(provider) {
-            return Ok(Some(Selection::Reattached(reattach.clone())));
+        if self.reattached.contains(provider) {
+            return Ok(Some(Selection::Reattached));
         }
         if let Some(dir) = self.settings.config.dev_overrides.get(provider) {
             return self.dev_override(provider, dir, warnings).map(Some);

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use addrs::Provider;
 
 use crate::cli_config::{Method, Source};
-use crate::platform::Platform;
 use crate::settings::Settings;
+use addrs::platform::Platform;
 use versions::Version;
 
 /// A directory to look in.

@@ -8,8 +8,8 @@ use net::{Client, Host, Token, Url};
 use serde::Deserialize;
 
 use crate::places::{Authentication, Listed, Location, Offer, Refusal};
-use crate::platform::Platform;
 use crate::signature::{self, Named};
+use addrs::platform::Platform;
 use versions::Version;
 
 /// Lists of versions grow with the years.

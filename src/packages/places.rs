@@ -13,10 +13,10 @@ use net::{Client, Url};
 
 use crate::cli_config::Source;
 use crate::discovery;
-use crate::platform::Platform;
 use crate::settings::Settings;
 use crate::signature::Standing;
 use crate::{network_mirror, origin};
+use addrs::platform::Platform;
 use versions::Version;
 
 /// A place to install from.

@@ -15,9 +15,9 @@ use crate::discovery::{self, Package};
 use crate::download::{Progress, download};
 use crate::install::place;
 use crate::places::{Authentication, Location, Offer, Place, Refusal};
-use crate::platform::Platform;
 use crate::settings::Settings;
 use crate::{hash, unpack};
+use addrs::platform::Platform;
 use versions::Version;
 
 /// What is to be had.

@@ -3,17 +3,17 @@
 // Helpers of tests fail by panicking, as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use addrs::Provider;
-use plugins::builtin::{BuiltinProvider, Builtins};
-use plugins::cli_config::CliConfig;
-use plugins::environment::Environment;
-use plugins::install::InstallOptions;
-use plugins::platform::Platform;
-use plugins::selection::Selection;
-use plugins::{Registry, Settings};
+use addrs::platform::Platform;
+use packages::builtin::{BuiltinProvider, Builtins};
+use packages::cli_config::CliConfig;
+use packages::environment::Environment;
+use packages::install::InstallOptions;
+use packages::selection::Selection;
+use packages::{Catalog, Settings};
 use syntax::Diagnostics;
 use tempfile::TempDir;
 use versions::{Constraints, Version};
@@ -22,6 +22,7 @@ use versions::{Constraints, Version};
 struct Machine {
     dir: TempDir,
     environment: BTreeMap<String, String>,
+    reattached: BTreeSet<Provider>,
 }
 
 impl Machine {
@@ -37,7 +38,11 @@ impl Machine {
             "XDG_DATA_DIRS".to_owned(),
             dir.path().join("share").display().to_string(),
         );
-        Machine { dir, environment }
+        Machine {
+            dir,
+            environment,
+            reattached: BTreeSet::new(),
+        }
     }
 
     fn path(&self, path: &str) -> PathBuf {
@@ -61,7 +66,7 @@ impl Machine {
         std::fs::read_to_string(self.path(path)).unwrap()
     }
 
-    fn registry(&self) -> Registry {
+    fn catalog(&self) -> Catalog {
         let v = |text| Version::parse(text).unwrap();
         let builtins = Builtins {
             executable: self.path("bin/monoform"),
@@ -86,19 +91,13 @@ impl Machine {
         let environment = Environment(self.environment.clone());
         let (config, diagnostics) = CliConfig::load(&environment);
         assert!(diagnostics.is_empty(), "{diagnostics:?}");
-        Registry::new(Settings::new(
-            builtins,
-            environment,
-            config,
-            self.path("work"),
-            "1.11.4",
-        ))
-        .unwrap()
+        let settings = Settings::new(builtins, environment, config, self.path("work"));
+        Catalog::new(settings, self.reattached.clone())
     }
 
     fn resolve(&self, provider: &str, constraints: &str) -> Result<(Selection, Diagnostics), Diagnostics> {
         let address = Provider::parse(provider).unwrap();
-        let mut selections = self.registry().resolve(&requirement(provider, constraints))?;
+        let mut selections = self.catalog().resolve(&requirement(provider, constraints))?;
         Ok((selections.providers.remove(&address).unwrap(), selections.warnings))
     }
 }
@@ -242,10 +241,9 @@ fn overrides_beat_everything() {
         machine.resolve("null", "").unwrap_err().0[0].summary,
         "Invalid provider development override"
     );
-    let text = r#"{"null":{"Protocol":"grpc","ProtocolVersion":6,"Addr":{"Network":"tcp","String":"127.0.0.1:1"}}}"#;
-    machine.environment.insert("TF_REATTACH_PROVIDERS".into(), text.into());
+    machine.reattached.insert(Provider::default_for("null"));
     let (selection, warnings) = machine.resolve("null", "99.0.0").unwrap();
-    assert!(matches!(selection, Selection::Reattached(_)) && warnings.is_empty());
+    assert!(matches!(selection, Selection::Reattached) && warnings.is_empty());
 }
 
 #[test]
@@ -299,7 +297,7 @@ fn installation_links_and_locks_what_is_not_built_in() {
     let mut requirements = requirement("demo", "~> 2");
     requirements.extend(requirement("null", "~> 3.0"));
     let done = machine
-        .registry()
+        .catalog()
         .install(&requirements, InstallOptions::default(), &mut |_| {})
         .unwrap();
     assert!(done.lock_created && done.lock_changed);
@@ -314,7 +312,7 @@ fn installation_links_and_locks_what_is_not_built_in() {
 
     // Again: nothing changes.
     let done = machine
-        .registry()
+        .catalog()
         .install(&requirements, InstallOptions::default(), &mut |_| {})
         .unwrap();
     assert!(!done.lock_changed && !done.providers[&Provider::default_for("demo")].new);
@@ -330,7 +328,7 @@ fn installation_links_and_locks_what_is_not_built_in() {
         ..InstallOptions::default()
     };
     let errors = machine
-        .registry()
+        .catalog()
         .install(&requirements, read_only, &mut |_| {})
         .unwrap_err();
     assert_eq!(errors.0[0].summary, "Provider dependency changes detected");
@@ -340,7 +338,7 @@ fn installation_links_and_locks_what_is_not_built_in() {
         read_only_lock: false,
         ..InstallOptions::default()
     };
-    let done = machine.registry().install(&requirements, upgrade, &mut |_| {}).unwrap();
+    let done = machine.catalog().install(&requirements, upgrade, &mut |_| {}).unwrap();
     let outcome = &done.providers[&Provider::default_for("demo")];
     assert_eq!(outcome.selection.version().unwrap().to_string(), "2.4.0");
     assert_eq!(outcome.locked.as_ref().unwrap().to_string(), "2.3.1");
@@ -352,7 +350,7 @@ fn locked_and_installed_packages_are_used_without_their_source() {
     let machine = Machine::new();
     let source = machine.file("home/.terraform.d/plugins/terraform-provider-acme_v1.0.0");
     machine
-        .registry()
+        .catalog()
         .install(&requirement("acme", ""), InstallOptions::default(), &mut |_| {})
         .unwrap();
     let installed = machine.path("work/.terraform/providers/registry.terraform.io/hashicorp/acme/1.0.0/OS_ARCH");
@@ -363,7 +361,7 @@ fn locked_and_installed_packages_are_used_without_their_source() {
     let (selection, _) = machine.resolve("acme", "").unwrap();
     assert!(matches!(&selection, Selection::Installed(found) if found.executable == file));
     machine
-        .registry()
+        .catalog()
         .install(&requirement("acme", ""), InstallOptions::default(), &mut |_| {})
         .unwrap();
     // Without its lock entry it is nothing.
@@ -376,18 +374,18 @@ async fn a_package_that_was_changed_is_not_started() {
     let machine = Machine::new();
     let file = machine.file("home/.terraform.d/plugins/terraform-provider-acme_v1.0.0");
     machine
-        .registry()
+        .catalog()
         .install(&requirement("acme", ""), InstallOptions::default(), &mut |_| {})
         .unwrap();
     std::fs::write(file, "changed").unwrap();
-    let registry = machine.registry();
-    registry.resolve(&requirement("acme", "")).unwrap();
-    let Err(errors) = registry.start(&Provider::default_for("acme")).await else {
-        panic!("it started")
+    let catalog = machine.catalog();
+    catalog.resolve(&requirement("acme", "")).unwrap();
+    let Err(errors) = catalog.select(&Provider::default_for("acme")).await else {
+        panic!("it was selected")
     };
     assert_eq!(errors.0[0].summary, "Provider checksum mismatch");
     let errors = machine
-        .registry()
+        .catalog()
         .install(&requirement("acme", ""), InstallOptions::default(), &mut |_| {})
         .unwrap_err();
     assert_eq!(errors.0[0].summary, "Provider checksum mismatch");
@@ -400,7 +398,7 @@ fn lock_entries_of_others_stay() {
                 provider \"registry.terraform.io/hashicorp/null\" {\n  version = \"3.2.4\"\n  hashes = [\n    \"zh:abc\",\n  ]\n}\n";
     machine.write("work/.terraform.lock.hcl", lock);
     let done = machine
-        .registry()
+        .catalog()
         .install(&requirement("null", ""), InstallOptions::default(), &mut |_| {})
         .unwrap();
     let outcome = &done.providers[&Provider::default_for("null")];
@@ -412,7 +410,7 @@ fn lock_entries_of_others_stay() {
     // With nothing to install there is no lock file, either.
     std::fs::remove_file(machine.path("work/.terraform.lock.hcl")).unwrap();
     machine
-        .registry()
+        .catalog()
         .install(&requirement("null", ""), InstallOptions::default(), &mut |_| {})
         .unwrap();
     assert!(!machine.path("work/.terraform.lock.hcl").exists() && !machine.path("work/.terraform").exists());
@@ -421,12 +419,12 @@ fn lock_entries_of_others_stay() {
 #[test]
 fn provisioners() {
     let machine = Machine::new();
-    assert!(machine.registry().check_provisioners(["local-exec", "file"]).is_empty());
+    assert!(machine.catalog().check_provisioners(["local-exec", "file"]).is_empty());
     let file = machine.file("home/.terraform.d/plugins/terraform-provisioner-file");
     let ansible = machine.file("work/terraform-provisioner-ansible_v2.0.0");
     assert!(ansible.exists());
     let found = machine
-        .registry()
+        .catalog()
         .check_provisioners(["local-exec", "file", "ansible", "chef"]);
     assert_eq!(found.len(), 2);
     let text = format!("{} overrides an internal plugin for file-provisioner.", file.display());

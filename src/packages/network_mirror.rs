@@ -7,7 +7,7 @@ use net::{Client, Host, Url};
 use serde::{Deserialize, Serialize};
 
 use crate::places::{Authentication, Listed, Location, Offer, Refusal};
-use crate::platform::Platform;
+use addrs::platform::Platform;
 use versions::Version;
 
 /// Documents of mirrors are lists of names and sums.

@@ -1,0 +1,37 @@
+//! Provider packages: find, choose, verify, install, mirror.
+//!
+//! [`Catalog`] says which executable serves a provider or provisioner address in one working directory; how that is started
+//! is the business of `plugins`. The table of built-in plugins is handed in from above ([`builtin`]).
+//!
+//! - [`settings`]: what the caller, the environment and the CLI configuration ([`cli_config`]) say.
+//! - [`discovery`]: what is on this machine. [`selection`]: which of it is used, under which constraints.
+//!   [`install`] and [`lock_file`]: what `init` writes.
+//! - [`places`]: package sources: a provider's registry (`origin`), a [`network_mirror`], archives on this machine. `fetch`
+//!   gets, verifies and unpacks one package ([`download`], [`signature`], `unpack`), by way of the plugin cache.
+//!   [`elsewhere`]: packages for other platforms.
+//!
+//! Where to begin: [`catalog`], then [`selection`].
+
+pub mod builtin;
+pub mod catalog;
+pub mod cli_config;
+pub mod discovery;
+pub mod download;
+pub mod elsewhere;
+pub mod environment;
+mod fetch;
+mod hash;
+mod hcl1;
+pub mod install;
+pub mod lock_file;
+pub mod network_mirror;
+mod openpgp;
+mod origin;
+pub mod places;
+pub mod selection;
+pub mod settings;
+pub mod signature;
+mod unpack;
+
+pub use catalog::{Catalog, ProvisionerSelection};
+pub use settings::Settings;

@@ -1,0 +1,178 @@
+//! The plugin host: starts plugins of one operation, each in a process of its own.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use addrs::Provider as Address;
+use provider::{Provider, Provisioner};
+use syntax::{Diagnostic, Diagnostics};
+
+use crate::grpc::Methods;
+use crate::grpc_provider::{GrpcProvider, SharedSchema};
+use crate::grpc_provisioner::GrpcProvisioner;
+use crate::launch::{self, Launch};
+use crate::peer::Peer;
+use crate::reattach::{self, Reattach};
+
+/// How many seconds a plugin may take to say where it can be reached: `5`, `0.5`. Anything that is not a positive number
+/// is ignored, and the default is [`Launch::TIMEOUT`].
+pub const START_TIMEOUT: &str = "MONOFORM_PLUGIN_START_TIMEOUT";
+
+/// What the plugin host needs to know.
+#[derive(Clone, Debug)]
+pub struct HostSettings {
+    /// Our own executable, which serves the built-in plugins.
+    pub executable: PathBuf,
+    /// The version we answer as, told to providers.
+    pub terraform_version: String,
+    /// How long a plugin may take to start.
+    pub start_timeout: Duration,
+    /// Whether connections to plugins are encrypted.
+    pub tls: bool,
+    /// Providers that run already.
+    pub reattached: BTreeMap<Address, Reattach>,
+}
+
+impl HostSettings {
+    /// The settings that environment variables ask for: `get` gives the value of one that is set.
+    ///
+    /// # Errors
+    /// `TF_REATTACH_PROVIDERS` cannot be read.
+    pub fn from_environment<'e>(
+        executable: PathBuf,
+        terraform_version: &str,
+        get: impl Fn(&str) -> Option<&'e str>,
+    ) -> Result<HostSettings, Diagnostics> {
+        let start_timeout = get(START_TIMEOUT)
+            .and_then(|seconds| seconds.trim().parse::<f64>().ok())
+            .filter(|seconds| *seconds > 0.0)
+            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+            .unwrap_or(Launch::TIMEOUT);
+        let reattached = match get("TF_REATTACH_PROVIDERS") {
+            Some(text) => reattach::parse(text)?,
+            None => BTreeMap::new(),
+        };
+        Ok(HostSettings {
+            executable,
+            terraform_version: terraform_version.to_owned(),
+            start_timeout,
+            tls: get("TF_DISABLE_PLUGIN_TLS").is_none(),
+            reattached,
+        })
+    }
+}
+
+/// What a plugin is started from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// Our own executable.
+    Builtin {
+        /// The name it is served under.
+        name: String,
+        /// The protocols it speaks.
+        protocols: Vec<u32>,
+    },
+    /// Another executable.
+    Executable(PathBuf),
+    /// Nothing: it runs already, and the host's settings say where.
+    Reattached,
+}
+
+/// Starts plugins. Schemas are asked for once for each provider address, and shared by its processes.
+pub struct Host {
+    settings: HostSettings,
+    terraform_version: Arc<str>,
+    schemas: Mutex<BTreeMap<Address, SharedSchema>>,
+}
+
+impl Host {
+    /// A host.
+    #[must_use]
+    pub fn new(settings: HostSettings) -> Host {
+        Host {
+            terraform_version: settings.terraform_version.as_str().into(),
+            settings,
+            schemas: Mutex::default(),
+        }
+    }
+
+    /// Starts a provider, or connects to one that runs already.
+    ///
+    /// # Errors
+    /// The plugin does not start, or there is none to connect to.
+    pub async fn provider(&self, provider: &Address, program: Program) -> Result<Arc<dyn Provider>, Diagnostics> {
+        let shared = self
+            .schemas
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .entry(provider.clone())
+            .or_default()
+            .clone();
+        let title = format!("provider \"{}\"", provider.for_display());
+        let version = self.terraform_version.clone();
+        let launch = match program {
+            Program::Reattached => {
+                let reattach = self.settings.reattached.get(provider).ok_or_else(|| {
+                    let detail = format!("TF_REATTACH_PROVIDERS does not say where {title} can be reached.");
+                    Diagnostics::from(Diagnostic::error("Provider not available", detail))
+                })?;
+                let channel = launch::attach(reattach.address.clone());
+                let methods = Methods::of(reattach.protocol);
+                let peer = Arc::new(Peer::new(title, None));
+                return Ok(Arc::new(GrpcProvider::new(peer, channel, methods, shared, version)));
+            }
+            Program::Builtin { name, protocols } => self.builtin(title, "provider", &name, protocols),
+            Program::Executable(path) => self.executable(title, path, vec![5, 6]),
+        };
+        let launched = launch.start().await?;
+        Ok(Arc::new(GrpcProvider::launched(
+            &launch.title,
+            launched,
+            shared,
+            version,
+        )))
+    }
+
+    /// Starts a provisioner.
+    ///
+    /// # Errors
+    /// The plugin does not start.
+    pub async fn provisioner(&self, name: &str, program: Program) -> Result<Arc<dyn Provisioner>, Diagnostics> {
+        let title = format!("provisioner \"{name}\"");
+        let launch = match program {
+            Program::Builtin { name, protocols } => self.builtin(title, "provisioner", &name, protocols),
+            Program::Executable(path) => self.executable(title, path, vec![5]),
+            Program::Reattached => {
+                let detail = format!("TF_REATTACH_PROVIDERS is for providers; {title} must be started.");
+                return Err(Diagnostic::error("Provisioner not available", detail).into());
+            }
+        };
+        let launched = launch.start().await?;
+        let peer = Arc::new(Peer::new(launch.title, Some(launched.process)));
+        Ok(Arc::new(GrpcProvisioner::new(peer, launched.channel)))
+    }
+
+    fn builtin(&self, title: String, kind: &str, name: &str, protocols: Vec<u32>) -> Launch {
+        let args = ["internal-plugin", kind, name].map(OsString::from).to_vec();
+        Launch {
+            args,
+            own: true,
+            ..self.executable(title, self.settings.executable.clone(), protocols)
+        }
+    }
+
+    fn executable(&self, title: String, program: PathBuf, protocols: Vec<u32>) -> Launch {
+        Launch {
+            title,
+            program,
+            args: Vec::new(),
+            protocols,
+            tls: self.settings.tls,
+            timeout: self.settings.start_timeout,
+            own: false,
+        }
+    }
+}
