@@ -13,10 +13,10 @@
 //! Where to begin: [`plan`] (the words), `blocks` (the graph of the configuration's blocks), then `planner` and `apply`.
 
 pub mod apply;
-pub mod blocks;
-pub mod connection;
+mod blocks;
+mod connection;
 pub mod console;
-pub mod ephemeral;
+mod ephemeral;
 pub mod eval;
 pub mod events;
 pub mod execgraph;
@@ -27,9 +27,9 @@ pub mod objchange;
 pub mod opening;
 pub mod plan;
 pub mod planner;
-pub mod priming;
-pub mod providers;
-pub mod removals;
+mod priming;
+mod providers;
+mod removals;
 pub mod stop;
 pub mod validate;
-pub mod walk;
+mod walk;

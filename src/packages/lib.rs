@@ -13,9 +13,9 @@
 //! Where to begin: [`catalog`], then [`selection`].
 
 pub mod builtin;
-pub mod catalog;
+mod catalog;
 pub mod cli_config;
-pub mod discovery;
+mod discovery;
 pub mod download;
 pub mod elsewhere;
 pub mod environment;
@@ -24,12 +24,12 @@ mod hash;
 mod hcl1;
 pub mod install;
 pub mod lock_file;
-pub mod network_mirror;
+mod network_mirror;
 mod openpgp;
 mod origin;
 pub mod places;
 pub mod selection;
-pub mod settings;
+mod settings;
 pub mod signature;
 mod unpack;
 

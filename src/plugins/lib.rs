@@ -14,21 +14,24 @@
 //!
 //! Where to begin: [`host`], then [`launch`] and [`grpc_provider`].
 
-pub mod channel;
+mod channel;
 mod convert;
-pub mod grpc;
-pub mod grpc_provider;
-pub mod grpc_provisioner;
-pub mod grpc_v5;
-pub mod grpc_v6;
-pub mod handshake;
-pub mod host;
-pub mod launch;
+mod grpc;
+mod grpc_provider;
+mod grpc_provisioner;
+mod grpc_v5;
+mod grpc_v6;
+mod handshake;
+mod host;
+mod launch;
 mod logs;
-pub mod peer;
-pub mod process;
+mod peer;
+mod process;
 pub mod reattach;
 mod spawner;
-pub mod tls;
+mod tls;
+
+#[cfg(test)]
+mod tests;
 
 pub use host::{Host, HostSettings, Program};

@@ -1,13 +1,10 @@
 //! What people are told about plugins that do not even start: the whole text, since it is all they have.
-#![cfg(unix)]
-// Helpers of tests fail by panicking, as tests do.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use plugins::launch::Launch;
+use crate::launch::Launch;
 
 /// An executable file with this content.
 fn file(dir: &Path, content: &[u8]) -> PathBuf {

@@ -1,21 +1,16 @@
 //! Every request, in both protocols, against a server in this process that is written in the messages of that protocol.
-#![cfg(unix)]
-// Helpers of tests fail by panicking, as tests do.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 // One macro writes the tests of both protocols, whose messages differ in how many fields they have.
 #![allow(clippy::needless_update)]
 
-mod fake;
-
 use std::sync::Arc;
 
+use super::fake::Fake;
+use crate::grpc::Methods;
+use crate::grpc_provider::GrpcProvider;
+use crate::handshake::Address;
+use crate::launch::attach;
+use crate::peer::Peer;
 use cty::{Path, Type, Value};
-use fake::Fake;
-use plugins::grpc::Methods;
-use plugins::grpc_provider::GrpcProvider;
-use plugins::handshake::Address;
-use plugins::launch::attach;
-use plugins::peer::Peer;
 use prost::Message;
 use provider::Provider;
 use provider::RawState;
@@ -760,7 +755,7 @@ async fn the_schema_is_asked_for_as_seldom_as_possible() {
                 },
             )
             .serve();
-        let shared = plugins::grpc_provider::SharedSchema::default();
+        let shared = crate::grpc_provider::SharedSchema::default();
         let mut schemas = Vec::new();
         for _ in 0..3 {
             let channel = attach(Address::Unix(fake.socket().to_owned()));
