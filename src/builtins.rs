@@ -105,7 +105,7 @@ pub const PLUGINS: &[Plugin] = &[
         kind: Kind::Provider,
         version: Some(provider_template::VERSION),
         earlier: provider_template::RELEASED,
-        serve: || monoform_sdk::serve_provider(provider_template::provider(crate::templates::render)),
+        serve: || monoform_sdk::serve_provider(provider_template::provider()),
     },
     Plugin {
         name: provider_terraform::NAME,

@@ -11,7 +11,6 @@
 
 mod builtins;
 mod internal;
-mod templates;
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -168,7 +168,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_message_is_that_of_cloudinit() {
-        let harness = Harness::new(crate::provider(|_, _| Err(String::new())));
+        let harness = Harness::new(crate::provider());
         let config = [part("baz"), ("gzip", false.into()), ("base64_encode", false.into())];
         let state = harness.data("template_cloudinit_config", &config).await.unwrap();
         // The vector of the official provider's own tests.
@@ -189,7 +189,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_resource_keeps_it() {
-        let harness = Harness::new(crate::provider(|_, _| Err(String::new())));
+        let harness = Harness::new(crate::provider());
         let state = harness
             .create("template_cloudinit_config", &[part("baz")])
             .await

@@ -11,7 +11,8 @@ use monoform_sdk::{
     Attr, Context, Diagnostic, Diagnostics, Plan, Resource, Result, Schema, async_trait, blocking, model,
 };
 
-use crate::{Render, Vars, image, values};
+use crate::render::render;
+use crate::{Vars, image, values};
 
 model! {
     /// Two directories.
@@ -27,7 +28,7 @@ model! {
     }
 }
 
-pub(crate) struct TemplateDir(pub Render);
+pub(crate) struct TemplateDir;
 
 fn failed(what: &str, path: &Path, error: &dyn std::fmt::Display) -> Diagnostics {
     Diagnostic::error(
@@ -61,7 +62,7 @@ fn delete(dir: &Path) -> Result<()> {
     }
 }
 
-fn create(source: &Path, destination: &Path, vars: &BTreeMap<String, String>, render: Render) -> Result<String> {
+fn create(source: &Path, destination: &Path, vars: &BTreeMap<String, String>) -> Result<String> {
     let mut templates = Vec::new();
     files(source, &mut templates).map_err(|e| failed("reading", source, &e))?;
     // Both would be lost: the templates by the deletion, what is made of them by the next one.
@@ -148,8 +149,8 @@ impl Resource for TemplateDir {
             PathBuf::from(plan.source_dir.text()),
             PathBuf::from(plan.destination_dir.text()),
         );
-        let (vars, render) = (values(&plan.vars), self.0);
-        let id = blocking(move || create(&source, &destination, &vars, render));
+        let vars = values(&plan.vars);
+        let id = blocking(move || create(&source, &destination, &vars));
         Ok(Model {
             id: id.await?.into(),
             vars: plan.vars.into_known().filter(|v| !v.is_empty()).into(),
@@ -182,15 +183,6 @@ mod tests {
 
     use super::*;
 
-    fn render(template: &str, vars: &BTreeMap<String, String>) -> std::result::Result<String, String> {
-        match template {
-            "bad" => Err("it is bad".to_owned()),
-            _ => Ok(vars.iter().fold(template.to_owned(), |text, (name, value)| {
-                text.replace(&format!("<{name}>"), value)
-            })),
-        }
-    }
-
     fn config(dir: &Path) -> Vec<(&'static str, Value)> {
         let vars = [("who".into(), "you".into())].into_iter().collect();
         vec![
@@ -206,12 +198,12 @@ mod tests {
         let (source, out) = (dir.path().join("source"), dir.path().join("out/deep"));
         fs::create_dir_all(source.join("sub")).unwrap();
         fs::create_dir_all(&out).unwrap();
-        fs::write(source.join("a"), "Hi <who>").unwrap();
+        fs::write(source.join("a"), "Hi ${who}").unwrap();
         fs::write(source.join("sub/run"), "#!").unwrap();
         fs::set_permissions(source.join("sub/run"), fs::Permissions::from_mode(0o700)).unwrap();
         fs::write(out.join("old"), "").unwrap();
 
-        let harness = Harness::new(crate::provider(render));
+        let harness = Harness::new(crate::provider());
         let config = config(dir.path());
         let state = harness.create("template_dir", &config).await.unwrap();
         assert_eq!(fs::read_to_string(out.join("a")).unwrap(), "Hi you");
@@ -225,7 +217,7 @@ mod tests {
         assert_eq!(again.planned, state);
 
         // A change of either side means that it is made anew.
-        fs::write(source.join("a"), "Ho <who>").unwrap();
+        fs::write(source.join("a"), "Ho ${who}").unwrap();
         assert!(harness.read("template_dir", &state).await.unwrap().is_null());
         let state = harness.create("template_dir", &config).await.unwrap();
         fs::write(out.join("more"), "").unwrap();
@@ -239,7 +231,7 @@ mod tests {
     async fn what_cannot_be_rendered() {
         let dir = tempfile::tempdir().unwrap();
         let source = dir.path().join("source");
-        let harness = Harness::new(crate::provider(render));
+        let harness = Harness::new(crate::provider());
         let config = config(dir.path());
         let error = async |config: &[(&'static str, Value)]| {
             harness
@@ -252,8 +244,8 @@ mod tests {
         };
         assert!(error(&config).await.contains("source failed"));
         fs::create_dir_all(&source).unwrap();
-        fs::write(source.join("x"), "bad").unwrap();
-        assert!(error(&config).await.contains("it is bad"));
+        fs::write(source.join("x"), "${bad}").unwrap();
+        assert!(error(&config).await.contains("no variable named \"bad\""));
         fs::write(source.join("x"), b"\xff").unwrap();
         assert!(error(&config).await.contains("UTF-8"));
         let mut onto = config.clone();

@@ -6,7 +6,8 @@ use monoform_sdk::{
 };
 use sha2::{Digest, Sha256};
 
-use crate::{Render, Vars, deprecated, keep_if_same, same, values};
+use crate::render::render;
+use crate::{Vars, deprecated, keep_if_same, same, values};
 
 model! {
     /// A template and its text.
@@ -29,7 +30,7 @@ model! {
 
 impl Model {
     /// With its text. What is empty is not there, as the official provider has it.
-    fn rendered(self, render: Render) -> Result<Model> {
+    fn rendered(self) -> Result<Model> {
         let rendered = render(self.template.text(), &values(&self.vars)).map_err(|problem| {
             Diagnostic::error(
                 "failed to render template",
@@ -54,7 +55,7 @@ impl Model {
     }
 }
 
-pub(crate) struct FileData(pub Render);
+pub(crate) struct FileData;
 
 #[async_trait]
 impl DataSource for FileData {
@@ -66,11 +67,11 @@ impl DataSource for FileData {
     }
 
     async fn read(&self, config: Model, _cx: &mut Context<()>) -> Result<Model> {
-        config.rendered(self.0)
+        config.rendered()
     }
 }
 
-pub(crate) struct FileResource(pub Render);
+pub(crate) struct FileResource;
 
 #[async_trait]
 impl Resource for FileResource {
@@ -92,31 +93,20 @@ impl Resource for FileResource {
     }
 
     async fn create(&self, plan: Model, _cx: &mut Context<()>) -> Result<Model> {
-        plan.rendered(self.0)
+        plan.rendered()
     }
 
     async fn read(&self, state: Model, _cx: &mut Context<()>) -> Result<Option<Model>> {
-        state.rendered(self.0).map(Some)
+        state.rendered().map(Some)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::sync::Arc;
 
     use monoform_sdk::cty::{Type, Value};
     use monoform_sdk::testing::Harness;
-
-    /// A template language of its own.
-    fn render(template: &str, vars: &BTreeMap<String, String>) -> Result<String, String> {
-        match template {
-            "bad" => Err("it is bad".to_owned()),
-            _ => Ok(vars.iter().fold(template.to_owned(), |text, (name, value)| {
-                text.replace(&format!("<{name}>"), value)
-            })),
-        }
-    }
 
     fn vars(name: &str, value: &str) -> Value {
         Value::map(Type::String, [(Arc::from(name), value.into())].into_iter().collect())
@@ -124,11 +114,11 @@ mod tests {
 
     #[tokio::test]
     async fn the_data_source_renders() {
-        let harness = Harness::new(crate::provider(render));
+        let harness = Harness::new(crate::provider());
         let state = harness
             .data(
                 "template_file",
-                &[("template", "Hi <who>".into()), ("vars", vars("who", "you"))],
+                &[("template", "Hi ${who}".into()), ("vars", vars("who", "you"))],
             )
             .await
             .unwrap();
@@ -140,7 +130,7 @@ mod tests {
             Some(&"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855".into())
         );
         for (config, expected) in [
-            (("template", Value::from("bad")), "failed to render"),
+            (("template", Value::from("${bad")), "failed to render"),
             (("filename", "x".into()), "Use the 'template' attribute instead"),
         ] {
             let error = harness.data("template_file", &[config]).await.unwrap_err();
@@ -150,8 +140,8 @@ mod tests {
 
     #[tokio::test]
     async fn the_resource_does_the_same_and_warns() {
-        let harness = Harness::new(crate::provider(render));
-        let config = [("template", Value::from("Hi <who>")), ("vars", vars("who", "you"))];
+        let harness = Harness::new(crate::provider());
+        let config = [("template", Value::from("Hi ${who}")), ("vars", vars("who", "you"))];
         let warning = &harness.validate("template_file", &config).0[0];
         assert!(
             warning
@@ -162,7 +152,7 @@ mod tests {
         assert_eq!(state.get("rendered"), Some(&"Hi you".into()));
         let again = harness.plan("template_file", Some(&state), &config).await.unwrap();
         assert_eq!(again.planned, state);
-        let other = [("template", "Hi <who>".into()), ("vars", vars("who", "them"))];
+        let other = [("template", "Hi ${who}".into()), ("vars", vars("who", "them"))];
         let changed = harness.plan("template_file", Some(&state), &other).await.unwrap();
         assert_eq!(changed.replace, ["vars"]);
         // What is empty here was null there.

@@ -1,21 +1,21 @@
 //! The `template` provider: text from templates, files from templates, and user data for cloud-init. It is the predecessor of
 //! `templatefile` and of the `cloudinit` provider, archived and still in use.
 //!
-//! Templates are written in the configuration language, and this crate may not know the language: plugins stand beside the
-//! core, not above it. So whoever serves the provider hands it a [`Render`], as the program does that is both. User data is
-//! the same message as that of the `cloudinit` provider, which is therefore used: the one edge between plugins.
+//! Templates are written in the configuration language, and [`render`][] evaluates them. User data is the same message as
+//! that of the `cloudinit` provider, which is therefore used: the one edge between plugins.
 //!
 //! - [`file`][]: `template_file`.
 //! - [`cloudinit`][]: `template_cloudinit_config`.
 //! - [`dir`][]: `template_dir`, which knows its directories again by a checksum ([`image`]).
 //!
-//! It stands for version 2.2.0 of the official provider, and may use only the SDK and `provider-cloudinit`. There, the
-//! functions of templates are those of an early release of Terraform 0.12, here those of the language as it is.
+//! It implements version 2.2.0 of the official provider. There, the functions of templates are those of an early release of
+//! Terraform 0.12, here those of the language as it is.
 
 mod cloudinit;
 mod dir;
 mod file;
 mod image;
+mod render;
 
 use std::collections::BTreeMap;
 
@@ -30,16 +30,13 @@ pub const VERSION: &str = "2.2.0";
 /// The earlier versions of the same major, which this one stands for too.
 pub const RELEASED: &[&str] = &["2.0.0", "2.1.0", "2.1.1", "2.1.2"];
 
-/// Makes text from a template, given the values of its variables, or says in whole sentences what is wrong with it.
-pub type Render = fn(&str, &BTreeMap<String, String>) -> std::result::Result<String, String>;
-
 /// The provider.
 #[must_use]
-pub fn provider(render: Render) -> impl Provider {
-    Template(render)
+pub fn provider() -> impl Provider {
+    Template
 }
 
-struct Template(Render);
+struct Template;
 
 #[async_trait]
 impl Provider for Template {
@@ -48,10 +45,10 @@ impl Provider for Template {
 
     fn members(&self, members: &mut Members<()>) {
         members.resource("template_cloudinit_config", cloudinit::CloudInitResource);
-        members.resource("template_dir", dir::TemplateDir(self.0));
-        members.resource("template_file", file::FileResource(self.0));
+        members.resource("template_dir", dir::TemplateDir);
+        members.resource("template_file", file::FileResource);
         members.data_source("template_cloudinit_config", cloudinit::CloudInitData);
-        members.data_source("template_file", file::FileData(self.0));
+        members.data_source("template_file", file::FileData);
     }
 
     async fn configure(&self, _config: Empty, _terraform_version: &str) -> Result<()> {
@@ -106,7 +103,7 @@ mod tests {
                     template string optional\n  vars map(string) optional\n";
         let dir = "  destination_dir string required\n  id string optional computed\n  source_dir string required\n  \
                    vars map(string) optional\n";
-        let harness = Harness::new(crate::provider(|_, _| Ok(String::new())));
+        let harness = Harness::new(crate::provider());
         assert_eq!(
             harness.schema_text(),
             format!(

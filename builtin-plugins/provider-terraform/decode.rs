@@ -1,56 +1,77 @@
 //! Variable files as values.
 
-use hcl::eval::{Context, Evaluate};
-use monoform_sdk::cty::{Number, Type, Value};
+use lang::eval::{Context, evaluate};
+use lang::scope::{FunctionSettings, Reference, Scope};
+use monoform_sdk::cty::Value;
+use syntax::{Diagnostic, Diagnostics};
+
+/// The name of the text in errors.
+const FILE: &str = "<decode_tfvars argument>";
+
+/// An evaluation environment without anything to refer to and without functions.
+struct Constants;
+
+impl Scope for Constants {
+    fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
+        // References are refused before anything is evaluated.
+        Err(Diagnostic::error("Variables not allowed", reference.subject.to_string())
+            .at(&reference.range)
+            .into())
+    }
+
+    fn functions(&self) -> Option<&FunctionSettings> {
+        None
+    }
+}
 
 /// The variables that the text of a variable file sets.
 pub(crate) fn decode(text: &str) -> Result<Value, String> {
-    // The parser itself refuses what is nested too deep for its stack.
-    let body = hcl::parse(text).map_err(|e| format!("invalid tfvars syntax: {e}"))?;
+    let (body, problems) = syntax::parse_file(FILE, text.as_bytes());
+    first_error("invalid tfvars syntax", &problems)?;
+    if let Some(block) = body.blocks.first() {
+        return Err(format!(
+            "invalid tfvars content: {}: unexpected block; a variable file has no blocks, only values of variables",
+            block.range
+        ));
+    }
     let mut variables: Vec<(String, Value)> = Vec::new();
-    for structure in body {
-        let attribute = structure
-            .into_attribute()
-            .ok_or("invalid tfvars content: blocks are not allowed here")?;
-        let name = attribute.key.to_string();
-        // Without any variable or function, whatever refers to one fails.
-        let value = attribute
-            .expr
-            .evaluate(&Context::new())
-            .map_err(|e| format!("invalid expression for variable {name:?}: {e}"))?;
-        let value = read(&value).map_err(|e| format!("invalid expression for variable {name:?}: {e}"))?;
+    for attribute in &body.attributes {
+        let name = attribute.name.to_string();
+        if let Some(traversal) = lang::refs::traversals(&attribute.expr).first() {
+            return Err(format!(
+                "invalid expression for variable {name:?}: {}: Variables not allowed; a variable file holds constant values \
+                 and can refer to nothing",
+                traversal.root_range
+            ));
+        }
+        let (value, problems) = evaluate(&attribute.expr, Context::new(&Constants));
+        first_error(&format!("invalid expression for variable {name:?}"), &problems)?;
         variables.push((name, value));
     }
     Ok(Value::object(variables))
 }
 
-fn read(value: &hcl::Value) -> Result<Value, String> {
-    Ok(match value {
-        hcl::Value::Null => Value::null(Type::Dynamic),
-        hcl::Value::Bool(b) => Value::bool(*b),
-        hcl::Value::Number(n) => {
-            let text = n.to_string();
-            Value::number(Number::parse(&text).ok_or_else(|| format!("{text} is no number"))?)
+fn first_error(what: &str, problems: &Diagnostics) -> Result<(), String> {
+    match problems.iter().find(|d| d.is_error()) {
+        None => Ok(()),
+        Some(problem) => {
+            let place = problem.subject.as_ref().map(|range| format!("{range}: "));
+            let place = place.unwrap_or_default();
+            Err(format!("{what}: {place}{}; {}", problem.summary, problem.detail))
         }
-        hcl::Value::String(s) => Value::string(s),
-        hcl::Value::Array(items) => Value::tuple(items.iter().map(read).collect::<Result<_, _>>()?),
-        hcl::Value::Object(items) => {
-            let attributes: Result<Vec<_>, String> = items
-                .iter()
-                .map(|(name, item)| Ok((name.clone(), read(item)?)))
-                .collect();
-            Value::object(attributes?)
-        }
-    })
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use monoform_sdk::cty::Type;
+
     use super::*;
 
     #[test]
     fn variables_become_attributes() {
-        let value = decode("a = 1 + 2\nb = [\"x\", null]\n\nc = { d = true }\ne = \"a-b-c-${1}\"\n").unwrap();
+        let text = "a = 1 + 2\nb = [\"x\", null]\n\nc = { d = true }\ne = \"a-b-c-${1}\"\nf = [for x in [1] : x]\ng = <<E\ntext\nE\n";
+        let value = decode(text).unwrap();
         assert_eq!(value.get("a"), Some(&3.into()));
         assert_eq!(
             value.get("b"),
@@ -58,19 +79,27 @@ mod tests {
         );
         assert_eq!(value.get("c").and_then(|c| c.get("d")), Some(&Value::bool(true)));
         assert_eq!(value.get("e"), Some(&"a-b-c-1".into()));
+        assert_eq!(value.get("f"), Some(&Value::tuple(vec![1.into()])));
+        assert_eq!(value.get("g"), Some(&"text\n".into()));
         assert_eq!(decode("").unwrap(), Value::empty_object());
     }
 
     #[test]
     fn everything_else_is_refused() {
         for (text, problem) in [
-            ("a = ", "invalid tfvars syntax"),
-            ("a {}", "invalid tfvars content"),
-            ("a = 1\na = 2", "invalid tfvars syntax"),
-            ("a = b", "invalid expression for variable \"a\""),
-            ("a = f(1)", "invalid expression for variable \"a\""),
+            ("a = ", "invalid tfvars syntax: <decode_tfvars argument>:1,"),
+            ("a {}", "invalid tfvars content: <decode_tfvars argument>:1,"),
+            ("a = 1\na = 2", "invalid tfvars syntax: <decode_tfvars argument>:2,"),
+            (
+                "a = b",
+                "invalid expression for variable \"a\": <decode_tfvars argument>:1,5-6: Variables not allowed; ",
+            ),
+            (
+                "a = f(1)",
+                "invalid expression for variable \"a\": <decode_tfvars argument>:1,",
+            ),
             (&format!("a = {}", "[".repeat(100_000)), "invalid tfvars syntax"),
-            (&format!("a = {}1", "!".repeat(100_000)), "invalid tfvars syntax"),
+            (&format!("a = {}1", "!".repeat(100_000)), "invalid "),
             (&format!("a = {}1", "(".repeat(100_000)), "invalid tfvars syntax"),
         ] {
             let error = decode(text).unwrap_err();

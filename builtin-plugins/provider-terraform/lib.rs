@@ -2,7 +2,7 @@
 //! configurations, and functions that read and write variable files.
 //!
 //! In Terraform it is a part of the core; here it is a plugin like every other. It has no version and no configuration,
-//! and may use only the SDK and `cty`. Expressions in variable files are read with `hcl-rs`.
+//! and may use the language, which its functions are about.
 //!
 //! It is what Terraform 1.11 has: the `store` block of `terraform_data` came later, and of the backends that
 //! `terraform_remote_state` can read, this one knows `local` so far.

@@ -5,7 +5,8 @@
 //! go on and report more.
 //!
 //! Where to begin: [`source`] (positions), [`diag`] (what a problem looks like, everywhere in the house), [`ast`] (the
-//! tree), then [`token`], [`lexer`] and [`parser`]. [`mod@format`] writes the tokens back in their canonical form. [`json`] reads the
+//! tree), then [`token`], [`lexer`] and [`parser`]. [`mod@format`] writes the tokens back in their canonical form; [`mod@write`]
+//! writes values. [`json`] reads the
 //! other syntax into the same tree. [`content`] reads a body against a list of expected attributes and blocks.
 //! The room uses `cty` for the numbers of literals and nothing else of ours.
 
@@ -18,6 +19,7 @@ pub mod lexer;
 pub mod parser;
 pub mod source;
 pub mod token;
+pub mod write;
 
 pub use diag::{Diagnostic, Diagnostics, Severity};
 pub use parser::{parse_expression, parse_file, parse_template, parse_traversal};

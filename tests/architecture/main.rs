@@ -42,10 +42,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("monoform-sdk-derive", &[]),
     ("monoform-sdk", &["sdk-derive", "proto", "cty"]),
-    // One plugin uses another: user data for cloud-init is the same message in both.
-    ("monoform-provider-template", &["sdk", "provider-cloudinit"]),
-    // The language is for the built-in provider of templates: plugins may not know it, so the top hands it down.
-    ("monoform", &["cli", "packages", "sdk", "lang", "syntax", "cty"]),
+    // One plugin uses another: user data for cloud-init is the same message in both. These two are about the language.
+    (
+        "monoform-provider-template",
+        &["sdk", "provider-cloudinit", "lang", "syntax"],
+    ),
+    ("monoform-provider-terraform", &["sdk", "lang", "syntax"]),
+    ("monoform", &["cli", "packages", "sdk"]),
 ];
 
 #[test]

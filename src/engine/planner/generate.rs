@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use addrs::AbsResourceInstance;
 use config::{Config, Import, Resource};
-use cty::{Kind, Type, Value};
+use cty::Value;
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting, Schema};
 use state::State;
 use syntax::ast::Body;
-use syntax::{Diagnostics, Range};
+use syntax::{Diagnostics, Range, write};
 
 /// The address of the resource that a block can be generated for to satisfy an import.
 pub(super) fn subject(import: &Import) -> Option<&AbsResourceInstance> {
@@ -83,10 +83,10 @@ pub(super) fn block(
     let resource = &address.resource.resource;
     let text = format!(
         "resource {} {} {{\n{inner}}}\n",
-        addrs::module::quoted(&resource.ty),
-        addrs::module::quoted(&resource.name)
+        write::quoted(&resource.ty),
+        write::quoted(&resource.name)
     );
-    let text = canonical(&text);
+    let text = write::formatted(text);
     let (file, problems) = syntax::parser::parse_file("generated configuration", text.as_bytes());
     let body = file.blocks.first().map(|b| {
         let mut body = b.body.clone();
@@ -98,14 +98,6 @@ pub(super) fn block(
         ..like.clone()
     };
     (text.trim_end().to_owned(), block, problems)
-}
-
-/// Text in the canonical style. What cannot be read stays as it is; reading it again reports why.
-fn canonical(text: &str) -> String {
-    syntax::format::format_file("generated configuration", text.as_bytes())
-        .ok()
-        .and_then(|bytes| String::from_utf8(bytes).ok())
-        .unwrap_or_else(|| text.to_owned())
 }
 
 /// Whether an attribute is left out: only providers set it, or nobody should.
@@ -145,10 +137,10 @@ fn write_attribute(out: &mut String, name: &str, schema: &AttributeSchema, value
         Some(value) => match value.as_str().and_then(structure) {
             Some(structure) => {
                 out.push_str("jsonencode(");
-                expression(out, &structure);
+                write::push_expression(out, &structure);
                 out.push(')');
             }
-            None => expression(out, value),
+            None => write::push_expression(out, value),
         },
         None => out.push_str("null"),
     }
@@ -204,8 +196,8 @@ fn nested_attribute(
             }
         }
     } else {
-        for (key, item) in value.entries().into_iter().flatten() {
-            out.push_str(&key_text(key));
+        for (i, (key, item)) in value.entries().into_iter().flatten().enumerate() {
+            out.push_str(&write::object_key(key, i == 0));
             if item.marks().is_empty() {
                 out.push_str(" = {\n");
                 object(out, item);
@@ -245,67 +237,16 @@ fn blocks(out: &mut String, name: &str, nested: &NestedBlock, value: &Value) {
         }
         Nesting::Map => {
             for (key, item) in value.entries().into_iter().flatten() {
-                one(format!("{name} {}", addrs::module::quoted(key)), item);
+                one(format!("{name} {}", write::quoted(key)), item);
             }
         }
-    }
-}
-
-/// A value as an expression.
-fn expression(out: &mut String, value: &Value) {
-    match value.kind() {
-        Kind::Seq(items) if !matches!(value.ty(), Type::Object(_)) => {
-            out.push('[');
-            for (i, item) in items.iter().enumerate() {
-                if i > 0 {
-                    out.push_str(", ");
-                }
-                expression(out, item);
-            }
-            out.push(']');
-        }
-        Kind::Seq(_) | Kind::Map(_) => {
-            let mut entries = value.entries().into_iter().flatten().peekable();
-            if entries.peek().is_none() {
-                out.push_str("{}");
-                return;
-            }
-            out.push_str("{\n");
-            for (key, item) in entries {
-                out.push_str(&key_text(key));
-                out.push_str(" = ");
-                expression(out, item);
-                out.push('\n');
-            }
-            out.push('}');
-        }
-        _ => match (value.as_str(), value.as_number(), value.as_bool()) {
-            (Some(text), ..) => out.push_str(&addrs::module::quoted(text)),
-            (_, Some(number), _) => {
-                let _ = write!(out, "{number}");
-            }
-            (_, _, Some(bool)) => {
-                let _ = write!(out, "{bool}");
-            }
-            _ => out.push_str("null"),
-        },
-    }
-}
-
-/// A key of an object: a name if it can be one.
-fn key_text(key: &str) -> String {
-    let mut chars = key.chars();
-    let name = chars.next().is_some_and(|c| c.is_alphabetic() || c == '_')
-        && chars.all(|c| c.is_alphanumeric() || c == '_' || c == '-');
-    if name && !matches!(key, "null" | "true" | "false" | "for") {
-        key.to_owned()
-    } else {
-        addrs::module::quoted(key)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use cty::Type;
+
     use super::*;
 
     fn plain(ty: Type, sensitive: bool) -> AttributeSchema {
@@ -400,6 +341,6 @@ rule {
   port = 443
 }
 "#;
-        assert_eq!(canonical(&out), expected);
+        assert_eq!(write::formatted(out), expected);
     }
 }

@@ -1,14 +1,14 @@
-//! The configuration language for the built-in provider `template`, which may not know it.
+//! Text from a template of the configuration language.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cty::{Type, Value};
 use lang::eval::{Context, evaluate_as};
 use lang::scope::{FunctionSettings, Reference, Scope};
+use monoform_sdk::cty::{Type, Value};
 use syntax::{Diagnostic, Diagnostics, Pos};
 
-/// Surroundings in which there is nothing but functions.
+/// An evaluation environment with functions and nothing to refer to.
 struct Nothing(FunctionSettings);
 
 impl Scope for Nothing {
@@ -29,7 +29,7 @@ fn unknown(name: &str) -> Diagnostic {
 }
 
 /// Makes text from a template in which these variables are all there is. What is wrong is said in whole sentences.
-pub fn render(template: &str, variables: &BTreeMap<String, String>) -> Result<String, String> {
+pub(crate) fn render(template: &str, variables: &BTreeMap<String, String>) -> Result<String, String> {
     let (template, problems) = syntax::parse_template("<template_file>", template, Pos::default());
     if problems.has_errors() {
         return Err(sentences(&problems));
