@@ -121,3 +121,28 @@ fn engine_depends_on_no_network_archive_or_terminal_library() {
         .collect();
     assert!(wrong.is_empty(), "the engine must not bring {wrong:?}");
 }
+
+#[test]
+fn architecture_page_names_every_crate_and_every_file_it_begins_with() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(root.join("src/ARCHITECTURE.md")).expect("the page");
+    let mut crates = vec!["proto".to_owned()];
+    for folder in ["src", "builtin-plugins"] {
+        for entry in std::fs::read_dir(root.join(folder)).expect("a folder") {
+            let entry = entry.expect("an entry");
+            if entry.path().join("Cargo.toml").is_file() {
+                crates.push(format!("{folder}/{}", entry.file_name().to_string_lossy()));
+            }
+        }
+    }
+    let families = ["builtin-plugins/provider-", "builtin-plugins/provisioner-"];
+    for name in crates {
+        let family = families.iter().find(|family| name.starts_with(**family));
+        let written = family.map_or_else(|| format!("`{name}`"), |family| format!("`{family}…`"));
+        assert!(page.contains(&written), "{name} is not on the page");
+    }
+    for row in page.lines().filter(|line| line.starts_with("| `src/")) {
+        let cells: Vec<&str> = row.split('|').map(|cell| cell.trim().trim_matches('`')).collect();
+        assert!(root.join(cells[1]).join(cells[3]).is_file(), "{row}");
+    }
+}
