@@ -14,9 +14,11 @@ struct Constants;
 impl Scope for Constants {
     fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
         // References are refused before anything is evaluated.
-        Err(Diagnostic::error("Variables not allowed", reference.subject.to_string())
-            .at(&reference.range)
-            .into())
+        Err(
+            Diagnostic::error("Variables not allowed", reference.subject.to_string())
+                .at(&reference.range)
+                .into(),
+        )
     }
 
     fn functions(&self) -> Option<&FunctionSettings> {

@@ -8,6 +8,8 @@
     reason = "a test fails by panicking"
 )]
 
+mod dependencies;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
