@@ -1,6 +1,6 @@
 //! Plugins for the engine, from the registry.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -16,6 +16,14 @@ use syntax::{Diagnostic, Diagnostics};
 pub struct Plugins {
     registry: Registry,
     schemas: Mutex<Schemas>,
+    /// What is not available, which has been reported.
+    unavailable: Mutex<Unavailable>,
+}
+
+#[derive(Default)]
+struct Unavailable {
+    providers: BTreeSet<addrs::Provider>,
+    provisioners: BTreeSet<Arc<str>>,
 }
 
 /// Which versions of which providers a configuration and a state need.
@@ -75,15 +83,14 @@ impl Plugins {
         Plugins {
             registry,
             schemas: Mutex::default(),
+            unavailable: Mutex::default(),
         }
     }
 
     /// Chooses what stands for everything a configuration and a state need. Gives what the user should know.
     pub fn resolve(&self, config: &Config, state: &State) -> Result<Diagnostics, Diagnostics> {
-        let selections = self
-            .registry
-            .resolve_for(&requirements(config, state)?, &askers(config))?;
-        let mut problems = selections.warnings;
+        let selections = self.registry.resolve_for(&requirements(config, state)?, &askers(config));
+        let mut problems = selections.map_or_else(|problems| problems, |selections| selections.warnings);
         let provisioners = opening::provisioners_needed(config, state);
         problems.extend(self.registry.check_provisioners(provisioners.iter().map(|p| &**p)));
         if problems.has_errors() {
@@ -91,6 +98,33 @@ impl Plugins {
         } else {
             Ok(problems)
         }
+    }
+
+    /// As [`Plugins::resolve`], for as many as there are: what is not available is reported here, and starting it fails
+    /// without a further word.
+    pub fn resolve_available(&self, config: &Config, state: &State) -> Diagnostics {
+        let problems = match self.resolve(config, state) {
+            Ok(problems) => return problems,
+            Err(problems) => problems,
+        };
+        let mut unavailable = self.unavailable.lock().unwrap_or_else(PoisonError::into_inner);
+        let askers = askers(config);
+        for (provider, constraints) in requirements(config, state).unwrap_or_default() {
+            let only = BTreeMap::from([(provider.clone(), constraints)]);
+            if self.registry.resolve_for(&only, &askers).is_err() {
+                unavailable.providers.insert(provider);
+            }
+        }
+        for name in opening::provisioners_needed(config, state) {
+            if self.registry.check_provisioners([&*name]).has_errors() {
+                unavailable.provisioners.insert(name);
+            }
+        }
+        problems
+    }
+
+    fn is_unavailable(&self, known: impl FnOnce(&Unavailable) -> bool) -> bool {
+        known(&self.unavailable.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Chooses what stands for these providers only.
@@ -107,7 +141,7 @@ impl Plugins {
     /// Asks every plugin that a configuration and a state need what it says about itself. One that cannot be asked is left
     /// out, and the problem returned.
     pub async fn ask_all(&self, config: Option<&Config>, state: &State) -> Diagnostics {
-        let mut needed: std::collections::BTreeSet<addrs::Provider> =
+        let mut needed: BTreeSet<addrs::Provider> =
             state.resources.values().map(|r| r.provider.provider.clone()).collect();
         if let Some(config) = config {
             needed.extend(opening::providers_needed(config, state));
@@ -135,6 +169,9 @@ impl Plugins {
 #[async_trait]
 impl ProviderSource for Plugins {
     async fn start(&self, provider: &addrs::Provider) -> Result<Arc<dyn Provider>, Diagnostics> {
+        if self.is_unavailable(|u| u.providers.contains(provider)) {
+            return Err(Diagnostics::new());
+        }
         let running = self.registry.start(provider).await?;
         // Every user of a provider asks for this first, and the answer is kept.
         let schema = running.schema().await?;
@@ -147,6 +184,9 @@ impl ProviderSource for Plugins {
     }
 
     async fn start_provisioner(&self, name: &str) -> Result<Arc<dyn Provisioner>, Diagnostics> {
+        if self.is_unavailable(|u| u.provisioners.contains(name)) {
+            return Err(Diagnostics::new());
+        }
         let running = self.registry.start_provisioner(name).await?;
         let schema = running.schema().await?;
         self.schemas

@@ -26,26 +26,28 @@ use crate::walk::{Outcome, walk};
 /// Checks a configuration. The state and the variables' values are not looked at.
 pub async fn validate(inputs: Inputs<'_>) -> Diagnostics {
     let nothing = state::State::new();
-    let providers = match Providers::needed(inputs.providers, inputs.config, &nothing).await {
-        Ok(providers) => providers,
-        Err(diagnostics) => return diagnostics,
-    };
-    let diagnostics = with_providers(inputs, &providers).await;
-    providers.close().await;
+    // What is wrong with one plugin keeps nothing from being validated that needs another, or none.
+    let started = Providers::needed_anyway(inputs.providers, inputs.config, &nothing).await;
+    let mut diagnostics = started.diagnostics;
+    diagnostics.extend(with_providers(inputs, &started.providers).await);
+    started.providers.close().await;
     diagnostics
 }
 
 async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>) -> Diagnostics {
-    let (blocks, mut diagnostics) = Blocks::build_anyway(inputs.config, providers.schemas(), &[]);
-    // Whoever refers to himself cannot be evaluated. Everything else is looked at, so that all is told at once.
-    if diagnostics.has_errors() && petgraph::algo::is_cyclic_directed(&blocks.graph) {
-        return diagnostics;
-    }
+    let (mut blocks, mut diagnostics) = Blocks::build_anyway(inputs.config, providers.schemas(), &[]);
+    let looped = blocks.break_loops();
     let mut surroundings = inputs.surroundings.clone();
     surroundings.functions.pure = true;
     let stored = Box::new(|_: &addrs::AbsResource| std::collections::BTreeMap::new());
     let evaluator = Evaluator::new(inputs.config, Phase::Validate, surroundings, inputs.variables, stored)
         .with_functions(providers.functions());
+    // What refers to itself cannot be evaluated; everything else is, so that all is reported at once.
+    for block in &looped {
+        if let Some(module) = block.module() {
+            evaluator.give_up(&representative(module), block);
+        }
+    }
     let validator = Validator {
         config: inputs.config,
         providers,
@@ -73,11 +75,28 @@ async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>) -> Diagno
     validator.imports();
     let evaluated = evaluator.take_diagnostics();
     // What is wrong with a reference by itself goes wrong once more when it is evaluated.
-    let known = Places::new(diagnostics.iter().filter_map(|d| d.subject.as_ref()));
-    let again = |d: &Diagnostic| d.subject.as_ref().is_some_and(|place| known.overlap(place));
-    let others = evaluated.into_iter().filter(|d| !again(d));
+    let others = independent(&diagnostics, evaluated);
     diagnostics.extend(others);
     diagnostics
+}
+
+/// Of the problems that were found after others, those that are not about the same places.
+fn independent(known: &Diagnostics, found: Diagnostics) -> Diagnostics {
+    let known = Places::new(known.iter().filter(|d| d.is_error()).filter_map(|d| d.subject.as_ref()));
+    let again = |d: &Diagnostic| d.subject.as_ref().is_some_and(|place| known.overlap(place));
+    found.into_iter().filter(|d| !again(d)).collect()
+}
+
+/// Of the problems that validation found in a configuration whose files have errors, those that are no consequence of
+/// these: not about the same places, and not in blocks that may have been read wrongly.
+#[must_use]
+pub fn beyond_loading(config: &Config, loading: &Diagnostics, found: Diagnostics) -> Diagnostics {
+    let mut others = independent(loading, found);
+    let broken = Places::new(config.broken_blocks().into_iter());
+    others
+        .0
+        .retain(|d| !d.subject.as_ref().is_some_and(|place| broken.overlap(place)));
+    others
 }
 
 /// Places, to be asked whether another overlaps with one of them.
@@ -223,7 +242,14 @@ impl Validator<'_> {
         let Some(block) = self.config.resource(address) else {
             return Ok(());
         };
+        let (instance, _) = self.place(&address.module)?;
+        // The argument is checked as far as it is known; the body is, whatever it comes to.
+        let _: Result<_, Failed> = self.evaluator.resource_expansion(&instance, &address.resource);
         let provider = self.config.provider_for(address).provider;
+        if !self.providers.schemas().providers.contains_key(&provider) {
+            // Why it could not be asked for its schema has been reported.
+            return Err(Failed);
+        }
         let schema = opening::resource_schema(
             self.providers.schemas(),
             &provider,
@@ -231,17 +257,7 @@ impl Validator<'_> {
             Some(&block.type_range),
         )
         .map_err(|d| self.fail(d.into()))?;
-        let (instance, _) = self.place(&address.module)?;
-        let expansion = match (&block.count, &block.for_each) {
-            (None, None) => Expansion::Single,
-            (count, _) => {
-                // The argument is checked as far as it is known; the body is, whatever it comes to.
-                self.evaluator.resource_expansion(&instance, &address.resource)?;
-                Expansion::Unknown {
-                    counted: count.is_some(),
-                }
-            }
-        };
+        let expansion = Expansion::of_any(block.count.is_some(), block.for_each.is_some());
         let repetition = expansion.repetition(&InstanceKey::None);
         let scope = self
             .evaluator

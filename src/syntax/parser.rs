@@ -15,6 +15,7 @@ mod body;
 mod call;
 mod collection;
 mod expr;
+mod hints;
 mod recovery;
 mod template;
 mod text;
@@ -286,9 +287,19 @@ impl<'t> Parser<'t> {
     fn error_in(&mut self, first: usize, summary: &str, detail: &str) -> Abort {
         let next = self.next();
         let context = self.range_of(first).to(&self.range_of(next));
+        // A bracket that was forgotten to be closed is found to be missing lines later.
+        let opener = if self.tokens.kind(first).is_opener() && self.tokens.start(first).line < self.tokens.start(next).line {
+            format!(
+                " The \"{}\" that is still open here is at {}.",
+                self.text_of(first).trim(),
+                self.range_of(first)
+            )
+        } else {
+            String::new()
+        };
         self.error_at(
             next,
-            Diagnostic::error(summary, detail)
+            Diagnostic::error(summary, format!("{detail}{opener}"))
                 .at(&self.range_of(next))
                 .within(&context),
         )
@@ -309,7 +320,13 @@ impl<'t> Parser<'t> {
             }
             let diagnostic = match self.tokens.kind(token) {
                 TokenKind::Invalid => text::invalid_token(self.text_of(token)).at(&self.range_of(token)),
-                _ => diagnostic,
+                _ => match hints::for_token(self.tokens, token) {
+                    Some(hint) => Diagnostic {
+                        detail: format!("{} {hint}", diagnostic.detail),
+                        ..diagnostic
+                    },
+                    None => diagnostic,
+                },
             };
             self.diagnostics.push(diagnostic);
         }

@@ -56,9 +56,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         return Ok(session.fail("Invalid directory", format!("The directory {dir} cannot be used: {e}.")));
     }
     let (project, mut problems) = workdir::read(session);
-    if !problems.has_errors() {
-        problems.extend(check(session, &project));
-    }
+    problems.extend(beyond_loading(session, &project, &problems));
     problems.sort();
     let status = u8::from(problems.has_errors());
     if given.on("json") {
@@ -86,30 +84,37 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     Ok(status)
 }
 
-fn check(session: &Session, project: &Project) -> Diagnostics {
-    let checked = || -> Result<Diagnostics, Diagnostics> {
-        let nothing = State::new();
-        let plugins = Plugins::new(session.registry()?);
-        let mut problems = plugins.resolve(&project.config, &nothing)?;
-        let runtime = session.runtime()?;
-        let stop = Stop::new();
-        let surroundings = workdir::surroundings(session, &workdir::workspace(session).unwrap_or_default());
-        let variables = std::collections::BTreeMap::new();
-        problems.extend(runtime.block_on(async {
-            interrupt::listen(session.ui.clone(), stop.clone());
-            engine::validate::validate(Inputs {
-                config: &project.config,
-                state: &nothing,
-                variables: &variables,
-                surroundings: &surroundings,
-                providers: &plugins,
-                events: &NoEvents,
-                stop: &stop,
-                parallelism: 10,
-            })
-            .await
-        }));
-        Ok(problems)
-    };
-    checked().unwrap_or_else(|problems| problems)
+/// What validation finds in a configuration as far as its files could be read, without what is only a consequence of the
+/// problems they have.
+pub fn beyond_loading(session: &Session, project: &Project, loading: &Diagnostics) -> Diagnostics {
+    if project.config.is_refused() {
+        return Diagnostics::new();
+    }
+    let found = check(session, project).unwrap_or_else(|problems| problems);
+    engine::validate::beyond_loading(&project.config, loading, found)
+}
+
+fn check(session: &Session, project: &Project) -> Result<Diagnostics, Diagnostics> {
+    let nothing = State::new();
+    let plugins = Plugins::new(session.registry()?);
+    let mut problems = plugins.resolve_available(&project.config, &nothing);
+    let runtime = session.runtime()?;
+    let stop = Stop::new();
+    let surroundings = workdir::surroundings(session, &workdir::workspace(session).unwrap_or_default());
+    let variables = std::collections::BTreeMap::new();
+    problems.extend(runtime.block_on(async {
+        interrupt::listen(session.ui.clone(), stop.clone());
+        engine::validate::validate(Inputs {
+            config: &project.config,
+            state: &nothing,
+            variables: &variables,
+            surroundings: &surroundings,
+            providers: &plugins,
+            events: &NoEvents,
+            stop: &stop,
+            parallelism: 10,
+        })
+        .await
+    }));
+    Ok(problems)
 }

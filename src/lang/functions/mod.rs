@@ -6,6 +6,7 @@
 //!
 //! `try`, `can` and `templatestring` take expressions, not values; they are part of [`crate::eval`].
 
+mod calendar;
 mod charset;
 mod collection;
 mod conversion;

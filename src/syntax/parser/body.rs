@@ -172,7 +172,9 @@ impl Parser<'_> {
 
     fn misplaced_name(&mut self, name: usize) -> Abort {
         let range = self.range_of(name);
-        self.error_at(name, Diagnostic::error(NO_ITEM, USE_EQUALS).at(&range))
+        let hint = super::hints::for_argument(self.tokens, name, self.next());
+        let detail = hint.map_or_else(|| USE_EQUALS.to_owned(), |hint| format!("{NO_ITEM_DETAIL} {hint}"));
+        self.error_at(name, Diagnostic::error(NO_ITEM, detail).at(&range))
     }
 
     fn attribute(&mut self, name: usize) -> Parsed<Attribute> {
