@@ -10,7 +10,7 @@ use engine::providers::{ProviderSource, Schemas};
 use plugins::version::Constraints;
 use plugins::{Provider, Provisioner, Registry};
 use state::State;
-use syntax::{Diagnostic, Diagnostics};
+use syntax::{Diagnostic, Diagnostics, Range};
 
 /// Starts plugins, and remembers what they said about themselves.
 pub struct Plugins {
@@ -48,6 +48,17 @@ pub fn requirements(config: &Config, state: &State) -> Result<BTreeMap<addrs::Pr
         out.insert(provider, all);
     }
     problems.into_result(out)
+}
+
+/// Where each type of provisioner is first named.
+fn provisioners_named(config: &Config) -> BTreeMap<Arc<str>, &Range> {
+    let mut out = BTreeMap::new();
+    for node in config.nodes() {
+        for provisioner in node.module.resources.values().flat_map(|r| &r.provisioners) {
+            out.entry(provisioner.ty.clone()).or_insert(&provisioner.type_range);
+        }
+    }
+    out
 }
 
 /// Who asks for which versions of each provider, in words.
@@ -91,8 +102,14 @@ impl Plugins {
     pub fn resolve(&self, config: &Config, state: &State) -> Result<Diagnostics, Diagnostics> {
         let selections = self.registry.resolve_for(&requirements(config, state)?, &askers(config));
         let mut problems = selections.map_or_else(|problems| problems, |selections| selections.warnings);
-        let provisioners = opening::provisioners_needed(config, state);
-        problems.extend(self.registry.check_provisioners(provisioners.iter().map(|p| &**p)));
+        let named = provisioners_named(config);
+        for name in opening::provisioners_needed(config, state) {
+            let found = self.registry.check_provisioners([&*name]).into_iter();
+            problems.extend(found.map(|d| match named.get(&name) {
+                Some(range) if d.is_error() => d.at(range),
+                _ => d,
+            }));
+        }
         if problems.has_errors() {
             Err(problems)
         } else {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use syntax::ast::Body;
 use syntax::content::{did_you_mean, suggest};
+use syntax::diag::describe_io;
 use syntax::{Diagnostic, Diagnostics, Range, SourceMap};
 
 use crate::files::{FileSource, clean, is_ignored, join};
@@ -89,7 +90,7 @@ pub fn load(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loa
     let module = loader.directory(&dir).unwrap_or_else(|error| {
         loader.diagnostics.push(Diagnostic::error(
             "Failed to read module directory",
-            format!("The directory {dir} cannot be read: {error}."),
+            format!("The directory {dir} cannot be read: {}.", describe_io(&error)),
         ));
         Arc::new(Module {
             source_dir: dir.as_str().into(),
@@ -116,7 +117,7 @@ pub fn load(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loa
     between.extend(unavailable);
     let config = Config { root };
     // Nothing is said about what a syntax error may have garbled.
-    let broken = config.broken_blocks();
+    let broken = config.broken_parts();
     between
         .0
         .retain(|d| !d.subject.as_ref().is_some_and(|s| broken.iter().any(|b| surrounds(b, s))));
@@ -215,8 +216,9 @@ impl Loader<'_> {
                     Diagnostic::error(
                         "Unreadable module directory",
                         format!(
-                            "The directory {dir} of the module \"{}\" cannot be read: {error}.",
-                            call.name
+                            "The directory {dir} of the module \"{}\" cannot be read: {}.",
+                            call.name,
+                            describe_io(&error)
                         ),
                     )
                     .at(&call.source_range),
@@ -313,7 +315,7 @@ impl Loader<'_> {
                 Err(error) => {
                     self.diagnostics.push(Diagnostic::error(
                         "Failed to read file",
-                        format!("The file {path} cannot be read: {error}."),
+                        format!("The file {path} cannot be read: {}.", describe_io(&error)),
                     ));
                     continue;
                 }
@@ -327,7 +329,7 @@ impl Loader<'_> {
                 parse::file(&path, &content)
             };
             if problems.has_errors() {
-                losses.broken.extend(broken_blocks(&body, &problems));
+                losses.broken.extend(broken_parts(&body, &problems));
                 names_in_text(&String::from_utf8_lossy(&content), &mut losses.names);
             }
             self.diagnostics.extend(problems);
@@ -449,8 +451,9 @@ fn names_in_text(text: &str, names: &mut BTreeSet<Arc<str>>) {
     }
 }
 
-/// The outermost blocks in which syntax errors stand.
-fn broken_blocks(body: &Body, problems: &Diagnostics) -> Vec<Range> {
+/// The parts of blocks that syntax errors may have garbled: the arguments and nested blocks with an error, the header of the
+/// block around them, at which what is missing in it is reported, and the whole of a block that is not closed.
+fn broken_parts(body: &Body, problems: &Diagnostics) -> Vec<Range> {
     let mut out: Vec<Range> = Vec::new();
     for place in problems
         .iter()
@@ -461,9 +464,20 @@ fn broken_blocks(body: &Body, problems: &Diagnostics) -> Vec<Range> {
         let Some(block) = after.checked_sub(1).and_then(|at| body.blocks.get(at)) else {
             continue;
         };
-        if place.start <= block.range.end && out.last().is_none_or(|last| last.start != block.range.start) {
-            out.push(block.range.clone());
+        if place.start > block.range.end {
+            continue;
         }
+        if place.start == block.open.start {
+            out.push(block.range.clone());
+            continue;
+        }
+        out.push(block.range.to(&block.open));
+        if let Some(header) = out.last_mut() {
+            header.end = block.open.end;
+        }
+        let attributes = block.body.attributes.iter().map(|a| &a.range);
+        let mut items = attributes.chain(block.body.blocks.iter().map(|b| &b.range));
+        out.extend(items.find(|item| surrounds(item, place)).cloned());
     }
     out
 }
@@ -520,7 +534,8 @@ fn check_inputs(call: &ModuleCall, module: &Module, diagnostics: &mut Diagnostic
                 diagnostics.push(syntax::json::extraneous(attribute, expected));
                 continue;
             }
-            let hint = suggest(&attribute.name, module.variables.keys().map(|n| &**n));
+            let names = module.variables.keys().map(|n| &**n);
+            let hint = suggest(&attribute.name, names.chain(decode::MODULE_ARGUMENTS.iter().copied()));
             diagnostics.push(
                 Diagnostic::error(
                     "Unsupported argument",

@@ -1,12 +1,12 @@
 //! Validate: everything that can be said about a configuration without its variables' values, its state, or any object.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use addrs::{ConfigResource, InstanceKey, Mode, Module, ModuleInstance};
 use config::{Config, IgnoreChanges, ModuleNode, Resource};
 use cty::Step;
-use lang::body::decode_body;
+use lang::body::{Own, decode_body, decode_body_of};
 use lang::eval::Context;
 use lang::schema::{BlockSchema, Schema};
 use syntax::ast::{Expr, TraversalStep};
@@ -42,8 +42,10 @@ async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>) -> Diagno
     let stored = Box::new(|_: &addrs::AbsResource| std::collections::BTreeMap::new());
     let evaluator = Evaluator::new(inputs.config, Phase::Validate, surroundings, inputs.variables, stored)
         .with_functions(providers.functions());
-    // What refers to itself cannot be evaluated; everything else is, so that all is reported at once.
-    for block in &looped {
+    // What refers to itself cannot be evaluated, nor what was not read whole; everything else is, so that all is reported at
+    // once.
+    let garbled = garbled(inputs.config, &blocks);
+    for block in looped.iter().chain(&garbled) {
         if let Some(module) = block.module() {
             evaluator.give_up(&representative(module), block);
         }
@@ -77,14 +79,52 @@ async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>) -> Diagno
     // What is wrong with a reference by itself goes wrong once more when it is evaluated.
     let others = independent(&diagnostics, evaluated);
     diagnostics.extend(others);
-    diagnostics
+    once(diagnostics)
 }
 
-/// Of the problems that were found after others, those that are not about the same places.
+/// The blocks of which a part may have been read wrongly.
+fn garbled(config: &Config, blocks: &Blocks) -> Vec<Block> {
+    let broken = config.broken_parts();
+    if broken.is_empty() {
+        return Vec::new();
+    }
+    let broken = Places::new(broken.into_iter());
+    let is_garbled = |block: &&Block| {
+        let Some(module) = block.module().and_then(|m| config.node(m)).map(|n| &n.module) else {
+            return false;
+        };
+        let range = match block {
+            Block::Local(_, name) => module.locals.get(name).map(|l| &l.range),
+            Block::Variable(_, name) => module.variables.get(name).map(|v| &v.range),
+            Block::Output(_, name) => module.outputs.get(name).map(|o| &o.range),
+            Block::Call(_, name) => module.module_calls.get(name).map(|c| &c.range),
+            _ => None,
+        };
+        range.is_some_and(|range| broken.overlap(range))
+    };
+    blocks.graph.node_weights().filter(is_garbled).cloned().collect()
+}
+
+/// Of the problems that were found after others, those that are not the same once more: neither about the same places, nor
+/// found twice, in a module that is called twice.
 fn independent(known: &Diagnostics, found: Diagnostics) -> Diagnostics {
-    let known = Places::new(known.iter().filter(|d| d.is_error()).filter_map(|d| d.subject.as_ref()));
-    let again = |d: &Diagnostic| d.subject.as_ref().is_some_and(|place| known.overlap(place));
+    let places = Places::new(known.iter().filter(|d| d.is_error()).filter_map(|d| d.subject.as_ref()));
+    let summaries: HashSet<&str> = known.iter().map(|d| &*d.summary).collect();
+    let again = |d: &Diagnostic| {
+        d.subject.as_ref().is_some_and(|place| places.overlap(place))
+            || summaries.contains(&*d.summary) && d.context.as_ref().is_some_and(|place| places.overlap(place))
+    };
     found.into_iter().filter(|d| !again(d)).collect()
+}
+
+/// Without what is there twice: a module that is called twice is validated twice.
+fn once(diagnostics: Diagnostics) -> Diagnostics {
+    let mut seen = HashSet::new();
+    let mut first = |d: &Diagnostic| {
+        let place = d.subject.as_ref().map(|s| (s.file.clone(), s.start, s.end));
+        place.is_none() || seen.insert((d.summary.clone(), d.detail.clone(), place))
+    };
+    diagnostics.into_iter().filter(|d| first(d)).collect()
 }
 
 /// Of the problems that validation found in a configuration whose files have errors, those that are no consequence of
@@ -92,7 +132,7 @@ fn independent(known: &Diagnostics, found: Diagnostics) -> Diagnostics {
 #[must_use]
 pub fn beyond_loading(config: &Config, loading: &Diagnostics, found: Diagnostics) -> Diagnostics {
     let mut others = independent(loading, found);
-    let broken = Places::new(config.broken_blocks().into_iter());
+    let broken = Places::new(config.broken_parts().into_iter());
     others
         .0
         .retain(|d| !d.subject.as_ref().is_some_and(|place| broken.overlap(place)));
@@ -144,6 +184,17 @@ fn representative(module: &Module) -> ModuleInstance {
     module.0.iter().fold(ModuleInstance::root(), |m, name| {
         m.child(name.clone(), InstanceKey::None)
     })
+}
+
+/// What the block of a resource has by the language.
+fn own_of(mode: Mode) -> Own {
+    Own {
+        attributes: &["count", "for_each", "depends_on", "provider"],
+        blocks: match mode {
+            Mode::Managed => &["lifecycle", "connection", "provisioner"],
+            Mode::Data | Mode::Ephemeral => &["lifecycle"],
+        },
+    }
 }
 
 impl Validator<'_> {
@@ -263,7 +314,8 @@ impl Validator<'_> {
             .evaluator
             .scope_with(&instance, repetition.clone(), None)
             .ok_or(Failed)?;
-        let (value, diagnostics) = decode_body(&block.body, &schema.block, Context::new(&scope));
+        let own = own_of(address.resource.mode);
+        let (value, diagnostics) = decode_body_of(&block.body, &schema.block, own, Context::new(&scope));
         let failed = diagnostics.has_errors();
         self.evaluator.report(diagnostics);
         self.ignored_changes(block, &schema.block);

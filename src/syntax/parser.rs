@@ -287,22 +287,28 @@ impl<'t> Parser<'t> {
     fn error_in(&mut self, first: usize, summary: &str, detail: &str) -> Abort {
         let next = self.next();
         let context = self.range_of(first).to(&self.range_of(next));
-        // A bracket that was forgotten to be closed is found to be missing lines later.
-        let opener = if self.tokens.kind(first).is_opener() && self.tokens.start(first).line < self.tokens.start(next).line {
-            format!(
-                " The \"{}\" that is still open here is at {}.",
-                self.text_of(first).trim(),
-                self.range_of(first)
-            )
-        } else {
-            String::new()
-        };
+        let opener = self.still_open(first);
         self.error_at(
             next,
             Diagnostic::error(summary, format!("{detail}{opener}"))
                 .at(&self.range_of(next))
                 .within(&context),
         )
+    }
+
+    /// Where the bracket stands that is still open at the next token, if not in its line: if it was forgotten to be closed, it
+    /// is missed lines later.
+    fn still_open(&self, opener: usize) -> String {
+        let bracket = matches!(
+            self.tokens.kind(opener),
+            TokenKind::OpenBrace | TokenKind::OpenBracket | TokenKind::OpenParen | TokenKind::OpenInterpolation
+        );
+        if bracket && self.tokens.start(opener).line < self.tokens.start(self.next()).line {
+            let (text, place) = (self.text_of(opener), self.range_of(opener));
+            format!(" The \"{text}\" that is still open here is at {place}.")
+        } else {
+            String::new()
+        }
     }
 
     /// Reports something that was found at this token. If that is no part of the language, it is what is wrong.

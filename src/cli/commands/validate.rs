@@ -1,10 +1,13 @@
 //! `validate`.
 
+use config::files::Disk;
+use config::test_files;
 use engine::events::NoEvents;
 use engine::inputs::Inputs;
 use engine::stop::Stop;
 use state::State;
 use syntax::Diagnostics;
+use syntax::diag::describe_io;
 
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
@@ -32,13 +35,15 @@ pub const COMMAND: Command = Command {
             .arg(flags::switch(
                 "no-tests",
                 false,
-                "Do not check test files (which is never done yet).",
+                "Do not check test files.",
+            ))
+            .arg(flags::value(
+                "test-directory",
+                "PATH",
+                "The directory of test files, \"tests\" if it is not given.",
             ))
     },
-    refused: &[
-        ("test-directory", "test files are not read yet."),
-        ("query", "query files are not read."),
-    ],
+    refused: &[("query", "query files are not read.")],
     run,
 };
 
@@ -53,10 +58,21 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     if let Some(dir) = args.first()
         && let Err(e) = std::env::set_current_dir(dir)
     {
-        return Ok(session.fail("Invalid directory", format!("The directory {dir} cannot be used: {e}.")));
+        return Ok(session.fail("Invalid directory", format!("The directory {dir} cannot be used: {}.", describe_io(&e))));
     }
-    let (project, mut problems) = workdir::read(session);
+    let (mut project, mut problems) = workdir::read(session);
     problems.extend(beyond_loading(session, &project, &problems));
+    if !given.on("no-tests") {
+        let dir = given.value("test-directory");
+        let tests = dir.unwrap_or(test_files::DEFAULT_DIR);
+        if std::path::Path::new(tests).is_absolute() || tests.split('/').any(|step| step == "..") {
+            return Ok(session.fail(
+                "Invalid testing directory",
+                format!("The directory of test files must be inside the working directory, and \"{tests}\" is not."),
+            ));
+        }
+        problems.extend(test_files::check(&Disk, ".", tests, dir.is_some(), &mut project.sources));
+    }
     problems.sort();
     let status = u8::from(problems.has_errors());
     if given.on("json") {

@@ -77,9 +77,9 @@ impl Config {
         out
     }
 
-    /// The outermost blocks with syntax errors, of all modules: what stands in them may have been read wrongly.
+    /// What syntax errors may have garbled, in all modules: what stands there may have been read wrongly.
     #[must_use]
-    pub fn broken_blocks(&self) -> Vec<&Range> {
+    pub fn broken_parts(&self) -> Vec<&Range> {
         self.nodes().into_iter().flat_map(|n| &n.module.losses.broken).collect()
     }
 

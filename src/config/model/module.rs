@@ -61,7 +61,7 @@ pub struct Module {
 /// What errors took away from a module: whatever else is found to be missing there may be their consequence.
 #[derive(Clone, Debug, Default)]
 pub struct Losses {
-    /// The outermost blocks with syntax errors: what stands in them may have been read wrongly or not at all.
+    /// The parts of blocks that syntax errors may have garbled.
     pub broken: Vec<Range>,
     /// Names that the files may declare, although the module does not have them.
     pub(crate) names: BTreeSet<Arc<str>>,

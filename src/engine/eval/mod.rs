@@ -269,7 +269,11 @@ impl<'a> Evaluator<'a> {
                 let key = expand::Repeated::Resource(module.clone(), resource.resource.clone());
                 let _: Result<(), _> = slot(&self.expansions, &key).set(Err(Failed));
             }
-            Block::Variable(..) | Block::Provider(_) | Block::Check(..) => {}
+            Block::Variable(_, name) => {
+                let (module, name) = name_in(name);
+                let _: Result<(), _> = slot(&self.memo, &Key::Variable(module, name)).set(Ok(Value::dynamic()));
+            }
+            Block::Provider(_) | Block::Check(..) => {}
         }
     }
 
