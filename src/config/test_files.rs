@@ -412,7 +412,7 @@ impl Checker<'_> {
 /// A keyword; in the JSON syntax, it is a string.
 fn word(expr: &Expr) -> Option<Arc<str>> {
     match expr {
-        Expr::Json(json) => json.text().map(Into::into),
+        Expr::Json(json) => json.text().cloned(),
         _ => expr.as_keyword().map(Into::into),
     }
 }

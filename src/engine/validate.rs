@@ -186,6 +186,27 @@ fn representative(module: &Module) -> ModuleInstance {
     })
 }
 
+/// An error for an import of an instance by a key that its resource does not have.
+fn wrong_key(root: &config::Module, import: &config::Import) -> Option<Diagnostic> {
+    let instance = import.to_instance.as_ref().filter(|_| import.to_resource.module.is_root())?;
+    let block = root.resources.get(&import.to_resource.resource)?;
+    let argument = match &instance.resource.key {
+        InstanceKey::String(_) if block.for_each.is_none() => "for_each",
+        InstanceKey::Int(_) if block.count.is_none() => "count",
+        _ => return None,
+    };
+    Some(
+        Diagnostic::error(
+            "Invalid import 'to' expression",
+            format!(
+                "The target {instance} has a key as instances of \"{argument}\" have it, and {} does not use \"{argument}\".",
+                block.address
+            ),
+        )
+        .at(import.to.range()),
+    )
+}
+
 /// What the block of a resource has by the language.
 fn own_of(mode: Mode) -> Own {
     Own {
@@ -324,6 +345,16 @@ impl Validator<'_> {
             .evaluator
             .scope_with(&instance, repetition, Some(own))
             .ok_or(Failed)?;
+        for (rules, scope) in [
+            (&block.lifecycle.preconditions, &scope),
+            (&block.lifecycle.postconditions, &with_self),
+        ] {
+            for rule in rules {
+                // Whether it holds is of no interest yet, only whether it can be evaluated.
+                let _: Result<_, Failed> = self.evaluator.evaluate(&rule.condition, scope);
+                let _: Result<_, Failed> = self.evaluator.evaluate(&rule.error_message, scope);
+            }
+        }
         self.provisioners(address, block, &with_self).await;
         if failed {
             return Err(Failed);
@@ -393,6 +424,10 @@ impl Validator<'_> {
             let Some(scope) = self.evaluator.scope(&root) else {
                 continue;
             };
+            if let Some(problem) = wrong_key(&self.config.root.module, import) {
+                self.evaluator.report([problem]);
+                continue;
+            }
             let mut repetition = Repetition::default();
             if let Some(expr) = &import.for_each {
                 if self.evaluator.for_each(expr, &scope).is_err() {

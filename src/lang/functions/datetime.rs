@@ -419,6 +419,10 @@ fn quoted(rest: &str) -> CallResult<(String, &str)> {
         } else if matches!(chars.peek(), Some((_, '\''))) {
             chars.next();
             out.push('\'');
+            if chars.peek().is_none() {
+                // The second of the two closes the literal, too.
+                return Ok((out, ""));
+            }
         } else {
             return Ok((out, &rest[i + 1..]));
         }

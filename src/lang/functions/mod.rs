@@ -17,6 +17,7 @@ mod filesystem;
 mod format;
 mod glob;
 mod jsondecode;
+mod letters;
 mod merging;
 mod network;
 mod numeric;
@@ -31,6 +32,8 @@ mod yamldecode;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
+
+pub use letters::is_shown;
 
 use cty::{Marks, Refinements, Type, Value};
 use syntax::Diagnostic;

@@ -107,11 +107,10 @@ fn mask(length: u8, width: u8) -> u128 {
 
 /// A whole number of any size that fits in 128 bits and a sign.
 fn whole(args: &[Value], i: usize, otherwise: &str) -> CallResult<i128> {
-    let number = args.get(i).and_then(Value::as_number);
-    number
-        .filter(|n| n.is_integer())
-        .and_then(|n| n.to_string().parse().ok())
-        .ok_or_else(|| CallError::failed(otherwise))
+    let number = args.get(i).and_then(Value::as_number).filter(|n| n.is_integer());
+    let number = number.ok_or_else(|| CallError::failed(otherwise))?;
+    let too_large = || CallError::failed("the number is larger than any that a network has room for");
+    number.to_i128().ok_or_else(too_large)
 }
 
 fn cidrhost(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
