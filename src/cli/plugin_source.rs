@@ -100,7 +100,9 @@ impl Plugins {
 
     /// Chooses what stands for everything a configuration and a state need. Gives what the user should know.
     pub fn resolve(&self, config: &Config, state: &State) -> Result<Diagnostics, Diagnostics> {
-        let selections = self.registry.resolve_for(&requirements(config, state)?, &askers(config));
+        let selections = self
+            .registry
+            .resolve_for(&requirements(config, state)?, &askers(config));
         let mut problems = selections.map_or_else(|problems| problems, |selections| selections.warnings);
         let named = provisioners_named(config);
         for name in opening::provisioners_needed(config, state) {

@@ -118,9 +118,11 @@ pub fn load(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loa
     let config = Config { root };
     // Nothing is said about what a syntax error may have garbled.
     let broken = config.broken_parts();
-    between
-        .0
-        .retain(|d| !d.subject.as_ref().is_some_and(|s| broken.iter().any(|b| surrounds(b, s))));
+    between.0.retain(|d| {
+        !d.subject
+            .as_ref()
+            .is_some_and(|s| broken.iter().any(|b| surrounds(b, s)))
+    });
     diagnostics.extend(between);
     Loaded {
         config,
@@ -364,7 +366,11 @@ impl Loader<'_> {
             }
             let module = assemble::module(dir, kept, primary, overriding, &mut self.diagnostics);
             let errors = self.diagnostics.0.iter().skip(before).filter(|d| d.is_error());
-            self.note_losses(&headers, errors.filter_map(|d| d.subject.clone()).collect(), &mut losses);
+            self.note_losses(
+                &headers,
+                errors.filter_map(|d| d.subject.clone()).collect(),
+                &mut losses,
+            );
             module
         } else {
             for constraint in unmet {
@@ -408,7 +414,9 @@ impl Loader<'_> {
             // What stands outside of any block may have been one of these.
             let ty = at.map_or("provider", |h| &*h.ty);
             self.providers_in_doubt |= matches!(ty, "terraform" | "provider" | "module");
-            losses.names.extend(at.into_iter().flat_map(|h| h.names.iter().cloned()));
+            losses
+                .names
+                .extend(at.into_iter().flat_map(|h| h.names.iter().cloned()));
         }
     }
 

@@ -50,7 +50,12 @@ const RUN: BodySpec<'static> = BodySpec {
 };
 
 const PLAN_OPTIONS: BodySpec<'static> = BodySpec {
-    attributes: &[("mode", false), ("refresh", false), ("replace", false), ("target", false)],
+    attributes: &[
+        ("mode", false),
+        ("refresh", false),
+        ("replace", false),
+        ("target", false),
+    ],
     blocks: &[],
 };
 
@@ -254,7 +259,8 @@ impl Checker<'_> {
         let mut taken = parts::exact(body, MODULE, self.diagnostics);
         let version = taken.attribute("version");
         if let Some(version) = &version {
-            let _: Option<_> = crate::decode::constraint(&version.expr, crate::version::Dialect::Module, self.diagnostics);
+            let _: Option<_> =
+                crate::decode::constraint(&version.expr, crate::version::Dialect::Module, self.diagnostics);
         }
         let Some(source) = taken.attribute("source") else {
             self.error(
@@ -293,9 +299,12 @@ impl Checker<'_> {
 
     fn provider(&mut self, block: Block, seen: &mut BTreeMap<String, Range>) {
         let header = parts::header(&block);
-        let Some(label) = block.labels.into_iter().next() else { return };
+        let Some(label) = block.labels.into_iter().next() else {
+            return;
+        };
         if !parts::is_provider_name(&label.text) {
-            self.diagnostics.push(parts::invalid_provider_name(&label.text, &label.range));
+            self.diagnostics
+                .push(parts::invalid_provider_name(&label.text, &label.range));
         }
         let mut mocks = BTreeMap::new();
         let alias = if &*block.ty == "mock_provider" {
@@ -345,7 +354,10 @@ impl Checker<'_> {
         let mut taken = parts::exact(block.body, spec, self.diagnostics);
         self.during(&mut taken);
         let Some(target) = taken.attribute("target") else {
-            let detail = format!("An {} block needs a \"target\": the address of what it stands for.", block.ty);
+            let detail = format!(
+                "An {} block needs a \"target\": the address of what it stands for.",
+                block.ty
+            );
             self.error("Missing target attribute", detail, &header);
             return;
         };
@@ -355,10 +367,25 @@ impl Checker<'_> {
         let root = &*traversal.root;
         let fits = match of_module {
             true => root == "module",
-            false => !["var", "local", "each", "count", "path", "terraform", "self", "output", "run"].contains(&root),
+            false => ![
+                "var",
+                "local",
+                "each",
+                "count",
+                "path",
+                "terraform",
+                "self",
+                "output",
+                "run",
+            ]
+            .contains(&root),
         };
         if !fits {
-            let what = if of_module { "a module" } else { "a resource or data source" };
+            let what = if of_module {
+                "a module"
+            } else {
+                "a resource or data source"
+            };
             let detail = format!("The target of an {} block is the address of {what}.", block.ty);
             self.error("Invalid address", detail, &traversal.root_range);
             return;
@@ -370,7 +397,9 @@ impl Checker<'_> {
     }
 
     fn during(&mut self, taken: &mut parts::Taken) {
-        let Some(attribute) = taken.attribute("override_during") else { return };
+        let Some(attribute) = taken.attribute("override_during") else {
+            return;
+        };
         if !matches!(word(&attribute.expr).as_deref(), Some("apply" | "plan")) {
             self.error(
                 "Invalid override_during value",

@@ -23,10 +23,7 @@ pub fn canonical(element: &Type, items: Vec<Value>) -> Vec<Value> {
         items.dedup_by(|b, a| is_duplicate(a, b));
         return items;
     }
-    let mut keyed: Vec<(String, Value)> = items
-        .into_iter()
-        .map(|item| (key_of(&item), item))
-        .collect();
+    let mut keyed: Vec<(String, Value)> = items.into_iter().map(|item| (key_of(&item), item)).collect();
     keyed.sort_by(|(k, a), (l, b)| {
         rank(a).cmp(&rank(b)).then_with(|| k.cmp(l)).then_with(|| {
             // Equal texts may be of different values: numbers are cut to ten digits there.
@@ -81,9 +78,7 @@ fn rank(value: &Value) -> u8 {
 fn compare_known(a: &Value, b: &Value) -> Ordering {
     match (a.kind(), b.kind()) {
         (Kind::Bool(x), Kind::Bool(y)) => x.cmp(y),
-        (Kind::Number(x), Kind::Number(y)) => {
-            x.compare(y).then_with(|| y.is_minus_zero().cmp(&x.is_minus_zero()))
-        }
+        (Kind::Number(x), Kind::Number(y)) => x.compare(y).then_with(|| y.is_minus_zero().cmp(&x.is_minus_zero())),
         (Kind::String(x), Kind::String(y)) => x.cmp(y),
         (Kind::Seq(x), Kind::Seq(y)) => compare_each(x.iter().zip(y.iter()), x.len(), y.len()),
         (Kind::Map(x), Kind::Map(y)) => {

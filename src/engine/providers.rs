@@ -89,11 +89,7 @@ impl<'s> Providers<'s> {
     }
 
     /// The same, without the plugins that cannot be started or asked; what is wrong with them is given, too.
-    pub(crate) async fn needed_anyway(
-        source: &'s dyn ProviderSource,
-        config: &Config,
-        state: &State,
-    ) -> Started<'s> {
+    pub(crate) async fn needed_anyway(source: &'s dyn ProviderSource, config: &Config, state: &State) -> Started<'s> {
         let providers = opening::providers_needed(config, state);
         let functions = opening::function_providers_needed(config);
         let provisioners = opening::provisioners_needed(config, state);
@@ -155,6 +151,9 @@ impl<'s> Providers<'s> {
         let functions = Functions::default();
         while let Some((provider, for_functions, result)) = starting.next().await {
             let Some((running, schema)) = diagnostics.take(result) else {
+                if for_functions {
+                    functions.add_unavailable(provider);
+                }
                 continue;
             };
             if for_functions {

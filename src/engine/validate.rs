@@ -29,6 +29,8 @@ pub async fn validate(inputs: Inputs<'_>) -> Diagnostics {
     // What is wrong with one plugin keeps nothing from being validated that needs another, or none.
     let started = Providers::needed_anyway(inputs.providers, inputs.config, &nothing).await;
     let mut diagnostics = started.diagnostics;
+    // A provider that is started for its functions, too, fails twice.
+    diagnostics.0.dedup();
     diagnostics.extend(with_providers(inputs, &started.providers).await);
     started.providers.close().await;
     diagnostics
@@ -188,7 +190,10 @@ fn representative(module: &Module) -> ModuleInstance {
 
 /// An error for an import of an instance by a key that its resource does not have.
 fn wrong_key(root: &config::Module, import: &config::Import) -> Option<Diagnostic> {
-    let instance = import.to_instance.as_ref().filter(|_| import.to_resource.module.is_root())?;
+    let instance = import
+        .to_instance
+        .as_ref()
+        .filter(|_| import.to_resource.module.is_root())?;
     let block = root.resources.get(&import.to_resource.resource)?;
     let argument = match &instance.resource.key {
         InstanceKey::String(_) if block.for_each.is_none() => "for_each",

@@ -153,11 +153,10 @@ fn resource(traversal: &Traversal, mode: Mode, ty: Arc<str>, steps: &[TraversalS
             remaining: steps[1..].to_vec(),
         }),
         Some(other) => Err(Diagnostic::error("Invalid reference", detail).at(other.range())),
-        None => Err(Diagnostic::error(
-            "Invalid reference",
-            format!("{detail}{}", meant(traversal, mode)),
-        )
-        .at(&traversal.root_range)),
+        None => Err(
+            Diagnostic::error("Invalid reference", format!("{detail}{}", meant(traversal, mode)))
+                .at(&traversal.root_range),
+        ),
     }
 }
 

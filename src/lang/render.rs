@@ -1,7 +1,7 @@
 //! Values as people read them: what `console` and `output` print.
 
-use cty::{Kind, Marks, Type, Value};
 use crate::functions::is_shown;
+use cty::{Kind, Marks, Type, Value};
 
 /// The value as an expression of the language, as far as it can be shown; lines after the first indented by so much.
 #[must_use]

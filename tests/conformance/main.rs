@@ -99,7 +99,12 @@ fn expressions_have_the_recorded_values() {
     let others = std::env::var_os("MONOFORM_EXPRESSIONS").map(PathBuf::from);
     let files = match &others {
         Some(file) => vec![file.clone()],
-        None => here.join("expressions").read_dir().unwrap().map(|f| f.unwrap().path()).collect(),
+        None => here
+            .join("expressions")
+            .read_dir()
+            .unwrap()
+            .map(|f| f.unwrap().path())
+            .collect(),
     };
     let recorded = cases(files);
     let deviations = cases(vec![here.join("deviations.txt")]);

@@ -91,7 +91,10 @@ fn cases(directory: &str) -> Vec<Case> {
 }
 
 fn workspace(case: &Case) -> Workspace {
-    let written = case.files.iter().filter(|(n, t)| n != "main.tf" || !t.trim().is_empty());
+    let written = case
+        .files
+        .iter()
+        .filter(|(n, t)| n != "main.tf" || !t.trim().is_empty());
     let files: Vec<(&str, &str)> = written.map(|(n, t)| (&**n, &**t)).collect();
     Workspace::with(&files)
 }
@@ -153,7 +156,10 @@ fn report(document: &Value) -> String {
         };
         out.push_str(&format!("{} {place} {}\n", text(&d["severity"]), text(&d["summary"])));
         let detail = text(&d["detail"]);
-        for line in detail.lines().filter(|_| !ELSEWHERE.contains(&d["summary"].as_str().unwrap_or_default())) {
+        for line in detail
+            .lines()
+            .filter(|_| !ELSEWHERE.contains(&d["summary"].as_str().unwrap_or_default()))
+        {
             out.push_str(format!("    {line}").trim_end());
             out.push('\n');
         }
@@ -283,7 +289,11 @@ fn main() {
             check(&case, expected.as_ref()).map_err(Into::into)
         }));
     }
-    if let Some(case) = several.iter().find(|c| c.name == "layers/eight independent mistakes").cloned() {
+    if let Some(case) = several
+        .iter()
+        .find(|c| c.name == "layers/eight independent mistakes")
+        .cloned()
+    {
         trials.push(Trial::test("a plan reports every mistake", move || {
             plan_reports_all(&case).map_err(Into::into)
         }));

@@ -239,9 +239,10 @@ impl Conversation<'_> {
             let line = match line {
                 Ok(line) => line,
                 Err(e) => {
-                    return self
-                        .session
-                        .fail("Cannot read expressions", format!("Standard input cannot be read: {}.", describe_io(&e)));
+                    return self.session.fail(
+                        "Cannot read expressions",
+                        format!("Standard input cannot be read: {}.", describe_io(&e)),
+                    );
                 }
             };
             match self.answer(line.trim()) {

@@ -32,11 +32,7 @@ pub const COMMAND: Command = Command {
                 false,
                 "Produce output in a machine-readable JSON format.",
             ))
-            .arg(flags::switch(
-                "no-tests",
-                false,
-                "Do not check test files.",
-            ))
+            .arg(flags::switch("no-tests", false, "Do not check test files."))
             .arg(flags::value(
                 "test-directory",
                 "PATH",
@@ -58,7 +54,10 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     if let Some(dir) = args.first()
         && let Err(e) = std::env::set_current_dir(dir)
     {
-        return Ok(session.fail("Invalid directory", format!("The directory {dir} cannot be used: {}.", describe_io(&e))));
+        return Ok(session.fail(
+            "Invalid directory",
+            format!("The directory {dir} cannot be used: {}.", describe_io(&e)),
+        ));
     }
     let (mut project, mut problems) = workdir::read(session);
     problems.extend(beyond_loading(session, &project, &problems));
@@ -71,7 +70,13 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
                 format!("The directory of test files must be inside the working directory, and \"{tests}\" is not."),
             ));
         }
-        problems.extend(test_files::check(&Disk, ".", tests, dir.is_some(), &mut project.sources));
+        problems.extend(test_files::check(
+            &Disk,
+            ".",
+            tests,
+            dir.is_some(),
+            &mut project.sources,
+        ));
     }
     problems.sort();
     let status = u8::from(problems.has_errors());

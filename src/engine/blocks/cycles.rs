@@ -15,7 +15,8 @@ impl Blocks {
         let mut out = Diagnostics::new();
         for component in self.loops() {
             // A block that refers to itself has been reported, at the reference.
-            if matches!(component.as_slice(), [one] if matches!(self.graph[*one], Block::Local(..) | Block::Resource(_))) {
+            if matches!(component.as_slice(), [one] if matches!(self.graph[*one], Block::Local(..) | Block::Resource(_)))
+            {
                 continue;
             }
             let path = self.shortest_cycle(&component);
@@ -59,7 +60,8 @@ impl Blocks {
                 .edge_endpoints(edge)
                 .is_none_or(|(a, b)| of.get(&a).is_none_or(|at| of.get(&b) != Some(at)))
         });
-        self.connected.retain(|(a, b)| of.get(a).is_none_or(|at| of.get(b) != Some(at)));
+        self.connected
+            .retain(|(a, b)| of.get(a).is_none_or(|at| of.get(b) != Some(at)));
         of.into_keys().map(|node| self.graph[node].clone()).collect()
     }
 

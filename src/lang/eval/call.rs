@@ -194,7 +194,12 @@ impl Evaluator {
     pub(super) fn too_many(&mut self, call: &Call, wanted: usize, extra: &Expr, whole: &Expr, context: &Context<'_>) {
         let problem = Diagnostic::error(
             "Too many function arguments",
-            format!("Function \"{}\" takes {}{}.", call.name, if wanted == 0 { "" } else { "only " }, arguments(wanted)),
+            format!(
+                "Function \"{}\" takes {}{}.",
+                call.name,
+                if wanted == 0 { "" } else { "only " },
+                arguments(wanted)
+            ),
         );
         self.report_call(call, problem.at(extra.start_range()), whole, context);
     }

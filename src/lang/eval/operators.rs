@@ -11,7 +11,9 @@ use super::{Context, Evaluator};
 fn how_to_join(a: &Value, b: &Value) -> Option<&'static str> {
     let any = |is: fn(&Type) -> bool| is(a.ty()) || is(b.ty());
     if any(|ty| matches!(ty, Type::List(_) | Type::Tuple(_) | Type::Set(_))) {
-        return Some(" The operator \"+\" adds numbers only. To join lists, use concat(a, b); for sets, setunion(a, b).");
+        return Some(
+            " The operator \"+\" adds numbers only. To join lists, use concat(a, b); for sets, setunion(a, b).",
+        );
     }
     if any(|ty| matches!(ty, Type::Map(_) | Type::Object(_))) {
         return Some(" The operator \"+\" adds numbers only. To join maps, use merge(a, b).");

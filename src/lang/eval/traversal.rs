@@ -48,11 +48,25 @@ impl Evaluator {
 
 /// An error for a reference where only constants may be. What has no known root is likely text.
 fn not_constant(traversal: &Traversal) -> Diagnostic {
-    let known = ["var", "local", "module", "data", "each", "count", "path", "terraform", "self", "resource", "ephemeral"];
+    let known = [
+        "var",
+        "local",
+        "module",
+        "data",
+        "each",
+        "count",
+        "path",
+        "terraform",
+        "self",
+        "resource",
+        "ephemeral",
+    ];
     let hint = if known.contains(&&*traversal.root) {
         String::new()
     } else {
-        refs::as_text(traversal).map(|text| format!(" If {text} is meant as text, write it in quotes: \"{text}\".")).unwrap_or_default()
+        refs::as_text(traversal)
+            .map(|text| format!(" If {text} is meant as text, write it in quotes: \"{text}\"."))
+            .unwrap_or_default()
     };
     Diagnostic::error(
         "Variables not allowed",

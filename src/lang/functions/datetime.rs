@@ -61,13 +61,7 @@ fn timestamp(_: &[Value], ty: &cty::Type, around: &Surroundings<'_>) -> CallResu
         Ok(since) => i128::try_from(since.as_nanos()).unwrap_or(i128::MAX),
         Err(before) => i128::try_from(before.duration().as_nanos()).map_or(i128::MIN, |n| -n),
     };
-    Ok(Value::string(
-        Time {
-            nanos,
-            offset: 0,
-        }
-        .rfc3339(),
-    ))
+    Ok(Value::string(Time { nanos, offset: 0 }.rfc3339()))
 }
 
 const NANOS_PER_SECOND: i128 = 1_000_000_000;
@@ -260,7 +254,7 @@ fn fraction_nanos(text: &str) -> i64 {
 
 /// A duration as Go writes it, `1h30m` or `-1.5s`, in nanoseconds.
 fn parse_duration(text: &str) -> Result<i64, String> {
-    let invalid = || format!("time: invalid duration {text:?}");
+    let invalid = || format!("{text:?} is no duration, such as \"1h30m\" or \"-1.5s\"");
     let (negative, mut rest) = match text.as_bytes().first() {
         Some(b'-') => (true, &text[1..]),
         Some(b'+') => (false, &text[1..]),
@@ -293,8 +287,16 @@ fn parse_duration(text: &str) -> Result<i64, String> {
             "s" => 1_000_000_000,
             "m" => 60_000_000_000,
             "h" => 3_600_000_000_000,
-            "" => return Err(format!("time: missing unit in duration {text:?}")),
-            _ => return Err(format!("time: unknown unit {unit:?} in duration {text:?}")),
+            "" => {
+                return Err(format!(
+                    "a number of the duration {text:?} has no unit: h, m, s, ms, us or ns"
+                ));
+            }
+            _ => {
+                return Err(format!(
+                    "{unit:?} in the duration {text:?} is no unit of time; these are h, m, s, ms, us and ns"
+                ));
+            }
         };
         let whole: i128 = if whole.is_empty() {
             0

@@ -383,11 +383,7 @@ fn whole(verb: &Verb, number: &Number) -> String {
         'X' => (16, "0X"),
         _ => (10, ""),
     };
-    let mut text = if base == 10 {
-        digits
-    } else {
-        rebase(&digits, base)
-    };
+    let mut text = if base == 10 { digits } else { rebase(&digits, base) };
     if verb.mode == 'X' {
         text.make_ascii_uppercase();
     }

@@ -24,7 +24,8 @@ pub(super) fn clusters(text: &str) -> Vec<&str> {
                 out.push(&cluster[begin..at]);
                 begin = at;
             }
-            after_mark = c == '\u{200d}' || c == '\u{200c}' || (!c.is_ascii() && MARK.is_match(c.encode_utf8(&mut [0; 4])));
+            after_mark =
+                c == '\u{200d}' || c == '\u{200c}' || (!c.is_ascii() && MARK.is_match(c.encode_utf8(&mut [0; 4])));
         }
         out.push(&cluster[begin..]);
     }
@@ -39,15 +40,17 @@ fn is_separate_letter(c: char) -> bool {
 }
 
 /// A pattern of this module, which is known to be one: an empty one could only mean that it is not.
-#[expect(clippy::unwrap_used, reason = "the patterns are constants of this module, and each has a test")]
+#[expect(
+    clippy::unwrap_used,
+    reason = "the patterns are constants of this module, and each has a test"
+)]
 fn constant(pattern: &str) -> Regex {
     Regex::new(pattern).unwrap()
 }
 
 static MARK: LazyLock<Regex> = LazyLock::new(|| constant(r"\p{M}"));
 static LETTER: LazyLock<Regex> = LazyLock::new(|| constant(r"\p{Lo}"));
-static SHOWN: LazyLock<Regex> =
-    LazyLock::new(|| constant(r"[[\p{L}\p{M}\p{N}\p{P}\p{S}]&&\p{Age:15.0}]"));
+static SHOWN: LazyLock<Regex> = LazyLock::new(|| constant(r"[[\p{L}\p{M}\p{N}\p{P}\p{S}]&&\p{Age:15.0}]"));
 
 /// Whether a character is shown as it is: letters, marks, digits, punctuation and symbols, and the plain space. No control, no
 /// other space, nothing of private use, and nothing that is no character.
@@ -108,7 +111,10 @@ mod tests {
     #[test]
     fn consonants_of_a_conjunct_are_counted_each() {
         assert_eq!(clusters("क्षि"), ["क्", "षि"]);
-        assert_eq!(clusters("e\u{301}\r\n각กำ👨\u{200d}👩x"), ["e\u{301}", "\r\n", "각", "กำ", "👨\u{200d}👩", "x"]);
+        assert_eq!(
+            clusters("e\u{301}\r\n각กำ👨\u{200d}👩x"),
+            ["e\u{301}", "\r\n", "각", "กำ", "👨\u{200d}👩", "x"]
+        );
         assert_eq!(clusters("ab"), ["a", "b"]);
         assert!(clusters("").is_empty());
     }
@@ -116,7 +122,17 @@ mod tests {
     #[test]
     fn what_is_no_character_or_a_later_one_is_not_shown() {
         assert!("aé日😀\u{301}€ ".chars().all(is_shown));
-        for c in ['\n', '\u{a0}', '\u{ad}', '\u{378}', '\u{ffff}', '\u{e000}', '\u{a7cb}', '\u{1fae9}', '\u{2028}'] {
+        for c in [
+            '\n',
+            '\u{a0}',
+            '\u{ad}',
+            '\u{378}',
+            '\u{ffff}',
+            '\u{e000}',
+            '\u{a7cb}',
+            '\u{1fae9}',
+            '\u{2028}',
+        ] {
             assert!(!is_shown(c), "{:x}", u32::from(c));
         }
     }

@@ -44,7 +44,11 @@ struct Network {
 
 impl Network {
     fn parse(given: &str) -> CallResult<Network> {
-        let invalid = |text: &str| CallError::failed(format!("invalid CIDR expression: invalid CIDR address: {text}"));
+        let invalid = |text: &str| {
+            CallError::failed(format!(
+                "{text:?} is not an address and the length of a prefix, such as \"10.0.0.0/8\" or \"2001:db8::/32\""
+            ))
+        };
         let (address, length) = given.split_once('/').ok_or_else(|| invalid(given))?;
         let (address, width) = match parse_address(address).ok_or_else(|| invalid(given))? {
             IpAddr::V4(v4) => (u128::from(u32::from(v4)), 32),

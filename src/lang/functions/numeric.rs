@@ -222,7 +222,11 @@ fn parseint(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
         }
     }
     // There is no minus zero among whole numbers.
-    let sign = if negative && decimal.iter().any(|d| *d != 0) { "-" } else { "" };
+    let sign = if negative && decimal.iter().any(|d| *d != 0) {
+        "-"
+    } else {
+        ""
+    };
     let number: String = decimal.iter().rev().map(i64::to_string).collect();
     Number::parse(&format!("{sign}{number}"))
         .map(Value::number)
@@ -254,7 +258,11 @@ fn range(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     let mut values = Vec::new();
     let mut at = start;
     // Exactly at the end it goes on once more if the two, of different precisions, are written differently: so they are not equal.
-    let beyond = if down { std::cmp::Ordering::Less } else { std::cmp::Ordering::Greater };
+    let beyond = if down {
+        std::cmp::Ordering::Less
+    } else {
+        std::cmp::Ordering::Greater
+    };
     while at != end && at.compare(&end) != beyond {
         if values.len() >= 1024 {
             return Err(CallError::failed(

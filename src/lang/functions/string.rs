@@ -38,10 +38,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("lower", &[string("str").dynamic()], Returns::String, |a, _, _| {
         // Letter by letter, as the simple mappings of Unicode say.
         Ok(Value::string(
-            text(a, 0)
-                .chars()
-                .map(letters::lower)
-                .collect::<String>(),
+            text(a, 0).chars().map(letters::lower).collect::<String>(),
         ))
     }),
     Function::new(
@@ -88,7 +85,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
     )
     .nullable(),
     Function::new("strrev", &[string("str").dynamic()], Returns::String, |a, _, _| {
-        Ok(Value::string(clusters(text(a, 0)).into_iter().rev().collect::<String>()))
+        Ok(Value::string(
+            clusters(text(a, 0)).into_iter().rev().collect::<String>(),
+        ))
     }),
     Function::new(
         "substr",
@@ -126,7 +125,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         |a, _, _| Ok(Value::string(text(a, 0).strip_suffix(text(a, 1)).unwrap_or(text(a, 0)))),
     ),
     Function::new("upper", &[string("str").dynamic()], Returns::String, |a, _, _| {
-        Ok(Value::string(text(a, 0).chars().map(letters::upper).collect::<String>()))
+        Ok(Value::string(
+            text(a, 0).chars().map(letters::upper).collect::<String>(),
+        ))
     }),
 ];
 

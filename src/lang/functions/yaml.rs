@@ -155,7 +155,10 @@ fn folded(text: &str, mut column: usize, indent: usize) -> String {
 
 /// Whether text of several lines can stand as a literal block.
 fn literal_fits(text: &str) -> bool {
-    text.contains('\n') && !text.ends_with(' ') && !text.contains(" \n") && text.chars().all(|c| c == '\n' || !c.is_control())
+    text.contains('\n')
+        && !text.ends_with(' ')
+        && !text.contains(" \n")
+        && text.chars().all(|c| c == '\n' || !c.is_control())
 }
 
 fn scalar(value: &Value, out: &mut String) {

@@ -253,7 +253,7 @@ fn scalar(text: &str, plain: bool, tag: Option<&Tag>) -> Result<Value, String> {
         // It stays as it is, but it must be what it says.
         Some("binary") => match STANDARD.decode(text) {
             Ok(_) => Ok(Value::string(text)),
-            Err(_) => wrong("binary"),
+            Err(_) => wrong("binary data in Base64"),
         },
         Some("null" | "int" | "float" | "bool" | "timestamp") if text.is_empty() && !plain => Ok(Value::string("")),
         Some(kind @ ("null" | "int" | "float" | "bool" | "timestamp")) => {
@@ -266,10 +266,11 @@ fn scalar(text: &str, plain: bool, tag: Option<&Tag>) -> Result<Value, String> {
                 "null" => Ok(Value::null(Type::Dynamic)),
                 "int" | "float" => match number(&text.replace('_', "")) {
                     Some(number) => Ok(Value::number(number)),
-                    None => wrong(&format!("tag:yaml.org,2002:{kind}")),
+                    None => wrong("a number"),
                 },
                 "timestamp" if timestamp(text).is_some() => Ok(own),
-                _ => wrong(kind),
+                "timestamp" => wrong("a time"),
+                _ => wrong("true or false"),
             }
         }
         _ => Err(format!("unsupported tag \"{}{}\"", tag.handle, tag.suffix)),

@@ -327,7 +327,10 @@ fn types_are_read_with_their_defaults() {
         "{ \"a\" = \"5\" \"b\" = tolist([ { \"c\" = true }, ]) \"d\" = false }"
     );
     for (text, told) in [
-        ("strng", "The keyword \"strng\" is not a valid type specification. Did you mean \"string\"?"),
+        (
+            "strng",
+            "The keyword \"strng\" is not a valid type specification. Did you mean \"string\"?",
+        ),
         (
             "list",
             "The list type constructor requires one argument specifying the element type.",
