@@ -34,7 +34,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("signum", &[number("num")], Returns::Number, |a, _, _| {
         Ok(Value::number(integer(a, 0)?.signum()))
     }),
-    Function::new("sum", &[any("list")], Returns::Number, sum),
+    Function::new("sum", &[any("list")], Returns::By(|_| Ok(Type::Number)), sum),
 ];
 
 fn get(args: &[Value], i: usize) -> Number {

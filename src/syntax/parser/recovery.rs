@@ -102,11 +102,12 @@ impl Parser<'_> {
     /// Goes to the end of the line of a token, over what it encloses.
     pub(super) fn skip_line(&mut self, token: usize) {
         let mut index = token;
-        while !matches!(self.tokens.kind(index), TokenKind::Eof | TokenKind::CloseBrace)
-            && !(matches!(self.tokens.kind(index), TokenKind::Newline | TokenKind::LineComment)
-                && self.tokens.ends_line(index))
-        {
-            index = self.step(index);
+        loop {
+            match self.tokens.kind(index) {
+                TokenKind::Eof | TokenKind::CloseBrace => break,
+                TokenKind::Newline | TokenKind::LineComment if self.tokens.ends_line(index) => break,
+                _ => index = self.step(index),
+            }
         }
         self.at = index;
     }
