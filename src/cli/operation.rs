@@ -22,6 +22,7 @@ use tokio::runtime::Runtime;
 
 use crate::args::UsageError;
 use crate::args::matches::Given;
+use crate::commands::validate::beyond_loading;
 use crate::interrupt;
 use crate::planfile::{self, SavedPlan};
 use crate::planned_variables;
@@ -161,7 +162,14 @@ impl<'s> Operation<'s> {
             ));
         }
         warn_of_state_flag(session, given);
-        let project = workdir::load(session).ok_or(1)?;
+        let (project, mut problems) = workdir::read(session);
+        if problems.has_errors() {
+            // Nothing will come of it, so that everything else that is wrong is reported as well.
+            problems.extend(beyond_loading(session, &project, &problems));
+        }
+        if session.show(&problems, &project.sources) {
+            return Err(1);
+        }
         Operation::with_project(session, given, project, what, None)
     }
 

@@ -1,6 +1,6 @@
 //! Plugins for the engine: selected by the catalog of packages, started by the plugin host.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -12,7 +12,8 @@ use plugins::{Host, Program};
 use provider::{Provider, Provisioner};
 use provider::{ProviderSource, Schemas};
 use state::State;
-use syntax::{Diagnostic, Diagnostics};
+
+use syntax::{Diagnostic, Diagnostics, Range};
 use versions::Constraints;
 
 /// Starts plugins, and remembers what they said about themselves.
@@ -20,6 +21,14 @@ pub struct Plugins {
     catalog: Catalog,
     host: Host,
     schemas: Mutex<Schemas>,
+    /// What is not available, which has been reported.
+    unavailable: Mutex<Unavailable>,
+}
+
+#[derive(Default)]
+struct Unavailable {
+    providers: BTreeSet<addrs::Provider>,
+    provisioners: BTreeSet<Arc<str>>,
 }
 
 /// Which versions of which providers a configuration and a state need.
@@ -44,6 +53,17 @@ pub fn requirements(config: &Config, state: &State) -> Result<BTreeMap<addrs::Pr
         out.insert(provider, all);
     }
     problems.into_result(out)
+}
+
+/// Where each type of provisioner is first named.
+fn provisioners_named(config: &Config) -> BTreeMap<Arc<str>, &Range> {
+    let mut out = BTreeMap::new();
+    for node in config.nodes() {
+        for provisioner in node.module.resources.values().flat_map(|r| &r.provisioners) {
+            out.entry(provisioner.ty.clone()).or_insert(&provisioner.type_range);
+        }
+    }
+    out
 }
 
 /// Who asks for which versions of each provider, in words.
@@ -80,22 +100,54 @@ impl Plugins {
             catalog,
             host,
             schemas: Mutex::default(),
+            unavailable: Mutex::default(),
         }
     }
 
     /// Chooses what stands for everything a configuration and a state need. Gives what the user should know.
     pub fn resolve(&self, config: &Config, state: &State) -> Result<Diagnostics, Diagnostics> {
-        let selections = self
-            .catalog
-            .resolve_for(&requirements(config, state)?, &askers(config))?;
-        let mut problems = selections.warnings;
-        let provisioners = opening::provisioners_needed(config, state);
-        problems.extend(self.catalog.check_provisioners(provisioners.iter().map(|p| &**p)));
+        let selections = self.catalog.resolve_for(&requirements(config, state)?, &askers(config));
+        let mut problems = selections.map_or_else(|problems| problems, |selections| selections.warnings);
+        let named = provisioners_named(config);
+        for name in opening::provisioners_needed(config, state) {
+            let found = self.catalog.check_provisioners([&*name]).into_iter();
+            problems.extend(found.map(|d| match named.get(&name) {
+                Some(range) if d.is_error() => d.at(range),
+                _ => d,
+            }));
+        }
         if problems.has_errors() {
             Err(problems)
         } else {
             Ok(problems)
         }
+    }
+
+    /// As [`Plugins::resolve`], for as many as there are: what is not available is reported here, and starting it fails
+    /// without a further word.
+    pub fn resolve_available(&self, config: &Config, state: &State) -> Diagnostics {
+        let problems = match self.resolve(config, state) {
+            Ok(problems) => return problems,
+            Err(problems) => problems,
+        };
+        let mut unavailable = self.unavailable.lock().unwrap_or_else(PoisonError::into_inner);
+        let askers = askers(config);
+        for (provider, constraints) in requirements(config, state).unwrap_or_default() {
+            let only = BTreeMap::from([(provider.clone(), constraints)]);
+            if self.catalog.resolve_for(&only, &askers).is_err() {
+                unavailable.providers.insert(provider);
+            }
+        }
+        for name in opening::provisioners_needed(config, state) {
+            if self.catalog.check_provisioners([&*name]).has_errors() {
+                unavailable.provisioners.insert(name);
+            }
+        }
+        problems
+    }
+
+    fn is_unavailable(&self, known: impl FnOnce(&Unavailable) -> bool) -> bool {
+        known(&self.unavailable.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Chooses what stands for these providers only.
@@ -112,7 +164,7 @@ impl Plugins {
     /// Asks every plugin that a configuration and a state need what it says about itself. One that cannot be asked is left
     /// out, and the problem returned.
     pub async fn ask_all(&self, config: Option<&Config>, state: &State) -> Diagnostics {
-        let mut needed: std::collections::BTreeSet<addrs::Provider> =
+        let mut needed: BTreeSet<addrs::Provider> =
             state.resources.values().map(|r| r.provider.provider.clone()).collect();
         if let Some(config) = config {
             needed.extend(opening::providers_needed(config, state));
@@ -140,6 +192,9 @@ impl Plugins {
 #[async_trait]
 impl ProviderSource for Plugins {
     async fn start(&self, provider: &addrs::Provider) -> Result<Arc<dyn Provider>, Diagnostics> {
+        if self.is_unavailable(|u| u.providers.contains(provider)) {
+            return Err(Diagnostics::new());
+        }
         let program = match self.catalog.select(provider).await? {
             Selection::Builtin { name, protocols, .. } => Program::Builtin { name, protocols },
             Selection::DevOverride(executable) => Program::Executable(executable),
@@ -158,6 +213,9 @@ impl ProviderSource for Plugins {
     }
 
     async fn start_provisioner(&self, name: &str) -> Result<Arc<dyn Provisioner>, Diagnostics> {
+        if self.is_unavailable(|u| u.provisioners.contains(name)) {
+            return Err(Diagnostics::new());
+        }
         let program = match self.catalog.select_provisioner(name)? {
             ProvisionerSelection::External(executable) => Program::Executable(executable),
             ProvisionerSelection::Builtin => Program::Builtin {

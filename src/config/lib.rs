@@ -22,6 +22,7 @@ mod parse;
 mod providers;
 pub mod snapshot;
 pub mod source_address;
+pub mod test_files;
 pub mod values;
 pub mod version;
 

@@ -1,15 +1,16 @@
 //! From a directory to a tree of modules.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use syntax::ast::Body;
 use syntax::content::{did_you_mean, suggest};
+use syntax::diag::describe_io;
 use syntax::{Diagnostic, Diagnostics, Range, SourceMap};
 
 use crate::files::{FileSource, clean, is_ignored, join};
 use crate::manifest::Manifest;
-use crate::model::{Config, Module, ModuleCall, ModuleFile, ModuleNode};
+use crate::model::{Config, Losses, Module, ModuleCall, ModuleFile, ModuleNode};
 use crate::source_address::ModuleSource;
 use crate::version::{Constraint, Version};
 use crate::{assemble, decode, parse, providers};
@@ -83,20 +84,19 @@ pub fn load(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loa
         between: Diagnostics::new(),
         missing: Vec::new(),
         unavailable: Diagnostics::new(),
+        providers_in_doubt: false,
     };
     let dir = clean(dir);
     let module = loader.directory(&dir).unwrap_or_else(|error| {
         loader.diagnostics.push(Diagnostic::error(
             "Failed to read module directory",
-            format!("The directory {dir} cannot be read: {error}."),
+            format!("The directory {dir} cannot be read: {}.", describe_io(&error)),
         ));
         Arc::new(Module {
             source_dir: dir.as_str().into(),
             ..Module::default()
         })
     });
-    // A mistake in the root module may be why it seems to call a module that is not there.
-    let root_is_sound = !loader.diagnostics.has_errors();
     let mut ancestors = vec![dir];
     let mut root = loader.node(addrs::Module::root(), module, String::new(), None, &mut ancestors);
     let Loader {
@@ -105,20 +105,27 @@ pub fn load(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loa
         mut between,
         missing,
         unavailable,
+        providers_in_doubt,
         ..
     } = loader;
-    if root_is_sound {
-        diagnostics.extend(unavailable);
+    let mut of_providers = Diagnostics::new();
+    providers::resolve(&mut root, &mut of_providers);
+    if !providers_in_doubt {
+        between.extend(of_providers);
     }
-    providers::resolve(&mut root, &mut between);
     root_outputs(&root.module, &mut between);
-    // What does not fit together is told when every part can be understood: many a mistake in one module has another as its
-    // consequence here.
-    if !diagnostics.has_errors() {
-        diagnostics.extend(between);
-    }
+    between.extend(unavailable);
+    let config = Config { root };
+    // Nothing is said about what a syntax error may have garbled.
+    let broken = config.broken_parts();
+    between.0.retain(|d| {
+        !d.subject
+            .as_ref()
+            .is_some_and(|s| broken.iter().any(|b| surrounds(b, s)))
+    });
+    diagnostics.extend(between);
     Loaded {
-        config: Config { root },
+        config,
         sources,
         diagnostics,
         missing,
@@ -142,6 +149,8 @@ struct Loader<'l> {
     missing: Vec<MissingModule>,
     /// The modules that are not where they should be.
     unavailable: Diagnostics,
+    /// Whether there are errors in what says which module has which provider configuration.
+    providers_in_doubt: bool,
 }
 
 impl Loader<'_> {
@@ -209,8 +218,9 @@ impl Loader<'_> {
                     Diagnostic::error(
                         "Unreadable module directory",
                         format!(
-                            "The directory {dir} of the module \"{}\" cannot be read: {error}.",
-                            call.name
+                            "The directory {dir} of the module \"{}\" cannot be read: {}.",
+                            call.name,
+                            describe_io(&error)
                         ),
                     )
                     .at(&call.source_range),
@@ -298,7 +308,8 @@ impl Loader<'_> {
 
         let mut kept = Vec::new();
         let mut bodies = Vec::new();
-        let mut broken = Vec::new();
+        let mut losses = Losses::default();
+        let before = self.diagnostics.len();
         for (kind, name) in names {
             let path = join(dir, &name);
             let content: Arc<[u8]> = match self.files.read(&path) {
@@ -306,7 +317,7 @@ impl Loader<'_> {
                 Err(error) => {
                     self.diagnostics.push(Diagnostic::error(
                         "Failed to read file",
-                        format!("The file {path} cannot be read: {error}."),
+                        format!("The file {path} cannot be read: {}.", describe_io(&error)),
                     ));
                     continue;
                 }
@@ -319,7 +330,10 @@ impl Loader<'_> {
             } else {
                 parse::file(&path, &content)
             };
-            broken.extend(broken_blocks(&body, &problems));
+            if problems.has_errors() {
+                losses.broken.extend(broken_parts(&body, &problems));
+                names_in_text(&String::from_utf8_lossy(&content), &mut losses.names);
+            }
             self.diagnostics.extend(problems);
             bodies.push((kind.overriding, body));
             kept.push(ModuleFile {
@@ -339,8 +353,9 @@ impl Loader<'_> {
             unmet = asked(false);
         }
         unmet.retain(|constraint| !self.allows_tool(constraint));
-        let module = if unmet.is_empty() {
+        let mut module = if unmet.is_empty() {
             let (mut primary, mut overriding) = (Vec::new(), Vec::new());
+            let headers: Vec<Header> = bodies.iter().flat_map(|(_, body)| headers(body)).collect();
             for (is_override, body) in bodies {
                 let blocks = decode::file(body, is_override, &mut self.diagnostics);
                 if is_override {
@@ -349,7 +364,14 @@ impl Loader<'_> {
                     primary.push(blocks)
                 }
             }
-            assemble::module(dir, kept, primary, overriding, &mut self.diagnostics)
+            let module = assemble::module(dir, kept, primary, overriding, &mut self.diagnostics);
+            let errors = self.diagnostics.0.iter().skip(before).filter(|d| d.is_error());
+            self.note_losses(
+                &headers,
+                errors.filter_map(|d| d.subject.clone()).collect(),
+                &mut losses,
+            );
+            module
         } else {
             for constraint in unmet {
                 self.diagnostics.push(
@@ -376,12 +398,26 @@ impl Loader<'_> {
         decoded.retain(|d| {
             !d.subject
                 .as_ref()
-                .is_some_and(|s| broken.iter().any(|b| surrounds(b, s)))
+                .is_some_and(|s| losses.broken.iter().any(|b| surrounds(b, s)))
         });
         self.diagnostics.extend(decoded);
+        module.losses = losses;
         let module = Arc::new(module);
         self.modules.insert(dir.to_owned(), module.clone());
         Ok(module)
+    }
+
+    /// Remembers which names a module would have, were there not these errors.
+    fn note_losses(&mut self, headers: &[Header], errors: Vec<Range>, losses: &mut Losses) {
+        for place in errors {
+            let at = headers.iter().find(|h| surrounds(&h.range, &place));
+            // What stands outside of any block may have been one of these.
+            let ty = at.map_or("provider", |h| &*h.ty);
+            self.providers_in_doubt |= matches!(ty, "terraform" | "provider" | "module");
+            losses
+                .names
+                .extend(at.into_iter().flat_map(|h| h.names.iter().cloned()));
+        }
     }
 
     /// The tool's version is compared by its numbers: a pre-release of 1.12 is a 1.12.
@@ -390,8 +426,42 @@ impl Loader<'_> {
     }
 }
 
-/// The outermost blocks in which syntax errors stand.
-fn broken_blocks(body: &Body, problems: &Diagnostics) -> Vec<Range> {
+/// An outermost block: where it is, and what it declares.
+struct Header {
+    ty: Arc<str>,
+    range: Range,
+    names: Vec<Arc<str>>,
+}
+
+fn headers(body: &Body) -> impl Iterator<Item = Header> {
+    body.blocks.iter().map(|block| {
+        let names = match &*block.ty {
+            "locals" => block.body.attributes.iter().map(|a| a.name.clone()).collect(),
+            _ => block.labels.iter().map(|l| l.text.clone()).collect(),
+        };
+        Header {
+            ty: block.ty.clone(),
+            range: block.range.clone(),
+            names,
+        }
+    })
+}
+
+/// Adds the names that a text that could not be read may declare: what begins a line, and what stands in quotes.
+fn names_in_text(text: &str, names: &mut BTreeSet<Arc<str>>) {
+    for line in text.lines() {
+        let line = line.trim_start();
+        let end = line
+            .find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-'))
+            .unwrap_or(line.len());
+        names.insert(line[..end].into());
+        names.extend(line.split('"').skip(1).step_by(2).map(Arc::from));
+    }
+}
+
+/// The parts of blocks that syntax errors may have garbled: the arguments and nested blocks with an error, the header of the
+/// block around them, at which what is missing in it is reported, and the whole of a block that is not closed.
+fn broken_parts(body: &Body, problems: &Diagnostics) -> Vec<Range> {
     let mut out: Vec<Range> = Vec::new();
     for place in problems
         .iter()
@@ -402,9 +472,20 @@ fn broken_blocks(body: &Body, problems: &Diagnostics) -> Vec<Range> {
         let Some(block) = after.checked_sub(1).and_then(|at| body.blocks.get(at)) else {
             continue;
         };
-        if place.start <= block.range.end && out.last().is_none_or(|last| last.start != block.range.start) {
-            out.push(block.range.clone());
+        if place.start > block.range.end {
+            continue;
         }
+        if place.start == block.open.start {
+            out.push(block.range.clone());
+            continue;
+        }
+        out.push(block.range.to(&block.open));
+        if let Some(header) = out.last_mut() {
+            header.end = block.open.end;
+        }
+        let attributes = block.body.attributes.iter().map(|a| &a.range);
+        let mut items = attributes.chain(block.body.blocks.iter().map(|b| &b.range));
+        out.extend(items.find(|item| surrounds(item, place)).cloned());
     }
     out
 }
@@ -455,13 +536,14 @@ fn root_outputs(module: &Module, diagnostics: &mut Diagnostics) {
 /// Checks the inputs of a call against the variables of the module.
 fn check_inputs(call: &ModuleCall, module: &Module, diagnostics: &mut Diagnostics) {
     for attribute in &call.inputs.attributes {
-        if !module.variables.contains_key(&attribute.name) {
+        if !module.variables.contains_key(&attribute.name) && !module.losses.may_declare(&attribute.name) {
             if matches!(attribute.expr, syntax::ast::Expr::Json(_)) {
                 let expected = module.variables.keys().map(|n| &**n);
                 diagnostics.push(syntax::json::extraneous(attribute, expected));
                 continue;
             }
-            let hint = suggest(&attribute.name, module.variables.keys().map(|n| &**n));
+            let names = module.variables.keys().map(|n| &**n);
+            let hint = suggest(&attribute.name, names.chain(decode::MODULE_ARGUMENTS.iter().copied()));
             diagnostics.push(
                 Diagnostic::error(
                     "Unsupported argument",

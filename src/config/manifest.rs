@@ -58,7 +58,10 @@ impl Manifest {
                 ))
             }),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Manifest::default()),
-            Err(error) => Err(problem(format!("The file {path} cannot be read: {error}."))),
+            Err(error) => Err(problem(format!(
+                "The file {path} cannot be read: {}.",
+                syntax::diag::describe_io(&error)
+            ))),
         }
     }
 

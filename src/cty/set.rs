@@ -23,14 +23,7 @@ pub fn canonical(element: &Type, items: Vec<Value>) -> Vec<Value> {
         items.dedup_by(|b, a| is_duplicate(a, b));
         return items;
     }
-    let mut keyed: Vec<(String, Value)> = items
-        .into_iter()
-        .map(|item| {
-            let mut key = String::new();
-            write_key(&item, &mut key);
-            (key, item)
-        })
-        .collect();
+    let mut keyed: Vec<(String, Value)> = items.into_iter().map(|item| (key_of(&item), item)).collect();
     keyed.sort_by(|(k, a), (l, b)| {
         rank(a).cmp(&rank(b)).then_with(|| k.cmp(l)).then_with(|| {
             // Equal texts may be of different values: numbers are cut to ten digits there.
@@ -41,12 +34,35 @@ pub fn canonical(element: &Type, items: Vec<Value>) -> Vec<Value> {
             }
         })
     });
-    keyed.dedup_by(|(_, b), (_, a)| is_duplicate(a, b));
+    keyed.dedup_by(|(l, b), (k, a)| k == l && is_duplicate(a, b));
     keyed.into_iter().map(|(_, item)| item).collect()
 }
 
+/// Whether a set with these elements has this value. Sets tell zero and minus zero apart, although they are equal.
+#[must_use]
+pub fn has_element(items: &[Value], value: &Value) -> bool {
+    let mut key = None;
+    items.iter().any(|item| {
+        is_duplicate(item, value)
+            && (item.ty().is_primitive() || {
+                let key = key.get_or_insert_with(|| key_of(value));
+                key_of(item) == *key
+            })
+    })
+}
+
+fn key_of(value: &Value) -> String {
+    let mut key = String::new();
+    write_key(value, &mut key);
+    key
+}
+
 fn is_duplicate(a: &Value, b: &Value) -> bool {
-    a.is_wholly_known() && a == b
+    let same_zero = match (a.as_number(), b.as_number()) {
+        (Some(a), Some(b)) => a.is_minus_zero() == b.is_minus_zero(),
+        _ => true,
+    };
+    same_zero && a.is_wholly_known() && a == b
 }
 
 /// Present values, then unknown ones, then nulls.
@@ -62,7 +78,7 @@ fn rank(value: &Value) -> u8 {
 fn compare_known(a: &Value, b: &Value) -> Ordering {
     match (a.kind(), b.kind()) {
         (Kind::Bool(x), Kind::Bool(y)) => x.cmp(y),
-        (Kind::Number(x), Kind::Number(y)) => x.compare(y),
+        (Kind::Number(x), Kind::Number(y)) => x.compare(y).then_with(|| y.is_minus_zero().cmp(&x.is_minus_zero())),
         (Kind::String(x), Kind::String(y)) => x.cmp(y),
         (Kind::Seq(x), Kind::Seq(y)) => compare_each(x.iter().zip(y.iter()), x.len(), y.len()),
         (Kind::Map(x), Kind::Map(y)) => {

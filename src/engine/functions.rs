@@ -6,7 +6,7 @@
 //! answer is kept by function and arguments, and a digest of it goes into the plan, for apply to see whether the function
 //! still says the same.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -23,6 +23,20 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 use provider::ProviderSource;
 
+/// The signature of a function of which nothing is known.
+fn anything() -> Signature {
+    Signature {
+        parameters: Vec::new(),
+        variadic: Some(Parameter {
+            name: "argument".into(),
+            ty: Type::Dynamic,
+            allow_null: true,
+            allow_unknown: true,
+        }),
+        result: Type::Dynamic,
+    }
+}
+
 /// What functions said, by what they were asked: digests of both, in hexadecimal.
 pub type FunctionResults = BTreeMap<String, String>;
 
@@ -32,6 +46,8 @@ type Answer = Result<Value, CallError>;
 #[derive(Default)]
 pub struct Functions {
     running: RwLock<HashMap<Provider, Arc<Source>>>,
+    /// Providers that could not be started, which has been reported: calls of their functions are not followed up.
+    unavailable: RwLock<BTreeSet<Provider>>,
     answers: Mutex<HashMap<[u8; 32], Answer>>,
     results: Mutex<FunctionResults>,
 }
@@ -51,6 +67,17 @@ impl Functions {
             .collect();
         let mut running = self.running.write().unwrap_or_else(PoisonError::into_inner);
         running.insert(provider, Arc::new(Source { process, signatures }));
+    }
+
+    /// Takes note of a provider that could not be started, which has been reported.
+    pub(crate) fn add_unavailable(&self, provider: Provider) {
+        let mut unavailable = self.unavailable.write().unwrap_or_else(PoisonError::into_inner);
+        unavailable.insert(provider);
+    }
+
+    fn is_unavailable(&self, provider: &Provider) -> bool {
+        let unavailable = self.unavailable.read().unwrap_or_else(PoisonError::into_inner);
+        unavailable.contains(provider)
     }
 
     /// Starts those of these providers that do not run yet.
@@ -117,6 +144,9 @@ impl Functions {
         function: &str,
     ) -> Result<Arc<Signature>, CallError> {
         let required = module.module.required_providers.get(local);
+        if required.is_some_and(|r| self.is_unavailable(&r.provider)) {
+            return Ok(Arc::new(anything()));
+        }
         let Some((required, source)) = required.and_then(|r| Some((r, self.source(&r.provider)?))) else {
             let hint = did_you_mean(suggest(local, module.module.required_providers.keys().map(|n| &**n)));
             return Err(unknown(format!(
@@ -143,6 +173,10 @@ impl Functions {
             .get(local)
             .and_then(|r| Some((&r.provider, self.source(&r.provider)?)));
         let Some((provider, source)) = source else {
+            let required = module.module.required_providers.get(local);
+            if required.is_some_and(|r| self.is_unavailable(&r.provider)) {
+                return Ok(Value::dynamic());
+            }
             return Err(CallError::Failed("the provider is not running".into()));
         };
         let asked = digest(&format!("{provider}::{function}"), arguments);

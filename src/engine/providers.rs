@@ -27,6 +27,23 @@ pub struct Providers<'s> {
     functions: Functions,
 }
 
+/// The plugins that could be started, and what is wrong with the others.
+pub(crate) struct Started<'s> {
+    pub providers: Providers<'s>,
+    pub diagnostics: Diagnostics,
+}
+
+impl<'s> Started<'s> {
+    /// Every plugin, or why there is not every one; those that run are ended then.
+    async fn whole(self) -> Result<Providers<'s>, Diagnostics> {
+        if self.diagnostics.has_errors() {
+            self.providers.close().await;
+            return Err(self.diagnostics);
+        }
+        Ok(self.providers)
+    }
+}
+
 impl<'s> Providers<'s> {
     /// Starts every plugin that a configuration and a state need.
     pub async fn needed(
@@ -34,15 +51,15 @@ impl<'s> Providers<'s> {
         config: &Config,
         state: &State,
     ) -> Result<Providers<'s>, Diagnostics> {
+        Providers::needed_anyway(source, config, state).await.whole().await
+    }
+
+    /// The same, without the plugins that cannot be started or asked; what is wrong with them is given, too.
+    pub(crate) async fn needed_anyway(source: &'s dyn ProviderSource, config: &Config, state: &State) -> Started<'s> {
         let providers = opening::providers_needed(config, state);
         let functions = opening::function_providers_needed(config);
-        Providers::start(
-            source,
-            providers,
-            opening::provisioners_needed(config, state),
-            functions,
-        )
-        .await
+        let provisioners = opening::provisioners_needed(config, state);
+        Providers::start_anyway(source, providers, provisioners, functions).await
     }
 
     /// Starts every provider and provisioner named, side by side, and asks for their schemas. Those whose functions are
@@ -53,6 +70,16 @@ impl<'s> Providers<'s> {
         provisioners: impl IntoIterator<Item = Arc<str>>,
         functions: impl IntoIterator<Item = addrs::Provider>,
     ) -> Result<Providers<'s>, Diagnostics> {
+        let started = Providers::start_anyway(source, providers, provisioners, functions).await;
+        started.whole().await
+    }
+
+    async fn start_anyway(
+        source: &'s dyn ProviderSource,
+        providers: impl IntoIterator<Item = addrs::Provider>,
+        provisioners: impl IntoIterator<Item = Arc<str>>,
+        functions: impl IntoIterator<Item = addrs::Provider>,
+    ) -> Started<'s> {
         let mut starting: FuturesUnordered<_> = providers
             .into_iter()
             .map(|provider| (provider, false))
@@ -90,6 +117,9 @@ impl<'s> Providers<'s> {
         let functions = Functions::default();
         while let Some((provider, for_functions, result)) = starting.next().await {
             let Some((running, schema)) = diagnostics.take(result) else {
+                if for_functions {
+                    functions.add_unavailable(provider);
+                }
                 continue;
             };
             if for_functions {
@@ -107,7 +137,11 @@ impl<'s> Providers<'s> {
             }
         }
         drop((starting, starting_provisioners));
-        let all = Providers {
+        // The order in which plugins answered is of no interest.
+        diagnostics
+            .0
+            .sort_by(|a, b| (&a.summary, &a.detail).cmp(&(&b.summary, &b.detail)));
+        let providers = Providers {
             source,
             schemas,
             idle: Mutex::new(idle),
@@ -115,15 +149,7 @@ impl<'s> Providers<'s> {
             provisioners: running_provisioners,
             functions,
         };
-        if diagnostics.has_errors() {
-            all.close().await;
-            // The order in which plugins answered is of no interest.
-            diagnostics
-                .0
-                .sort_by(|a, b| (&a.summary, &a.detail).cmp(&(&b.summary, &b.detail)));
-            return Err(diagnostics);
-        }
-        Ok(all)
+        Started { providers, diagnostics }
     }
 
     /// What the plugins say about themselves.

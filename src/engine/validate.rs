@@ -1,12 +1,12 @@
 //! Validate: everything that can be said about a configuration without its variables' values, its state, or any object.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use addrs::{ConfigResource, InstanceKey, Mode, Module, ModuleInstance};
 use config::{Config, IgnoreChanges, ModuleNode, Resource};
 use cty::Step;
-use lang::body::decode_body;
+use lang::body::{Own, decode_body, decode_body_of};
 use lang::eval::Context;
 use schema::{BlockSchema, Schema};
 use syntax::ast::{Expr, TraversalStep};
@@ -26,26 +26,32 @@ use crate::walk::{Outcome, walk};
 /// Checks a configuration. The state and the variables' values are not looked at.
 pub async fn validate(inputs: Inputs<'_>) -> Diagnostics {
     let nothing = state::State::new();
-    let providers = match Providers::needed(inputs.providers, inputs.config, &nothing).await {
-        Ok(providers) => providers,
-        Err(diagnostics) => return diagnostics,
-    };
-    let diagnostics = with_providers(inputs, &providers).await;
-    providers.close().await;
+    // What is wrong with one plugin keeps nothing from being validated that needs another, or none.
+    let started = Providers::needed_anyway(inputs.providers, inputs.config, &nothing).await;
+    let mut diagnostics = started.diagnostics;
+    // A provider that is started for its functions, too, fails twice.
+    diagnostics.0.dedup();
+    diagnostics.extend(with_providers(inputs, &started.providers).await);
+    started.providers.close().await;
     diagnostics
 }
 
 async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>) -> Diagnostics {
-    let (blocks, mut diagnostics) = Blocks::build_anyway(inputs.config, providers.schemas(), &[]);
-    // Whoever refers to himself cannot be evaluated. Everything else is looked at, so that all is told at once.
-    if diagnostics.has_errors() && petgraph::algo::is_cyclic_directed(&blocks.graph) {
-        return diagnostics;
-    }
+    let (mut blocks, mut diagnostics) = Blocks::build_anyway(inputs.config, providers.schemas(), &[]);
+    let looped = blocks.break_loops();
     let mut surroundings = inputs.surroundings.clone();
     surroundings.functions.pure = true;
     let stored = Box::new(|_: &addrs::AbsResource| std::collections::BTreeMap::new());
     let evaluator = Evaluator::new(inputs.config, Phase::Validate, surroundings, inputs.variables, stored)
         .with_functions(providers.functions());
+    // What refers to itself cannot be evaluated, nor what was not read whole; everything else is, so that all is reported at
+    // once.
+    let garbled = garbled(inputs.config, &blocks);
+    for block in looped.iter().chain(&garbled) {
+        if let Some(module) = block.module() {
+            evaluator.give_up(&representative(module), block);
+        }
+    }
     let validator = Validator {
         config: inputs.config,
         providers,
@@ -73,11 +79,66 @@ async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>) -> Diagno
     validator.imports();
     let evaluated = evaluator.take_diagnostics();
     // What is wrong with a reference by itself goes wrong once more when it is evaluated.
-    let known = Places::new(diagnostics.iter().filter_map(|d| d.subject.as_ref()));
-    let again = |d: &Diagnostic| d.subject.as_ref().is_some_and(|place| known.overlap(place));
-    let others = evaluated.into_iter().filter(|d| !again(d));
+    let others = independent(&diagnostics, evaluated);
     diagnostics.extend(others);
-    diagnostics
+    once(diagnostics)
+}
+
+/// The blocks of which a part may have been read wrongly.
+fn garbled(config: &Config, blocks: &Blocks) -> Vec<Block> {
+    let broken = config.broken_parts();
+    if broken.is_empty() {
+        return Vec::new();
+    }
+    let broken = Places::new(broken.into_iter());
+    let is_garbled = |block: &&Block| {
+        let Some(module) = block.module().and_then(|m| config.node(m)).map(|n| &n.module) else {
+            return false;
+        };
+        let range = match block {
+            Block::Local(_, name) => module.locals.get(name).map(|l| &l.range),
+            Block::Variable(_, name) => module.variables.get(name).map(|v| &v.range),
+            Block::Output(_, name) => module.outputs.get(name).map(|o| &o.range),
+            Block::Call(_, name) => module.module_calls.get(name).map(|c| &c.range),
+            _ => None,
+        };
+        range.is_some_and(|range| broken.overlap(range))
+    };
+    blocks.graph.node_weights().filter(is_garbled).cloned().collect()
+}
+
+/// Of the problems that were found after others, those that are not the same once more: neither about the same places, nor
+/// found twice, in a module that is called twice.
+fn independent(known: &Diagnostics, found: Diagnostics) -> Diagnostics {
+    let places = Places::new(known.iter().filter(|d| d.is_error()).filter_map(|d| d.subject.as_ref()));
+    let summaries: HashSet<&str> = known.iter().map(|d| &*d.summary).collect();
+    let again = |d: &Diagnostic| {
+        d.subject.as_ref().is_some_and(|place| places.overlap(place))
+            || summaries.contains(&*d.summary) && d.context.as_ref().is_some_and(|place| places.overlap(place))
+    };
+    found.into_iter().filter(|d| !again(d)).collect()
+}
+
+/// Without what is there twice: a module that is called twice is validated twice.
+fn once(diagnostics: Diagnostics) -> Diagnostics {
+    let mut seen = HashSet::new();
+    let mut first = |d: &Diagnostic| {
+        let place = d.subject.as_ref().map(|s| (s.file.clone(), s.start, s.end));
+        place.is_none() || seen.insert((d.summary.clone(), d.detail.clone(), place))
+    };
+    diagnostics.into_iter().filter(|d| first(d)).collect()
+}
+
+/// Of the problems that validation found in a configuration whose files have errors, those that are no consequence of
+/// these: not about the same places, and not in blocks that may have been read wrongly.
+#[must_use]
+pub fn beyond_loading(config: &Config, loading: &Diagnostics, found: Diagnostics) -> Diagnostics {
+    let mut others = independent(loading, found);
+    let broken = Places::new(config.broken_parts().into_iter());
+    others
+        .0
+        .retain(|d| !d.subject.as_ref().is_some_and(|place| broken.overlap(place)));
+    others
 }
 
 /// Places, to be asked whether another overlaps with one of them.
@@ -125,6 +186,41 @@ fn representative(module: &Module) -> ModuleInstance {
     module.0.iter().fold(ModuleInstance::root(), |m, name| {
         m.child(name.clone(), InstanceKey::None)
     })
+}
+
+/// An error for an import of an instance by a key that its resource does not have.
+fn wrong_key(root: &config::Module, import: &config::Import) -> Option<Diagnostic> {
+    let instance = import
+        .to_instance
+        .as_ref()
+        .filter(|_| import.to_resource.module.is_root())?;
+    let block = root.resources.get(&import.to_resource.resource)?;
+    let argument = match &instance.resource.key {
+        InstanceKey::String(_) if block.for_each.is_none() => "for_each",
+        InstanceKey::Int(_) if block.count.is_none() => "count",
+        _ => return None,
+    };
+    Some(
+        Diagnostic::error(
+            "Invalid import 'to' expression",
+            format!(
+                "The target {instance} has a key as instances of \"{argument}\" have it, and {} does not use \"{argument}\".",
+                block.address
+            ),
+        )
+        .at(import.to.range()),
+    )
+}
+
+/// What the block of a resource has by the language.
+fn own_of(mode: Mode) -> Own {
+    Own {
+        attributes: &["count", "for_each", "depends_on", "provider"],
+        blocks: match mode {
+            Mode::Managed => &["lifecycle", "connection", "provisioner"],
+            Mode::Data | Mode::Ephemeral => &["lifecycle"],
+        },
+    }
 }
 
 impl Validator<'_> {
@@ -223,7 +319,14 @@ impl Validator<'_> {
         let Some(block) = self.config.resource(address) else {
             return Ok(());
         };
+        let (instance, _) = self.place(&address.module)?;
+        // The argument is checked as far as it is known; the body is, whatever it comes to.
+        let _: Result<_, Failed> = self.evaluator.resource_expansion(&instance, &address.resource);
         let provider = self.config.provider_for(address).provider;
+        if !self.providers.schemas().providers.contains_key(&provider) {
+            // Why it could not be asked for its schema has been reported.
+            return Err(Failed);
+        }
         let schema = opening::resource_schema(
             self.providers.schemas(),
             &provider,
@@ -231,23 +334,14 @@ impl Validator<'_> {
             Some(&block.type_range),
         )
         .map_err(|d| self.fail(d.into()))?;
-        let (instance, _) = self.place(&address.module)?;
-        let expansion = match (&block.count, &block.for_each) {
-            (None, None) => Expansion::Single,
-            (count, _) => {
-                // The argument is checked as far as it is known; the body is, whatever it comes to.
-                self.evaluator.resource_expansion(&instance, &address.resource)?;
-                Expansion::Unknown {
-                    counted: count.is_some(),
-                }
-            }
-        };
+        let expansion = Expansion::of_any(block.count.is_some(), block.for_each.is_some());
         let repetition = expansion.repetition(&InstanceKey::None);
         let scope = self
             .evaluator
             .scope_with(&instance, repetition.clone(), None)
             .ok_or(Failed)?;
-        let (value, diagnostics) = decode_body(&block.body, &schema.block, Context::new(&scope));
+        let own = own_of(address.resource.mode);
+        let (value, diagnostics) = decode_body_of(&block.body, &schema.block, own, Context::new(&scope));
         let failed = diagnostics.has_errors();
         self.evaluator.report(diagnostics);
         self.ignored_changes(block, &schema.block);
@@ -256,6 +350,16 @@ impl Validator<'_> {
             .evaluator
             .scope_with(&instance, repetition, Some(own))
             .ok_or(Failed)?;
+        for (rules, scope) in [
+            (&block.lifecycle.preconditions, &scope),
+            (&block.lifecycle.postconditions, &with_self),
+        ] {
+            for rule in rules {
+                // Whether it holds is of no interest yet, only whether it can be evaluated.
+                let _: Result<_, Failed> = self.evaluator.evaluate(&rule.condition, scope);
+                let _: Result<_, Failed> = self.evaluator.evaluate(&rule.error_message, scope);
+            }
+        }
         self.provisioners(address, block, &with_self).await;
         if failed {
             return Err(Failed);
@@ -325,6 +429,10 @@ impl Validator<'_> {
             let Some(scope) = self.evaluator.scope(&root) else {
                 continue;
             };
+            if let Some(problem) = wrong_key(&self.config.root.module, import) {
+                self.evaluator.report([problem]);
+                continue;
+            }
             let mut repetition = Repetition::default();
             if let Some(expr) = &import.for_each {
                 if self.evaluator.for_each(expr, &scope).is_err() {

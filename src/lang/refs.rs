@@ -153,8 +153,38 @@ fn resource(traversal: &Traversal, mode: Mode, ty: Arc<str>, steps: &[TraversalS
             remaining: steps[1..].to_vec(),
         }),
         Some(other) => Err(Diagnostic::error("Invalid reference", detail).at(other.range())),
-        None => Err(Diagnostic::error("Invalid reference", detail).at(&traversal.root_range)),
+        None => Err(
+            Diagnostic::error("Invalid reference", format!("{detail}{}", meant(traversal, mode)))
+                .at(&traversal.root_range),
+        ),
     }
+}
+
+/// What a word by itself may be meant as.
+fn meant(traversal: &Traversal, mode: Mode) -> String {
+    let word = &*traversal.root;
+    if mode != Mode::Managed || word == "resource" {
+        return String::new();
+    }
+    match word.to_lowercase().as_str() {
+        "true" => " The value is written \"true\", in lower case.".into(),
+        "false" => " The value is written \"false\", in lower case.".into(),
+        "null" | "none" | "nil" | "undefined" => " For no value, write \"null\".".into(),
+        _ => format!(" If {word} is meant as text, write it in quotes: \"{word}\"."),
+    }
+}
+
+/// A traversal as it would be written as text: names with dots between them.
+pub(crate) fn as_text(traversal: &Traversal) -> Option<String> {
+    let mut text = traversal.root.to_string();
+    for step in &traversal.steps {
+        let TraversalStep::Attribute { name, .. } = step else {
+            return None;
+        };
+        text.push('.');
+        text.push_str(name);
+    }
+    Some(text)
 }
 
 /// The instance key that an index step's key means.

@@ -1,7 +1,7 @@
 //! Values as people read them: what `console` and `output` print.
 
+use crate::functions::is_shown;
 use cty::{Kind, Marks, Type, Value};
-use syntax::lexer::is_printable;
 
 /// The value as an expression of the language, as far as it can be shown; lines after the first indented by so much.
 #[must_use]
@@ -142,8 +142,8 @@ pub fn quote(text: &str) -> String {
             '\t' => out.push_str("\\t"),
             '\x0b' => out.push_str("\\v"),
             c if u32::from(c) < 0x20 || c == '\x7f' => out.push_str(&format!("\\x{:02x}", u32::from(c))),
-            c if !is_printable(c) && u32::from(c) <= 0xffff => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c if !is_printable(c) => out.push_str(&format!("\\U{:08x}", u32::from(c))),
+            c if !is_shown(c) && u32::from(c) <= 0xffff => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c if !is_shown(c) => out.push_str(&format!("\\U{:08x}", u32::from(c))),
             c => out.push(c),
         }
     }

@@ -35,6 +35,11 @@ pub trait Scope: Sync {
     /// with a module object that holds only the output that is wanted.
     fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics>;
 
+    /// Whether only constants are allowed here, so that every reference is an error.
+    fn is_constant(&self) -> bool {
+        false
+    }
+
     /// How functions behave here; `None` where functions may not be called at all.
     fn functions(&self) -> Option<&FunctionSettings>;
 
@@ -85,6 +90,10 @@ pub struct FunctionSettings {
 pub struct Constant;
 
 impl Scope for Constant {
+    fn is_constant(&self) -> bool {
+        true
+    }
+
     fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
         Err(
             Diagnostic::error("Variables not allowed", "Variables may not be used here.")

@@ -6,10 +6,17 @@ use std::sync::Arc;
 use cty::types::{ObjectAttribute, ObjectType};
 use cty::{Defaults, Type};
 use syntax::ast::{Call, Expr, ObjectKey};
+use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::eval::{Context, describe_convert_error, evaluate};
 use crate::scope::Constant;
+
+/// The types that are a word alone.
+const TYPES: &[&str] = &["bool", "string", "number", "any"];
+
+/// The types that are made of others.
+const CONSTRUCTORS: &[&str] = &["list", "set", "map", "object", "tuple"];
 
 /// How deep types may be nested.
 const MAX_DEPTH: usize = 100;
@@ -139,7 +146,10 @@ impl Reader {
                 }
                 _ => {
                     return self.invalid(
-                        format!("The keyword \"{word}\" is not a valid type specification."),
+                        format!(
+                            "The keyword \"{word}\" is not a valid type specification.{}",
+                            did_you_mean(suggest(word, TYPES.iter().chain(CONSTRUCTORS).copied()))
+                        ),
                         range,
                         range,
                     );
@@ -180,7 +190,10 @@ impl Reader {
             "list" | "set" | "map" | "object" | "tuple" => {}
             _ => {
                 return self.invalid(
-                    format!("Keyword \"{name}\" is not a valid type constructor."),
+                    format!(
+                        "The keyword \"{name}\" is not a valid type constructor.{}",
+                        did_you_mean(suggest(name, CONSTRUCTORS.iter().copied()))
+                    ),
                     &call.name_range,
                     &call.range,
                 );

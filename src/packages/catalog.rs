@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use addrs::Provider as Address;
+use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics};
 use versions::Constraints;
 
@@ -193,11 +194,13 @@ impl Catalog {
     }
 
     fn no_provisioner(&self, name: &str) -> Diagnostic {
-        let builtin = self.settings.builtins.provisioners.join(", ");
+        let names = &self.settings.builtins.provisioners;
+        let near = did_you_mean(suggest(name, names.iter().map(String::as_str)));
+        let builtin = names.join(", ");
         Diagnostic::error(
             "Missing required provisioner plugin",
             format!(
-                "There is no provisioner \"{name}\". Built in are: {builtin}. Others are executables named \
+                "There is no provisioner \"{name}\".{near} Built in are: {builtin}. Others are executables named \
                  terraform-provisioner-{name} in a plugin directory."
             ),
         )

@@ -91,16 +91,7 @@ pub fn partial<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnos
             Some((_, names)) => {
                 if block.labels.len() > names.len() {
                     let extra = &block.labels[names.len()];
-                    let detail = if names.is_empty() {
-                        format!("No labels are expected for {} blocks.", block.ty)
-                    } else {
-                        format!(
-                            "Only {} labels ({}) are expected for {} blocks.",
-                            names.len(),
-                            names.join(", "),
-                            block.ty
-                        )
-                    };
+                    let detail = format!("A {} block has {}.", block.ty, labels(names));
                     diagnostics.push(
                         Diagnostic::error(format!("Extraneous label for {}", block.ty), detail)
                             .at(&extra.range)
@@ -111,12 +102,7 @@ pub fn partial<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnos
                     diagnostics.push(
                         Diagnostic::error(
                             format!("Missing {missing} for {}", block.ty),
-                            format!(
-                                "All {} blocks must have {} labels ({}).",
-                                block.ty,
-                                names.len(),
-                                names.join(", ")
-                            ),
+                            format!("A {} block has {}.", block.ty, labels(names)),
                         )
                         .at(&block.open)
                         .within(&block.header),
@@ -169,6 +155,15 @@ pub fn exact<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnosti
         diagnostics.push(Diagnostic::error("Unsupported block type", detail).at(&block.type_range));
     }
     content
+}
+
+/// How many labels a block has, and what they are.
+fn labels(names: &[&str]) -> String {
+    match names {
+        [] => "no labels".to_owned(),
+        [name] => format!("one label, its {name}"),
+        [first @ .., last] => format!("{} labels: {} and {last}", names.len(), first.join(", ")),
+    }
 }
 
 /// ` Did you mean "x"?`, or nothing.

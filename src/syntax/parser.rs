@@ -15,6 +15,7 @@ mod body;
 mod call;
 mod collection;
 mod expr;
+mod hints;
 mod recovery;
 mod template;
 mod text;
@@ -286,12 +287,28 @@ impl<'t> Parser<'t> {
     fn error_in(&mut self, first: usize, summary: &str, detail: &str) -> Abort {
         let next = self.next();
         let context = self.range_of(first).to(&self.range_of(next));
+        let opener = self.still_open(first);
         self.error_at(
             next,
-            Diagnostic::error(summary, detail)
+            Diagnostic::error(summary, format!("{detail}{opener}"))
                 .at(&self.range_of(next))
                 .within(&context),
         )
+    }
+
+    /// Where the bracket stands that is still open at the next token, if not in its line: if it was forgotten to be closed, it
+    /// is missed lines later.
+    fn still_open(&self, opener: usize) -> String {
+        let bracket = matches!(
+            self.tokens.kind(opener),
+            TokenKind::OpenBrace | TokenKind::OpenBracket | TokenKind::OpenParen | TokenKind::OpenInterpolation
+        );
+        if bracket && self.tokens.start(opener).line < self.tokens.start(self.next()).line {
+            let (text, place) = (self.text_of(opener), self.range_of(opener));
+            format!(" The \"{text}\" that is still open here is at {place}.")
+        } else {
+            String::new()
+        }
     }
 
     /// Reports something that was found at this token. If that is no part of the language, it is what is wrong.
@@ -309,7 +326,13 @@ impl<'t> Parser<'t> {
             }
             let diagnostic = match self.tokens.kind(token) {
                 TokenKind::Invalid => text::invalid_token(self.text_of(token)).at(&self.range_of(token)),
-                _ => diagnostic,
+                _ => match hints::for_token(self.tokens, token) {
+                    Some(hint) => Diagnostic {
+                        detail: format!("{} {hint}", diagnostic.detail),
+                        ..diagnostic
+                    },
+                    None => diagnostic,
+                },
             };
             self.diagnostics.push(diagnostic);
         }

@@ -5,6 +5,10 @@
 //! line `-- file --`, which begins another file. `== name | reason` marks a case in which we tell more than Terraform does:
 //! it must be invalid here, whatever Terraform says.
 //!
+//! `several/` holds configurations with several independent mistakes each, in the same form. What we report of them is pinned,
+//! word for word, in the `.golden` file beside each collection (`MONOFORM_GOLDEN=1 cargo test --test validate` writes it anew,
+//! to be read before it is kept); and the first error that Terraform reports must be among ours.
+//!
 //! `MONOFORM_RECORD=1 cargo test --test validate` records anew what the `terraform` on the search path tells. It runs with
 //! the plugins of the executable under test, so that nothing is fetched.
 
@@ -19,7 +23,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Trial};
@@ -40,11 +44,12 @@ fn here(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/validate").join(name)
 }
 
-fn cases() -> Vec<Case> {
+fn cases(directory: &str) -> Vec<Case> {
     let mut out: Vec<Case> = Vec::new();
-    let mut collections: Vec<PathBuf> = std::fs::read_dir(here("cases"))
+    let mut collections: Vec<PathBuf> = std::fs::read_dir(here(directory))
         .expect("cases")
         .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|e| e == "txt"))
         .collect();
     collections.sort();
     for path in collections {
@@ -86,7 +91,11 @@ fn cases() -> Vec<Case> {
 }
 
 fn workspace(case: &Case) -> Workspace {
-    let files: Vec<(&str, &str)> = case.files.iter().map(|(n, t)| (&**n, &**t)).collect();
+    let written = case
+        .files
+        .iter()
+        .filter(|(n, t)| n != "main.tf" || !t.trim().is_empty());
+    let files: Vec<(&str, &str)> = written.map(|(n, t)| (&**n, &**t)).collect();
     Workspace::with(&files)
 }
 
@@ -132,6 +141,105 @@ fn check(case: &Case, expected: Option<&Vec<Value>>) -> Result<(), String> {
     }
 }
 
+/// Whose words are pinned elsewhere: they name directories and versions.
+const ELSEWHERE: &[&str] = &["Provider not available"];
+
+/// All that is reported of a configuration, as it is pinned.
+fn report(document: &Value) -> String {
+    let mut out = String::new();
+    for d in document["diagnostics"].as_array().into_iter().flatten() {
+        let text = |v: &Value| v.as_str().unwrap_or_default().to_owned();
+        let start = &d["range"]["start"];
+        let place = match d["range"]["filename"].as_str() {
+            Some(file) => format!("{file}:{},{}", start["line"], start["column"]),
+            None => "-".to_owned(),
+        };
+        out.push_str(&format!("{} {place} {}\n", text(&d["severity"]), text(&d["summary"])));
+        let detail = text(&d["detail"]);
+        for line in detail
+            .lines()
+            .filter(|_| !ELSEWHERE.contains(&d["summary"].as_str().unwrap_or_default()))
+        {
+            out.push_str(format!("    {line}").trim_end());
+            out.push('\n');
+        }
+    }
+    out
+}
+
+fn golden_file(name: &str) -> PathBuf {
+    let collection = name.split('/').next().unwrap_or_default();
+    here("several").join(format!("{collection}.golden"))
+}
+
+/// The pinned reports, by case.
+fn golden(cases: &[Case]) -> BTreeMap<String, String> {
+    let mut out: BTreeMap<String, String> = BTreeMap::new();
+    let files: BTreeSet<PathBuf> = cases.iter().map(|c| golden_file(&c.name)).collect();
+    for file in files {
+        let collection = file.file_stem().expect("a name").to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        for part in format!("\n{text}").split("\n== ").skip(1) {
+            let (name, report) = part.split_once('\n').unwrap_or((part, ""));
+            out.insert(format!("{collection}/{name}"), format!("{}\n", report.trim_end()));
+        }
+    }
+    out
+}
+
+fn write_golden(cases: &[Case]) {
+    let mut files: BTreeMap<PathBuf, String> = BTreeMap::new();
+    for case in cases {
+        let (_, name) = case.name.split_once('/').expect("a collection");
+        let document = workspace(case).run(&["validate", "-json"]).json();
+        let text = files.entry(golden_file(&case.name)).or_default();
+        text.push_str(&format!("== {name}\n{}\n", report(&document)));
+    }
+    for (file, text) in files {
+        std::fs::write(file, format!("{}\n", text.trim_end())).expect("the golden file");
+    }
+}
+
+fn check_several(case: &Case, expected: Option<&Vec<Value>>, golden: Option<&String>) -> Result<(), String> {
+    let expected = expected.ok_or("Terraform's answer is not recorded: see the beginning of tests/validate/main.rs")?;
+    let document = workspace(case).run(&["validate", "-json"]).json();
+    let report = report(&document);
+    if golden != Some(&report) {
+        let golden = golden.map_or("nothing", String::as_str);
+        return Err(format!("--- pinned\n{golden}\n--- reported\n{report}"));
+    }
+    let found = told(&document);
+    let is_error = |d: &&Value| d[0] == "error";
+    if document["valid"] == Value::Bool(found.iter().any(|d| is_error(&d))) {
+        return Err(format!("\"valid\" is wrong in\n{document:#}"));
+    }
+    if found.iter().filter(is_error).count() < 2 && case.differs.is_none() {
+        return Err(format!("a single mistake was reported\n{report}"));
+    }
+    match expected.iter().find(is_error) {
+        Some(first) if case.differs.is_none() && !found.iter().any(|d| d[1] == first[1] && d[2] == first[2]) => {
+            Err(format!("Terraform's first error is not among them: {first}\n{report}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A plan of a configuration that is not valid reports what `validate` reports.
+fn plan_reports_all(case: &Case) -> Result<(), String> {
+    let document = workspace(case).run(&["validate", "-json"]).json();
+    let planned = workspace(case).run(&["plan", "-no-color", "-input=false"]).all();
+    let errors = document["diagnostics"].as_array().cloned().unwrap_or_default();
+    let missing: Vec<&str> = errors
+        .iter()
+        .filter_map(|d| d["summary"].as_str())
+        .filter(|summary| !planned.contains(&format!("Error: {summary}")))
+        .collect();
+    if errors.len() < 8 || !missing.is_empty() {
+        return Err(format!("{missing:?} not in\n{planned}"));
+    }
+    Ok(())
+}
+
 /// Asks Terraform about every case.
 fn record(cases: &[Case]) {
     let plugins = tempfile::tempdir().expect("a directory");
@@ -163,17 +271,38 @@ fn record(cases: &[Case]) {
 }
 
 fn main() {
-    let cases = cases();
+    let single = cases("cases");
+    let several = cases("several");
     if std::env::var_os("MONOFORM_RECORD").is_some() {
-        record(&cases);
+        record(&[single.clone(), several.clone()].concat());
     }
+    if std::env::var_os("MONOFORM_GOLDEN").is_some() {
+        write_golden(&several);
+    }
+    let golden = golden(&several);
     let text = std::fs::read_to_string(here("recorded.json")).unwrap_or_else(|_| "{}".to_owned());
     let recorded: BTreeMap<String, Vec<Value>> = serde_json::from_str(&text).expect("the record is JSON");
-    let trials = cases.into_iter().map(|case| {
+    let mut trials: Vec<Trial> = Vec::new();
+    for case in single {
         let expected = recorded.get(&case.name).cloned();
-        Trial::test(case.name.clone(), move || {
+        trials.push(Trial::test(case.name.clone(), move || {
             check(&case, expected.as_ref()).map_err(Into::into)
-        })
-    });
-    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit();
+        }));
+    }
+    if let Some(case) = several
+        .iter()
+        .find(|c| c.name == "layers/eight independent mistakes")
+        .cloned()
+    {
+        trials.push(Trial::test("a plan reports every mistake", move || {
+            plan_reports_all(&case).map_err(Into::into)
+        }));
+    }
+    for case in several {
+        let (expected, golden) = (recorded.get(&case.name).cloned(), golden.get(&case.name).cloned());
+        trials.push(Trial::test(format!("several/{}", case.name), move || {
+            check_several(&case, expected.as_ref(), golden.as_ref()).map_err(Into::into)
+        }));
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }

@@ -22,6 +22,7 @@ use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
 use rustyline::history::MemHistory;
 use rustyline::validate::Validator;
+use syntax::diag::describe_io;
 use syntax::token::TokenKind;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
@@ -238,9 +239,10 @@ impl Conversation<'_> {
             let line = match line {
                 Ok(line) => line,
                 Err(e) => {
-                    return self
-                        .session
-                        .fail("Cannot read expressions", format!("Standard input: {e}."));
+                    return self.session.fail(
+                        "Cannot read expressions",
+                        format!("Standard input cannot be read: {}.", describe_io(&e)),
+                    );
                 }
             };
             match self.answer(line.trim()) {

@@ -17,7 +17,7 @@ mod refresh;
 mod show;
 mod state;
 mod taint;
-mod validate;
+pub(crate) mod validate;
 mod version;
 mod workspace;
 

@@ -1,10 +1,13 @@
 //! `validate`.
 
+use config::files::Disk;
+use config::test_files;
 use engine::events::NoEvents;
 use engine::inputs::Inputs;
 use engine::stop::Stop;
 use state::State;
 use syntax::Diagnostics;
+use syntax::diag::describe_io;
 
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
@@ -28,16 +31,14 @@ pub const COMMAND: Command = Command {
                 false,
                 "Produce output in a machine-readable JSON format.",
             ))
-            .arg(flags::switch(
-                "no-tests",
-                false,
-                "Do not check test files (which is never done yet).",
+            .arg(flags::switch("no-tests", false, "Do not check test files."))
+            .arg(flags::value(
+                "test-directory",
+                "PATH",
+                "The directory of test files, \"tests\" if it is not given.",
             ))
     },
-    refused: &[
-        ("test-directory", "test files are not read yet."),
-        ("query", "query files are not read."),
-    ],
+    refused: &[("query", "query files are not read.")],
     run,
 };
 
@@ -52,11 +53,29 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     if let Some(dir) = args.first()
         && let Err(e) = std::env::set_current_dir(dir)
     {
-        return Ok(session.fail("Invalid directory", format!("The directory {dir} cannot be used: {e}.")));
+        return Ok(session.fail(
+            "Invalid directory",
+            format!("The directory {dir} cannot be used: {}.", describe_io(&e)),
+        ));
     }
-    let (project, mut problems) = workdir::read(session);
-    if !problems.has_errors() {
-        problems.extend(check(session, &project));
+    let (mut project, mut problems) = workdir::read(session);
+    problems.extend(beyond_loading(session, &project, &problems));
+    if !given.on("no-tests") {
+        let dir = given.value("test-directory");
+        let tests = dir.unwrap_or(test_files::DEFAULT_DIR);
+        if std::path::Path::new(tests).is_absolute() || tests.split('/').any(|step| step == "..") {
+            return Ok(session.fail(
+                "Invalid testing directory",
+                format!("The directory of test files must be inside the working directory, and \"{tests}\" is not."),
+            ));
+        }
+        problems.extend(test_files::check(
+            &Disk,
+            ".",
+            tests,
+            dir.is_some(),
+            &mut project.sources,
+        ));
     }
     problems.sort();
     let status = u8::from(problems.has_errors());
@@ -85,30 +104,37 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     Ok(status)
 }
 
-fn check(session: &Session, project: &Project) -> Diagnostics {
-    let checked = || -> Result<Diagnostics, Diagnostics> {
-        let nothing = State::new();
-        let plugins = session.plugins()?;
-        let mut problems = plugins.resolve(&project.config, &nothing)?;
-        let runtime = session.runtime()?;
-        let stop = Stop::new();
-        let surroundings = workdir::surroundings(session, &workdir::workspace(session).unwrap_or_default());
-        let variables = std::collections::BTreeMap::new();
-        problems.extend(runtime.block_on(async {
-            interrupt::listen(session.ui.clone(), stop.clone());
-            engine::validate::validate(Inputs {
-                config: &project.config,
-                state: &nothing,
-                variables: &variables,
-                surroundings: &surroundings,
-                providers: &plugins,
-                events: &NoEvents,
-                stop: &stop,
-                parallelism: 10,
-            })
-            .await
-        }));
-        Ok(problems)
-    };
-    checked().unwrap_or_else(|problems| problems)
+/// What validation finds in a configuration as far as its files could be read, without what is only a consequence of the
+/// problems they have.
+pub fn beyond_loading(session: &Session, project: &Project, loading: &Diagnostics) -> Diagnostics {
+    if project.config.is_refused() {
+        return Diagnostics::new();
+    }
+    let found = check(session, project).unwrap_or_else(|problems| problems);
+    engine::validate::beyond_loading(&project.config, loading, found)
+}
+
+fn check(session: &Session, project: &Project) -> Result<Diagnostics, Diagnostics> {
+    let nothing = State::new();
+    let plugins = session.plugins()?;
+    let mut problems = plugins.resolve_available(&project.config, &nothing);
+    let runtime = session.runtime()?;
+    let stop = Stop::new();
+    let surroundings = workdir::surroundings(session, &workdir::workspace(session).unwrap_or_default());
+    let variables = std::collections::BTreeMap::new();
+    problems.extend(runtime.block_on(async {
+        interrupt::listen(session.ui.clone(), stop.clone());
+        engine::validate::validate(Inputs {
+            config: &project.config,
+            state: &nothing,
+            variables: &variables,
+            surroundings: &surroundings,
+            providers: &plugins,
+            events: &NoEvents,
+            stop: &stop,
+            parallelism: 10,
+        })
+        .await
+    }));
+    Ok(problems)
 }

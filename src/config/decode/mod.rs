@@ -31,6 +31,9 @@ use crate::model::{
 };
 use crate::version::Constraint;
 
+/// What a module call has of its own, beside the variables of the module.
+pub(crate) const MODULE_ARGUMENTS: &[&str] = &["source", "version", "count", "for_each", "depends_on", "providers"];
+
 /// The typed blocks of one file.
 #[derive(Default)]
 pub(crate) struct FileBlocks {

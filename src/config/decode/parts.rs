@@ -187,11 +187,13 @@ fn constant_as(expr: &Expr, ty: &Type, what: &str, diagnostics: &mut Diagnostics
         Ok(value) if value.is_null() => None,
         Ok(value) if value.is_known() => Some(value),
         Ok(_) => {
-            diagnostics.push(unsuitable("Unsuitable value: value must be known".into()));
+            diagnostics.push(unsuitable(
+                "The value must be known here: a constant is required.".into(),
+            ));
             None
         }
         Err(_) => {
-            diagnostics.push(unsuitable(format!("Unsuitable value: a {what} is required")));
+            diagnostics.push(unsuitable(format!("A {what} is required here.")));
             None
         }
     }

@@ -49,7 +49,8 @@ fn inputs_are_checked_against_variables() {
             ("main.tf", "module \"c\" {\n source = \"./c\"\n lifecycle {}\n}\n"),
             ("c/main.tf", "variable \"foo\" {}\n"),
         ],
-        "error main.tf:3,2-11 Reserved block type name in module block",
+        "error main.tf:1,12-12 Missing required argument
+         error main.tf:3,2-11 Reserved block type name in module block",
     );
     let loaded = loaded(&[
         ("main.tf", "module \"c\" {\n source = \"./c\"\n fooo = 1\n}\n"),
@@ -77,12 +78,8 @@ fn sources_must_make_sense() {
         "error main.tf:1,23-28 Invalid module source address
          error main.tf:3,11-16 Invalid registry module source address
          error main.tf:6,23-28 Variables not allowed
+         error main.tf:7,23-31 Unreadable module directory
          error main.tf:8,12-12 Missing required argument",
-    );
-    // What is called is looked for where the calling module is right.
-    check_files(
-        &[("main.tf", "module \"g\" { source = \"./nope\" }\n")],
-        "error main.tf:1,23-31 Unreadable module directory",
     );
 }
 

@@ -77,6 +77,18 @@ impl Config {
         out
     }
 
+    /// What syntax errors may have garbled, in all modules: what stands there may have been read wrongly.
+    #[must_use]
+    pub fn broken_parts(&self) -> Vec<&Range> {
+        self.nodes().into_iter().flat_map(|n| &n.module.losses.broken).collect()
+    }
+
+    /// Whether a module was written for another version of the tool, so that nothing of it was read.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.nodes().into_iter().any(|n| n.module.refused)
+    }
+
     /// The block of a resource.
     #[must_use]
     pub fn resource(&self, address: &ConfigResource) -> Option<&Resource> {

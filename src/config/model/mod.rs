@@ -13,7 +13,7 @@ pub mod variable;
 pub use check::{Check, CheckRule};
 pub use config::{Config, ModuleNode, ProviderSource, Requirement};
 pub use lang::refs::Reference;
-pub use module::{Module, ModuleFile};
+pub use module::{Losses, Module, ModuleFile};
 pub use module_call::{ModuleCall, PassedProvider};
 pub use moved::{Import, MoveEndpoint, MoveSubject, Moved, Removed};
 pub use provider::{ProviderConfig, ProviderMeta, RequiredProvider};

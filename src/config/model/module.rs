@@ -1,9 +1,10 @@
 //! A module: everything that the files of one directory declare.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use addrs::{LocalProviderConfig, Provider};
+use syntax::Range;
 
 use crate::model::check::Check;
 use crate::model::module_call::ModuleCall;
@@ -23,6 +24,8 @@ pub struct Module {
     pub files: Vec<ModuleFile>,
     /// Whether the module asks for another version of the tool: then nothing of it was looked at.
     pub(crate) refused: bool,
+    /// What errors took away from the module.
+    pub losses: Losses,
     /// Which versions of the tool will do: one for each `terraform` block that says so.
     pub required_versions: Vec<Constraint>,
     /// Where the root module keeps its state.
@@ -53,6 +56,23 @@ pub struct Module {
     pub removed: Vec<Removed>,
     /// The `import` blocks.
     pub imports: Vec<Import>,
+}
+
+/// What errors took away from a module: whatever else is found to be missing there may be their consequence.
+#[derive(Clone, Debug, Default)]
+pub struct Losses {
+    /// The parts of blocks that syntax errors may have garbled.
+    pub broken: Vec<Range>,
+    /// Names that the files may declare, although the module does not have them.
+    pub(crate) names: BTreeSet<Arc<str>>,
+}
+
+impl Losses {
+    /// Whether something of this name may be declared, so that nothing can be said about its absence.
+    #[must_use]
+    pub fn may_declare(&self, name: &str) -> bool {
+        self.names.contains(name)
+    }
 }
 
 /// A file of a module, as it was read.

@@ -7,9 +7,9 @@ use super::big::{Big, MAX_BINARY_EXPONENT, Magnitude};
 
 /// Decimal digits and where the point is: `0.d1d2d3… * 10^point`. No leading and no trailing zeros.
 #[derive(Debug, PartialEq)]
-struct Decimal {
-    digits: Vec<u8>,
-    point: i64,
+pub(super) struct Decimal {
+    pub digits: Vec<u8>,
+    pub point: i64,
 }
 
 /// Reads decimal text; see [`super::Number::parse`].
@@ -145,7 +145,7 @@ pub(super) fn ten_digits(n: &Big) -> String {
 }
 
 /// All digits of `mantissa * 2^exponent`.
-fn exact(mantissa: &UBig, exponent: i64) -> Decimal {
+pub(super) fn exact(mantissa: &UBig, exponent: i64) -> Decimal {
     // 2^-n = 5^n / 10^n
     let steps = usize::try_from(exponent.unsigned_abs()).unwrap_or_default();
     let (whole, point) = if exponent >= 0 {

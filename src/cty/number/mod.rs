@@ -269,6 +269,34 @@ impl Number {
         }
     }
 
+    /// All its decimal digits, exactly: whether it is negative, the digits without zeros at either end, and how many of them
+    /// stand before the point (fewer than none, if zeros follow the point). Nothing for infinities.
+    #[must_use]
+    pub fn exact_digits(&self) -> Option<(bool, Vec<u8>, i64)> {
+        let big = self.to_big();
+        let decimal = match &big.magnitude {
+            Magnitude::Zero => return Some((big.negative, Vec::new(), 0)),
+            Magnitude::Infinite => return None,
+            Magnitude::Finite { mantissa, exponent } => decimal::exact(mantissa, *exponent),
+        };
+        Some((big.negative, decimal.digits, decimal.point))
+    }
+
+    /// Exactly this number as an `i128`, if it is one.
+    #[must_use]
+    pub fn to_i128(&self) -> Option<i128> {
+        match &self.0 {
+            Repr::Int { value, .. } => Some((*value).into()),
+            Repr::Big(b) => b.to_i128(),
+        }
+    }
+
+    /// Whether this is minus zero.
+    #[must_use]
+    pub fn is_minus_zero(&self) -> bool {
+        matches!(&self.0, Repr::Big(b) if b.negative && b.magnitude == Magnitude::Zero)
+    }
+
     /// How this number's value compares with another's: a total order, in which the precision does not count.
     #[must_use]
     pub fn compare(&self, other: &Number) -> Ordering {

@@ -13,9 +13,10 @@ use super::{Block, Blocks};
 impl Blocks {
     pub(super) fn cycles(&self, config: &Config) -> Diagnostics {
         let mut out = Diagnostics::new();
-        for component in petgraph::algo::kosaraju_scc(&self.graph) {
-            let looped = component.len() > 1 || self.connected.contains(&(component[0], component[0]));
-            if !looped {
+        for component in self.loops() {
+            // A block that refers to itself has been reported, at the reference.
+            if matches!(component.as_slice(), [one] if matches!(self.graph[*one], Block::Local(..) | Block::Resource(_)))
+            {
                 continue;
             }
             let path = self.shortest_cycle(&component);
@@ -36,6 +37,32 @@ impl Blocks {
             out.push(diagnostic);
         }
         out
+    }
+
+    /// The blocks that wait for one another in circles, by circle.
+    fn loops(&self) -> Vec<Vec<NodeIndex>> {
+        let mut all = petgraph::algo::kosaraju_scc(&self.graph);
+        all.retain(|component| component.len() > 1 || self.connected.contains(&(component[0], component[0])));
+        all
+    }
+
+    /// Opens every circle: afterwards, blocks of one do not wait for one another. Gives those blocks.
+    pub(crate) fn break_loops(&mut self) -> Vec<Block> {
+        let mut of: HashMap<NodeIndex, usize> = HashMap::new();
+        for (at, component) in self.loops().into_iter().enumerate() {
+            of.extend(component.into_iter().map(|node| (node, at)));
+        }
+        if of.is_empty() {
+            return Vec::new();
+        }
+        self.graph.retain_edges(|graph, edge| {
+            graph
+                .edge_endpoints(edge)
+                .is_none_or(|(a, b)| of.get(&a).is_none_or(|at| of.get(&b) != Some(at)))
+        });
+        self.connected
+            .retain(|(a, b)| of.get(a).is_none_or(|at| of.get(b) != Some(at)));
+        of.into_keys().map(|node| self.graph[node].clone()).collect()
     }
 
     fn shortest_cycle(&self, component: &[NodeIndex]) -> Vec<NodeIndex> {

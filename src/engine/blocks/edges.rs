@@ -337,7 +337,7 @@ impl<'a> Edges<'a> {
         };
         match &reference.subject {
             Referenceable::Variable(name) => {
-                if !module.variables.contains_key(name) {
+                if !module.variables.contains_key(name) && !module.losses.may_declare(name) {
                     let names: Vec<&str> = module.variables.keys().map(|n| &**n).collect();
                     let hint = match self.near(name, &names) {
                         Some(near) => did_you_mean(Some(&near)),
@@ -352,7 +352,7 @@ impl<'a> Edges<'a> {
                 found(self, Block::Variable(path.clone(), name.clone()))
             }
             Referenceable::Local(name) => {
-                if !module.locals.contains_key(name) {
+                if !module.locals.contains_key(name) && !module.losses.may_declare(name) {
                     let names: Vec<&str> = module.locals.keys().map(|n| &**n).collect();
                     let hint = did_you_mean(self.near(name, &names).as_deref());
                     self.undeclared(
@@ -366,7 +366,9 @@ impl<'a> Edges<'a> {
             Referenceable::Resource(resource)
             | Referenceable::ResourceInstance(addrs::ResourceInstance { resource, .. }) => {
                 if !module.resources.contains_key(resource) {
-                    self.undeclared_resource(config, reference, resource, &scope);
+                    if !module.losses.may_declare(&resource.name) {
+                        self.undeclared_resource(config, reference, resource, &scope);
+                    }
                     return Vec::new();
                 }
                 found(self, Block::Resource(resource.in_module(path)))
@@ -375,6 +377,9 @@ impl<'a> Edges<'a> {
             | Referenceable::ModuleInstance(name, _)
             | Referenceable::ModuleOutput(name, _, _) => {
                 let Some(call) = self.blocks.find(&Block::Call(path.clone(), name.clone())) else {
+                    if module.losses.may_declare(name) {
+                        return Vec::new();
+                    }
                     let names: Vec<&str> = module.module_calls.keys().map(|n| &**n).collect();
                     let hint = did_you_mean(self.near(name, &names).as_deref());
                     self.undeclared(

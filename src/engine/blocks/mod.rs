@@ -42,6 +42,21 @@ pub enum Block {
     Check(Module, Arc<str>),
 }
 
+impl Block {
+    /// The module it stands in; that of a provider configuration is not asked for.
+    pub(crate) fn module(&self) -> Option<&Module> {
+        match self {
+            Block::Variable(module, _)
+            | Block::Local(module, _)
+            | Block::Output(module, _)
+            | Block::Call(module, _)
+            | Block::Check(module, _) => Some(module),
+            Block::Resource(resource) => Some(&resource.module),
+            Block::Provider(_) => None,
+        }
+    }
+}
+
 impl fmt::Display for Block {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let within = |f: &mut fmt::Formatter<'_>, module: &Module| {
@@ -105,9 +120,7 @@ impl Blocks {
         let mut edges = Edges::new(&mut blocks, config, schemas, &mut diagnostics);
         edges.module(&config.root, None, &[]);
         let whole = edges.whole;
-        if !diagnostics.has_errors() {
-            diagnostics.extend(blocks.cycles(config));
-        }
+        diagnostics.extend(blocks.cycles(config));
         if !diagnostics.has_errors() {
             blocks.connect_whole(config, &whole);
         }

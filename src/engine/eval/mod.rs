@@ -24,6 +24,7 @@ use lang::scope::FunctionSettings;
 use syntax::ast::Expr;
 use syntax::{Diagnostic, Diagnostics, Range};
 
+use crate::blocks::Block;
 use crate::functions::Functions;
 
 pub use expand::{Expansion, Repetition};
@@ -247,6 +248,35 @@ impl<'a> Evaluator<'a> {
         slot(&self.memo, key).get_or_init(compute).clone()
     }
 
+    /// Says that a block of a module instance cannot be evaluated, which has been reported.
+    pub(crate) fn give_up(&self, module: &ModuleInstance, block: &Block) {
+        let name_in = |name: &Arc<str>| (module.clone(), name.clone());
+        // Nobody has asked yet, so the slots are empty.
+        match block {
+            Block::Local(_, name) => {
+                let (module, name) = name_in(name);
+                let _: Result<(), _> = slot(&self.memo, &Key::Local(module, name)).set(Err(Failed));
+            }
+            Block::Output(_, name) => {
+                let (module, name) = name_in(name);
+                let _: Result<(), _> = slot(&self.memo, &Key::Output(module, name)).set(Err(Failed));
+            }
+            Block::Call(_, name) => {
+                let (module, name) = name_in(name);
+                let _: Result<(), _> = slot(&self.expansions, &expand::Repeated::Call(module, name)).set(Err(Failed));
+            }
+            Block::Resource(resource) => {
+                let key = expand::Repeated::Resource(module.clone(), resource.resource.clone());
+                let _: Result<(), _> = slot(&self.expansions, &key).set(Err(Failed));
+            }
+            Block::Variable(_, name) => {
+                let (module, name) = name_in(name);
+                let _: Result<(), _> = slot(&self.memo, &Key::Variable(module, name)).set(Ok(Value::dynamic()));
+            }
+            Block::Provider(_) | Block::Check(..) => {}
+        }
+    }
+
     // ---- variables, locals, outputs -----------------------------------------------------------------------------
 
     /// The value of an input variable.
@@ -311,7 +341,12 @@ impl<'a> Evaluator<'a> {
         let Some(attribute) = call.inputs.attribute(&variable.name) else {
             return variable.default.clone().ok_or(Failed);
         };
-        let repetition = self.call_expansion(parent, &step.name)?.repetition(&step.key);
+        let repetition = if self.phase == Phase::Validate {
+            // One instance stands for all of them, so what is written must be right for any key and value.
+            Expansion::of_any(call.count.is_some(), call.for_each.is_some()).repetition(&InstanceKey::None)
+        } else {
+            self.call_expansion(parent, &step.name)?.repetition(&step.key)
+        };
         let scope = ModuleScope {
             evaluator: self,
             module: parent.clone(),
@@ -421,6 +456,12 @@ impl<'a> Evaluator<'a> {
             };
             let expansion = self.call_expansion(module, call)?;
             let instance = |key: InstanceKey| {
+                // While validating, one instance without key stands for all of them.
+                let key = if self.phase == Phase::Validate {
+                    InstanceKey::None
+                } else {
+                    key
+                };
                 let instance = module.child(call.clone(), key);
                 let wanted = child
                     .module

@@ -52,8 +52,26 @@ pub fn resolve<'b>(body: &'b Body, schema: &BlockSchema, diagnostics: &mut Diagn
 /// errors, the part concerned is unknown; the value always has the schema's implied type.
 #[must_use]
 pub fn decode_body(body: &Body, schema: &BlockSchema, context: Context<'_>) -> (Value, Diagnostics) {
+    decode_body_of(body, schema, Own::default(), context)
+}
+
+/// What a block has by the language, beside what its schema says: taken out of the body before, and only looked at to suggest
+/// the right name for a wrong one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Own {
+    /// The arguments.
+    pub attributes: &'static [&'static str],
+    /// The nested blocks.
+    pub blocks: &'static [&'static str],
+}
+
+/// As [`decode_body`], for a block with these arguments and nested blocks of its own.
+#[must_use]
+pub fn decode_body_of(body: &Body, schema: &BlockSchema, own: Own, context: Context<'_>) -> (Value, Diagnostics) {
     let mut decoder = Decoder {
         diagnostics: Diagnostics::new(),
+        own,
+        depth: 0,
     };
     let value = decoder.body(body, schema, &context);
     (value, decoder.diagnostics)
@@ -61,10 +79,20 @@ pub fn decode_body(body: &Body, schema: &BlockSchema, context: Context<'_>) -> (
 
 struct Decoder {
     diagnostics: Diagnostics,
+    own: Own,
+    /// How many blocks are around the body under work.
+    depth: usize,
 }
 
 impl Decoder {
     fn body(&mut self, body: &Body, schema: &BlockSchema, context: &Context<'_>) -> Value {
+        self.depth += 1;
+        let value = self.body_inside(body, schema, context);
+        self.depth -= 1;
+        value
+    }
+
+    fn body_inside(&mut self, body: &Body, schema: &BlockSchema, context: &Context<'_>) -> Value {
         let body = &*resolve(body, schema, &mut self.diagnostics);
         self.check_names(body, schema);
         let ty = schema.implied_object();
@@ -97,12 +125,14 @@ impl Decoder {
                 self.diagnostics.push(syntax::json::extraneous(attribute, expected));
                 continue;
             }
-            let detail = if schema.blocks.contains_key(name) {
+            let own = self.own_here();
+            let detail = if schema.blocks.contains_key(name) || own.blocks.contains(&name) {
                 format!(
                     "An argument named \"{name}\" is not expected here. Did you mean to define a block of type \"{name}\"?"
                 )
             } else {
-                let hint = did_you_mean(suggest(name, schema.attributes.keys().map(|k| &**k)));
+                let names = schema.attributes.keys().map(|k| &**k);
+                let hint = did_you_mean(suggest(name, names.chain(own.attributes.iter().copied())));
                 format!("An argument named \"{name}\" is not expected here.{hint}")
             };
             self.diagnostics
@@ -110,14 +140,21 @@ impl Decoder {
         }
     }
 
+    /// What the body under work has by the language.
+    fn own_here(&self) -> Own {
+        if self.depth == 1 { self.own } else { Own::default() }
+    }
+
     fn unsupported_block(&mut self, ty: &str, range: &syntax::Range, schema: &BlockSchema) {
-        let detail = if schema.attributes.contains_key(ty) {
+        let own = self.own_here();
+        let detail = if schema.attributes.contains_key(ty) || own.attributes.contains(&ty) {
             format!(
                 "Blocks of type \"{ty}\" are not expected here. Did you mean to define argument \"{ty}\"? If so, use the \
                  equals sign to assign it a value."
             )
         } else {
-            let hint = did_you_mean(suggest(ty, schema.blocks.keys().map(|k| &**k)));
+            let names = schema.blocks.keys().map(|k| &**k);
+            let hint = did_you_mean(suggest(ty, names.chain(own.blocks.iter().copied())));
             format!("Blocks of type \"{ty}\" are not expected here.{hint}")
         };
         self.diagnostics

@@ -194,7 +194,12 @@ impl Evaluator {
     pub(super) fn too_many(&mut self, call: &Call, wanted: usize, extra: &Expr, whole: &Expr, context: &Context<'_>) {
         let problem = Diagnostic::error(
             "Too many function arguments",
-            format!("Function \"{}\" expects only {wanted} argument(s).", call.name),
+            format!(
+                "Function \"{}\" takes {}{}.",
+                call.name,
+                if wanted == 0 { "" } else { "only " },
+                arguments(wanted)
+            ),
         );
         self.report_call(call, problem.at(extra.start_range()), whole, context);
     }
@@ -211,8 +216,9 @@ impl Evaluator {
         let problem = Diagnostic::error(
             "Not enough function arguments",
             format!(
-                "Function \"{}\" expects{at_least} {wanted} argument(s). Missing value for \"{missing}\".",
-                call.name
+                "Function \"{}\" takes{at_least} {}. There is no value for \"{missing}\".",
+                call.name,
+                arguments(wanted)
             ),
         );
         self.report_call(call, problem.at(&call.close), whole, context);
@@ -365,6 +371,14 @@ impl Evaluator {
                 Value::dynamic()
             }
         }
+    }
+}
+
+fn arguments(count: usize) -> String {
+    match count {
+        0 => "no arguments".to_owned(),
+        1 => "one argument".to_owned(),
+        many => format!("{many} arguments"),
     }
 }
 

@@ -7,6 +7,21 @@ use syntax::{Diagnostic, Diagnostics};
 
 use super::{Context, Evaluator};
 
+/// What to write in place of `+` for what is no number.
+fn how_to_join(a: &Value, b: &Value) -> Option<&'static str> {
+    let any = |is: fn(&Type) -> bool| is(a.ty()) || is(b.ty());
+    if any(|ty| matches!(ty, Type::List(_) | Type::Tuple(_) | Type::Set(_))) {
+        return Some(
+            " The operator \"+\" adds numbers only. To join lists, use concat(a, b); for sets, setunion(a, b).",
+        );
+    }
+    if any(|ty| matches!(ty, Type::Map(_) | Type::Object(_))) {
+        return Some(" The operator \"+\" adds numbers only. To join maps, use merge(a, b).");
+    }
+    any(|ty| *ty == Type::String)
+        .then_some(" The operator \"+\" adds numbers only. To join strings, use a template: \"${a}${b}\".")
+}
+
 impl Evaluator {
     /// A binary operation. Long chains of operators lean to the left; they are gone down without recursion.
     pub(super) fn binary(&mut self, expr: &Expr, context: &Context<'_>) -> Value {
@@ -47,9 +62,16 @@ impl Evaluator {
             return Value::unknown(result);
         }
         let before = self.errors();
+        let problems = self.dynamic.len();
         self.check_operand(&a, &operand, "left", left, whole, context);
         self.check_operand(&b, &operand, "right", right, whole, context);
         if self.errors() > before {
+            if op == BinaryOp::Add
+                && let Some(hint) = how_to_join(&a, &b)
+                && let Some(first) = self.dynamic.0.get_mut(problems)
+            {
+                first.detail.push_str(hint);
+            }
             return Value::unknown(result);
         }
         let outcome = match op {

@@ -1,8 +1,9 @@
 //! References and the steps from their values.
 
 use cty::ops::OpError;
-use cty::{Value, ops};
+use cty::{Type, Value, ops};
 use syntax::ast::{Expr, Traversal, TraversalStep};
+use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Range};
 
 use super::{Context, Evaluator};
@@ -12,6 +13,10 @@ impl Evaluator {
     pub(super) fn traversal(&mut self, traversal: &Traversal, expr: &Expr, context: &Context<'_>) -> Value {
         if let Some(value) = context.variable(&traversal.root) {
             return self.steps(value.clone(), &traversal.steps, expr, context);
+        }
+        if context.scope.is_constant() {
+            self.fixed.push(not_constant(traversal));
+            return Value::dynamic();
         }
         let reference = match refs::whole_reference(traversal) {
             Ok(reference) => reference,
@@ -41,6 +46,35 @@ impl Evaluator {
     }
 }
 
+/// An error for a reference where only constants may be. What has no known root is likely text.
+fn not_constant(traversal: &Traversal) -> Diagnostic {
+    let known = [
+        "var",
+        "local",
+        "module",
+        "data",
+        "each",
+        "count",
+        "path",
+        "terraform",
+        "self",
+        "resource",
+        "ephemeral",
+    ];
+    let hint = if known.contains(&&*traversal.root) {
+        String::new()
+    } else {
+        refs::as_text(traversal)
+            .map(|text| format!(" If {text} is meant as text, write it in quotes: \"{text}\"."))
+            .unwrap_or_default()
+    };
+    Diagnostic::error(
+        "Variables not allowed",
+        format!("Only constant values are possible here: nothing can be referred to.{hint}"),
+    )
+    .at(&traversal.range)
+}
+
 /// Goes on from a value by static steps.
 pub fn apply_steps(value: Value, steps: &[TraversalStep]) -> Result<Value, Box<Diagnostic>> {
     let mut at = value;
@@ -60,12 +94,30 @@ pub fn apply_steps(value: Value, steps: &[TraversalStep]) -> Result<Value, Box<D
 
 /// The value of `object.name`.
 pub fn get_attribute(object: &Value, name: &str, range: &Range) -> Result<Value, Box<Diagnostic>> {
-    ops::get_attribute(object, name).map_err(|e| problem(&e, range))
+    ops::get_attribute(object, name).map_err(|e| with_near(problem(&e, range), object, name))
 }
 
 /// The value of `collection[key]`.
 pub fn get_index(collection: &Value, key: &Value, range: &Range) -> Result<Value, Box<Diagnostic>> {
-    ops::index(collection, key).map_err(|e| problem(&e, range))
+    ops::index(collection, key).map_err(|e| match key.as_str() {
+        Some(name) if key.marks().is_empty() => with_near(problem(&e, range), collection, name),
+        _ => problem(&e, range),
+    })
+}
+
+/// With the nearest of the names that an object or map has, if that is no secret.
+fn with_near(mut problem: Box<Diagnostic>, object: &Value, name: &str) -> Box<Diagnostic> {
+    let (object, marks) = object.clone().unmark();
+    let near = match object.ty() {
+        _ if !marks.is_empty() => None,
+        Type::Object(ty) => suggest(name, ty.attributes().iter().map(|a| &*a.name)).map(str::to_owned),
+        Type::Map(_) => object
+            .entries()
+            .and_then(|entries| suggest(name, entries.map(|(k, _)| &**k)).map(str::to_owned)),
+        _ => None,
+    };
+    problem.detail.push_str(&did_you_mean(near.as_deref()));
+    problem
 }
 
 fn problem(error: &OpError, range: &Range) -> Box<Diagnostic> {

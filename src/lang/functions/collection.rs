@@ -495,8 +495,13 @@ fn slice_bounds(args: &[Value], length: usize) -> CallResult<(usize, usize)> {
 
 /// A text that two known values of one type share only if they are equal.
 fn identity(value: &Value) -> String {
-    match value.as_str() {
-        Some(text) => format!("s{text}"),
-        None => format!("v{value:?}"),
+    match (value.as_str(), value.as_number().filter(|n| n.is_integer())) {
+        (Some(text), _) => format!("s{text}"),
+        // Whole numbers are equal by their value, whatever their precision is; zero is minus zero.
+        (_, Some(number)) => match number.exact_digits() {
+            Some((negative, digits, point)) => format!("i{} {digits:?} {point}", negative && !digits.is_empty()),
+            None => format!("v{value:?}"),
+        },
+        (None, None) => format!("v{value:?}"),
     }
 }

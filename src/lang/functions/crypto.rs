@@ -111,13 +111,13 @@ fn bcrypt_hash(args: &[Value], ty: &cty::Type, around: &Surroundings<'_>) -> Cal
         2 => integer(args, 1)?,
         n => {
             return Err(CallError::failed(format!(
-                "bcrypt() takes no more than two arguments, got {n}"
+                "bcrypt takes no more than two arguments, and was given {n}"
             )));
         }
     };
     if cost > 31 {
         return Err(CallError::failed(format!(
-            "error occurred generating password crypto/bcrypt: cost {cost} is outside allowed inclusive range 4..31"
+            "the cost {cost} is out of range: it can be from 4 to 31"
         )));
     }
     if around.settings.pure {
@@ -131,10 +131,10 @@ fn bcrypt_hash(args: &[Value], ty: &cty::Type, around: &Surroundings<'_>) -> Cal
     let given = text(args, 0);
     if given.len() > 72 {
         return Err(CallError::failed(
-            "error occurred generating password bcrypt: password length exceeds 72 bytes",
+            "the password is longer than 72 bytes, which is as much as bcrypt looks at",
         ));
     }
     let hash = bcrypt::hash_with_result(given, cost)
-        .map_err(|e| CallError::failed(format!("error occurred generating password {e}")))?;
+        .map_err(|e| CallError::failed(format!("the password cannot be hashed: {e}")))?;
     Ok(Value::string(hash.format_for_version(bcrypt::Version::TwoA)))
 }

@@ -1,12 +1,11 @@
 //! Times.
 
 use std::cmp::Ordering;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use cty::Value;
-use jiff::civil::Weekday;
-use jiff::tz::Offset;
-use jiff::{SignedDuration, Timestamp};
 
+use super::calendar::{Date, WEEKDAYS};
 use super::{CallError, CallResult, Function, Returns, Surroundings, string, text, unknown};
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -32,11 +31,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         |a, _, _| {
             let time = Time::parse(text(a, 0)).map_err(CallError::Failed)?;
             let duration = parse_duration(text(a, 1)).map_err(CallError::Failed)?;
-            let sum = time
-                .instant
-                .checked_add(duration)
-                .map_err(|e| CallError::argument(1, e.to_string()))?;
-            Ok(Value::string(Time { instant: sum, ..time }.rfc3339()))
+            Ok(Value::string(time.plus(duration).rfc3339()))
         },
     )
     .nullable(),
@@ -47,7 +42,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         |a, _, _| {
             let x = Time::parse(text(a, 0)).map_err(|e| CallError::argument(0, e))?;
             let y = Time::parse(text(a, 1)).map_err(|e| CallError::argument(1, e))?;
-            Ok(Value::number(match x.instant.cmp(&y.instant) {
+            Ok(Value::number(match x.nanos.cmp(&y.nanos) {
                 Ordering::Less => -1i64,
                 Ordering::Equal => 0,
                 Ordering::Greater => 1,
@@ -61,22 +56,32 @@ fn timestamp(_: &[Value], ty: &cty::Type, around: &Surroundings<'_>) -> CallResu
     if around.settings.pure {
         return unknown(ty);
     }
-    Ok(Value::string(
-        Time {
-            instant: Timestamp::now(),
-            offset: Offset::UTC,
-            zulu: true,
-        }
-        .rfc3339(),
-    ))
+    // A clock before 1970 counts back from there.
+    let nanos = match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(since) => i128::try_from(since.as_nanos()).unwrap_or(i128::MAX),
+        Err(before) => i128::try_from(before.duration().as_nanos()).map_or(i128::MIN, |n| -n),
+    };
+    Ok(Value::string(Time { nanos, offset: 0 }.rfc3339()))
 }
 
-/// A time of RFC 3339, with the offset it was written with.
+const NANOS_PER_SECOND: i128 = 1_000_000_000;
+const SECONDS_PER_DAY: i64 = 86_400;
+
+/// A time of RFC 3339, with the offset it was written with. Years that have more than four digits can be calculated.
 #[derive(Clone, Copy)]
 struct Time {
-    instant: Timestamp,
-    offset: Offset,
-    zulu: bool,
+    /// Nanoseconds since 1970, in UTC.
+    nanos: i128,
+    /// Seconds east of UTC.
+    offset: i64,
+}
+
+/// What a clock and a calendar show.
+struct Civil {
+    date: Date,
+    hour: i64,
+    minute: i64,
+    second: i64,
 }
 
 impl Time {
@@ -151,8 +156,8 @@ impl Time {
             }
             rest = &fraction[end..];
         }
-        let (offset, zulu) = match rest {
-            "Z" => (Offset::UTC, true),
+        let offset = match rest {
+            "Z" => 0,
             "" => return Err(invalid("end of string before UTC offset")),
             _ => {
                 let sign = match rest.as_bytes()[0] {
@@ -167,58 +172,63 @@ impl Time {
                     digits(at + 4, at + 6),
                     rest.len(),
                 ) {
-                    (Some(h), Some(":"), Some(m), 6) if h < 24 && m < 60 => {
-                        let seconds = i32::try_from(sign * (h * 3600 + m * 60)).unwrap_or(0);
-                        let offset = Offset::from_seconds(seconds).map_err(|e| invalid(&e.to_string()))?;
-                        (offset, false)
-                    }
+                    (Some(h), Some(":"), Some(m), 6) if h < 24 && m < 60 => sign * (h * 3600 + m * 60),
                     _ => return Err(invalid(&format!("cannot use {rest:?} as UTC offset"))),
                 }
             }
         };
         let [year, month, day, hour, minute, second] = values;
-        let narrow = |n: i64| i8::try_from(n).unwrap_or(0);
-        let civil = jiff::civil::DateTime::new(
-            i16::try_from(year).unwrap_or(0),
-            narrow(month),
-            narrow(day),
-            narrow(hour),
-            narrow(minute),
-            narrow(second),
-            fraction_nanos(text),
-        )
-        .map_err(|_| invalid("day out of range"))?;
-        let instant = offset.to_timestamp(civil).map_err(|e| invalid(&e.to_string()))?;
-        Ok(Time { instant, offset, zulu })
+        let date = Date { year, month, day };
+        if !date.exists() {
+            return Err(invalid("day out of range"));
+        }
+        let seconds = date.days() * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second - offset;
+        let nanos = i128::from(seconds) * NANOS_PER_SECOND + i128::from(fraction_nanos(text));
+        Ok(Time { nanos, offset })
     }
 
-    fn civil(&self) -> jiff::civil::DateTime {
-        self.offset.to_datetime(self.instant)
+    fn plus(self, nanos: i64) -> Time {
+        Time {
+            nanos: self.nanos + i128::from(nanos),
+            ..self
+        }
+    }
+
+    fn civil(&self) -> Civil {
+        let seconds = self.nanos.div_euclid(NANOS_PER_SECOND);
+        let local = i64::try_from(seconds).unwrap_or(i64::MAX).saturating_add(self.offset);
+        let of_day = local.rem_euclid(SECONDS_PER_DAY);
+        Civil {
+            date: Date::from_days(local.div_euclid(SECONDS_PER_DAY)),
+            hour: of_day / 3600,
+            minute: of_day / 60 % 60,
+            second: of_day % 60,
+        }
     }
 
     fn rfc3339(&self) -> String {
         let t = self.civil();
-        let zone = if self.offset == Offset::UTC {
+        let zone = if self.offset == 0 {
             "Z".to_owned()
         } else {
             self.zone(":")
         };
+        let sign = if t.date.year < 0 { "-" } else { "" };
         format!(
-            "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}{zone}",
-            t.year(),
-            t.month(),
-            t.day(),
-            t.hour(),
-            t.minute(),
-            t.second()
+            "{sign}{:04}-{:02}-{:02}T{:02}:{:02}:{:02}{zone}",
+            t.date.year.abs(),
+            t.date.month,
+            t.date.day,
+            t.hour,
+            t.minute,
+            t.second
         )
     }
 
     /// `+01:00`, with this between hours and minutes.
     fn zone(&self, separator: &str) -> String {
-        let seconds = self.offset.seconds();
-        let sign = if seconds < 0 { '-' } else { '+' };
-        let minutes = seconds.abs() / 60;
+        let sign = if self.offset < 0 { '-' } else { '+' };
+        let minutes = self.offset.abs() / 60;
         format!("{sign}{:02}{separator}{:02}", minutes / 60, minutes % 60)
     }
 }
@@ -229,7 +239,7 @@ pub(super) fn normal(text: &str) -> Option<String> {
 }
 
 /// The fraction of a second in a time, which has been checked.
-fn fraction_nanos(text: &str) -> i32 {
+fn fraction_nanos(text: &str) -> i64 {
     let Some(fraction) = text.get(19..).and_then(|r| r.strip_prefix('.')) else {
         return 0;
     };
@@ -242,16 +252,16 @@ fn fraction_nanos(text: &str) -> i32 {
     digits.parse().unwrap_or(0)
 }
 
-/// A duration as Go writes it: `1h30m`, `-1.5s`.
-fn parse_duration(text: &str) -> Result<SignedDuration, String> {
-    let invalid = || format!("time: invalid duration {text:?}");
+/// A duration as Go writes it, `1h30m` or `-1.5s`, in nanoseconds.
+fn parse_duration(text: &str) -> Result<i64, String> {
+    let invalid = || format!("{text:?} is no duration, such as \"1h30m\" or \"-1.5s\"");
     let (negative, mut rest) = match text.as_bytes().first() {
         Some(b'-') => (true, &text[1..]),
         Some(b'+') => (false, &text[1..]),
         _ => (false, text),
     };
     if rest == "0" {
-        return Ok(SignedDuration::ZERO);
+        return Ok(0);
     }
     if rest.is_empty() {
         return Err(invalid());
@@ -277,8 +287,16 @@ fn parse_duration(text: &str) -> Result<SignedDuration, String> {
             "s" => 1_000_000_000,
             "m" => 60_000_000_000,
             "h" => 3_600_000_000_000,
-            "" => return Err(format!("time: missing unit in duration {text:?}")),
-            _ => return Err(format!("time: unknown unit {unit:?} in duration {text:?}")),
+            "" => {
+                return Err(format!(
+                    "a number of the duration {text:?} has no unit: h, m, s, ms, us or ns"
+                ));
+            }
+            _ => {
+                return Err(format!(
+                    "{unit:?} in the duration {text:?} is no unit of time; these are h, m, s, ms, us and ns"
+                ));
+            }
         };
         let whole: i128 = if whole.is_empty() {
             0
@@ -296,8 +314,7 @@ fn parse_duration(text: &str) -> Result<SignedDuration, String> {
         }
         rest = next;
     }
-    let nanos = i64::try_from(nanos).map_err(|_| invalid())?;
-    Ok(SignedDuration::from_nanos(if negative { -nanos } else { nanos }))
+    i64::try_from(if negative { -nanos } else { nanos }).map_err(|_| invalid())
 }
 
 const MONTHS: [&str; 12] = [
@@ -320,6 +337,12 @@ fn format_date(format: &str, time: &Time) -> CallResult<String> {
     let mut out = String::new();
     let mut rest = format;
     while let Some(c) = rest.chars().next() {
+        if let Some(after) = rest.strip_prefix("''") {
+            // Outside of a literal, two quotes are one.
+            out.push('\'');
+            rest = after;
+            continue;
+        }
         if c == '\'' {
             let (literal, after) = quoted(&rest[1..])?;
             out.push_str(&literal);
@@ -334,43 +357,35 @@ fn format_date(format: &str, time: &Time) -> CallResult<String> {
         let end = rest.find(|other| other != c).unwrap_or(rest.len());
         let (verb, after) = rest.split_at(end);
         rest = after;
-        let hour12 = if t.hour() % 12 == 0 { 12 } else { t.hour() % 12 };
-        let month = usize::try_from(t.month()).unwrap_or(1).clamp(1, 12) - 1;
-        let weekday = match t.weekday() {
-            Weekday::Monday => "Monday",
-            Weekday::Tuesday => "Tuesday",
-            Weekday::Wednesday => "Wednesday",
-            Weekday::Thursday => "Thursday",
-            Weekday::Friday => "Friday",
-            Weekday::Saturday => "Saturday",
-            Weekday::Sunday => "Sunday",
-        };
+        let hour12 = if t.hour % 12 == 0 { 12 } else { t.hour % 12 };
+        let month = usize::try_from(t.date.month).unwrap_or(1).clamp(1, 12) - 1;
+        let weekday = WEEKDAYS[t.date.weekday()];
         let piece = match verb {
-            "YYYY" => format!("{:04}", t.year()),
-            "YY" => format!("{:02}", t.year() % 100),
+            "YYYY" => format!("{:04}", t.date.year),
+            "YY" => format!("{:02}", t.date.year % 100),
             "MMMM" => MONTHS[month].to_owned(),
             "MMM" => MONTHS[month][..3].to_owned(),
-            "MM" => format!("{:02}", t.month()),
-            "M" => t.month().to_string(),
-            "DD" => format!("{:02}", t.day()),
-            "D" => t.day().to_string(),
+            "MM" => format!("{:02}", t.date.month),
+            "M" => t.date.month.to_string(),
+            "DD" => format!("{:02}", t.date.day),
+            "D" => t.date.day.to_string(),
             "EEEE" => weekday.to_owned(),
             "EEE" => weekday[..3].to_owned(),
-            "hh" => format!("{:02}", t.hour()),
-            "h" => t.hour().to_string(),
+            "hh" => format!("{:02}", t.hour),
+            "h" => t.hour.to_string(),
             "HH" => format!("{hour12:02}"),
             "H" => hour12.to_string(),
-            "AA" => if t.hour() < 12 { "AM" } else { "PM" }.to_owned(),
-            "aa" => if t.hour() < 12 { "am" } else { "pm" }.to_owned(),
-            "mm" => format!("{:02}", t.minute()),
-            "m" => t.minute().to_string(),
-            "ss" => format!("{:02}", t.second()),
-            "s" => t.second().to_string(),
+            "AA" => if t.hour < 12 { "AM" } else { "PM" }.to_owned(),
+            "aa" => if t.hour < 12 { "am" } else { "pm" }.to_owned(),
+            "mm" => format!("{:02}", t.minute),
+            "m" => t.minute.to_string(),
+            "ss" => format!("{:02}", t.second),
+            "s" => t.second.to_string(),
             "ZZZZZ" => time.zone(":"),
             "ZZZZ" => time.zone(""),
-            "ZZZ" if time.zulu || time.offset == Offset::UTC => "UTC".to_owned(),
+            "ZZZ" if time.offset == 0 => "UTC".to_owned(),
             "ZZZ" => time.zone(""),
-            "Z" if time.zulu || time.offset == Offset::UTC => "Z".to_owned(),
+            "Z" if time.offset == 0 => "Z".to_owned(),
             "Z" => time.zone(":"),
             _ => {
                 let hint = match c {
@@ -406,6 +421,10 @@ fn quoted(rest: &str) -> CallResult<(String, &str)> {
         } else if matches!(chars.peek(), Some((_, '\''))) {
             chars.next();
             out.push('\'');
+            if chars.peek().is_none() {
+                // The second of the two closes the literal, too.
+                return Ok((out, ""));
+            }
         } else {
             return Ok((out, &rest[i + 1..]));
         }

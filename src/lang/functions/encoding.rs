@@ -234,9 +234,11 @@ fn parse_csv(text: &str) -> Vec<CallResult<Vec<String>>> {
         }
         let mut row = Vec::new();
         let mut error = None;
+        let mut quoted = false;
         loop {
             let mut field = String::new();
             if chars.next_if_eq(&'"').is_some() {
+                quoted = true;
                 loop {
                     match chars.next() {
                         Some('"') if chars.next_if_eq(&'"').is_some() => field.push('"'),
@@ -280,7 +282,7 @@ fn parse_csv(text: &str) -> Vec<CallResult<Vec<String>>> {
                 }
             }
         }
-        let blank = row.len() == 1 && row[0].is_empty() && error.is_none();
+        let blank = row.len() == 1 && row[0].is_empty() && error.is_none() && !quoted;
         match error {
             Some(error) => rows.push(Err(CallError::Failed(error))),
             None if blank => {}

@@ -43,7 +43,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
             Ok(found) if found.is_dir() => Err(CallError::failed(format!("{place:?} is a directory, not a file"))),
             Ok(_) => Ok(Value::bool(true)),
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(Value::bool(false)),
-            Err(e) => Err(CallError::failed(format!("failed to stat {given:?}: {e}"))),
+            Err(e) => Err(CallError::failed(format!(
+                "failed to stat {given:?}: {}",
+                syntax::diag::describe_io(&e)
+            ))),
         }
     }),
     Function::new(

@@ -3,6 +3,7 @@
 use cty::refine::safe_prefix;
 use cty::{Number, Refinements, Type, Value};
 
+use super::letters::clusters;
 use super::{CallError, CallResult, Function, Returns, Surroundings, any, string, text};
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -282,8 +283,8 @@ fn one(verb: &Verb, arg: &Value, out: &mut String) -> Result<(), String> {
         't' => out.push_str(if value.as_bool() == Some(true) { "true" } else { "false" }),
         's' => pad(verb, &cut(verb, value.as_str().unwrap_or_default()), out),
         'q' => {
-            let text = cty::json::to_text(&serde_json::Value::from(value.as_str().unwrap_or_default()), None);
-            pad(verb, &text, out);
+            let text = cut(verb, value.as_str().unwrap_or_default());
+            pad(verb, &cty::json::to_text(&serde_json::Value::from(text), None), out);
         }
         mode => {
             let zero = Number::from(0i64);
@@ -305,19 +306,17 @@ fn one(verb: &Verb, arg: &Value, out: &mut String) -> Result<(), String> {
     Ok(())
 }
 
-/// At most `precision` characters.
+/// At most `precision` characters; a precision of zero is none.
 fn cut(verb: &Verb, text: &str) -> String {
-    use unicode_segmentation::UnicodeSegmentation;
     match verb.precision {
-        Some(n) => text.graphemes(true).take(n).collect(),
-        None => text.to_owned(),
+        Some(n) if n > 0 => clusters(text).into_iter().take(n).collect(),
+        _ => text.to_owned(),
     }
 }
 
 /// Padded with spaces to the width.
 fn pad(verb: &Verb, text: &str, out: &mut String) {
-    use unicode_segmentation::UnicodeSegmentation;
-    let missing = verb.width.unwrap_or(0).saturating_sub(text.graphemes(true).count());
+    let missing = verb.width.unwrap_or(0).saturating_sub(clusters(text).len());
     let fill = if verb.zero && !verb.minus { "0" } else { " " }.repeat(missing);
     if verb.minus {
         out.push_str(text);
@@ -332,11 +331,13 @@ fn pad(verb: &Verb, text: &str, out: &mut String) {
 fn pad_number(verb: &Verb, text: &str, out: &mut String) {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
-        None => (false, text),
+        // An infinity has its sign already.
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
+    let plus = verb.plus || text.starts_with('+');
     let sign = if negative {
         "-"
-    } else if verb.plus {
+    } else if plus {
         "+"
     } else if verb.space {
         " "
@@ -351,7 +352,7 @@ fn pad_number(verb: &Verb, text: &str, out: &mut String) {
         out.push_str(sign);
         out.push_str(digits);
         out.push_str(&" ".repeat(missing));
-    } else if verb.zero {
+    } else if verb.zero && digits.starts_with(|c: char| c.is_ascii_digit()) {
         out.push_str(sign);
         out.push_str(&"0".repeat(missing));
         out.push_str(digits);
@@ -364,11 +365,17 @@ fn pad_number(verb: &Verb, text: &str, out: &mut String) {
 
 /// A whole number in some base.
 fn whole(verb: &Verb, number: &Number) -> String {
-    let decimal = number.to_string();
-    let (sign, digits) = match decimal.strip_prefix('-') {
-        Some(digits) => ("-", digits),
-        None => ("", decimal.as_str()),
+    let (negative, digits) = match number.exact_digits() {
+        // Whole numbers have no minus zero.
+        Some((_, digits, _)) if digits.is_empty() => (false, "0".to_owned()),
+        Some((negative, digits, point)) => {
+            let zeros = usize::try_from(point).unwrap_or_default().saturating_sub(digits.len());
+            let digits: String = digits.into_iter().map(|d| char::from(b'0' + d)).collect();
+            (negative, digits + &"0".repeat(zeros))
+        }
+        None => (false, number.to_string()),
     };
+    let sign = if negative { "-" } else { "" };
     let (base, prefix) = match verb.mode {
         'b' => (2, "0b"),
         'o' => (8, "0"),
@@ -376,11 +383,7 @@ fn whole(verb: &Verb, number: &Number) -> String {
         'X' => (16, "0X"),
         _ => (10, ""),
     };
-    let mut text = if base == 10 {
-        digits.to_owned()
-    } else {
-        rebase(digits, base)
-    };
+    let mut text = if base == 10 { digits } else { rebase(&digits, base) };
     if verb.mode == 'X' {
         text.make_ascii_uppercase();
     }
@@ -418,7 +421,20 @@ struct Digits {
 }
 
 impl Digits {
-    fn of(number: &Number) -> Digits {
+    /// All digits.
+    fn exact(number: &Number) -> Digits {
+        match number.exact_digits() {
+            Some((negative, digits, point)) => Digits {
+                negative,
+                digits,
+                point,
+            },
+            None => Digits::shortest(number),
+        }
+    }
+
+    /// The fewest digits that stand for this number at its precision.
+    fn shortest(number: &Number) -> Digits {
         let text = number.to_string();
         let negative = text.starts_with('-');
         let text = text.trim_start_matches('-');
@@ -541,7 +557,7 @@ fn infinite(number: &Number) -> Option<String> {
 /// `%f`.
 fn fixed(number: &Number, precision: usize) -> String {
     infinite(number).unwrap_or_else(|| {
-        let mut digits = Digits::of(number);
+        let mut digits = Digits::exact(number);
         digits.round(digits.point + precision as i64);
         digits.fixed(precision)
     })
@@ -550,7 +566,7 @@ fn fixed(number: &Number, precision: usize) -> String {
 /// `%e`.
 fn exponent(number: &Number, precision: usize, e: char) -> String {
     infinite(number).unwrap_or_else(|| {
-        let mut digits = Digits::of(number);
+        let mut digits = Digits::exact(number);
         digits.round(precision as i64 + 1);
         digits.exponent(precision, e)
     })
@@ -562,7 +578,13 @@ fn general(number: &Number, precision: Option<usize>, mode: char) -> String {
         return text;
     }
     let e = if mode == 'E' { 'E' } else { 'e' };
-    let mut digits = Digits::of(number);
+    if number.is_zero() {
+        return if number.is_minus_zero() { "-0" } else { "0" }.to_owned();
+    }
+    let mut digits = match precision {
+        Some(_) => Digits::exact(number),
+        None => Digits::shortest(number),
+    };
     let mut limit = 6;
     if let Some(precision) = precision {
         let precision = precision.max(1) as i64;

@@ -10,7 +10,7 @@ use super::{CallError, CallResult, Function, Returns, Surroundings, Takes, any, 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("concat", &[], Returns::By(concat_type), concat).variadic(any("seqs").marked()),
     Function::new("keys", &[any("inputMap").unknown().marked()], Returns::By(keys_type), keys),
-    Function::new("lookup", &[any("inputMap").marked(), string("key").marked()], Returns::By(lookup_type), lookup)
+    Function::new("lookup", &[any("inputMap").marked().unknown(), string("key").marked().unknown()], Returns::By(lookup_type), lookup)
         .variadic(any("default").null().unknown().dynamic().marked())
         .nullable(),
     Function::new("merge", &[], Returns::By(merge_type), merge).variadic(any("maps").dynamic().null().marked()),
@@ -178,6 +178,9 @@ fn lookup(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     let Some(name) = key.as_str() else {
         return Ok(Value::unknown(ty.clone()).with_marks(marks));
     };
+    if !map.is_known() {
+        return Ok(Value::unknown(ty.clone()).with_marks(marks));
+    }
     if let (Some(default), Type::Map(_)) = (args.get(2), map.ty()) {
         cty::convert(default, ty).map_err(|_| CallError::argument(2, DEFAULT_TYPE))?;
     }

@@ -6,6 +6,7 @@
 //!
 //! `try`, `can` and `templatestring` take expressions, not values; they are part of [`crate::eval`].
 
+mod calendar;
 mod charset;
 mod collection;
 mod conversion;
@@ -16,6 +17,7 @@ mod filesystem;
 mod format;
 mod glob;
 mod jsondecode;
+mod letters;
 mod merging;
 mod network;
 mod numeric;
@@ -30,6 +32,8 @@ mod yamldecode;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
+
+pub use letters::is_shown;
 
 use cty::{Marks, Refinements, Type, Value};
 use syntax::Diagnostic;

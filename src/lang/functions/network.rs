@@ -44,7 +44,11 @@ struct Network {
 
 impl Network {
     fn parse(given: &str) -> CallResult<Network> {
-        let invalid = |text: &str| CallError::failed(format!("invalid CIDR expression: invalid CIDR address: {text}"));
+        let invalid = |text: &str| {
+            CallError::failed(format!(
+                "{text:?} is not an address and the length of a prefix, such as \"10.0.0.0/8\" or \"2001:db8::/32\""
+            ))
+        };
         let (address, length) = given.split_once('/').ok_or_else(|| invalid(given))?;
         let (address, width) = match parse_address(address).ok_or_else(|| invalid(given))? {
             IpAddr::V4(v4) => (u128::from(u32::from(v4)), 32),
@@ -107,11 +111,10 @@ fn mask(length: u8, width: u8) -> u128 {
 
 /// A whole number of any size that fits in 128 bits and a sign.
 fn whole(args: &[Value], i: usize, otherwise: &str) -> CallResult<i128> {
-    let number = args.get(i).and_then(Value::as_number);
-    number
-        .filter(|n| n.is_integer())
-        .and_then(|n| n.to_string().parse().ok())
-        .ok_or_else(|| CallError::failed(otherwise))
+    let number = args.get(i).and_then(Value::as_number).filter(|n| n.is_integer());
+    let number = number.ok_or_else(|| CallError::failed(otherwise))?;
+    let too_large = || CallError::failed("the number is larger than any that a network has room for");
+    number.to_i128().ok_or_else(too_large)
 }
 
 fn cidrhost(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {

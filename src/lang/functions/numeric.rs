@@ -15,7 +15,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         one(a, Number::floor)
     }),
     Function::new("log", &[number("num"), number("base")], Returns::Number, |a, _, _| {
-        double(a, |n, b| n.ln() / b.ln())
+        double(a, |n, b| logarithm(n) / logarithm(b))
     }),
     Function::new("max", &[], Returns::Number, |a, _, _| extreme(a, |x, y| x > y))
         .variadic(number("numbers").dynamic()),
@@ -34,7 +34,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("signum", &[number("num")], Returns::Number, |a, _, _| {
         Ok(Value::number(integer(a, 0)?.signum()))
     }),
-    Function::new("sum", &[any("list")], Returns::Number, sum),
+    Function::new("sum", &[any("list")], Returns::By(|_| Ok(Type::Number)), sum),
 ];
 
 fn get(args: &[Value], i: usize) -> Number {
@@ -60,8 +60,11 @@ fn power(x: f64, y: f64) -> f64 {
     let special = x == 0.0 || x == 1.0 || y == 0.0 || y == 1.0 || !x.is_finite() || !y.is_finite();
     let size = y.abs();
     let (mut whole, mut fraction) = (size.trunc(), size.fract());
-    if special || (x < 0.0 && fraction != 0.0) || whole >= 9.223_372_036_854_775e18 || size == 0.5 {
+    if special || (x < 0.0 && fraction != 0.0) || whole >= 9.223_372_036_854_775e18 {
         return x.powf(y);
+    }
+    if size == 0.5 {
+        return if y < 0.0 { 1.0 / x.sqrt() } else { x.sqrt() };
     }
     let mut result = 1.0;
     let mut exponent: i64 = 0;
@@ -70,7 +73,7 @@ fn power(x: f64, y: f64) -> f64 {
             fraction -= 1.0;
             whole += 1.0;
         }
-        result = (fraction * x.ln()).exp();
+        result = (fraction * logarithm(x)).exp();
     }
     let (mut mantissa, mut scale) = split(x);
     #[allow(clippy::cast_possible_truncation, reason = "checked above")]
@@ -100,6 +103,42 @@ fn power(x: f64, y: f64) -> f64 {
     let half = exponent / 2;
     let two = |n: i64| 2f64.powi(i32::try_from(n).unwrap_or(i32::MAX));
     result * two(half) * two(exponent - half)
+}
+
+/// The natural logarithm, to the last bit as the usual series for it gives it (that of fdlibm): other libraries round better,
+/// and results of `log` end up in the state.
+fn logarithm(x: f64) -> f64 {
+    const SERIES: [f64; 7] = [
+        f64::from_bits(0x3fe5_5555_5555_5593),
+        f64::from_bits(0x3fd9_9999_9997_fa04),
+        f64::from_bits(0x3fd2_4924_9422_9359),
+        f64::from_bits(0x3fcc_71c5_1d8e_78af),
+        f64::from_bits(0x3fc7_4664_96cb_03de),
+        f64::from_bits(0x3fc3_9a09_d078_c69f),
+        f64::from_bits(0x3fc2_f112_df3e_5244),
+    ];
+    // The logarithm of two in two parts, the first with zeros at its end.
+    const TWO_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fee0_0000);
+    const TWO_LOW: f64 = f64::from_bits(0x3dea_39ef_3579_3c76);
+    if !x.is_finite() || x <= 0.0 {
+        return x.ln();
+    }
+    let (mut fraction, mut power) = split(x);
+    if fraction < std::f64::consts::FRAC_1_SQRT_2 {
+        fraction *= 2.0;
+        power -= 1;
+    }
+    let f = fraction - 1.0;
+    #[expect(clippy::cast_precision_loss, reason = "an exponent has few bits")]
+    let k = power as f64;
+    let s = f / (2.0 + f);
+    let s2 = s * s;
+    let s4 = s2 * s2;
+    let [l1, l2, l3, l4, l5, l6, l7] = SERIES;
+    let odd = s2 * (l1 + s4 * (l3 + s4 * (l5 + s4 * l7)));
+    let even = s4 * (l2 + s4 * (l4 + s4 * l6));
+    let half_square = 0.5 * f * f;
+    k * TWO_HIGH - ((half_square - (s * (half_square + odd + even) + k * TWO_LOW)) - f)
 }
 
 /// A number as a fraction between a half and one, and a power of two.
@@ -182,7 +221,12 @@ fn parseint(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
             carry /= 10;
         }
     }
-    let sign = if negative { "-" } else { "" };
+    // There is no minus zero among whole numbers.
+    let sign = if negative && decimal.iter().any(|d| *d != 0) {
+        "-"
+    } else {
+        ""
+    };
     let number: String = decimal.iter().rev().map(i64::to_string).collect();
     Number::parse(&format!("{sign}{number}"))
         .map(Value::number)
@@ -213,7 +257,13 @@ fn range(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     }
     let mut values = Vec::new();
     let mut at = start;
-    while if down { at > end } else { at < end } {
+    // Exactly at the end it goes on once more if the two, of different precisions, are written differently: so they are not equal.
+    let beyond = if down {
+        std::cmp::Ordering::Less
+    } else {
+        std::cmp::Ordering::Greater
+    };
+    while at != end && at.compare(&end) != beyond {
         if values.len() >= 1024 {
             return Err(CallError::failed(
                 "more than 1024 values were generated; either decrease the difference between start and end or use a smaller \
@@ -248,15 +298,19 @@ fn sum(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     if !list.is_wholly_known() {
         return unknown(ty);
     }
-    let mut total = Number::from(0i64);
+    // Begun with the first, so that a single number stays as it is.
+    let mut total: Option<Number> = None;
     for item in sequence(list).iter().take(items.len()) {
         let number = cty::convert(item, &Type::Number)
             .ok()
             .and_then(|n| n.as_number().cloned())
             .ok_or_else(|| CallError::argument(0, "argument must be list, set, or tuple of number values"))?;
-        total = total
-            .add(&number)
-            .ok_or_else(|| CallError::failed("can't compute sum of opposing infinities"))?;
+        total = Some(match total {
+            None => number,
+            Some(total) => total
+                .add(&number)
+                .ok_or_else(|| CallError::failed("can't compute sum of opposing infinities"))?,
+        });
     }
-    Ok(Value::number(total))
+    Ok(Value::number(total.unwrap_or_else(|| Number::from(0i64))))
 }

@@ -28,6 +28,53 @@ pub(super) struct Pattern {
     names: Vec<Option<String>>,
 }
 
+impl Pattern {
+    /// The text with each match replaced by what a template makes of it: `$1`, `${name}`, and `$$` for a dollar.
+    pub(super) fn replace_all(&self, text: &str, template: &str) -> String {
+        let expanded = |captures: &regex::Captures<'_>| self.expand(captures, template);
+        self.regex.replace_all(text, expanded).into_owned()
+    }
+
+    fn expand(&self, captures: &regex::Captures<'_>, template: &str) -> String {
+        let mut out = String::new();
+        let mut rest = template;
+        while let Some((before, after)) = rest.split_once('$') {
+            out.push_str(before);
+            rest = after;
+            if let Some(after) = rest.strip_prefix('$') {
+                out.push('$');
+                rest = after;
+                continue;
+            }
+            let is_name = |c: char| c == '_' || c.is_alphanumeric();
+            let found = match rest.strip_prefix('{') {
+                Some(inside) => inside
+                    .split_once('}')
+                    .filter(|(name, _)| !name.is_empty() && name.chars().all(is_name)),
+                None => {
+                    let end = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
+                    Some(rest.split_at(end)).filter(|(name, _)| !name.is_empty())
+                }
+            };
+            let Some((name, after)) = found else {
+                out.push('$');
+                continue;
+            };
+            rest = after;
+            let group = match name.parse::<usize>() {
+                Ok(number) if name.bytes().all(|b| b.is_ascii_digit()) => captures.get(number),
+                // Of groups with the same name, the first that took part.
+                _ => (1..captures.len())
+                    .filter(|i| self.names.get(i - 1).is_some_and(|n| n.as_deref() == Some(name)))
+                    .find_map(|i| captures.get(i)),
+            };
+            out.push_str(group.map_or("", |m| m.as_str()));
+        }
+        out.push_str(rest);
+        out
+    }
+}
+
 /// What is wrong with a pattern, and the part of it that is wrong.
 pub(super) struct PatternError {
     pub(super) why: String,
@@ -342,6 +389,44 @@ impl<'p> Translation<'p> {
         }
     }
 
+    /// What follows `\x`: two digits, or any number of them in braces.
+    fn code_point(&mut self, here: &'p str, class: bool) -> Result<(), PatternError> {
+        let (digits, length) = match self.rest.strip_prefix('{') {
+            Some(inside) => match inside.split_once('}') {
+                Some((digits, _)) => (digits, digits.len() + 2),
+                None => return Err(wrong("invalid escape sequence", here)),
+            },
+            None => match self.rest.get(..2) {
+                Some(digits) => (digits, 2),
+                None => return Err(wrong("invalid escape sequence", here)),
+            },
+        };
+        let code = Some(digits)
+            .filter(|d| !d.is_empty() && d.bytes().all(|b| b.is_ascii_hexdigit()))
+            .and_then(|d| u32::from_str_radix(d, 16).ok())
+            .filter(|code| *code <= u32::from(char::MAX));
+        let Some(code) = code else {
+            return Err(wrong("invalid escape sequence", &here[..(2 + length).min(here.len())]));
+        };
+        self.rest = &self.rest[length..];
+        if char::from_u32(code).is_some() {
+            self.out.push_str(&format!("\\x{{{code:X}}}"));
+        } else {
+            self.nothing(false, class);
+        }
+        Ok(())
+    }
+
+    /// What matches no character, or any.
+    fn nothing(&mut self, negative: bool, class: bool) {
+        self.out.push_str(match (negative, class) {
+            (false, false) => r"[^\x{0}-\x{10FFFF}]",
+            (true, false) => r"[\x{0}-\x{10FFFF}]",
+            (false, true) => r"[^\x{0}-\x{10FFFF}]",
+            (true, true) => r"\x{0}-\x{10FFFF}",
+        });
+    }
+
     /// What follows a backslash.
     fn escape(&mut self, here: &'p str, class: bool) -> Result<(), PatternError> {
         let Some(c) = self.take() else {
@@ -359,6 +444,7 @@ impl<'p> Translation<'p> {
             'd' | 'w' | 's' => self.out.push_str(&format!("[{set}]")),
             'D' | 'W' | 'S' => self.out.push_str(&format!("[^{set}]")),
             'b' if !class => self.out.push_str("(?-u:\\b)"),
+            'x' => self.code_point(here, class)?,
             'p' | 'P' => {
                 let length = match self.rest.chars().next() {
                     Some('{') => self.rest.find('}').map_or(self.rest.len(), |i| i + 1),
@@ -366,11 +452,24 @@ impl<'p> Translation<'p> {
                     None => 0,
                 };
                 let property = &here[..2 + length];
-                if Regex::new(property).is_err() {
+                let name = property[2..].trim_start_matches('{').trim_end_matches('}');
+                // A caret is one more negation.
+                let (name, other) = match name.strip_prefix('^') {
+                    Some(name) => (name, true),
+                    None => (name, false),
+                };
+                let negative = (c == 'P') != other;
+                self.rest = &here[property.len()..];
+                if name == "Cs" {
+                    // Surrogates, which no text has.
+                    self.nothing(negative, class);
+                    return Ok(());
+                }
+                let translated = format!("\\{}{{{name}}}", if negative { 'P' } else { 'p' });
+                if !is_property(name) || Regex::new(&translated).is_err() {
                     return Err(wrong("invalid character class range", property));
                 }
-                self.out.push_str(property);
-                self.rest = &here[property.len()..];
+                self.out.push_str(&translated);
             }
             'Q' if !class => {
                 let quoted = self.rest.find("\\E").map_or(self.rest, |end| &self.rest[..end]);
@@ -381,13 +480,28 @@ impl<'p> Translation<'p> {
             '1'..='7' if !self.rest.starts_with(|d| matches!(d, '0'..='7')) => {
                 return Err(wrong("invalid escape sequence", shown));
             }
-            '0'..='7' | 'A' | 'B' | 'z' | 'a' | 'f' | 'n' | 'r' | 't' | 'v' | 'x' => self.out.push_str(shown),
+            '0'..='7' | 'A' | 'B' | 'z' | 'a' | 'f' | 'n' | 'r' | 't' | 'v' => self.out.push_str(shown),
             '<' | '>' => self.out.push(c),
             c if c.is_ascii_punctuation() => self.out.push_str(shown),
             _ => return Err(wrong("invalid escape sequence", shown)),
         }
         Ok(())
     }
+}
+
+/// Whether RE2 knows a property of characters by this name: general categories by their short names, and scripts by their
+/// long ones.
+fn is_property(name: &str) -> bool {
+    const CATEGORIES: &[&str] = &[
+        "Any", "C", "Cc", "Cf", "Co", "L", "Ll", "Lm", "Lo", "Lt", "Lu", "M", "Mc", "Me", "Mn", "N", "Nd", "Nl", "No",
+        "P", "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "S", "Sc", "Sk", "Sm", "So", "Z", "Zl", "Zp", "Zs",
+    ];
+    let script = || {
+        name.starts_with(|c: char| c.is_ascii_uppercase())
+            && name.chars().all(|c| c.is_ascii_alphabetic() || c == '_')
+            && Regex::new(&format!("\\p{{Script={name}}}")).is_ok()
+    };
+    CATEGORIES.contains(&name) || script()
 }
 
 fn wrong(why: &str, part: &str) -> PatternError {

@@ -32,7 +32,7 @@ fn rsadecrypt(ciphertext: &str, key: &str) -> CallResult {
     let key = Key::parse(key).map_err(|why| CallError::argument(1, why))?;
     let plain = key
         .decrypt(&bytes)
-        .ok_or_else(|| CallError::failed("failed to decrypt: crypto/rsa: decryption error"))?;
+        .ok_or_else(|| CallError::failed("the text cannot be decrypted with this key"))?;
     match String::from_utf8(plain) {
         Ok(plain) => Ok(Value::string(plain)),
         Err(_) => Err(CallError::failed(
@@ -50,10 +50,10 @@ struct Key {
 impl Key {
     fn parse(pem: &str) -> Result<Key, String> {
         let Some(block) = Pem::first(pem) else {
-            return Err("invalid private key: ssh: no key found".into());
+            return Err("invalid private key: no key found".into());
         };
         if block.encrypted {
-            return Err("invalid private key: ssh: this private key is passphrase protected".into());
+            return Err("invalid private key: this private key is passphrase protected".into());
         }
         let malformed = || {
             "invalid ASN1 data in the given private key: it is not a whole key of the kind its first line names"
@@ -70,7 +70,7 @@ impl Key {
             },
             "EC PRIVATE KEY" => Err(other("elliptic curve")),
             "OPENSSH PRIVATE KEY" => Key::openssh(&block.bytes),
-            label => Err(format!("invalid private key: ssh: unsupported key type {label:?}")),
+            label => Err(format!("invalid private key: unsupported key type {label:?}")),
         }
     }
 
@@ -85,12 +85,12 @@ impl Key {
 
     /// A key that `ssh-keygen` writes: lengths of four bytes before each field.
     fn openssh(bytes: &[u8]) -> Result<Key, String> {
-        let malformed = || "invalid private key: ssh: malformed OpenSSH key".to_owned();
+        let malformed = || "invalid private key: malformed OpenSSH key".to_owned();
         let rest = bytes.strip_prefix(b"openssh-key-v1\0").ok_or_else(malformed)?;
         let mut outer = Ssh(rest);
         let cipher = outer.field().ok_or_else(malformed)?;
         if cipher != b"none" {
-            return Err("invalid private key: ssh: this private key is passphrase protected".into());
+            return Err("invalid private key: this private key is passphrase protected".into());
         }
         let inner = || {
             let (_kdf, _options) = (outer.field()?, outer.field()?);

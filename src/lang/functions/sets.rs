@@ -1,5 +1,6 @@
 //! Sets.
 
+use cty::set::has_element;
 use cty::{Marks, Type, Value};
 
 use super::{CallError, CallResult, Function, Returns, Surroundings, Takes, any, param, sequence, unknown};
@@ -15,7 +16,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
                 Some(
                     first
                         .iter()
-                        .filter(|v| rest.iter().all(|s| s.contains(v)))
+                        .filter(|v| rest.iter().all(|s| has_element(s, v)))
                         .cloned()
                         .collect(),
                 )
@@ -37,7 +38,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
                 Some(
                     first
                         .iter()
-                        .filter(|v| !rest.iter().any(|s| s.contains(v)))
+                        .filter(|v| !rest.iter().any(|s| has_element(s, v)))
                         .cloned()
                         .collect(),
                 )

@@ -1,8 +1,8 @@
 //! Text.
 
 use cty::{Kind, Number, Type, Value};
-use unicode_segmentation::UnicodeSegmentation;
 
+use super::letters::{self, clusters};
 use super::{
     CallError, CallResult, Function, Returns, Surroundings, Takes, integer, number, param, regular, sequence, string,
     text, unknown,
@@ -38,10 +38,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("lower", &[string("str").dynamic()], Returns::String, |a, _, _| {
         // Letter by letter, as the simple mappings of Unicode say.
         Ok(Value::string(
-            text(a, 0)
-                .chars()
-                .map(|c| c.to_lowercase().next().unwrap_or(c))
-                .collect::<String>(),
+            text(a, 0).chars().map(letters::lower).collect::<String>(),
         ))
     }),
     Function::new(
@@ -54,7 +51,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
                 Some(pattern) => {
                     let pattern = regular::compile(pattern)
                         .map_err(|e| CallError::failed(format!("error parsing regexp: {}: `{}`", e.why, e.part)))?;
-                    Ok(Value::string(pattern.regex.replace_all(given, with)))
+                    Ok(Value::string(pattern.replace_all(given, with)))
                 }
                 None => Ok(Value::string(given.replace(what, with))),
             }
@@ -88,7 +85,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
     )
     .nullable(),
     Function::new("strrev", &[string("str").dynamic()], Returns::String, |a, _, _| {
-        Ok(Value::string(text(a, 0).graphemes(true).rev().collect::<String>()))
+        Ok(Value::string(
+            clusters(text(a, 0)).into_iter().rev().collect::<String>(),
+        ))
     }),
     Function::new(
         "substr",
@@ -126,18 +125,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
         |a, _, _| Ok(Value::string(text(a, 0).strip_suffix(text(a, 1)).unwrap_or(text(a, 0)))),
     ),
     Function::new("upper", &[string("str").dynamic()], Returns::String, |a, _, _| {
-        Ok(Value::string(text(a, 0).chars().map(upper).collect::<String>()))
+        Ok(Value::string(
+            text(a, 0).chars().map(letters::upper).collect::<String>(),
+        ))
     }),
 ];
-
-/// The upper case letter of a letter, where that is a single one.
-fn upper(c: char) -> char {
-    let mut upper = c.to_uppercase();
-    match (upper.next(), upper.next()) {
-        (Some(u), None) => u,
-        _ => c,
-    }
-}
 
 fn join(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     let lists = &args[1..];
@@ -186,7 +178,7 @@ fn startswith(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
 fn substr(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     let given = text(args, 0);
     let (mut offset, length) = (integer(args, 1)?, integer(args, 2)?);
-    let clusters: Vec<&str> = given.graphemes(true).collect();
+    let clusters = clusters(given);
     if offset < 0 {
         offset = offset.saturating_add(i64::try_from(clusters.len()).unwrap_or(i64::MAX));
     }
@@ -202,7 +194,7 @@ fn title(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     let mut out = String::new();
     let mut at_start = true;
     for c in text(args, 0).chars() {
-        out.push(if at_start { upper(c) } else { c });
+        out.push(if at_start { letters::title(c) } else { c });
         at_start = if c.is_ascii() {
             !(c.is_ascii_alphanumeric() || c == '_')
         } else {
@@ -214,5 +206,5 @@ fn title(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
 
 /// The number of characters as people count them.
 pub(super) fn length(text: &str) -> Number {
-    Number::from(text.graphemes(true).count())
+    Number::from(clusters(text).len())
 }

@@ -58,7 +58,13 @@ fn block(value: &Value, indent: usize, out: &mut String) {
         if i > 0 {
             spaces(indent, out);
         }
-        out.push_str(&quoted(key));
+        if is_simple_key(key) {
+            out.push_str(&quoted(key));
+        } else {
+            out.push_str("? ");
+            scalar_line(&Value::shared_string(key.clone()), indent, out);
+            spaces(indent, out);
+        }
         out.push(':');
         match item.len() {
             // Sequences in a mapping are not indented further than its keys.
@@ -80,6 +86,11 @@ fn block(value: &Value, indent: usize, out: &mut String) {
     }
 }
 
+/// Whether a key can stand before its colon in one line.
+fn is_simple_key(key: &str) -> bool {
+    key.len() <= 128 && !key.contains(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'])
+}
+
 /// A scalar or an empty collection, to the end of the line; text of several lines as a literal block.
 fn scalar_line(value: &Value, indent: usize, out: &mut String) {
     match value.as_str() {
@@ -90,7 +101,7 @@ fn scalar_line(value: &Value, indent: usize, out: &mut String) {
             }
             match text.chars().rev().take_while(|c| *c == '\n').count() {
                 0 => out.push('-'),
-                1 => {}
+                1 if text.len() > 1 => {}
                 _ => out.push('+'),
             }
             out.push('\n');
@@ -144,7 +155,10 @@ fn folded(text: &str, mut column: usize, indent: usize) -> String {
 
 /// Whether text of several lines can stand as a literal block.
 fn literal_fits(text: &str) -> bool {
-    text.contains('\n') && !text.ends_with(' ') && text.chars().all(|c| c == '\n' || !c.is_control())
+    text.contains('\n')
+        && !text.ends_with(' ')
+        && !text.contains(" \n")
+        && text.chars().all(|c| c == '\n' || !c.is_control())
 }
 
 fn scalar(value: &Value, out: &mut String) {
@@ -180,11 +194,10 @@ fn escaped(c: char, out: &mut String) {
         '\x0c' => out.push_str("\\f"),
         '\x1b' => out.push_str("\\e"),
         '\u{85}' => out.push_str("\\N"),
-        '\u{a0}' => out.push_str("\\_"),
         '\u{2028}' => out.push_str("\\L"),
         '\u{2029}' => out.push_str("\\P"),
         c if c.is_control() => out.push_str(&format!("\\x{:02X}", u32::from(c))),
-        '\u{feff}' => out.push_str("\\uFEFF"),
+        '\u{feff}' | '\u{fffe}' | '\u{ffff}' => out.push_str(&format!("\\u{:04X}", u32::from(c))),
         c if u32::from(c) > 0xffff => out.push_str(&format!("\\U{:08X}", u32::from(c))),
         c => out.push(c),
     }

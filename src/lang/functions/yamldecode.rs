@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use cty::{Number, Type, Value};
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Tag};
 
@@ -99,6 +101,9 @@ fn other_version(source: &str) -> bool {
 fn decode(source: &str) -> CallResult {
     if other_version(source) {
         return Err(CallError::failed("found incompatible YAML document"));
+    }
+    if !source.chars().all(is_allowed) {
+        return Err(CallError::failed("control characters are not allowed"));
     }
     let mut open: Vec<(Open, usize)> = Vec::new();
     let mut anchors: HashMap<usize, Value> = HashMap::new();
@@ -209,7 +214,12 @@ fn decode(source: &str) -> CallResult {
 }
 
 fn is_standard(tag: &Tag, suffix: &str) -> bool {
-    (tag.handle == "tag:yaml.org,2002:" || tag.handle == "!!") && tag.suffix == suffix
+    standard(tag) == Some(suffix)
+}
+
+/// Whether a character may stand in a document.
+fn is_allowed(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{fffd}' | '\u{10000}'..)
 }
 
 fn key_text(value: &Value) -> Option<Arc<str>> {
@@ -224,25 +234,46 @@ fn merge(value: &Value, into: &mut BTreeMap<Arc<str>, Value>) -> Option<()> {
     Some(())
 }
 
+/// The standard tag that this is, if it is one: `!!int`, say, or `!<tag:yaml.org,2002:int>`.
+fn standard(tag: &Tag) -> Option<&str> {
+    match tag.handle.as_str() {
+        "tag:yaml.org,2002:" | "!!" => Some(&tag.suffix),
+        "" => tag.suffix.strip_prefix("tag:yaml.org,2002:"),
+        _ => None,
+    }
+}
+
 fn scalar(text: &str, plain: bool, tag: Option<&Tag>) -> Result<Value, String> {
-    let standard = tag
-        .filter(|t| t.handle == "tag:yaml.org,2002:" || t.handle == "!!")
-        .map(|t| t.suffix.as_str());
-    let wrong = |what: &str| format!("cannot parse {text:?} as {what}");
-    match (tag, standard) {
-        (None, _) if plain => resolve(text),
-        (None, _) | (_, Some("str")) => Ok(Value::string(text)),
-        // Quotes weigh more than a tag.
-        (_, Some("int" | "float" | "bool" | "null")) if !plain => Ok(Value::string(text)),
-        (_, Some(kind @ ("int" | "float"))) => number(text)
-            .map(Value::number)
-            .ok_or_else(|| wrong(&format!("tag:yaml.org,2002:{kind}"))),
-        (_, Some("bool")) => boolean(text).map(Value::bool).ok_or_else(|| wrong("bool")),
-        (_, Some("null")) if is_null(text) => Ok(Value::null(Type::Dynamic)),
-        (_, Some("null")) => Err(wrong("null")),
-        (_, Some("binary")) => Ok(Value::string(text)),
-        (_, Some("timestamp")) => timestamp(text).map(Value::string).ok_or_else(|| wrong("timestamp")),
-        (Some(tag), _) => Err(format!("unsupported tag \"{}{}\"", tag.handle, tag.suffix)),
+    let Some(tag) = tag else {
+        return if plain { resolve(text) } else { Ok(Value::string(text)) };
+    };
+    let wrong = |what: &str| Err(format!("cannot parse {text:?} as {what}"));
+    match standard(tag) {
+        Some("str") => Ok(Value::string(text)),
+        // It stays as it is, but it must be what it says.
+        Some("binary") => match STANDARD.decode(text) {
+            Ok(_) => Ok(Value::string(text)),
+            Err(_) => wrong("binary data in Base64"),
+        },
+        Some("null" | "int" | "float" | "bool" | "timestamp") if text.is_empty() && !plain => Ok(Value::string("")),
+        Some(kind @ ("null" | "int" | "float" | "bool" | "timestamp")) => {
+            // What has a meaning by itself keeps it, whatever the tag says.
+            let own = resolve(text)?;
+            if *own.ty() != Type::String {
+                return Ok(if plain { own } else { Value::string(text) });
+            }
+            match kind {
+                "null" => Ok(Value::null(Type::Dynamic)),
+                "int" | "float" => match number(&text.replace('_', "")) {
+                    Some(number) => Ok(Value::number(number)),
+                    None => wrong("a number"),
+                },
+                "timestamp" if timestamp(text).is_some() => Ok(own),
+                "timestamp" => wrong("a time"),
+                _ => wrong("true or false"),
+            }
+        }
+        _ => Err(format!("unsupported tag \"{}{}\"", tag.handle, tag.suffix)),
     }
 }
 

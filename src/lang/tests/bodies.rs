@@ -327,7 +327,10 @@ fn types_are_read_with_their_defaults() {
         "{ \"a\" = \"5\" \"b\" = tolist([ { \"c\" = true }, ]) \"d\" = false }"
     );
     for (text, told) in [
-        ("strng", "The keyword \"strng\" is not a valid type specification."),
+        (
+            "strng",
+            "The keyword \"strng\" is not a valid type specification. Did you mean \"string\"?",
+        ),
         (
             "list",
             "The list type constructor requires one argument specifying the element type.",
@@ -344,7 +347,10 @@ fn types_are_read_with_their_defaults() {
             "optional(string)",
             "Keyword \"optional\" is valid only as a modifier for object type attributes.",
         ),
-        ("lst(string)", "Keyword \"lst\" is not a valid type constructor."),
+        (
+            "lst(string)",
+            "The keyword \"lst\" is not a valid type constructor. Did you mean \"list\"?",
+        ),
     ] {
         assert_eq!(read(text).2.0[0].detail, told);
     }

@@ -28,6 +28,8 @@ struct Items {
 enum Item {
     Attribute(Attribute),
     Block(Block),
+    /// What was meant as an argument, as it would be written elsewhere; it has been reported.
+    Foreign,
 }
 
 impl Parser<'_> {
@@ -92,7 +94,7 @@ impl Parser<'_> {
                     match result {
                         Ok(Item::Attribute(attribute)) => self.add_attribute(items, attribute),
                         Ok(Item::Block(block)) => items.blocks.push(block),
-                        Err(_) => {}
+                        Ok(Item::Foreign) | Err(_) => {}
                     }
                 }
                 TokenKind::OpenQuote => {
@@ -166,13 +168,20 @@ impl Parser<'_> {
                 self.leave();
                 block.map(Item::Block)
             }
+            _ if super::hints::for_argument(self.tokens, name, self.next()).is_some() => {
+                let _: Abort = self.misplaced_name(name);
+                self.skip_line(name);
+                Ok(Item::Foreign)
+            }
             _ => Err(self.misplaced_name(name)),
         }
     }
 
     fn misplaced_name(&mut self, name: usize) -> Abort {
         let range = self.range_of(name);
-        self.error_at(name, Diagnostic::error(NO_ITEM, USE_EQUALS).at(&range))
+        let hint = super::hints::for_argument(self.tokens, name, self.next());
+        let detail = hint.map_or_else(|| USE_EQUALS.to_owned(), |hint| format!("{NO_ITEM_DETAIL} {hint}"));
+        self.error_at(name, Diagnostic::error(NO_ITEM, detail).at(&range))
     }
 
     fn attribute(&mut self, name: usize) -> Parsed<Attribute> {
@@ -203,10 +212,17 @@ impl Parser<'_> {
             _ => self.single_line_body(open, &mut items)?,
         }
         if self.eat(TokenKind::CloseBrace).is_none() && !self.too_many_errors() {
+            let nearer = match self.last_unclosed(open) {
+                Some(opener) if opener != open => format!(
+                    " Judging by the indentation, it is the \"{}\" at {} that is not closed.",
+                    self.text_of(opener),
+                    self.range_of(opener)
+                ),
+                _ => String::new(),
+            };
             let problem = Diagnostic::error(
                 "Unclosed configuration block",
-                "There is no closing brace for this block before the end of the file. This may be caused by incorrect \
-                 brace nesting elsewhere in this file.",
+                format!("There is no closing brace for this block before the end of the file.{nearer}"),
             );
             let end = self.next();
             self.error_at(

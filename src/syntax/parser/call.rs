@@ -102,11 +102,14 @@ impl Parser<'_> {
                 let end = self.next();
                 Err(self.error_at(end, problem.at(&head)))
             }
-            _ => Err(self.error_in(
-                name,
-                "Missing argument separator",
-                "A comma is required to separate each function argument from the next.",
-            )),
+            _ => {
+                let opener = self.still_open(open);
+                Err(self.error_in(
+                    name,
+                    "Missing argument separator",
+                    &format!("A comma is required to separate each function argument from the next.{opener}"),
+                ))
+            }
         }
     }
 }

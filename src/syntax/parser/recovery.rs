@@ -91,6 +91,27 @@ impl Parser<'_> {
             .closer(opener)
     }
 
+    /// The last opening bracket from this one on that nothing closes. One that is forgotten to be closed takes away the
+    /// brackets that close those around it.
+    pub(super) fn last_unclosed(&mut self, from: usize) -> Option<usize> {
+        (from..self.tokens.list.len())
+            .rev()
+            .find(|i| self.tokens.kind(*i).is_opener() && self.closer_of(*i).is_none())
+    }
+
+    /// Goes to the end of the line of a token, over what it encloses.
+    pub(super) fn skip_line(&mut self, token: usize) {
+        let mut index = token;
+        loop {
+            match self.tokens.kind(index) {
+                TokenKind::Eof | TokenKind::CloseBrace => break,
+                TokenKind::Newline | TokenKind::LineComment if self.tokens.ends_line(index) => break,
+                _ => index = self.step(index),
+            }
+        }
+        self.at = index;
+    }
+
     /// The token after this one, over what it encloses.
     fn step(&mut self, index: usize) -> usize {
         if self.tokens.kind(index).is_opener() {

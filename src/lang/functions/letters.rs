@@ -1,0 +1,144 @@
+//! Characters: what people count as one, their case, and which of them can be shown.
+//!
+//! All by Unicode 15.0, the version that others of this language have: with a later one, the length of a text in an Indic
+//! script, say, would be another, and with it what `substr` gives.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// The characters of a text as people count them.
+///
+/// Later versions of Unicode keep the consonants of an Indic conjunct together; by this one each is a character.
+pub(super) fn clusters(text: &str) -> Vec<&str> {
+    if text.is_ascii() && !text.contains('\r') {
+        return text.split_inclusive(|_| true).collect();
+    }
+    let mut out = Vec::new();
+    for cluster in text.graphemes(true) {
+        let mut begin = 0;
+        let mut after_mark = false;
+        for (at, c) in cluster.char_indices() {
+            if after_mark && is_separate_letter(c) {
+                out.push(&cluster[begin..at]);
+                begin = at;
+            }
+            after_mark =
+                c == '\u{200d}' || c == '\u{200c}' || (!c.is_ascii() && MARK.is_match(c.encode_utf8(&mut [0; 4])));
+        }
+        out.push(&cluster[begin..]);
+    }
+    out
+}
+
+/// Whether a letter that follows a mark begins a character: any but the vowels and finals of Hangul, and the vowels of Thai and
+/// Lao that count as marks.
+fn is_separate_letter(c: char) -> bool {
+    let joins = matches!(u32::from(c), 0x1100..=0x11ff | 0xa960..=0xa97f | 0xd7b0..=0xd7ff | 0xe33 | 0xeb3);
+    !joins && !c.is_ascii() && LETTER.is_match(c.encode_utf8(&mut [0; 4]))
+}
+
+/// A pattern of this module, which is known to be one: an empty one could only mean that it is not.
+#[expect(
+    clippy::unwrap_used,
+    reason = "the patterns are constants of this module, and each has a test"
+)]
+fn constant(pattern: &str) -> Regex {
+    Regex::new(pattern).unwrap()
+}
+
+static MARK: LazyLock<Regex> = LazyLock::new(|| constant(r"\p{M}"));
+static LETTER: LazyLock<Regex> = LazyLock::new(|| constant(r"\p{Lo}"));
+static SHOWN: LazyLock<Regex> = LazyLock::new(|| constant(r"[[\p{L}\p{M}\p{N}\p{P}\p{S}]&&\p{Age:15.0}]"));
+
+/// Whether a character is shown as it is: letters, marks, digits, punctuation and symbols, and the plain space. No control, no
+/// other space, nothing of private use, and nothing that is no character.
+#[must_use]
+pub fn is_shown(c: char) -> bool {
+    if c.is_ascii() {
+        return !c.is_ascii_control();
+    }
+    SHOWN.is_match(c.encode_utf8(&mut [0; 4]))
+}
+
+/// A mapping of case, if both letters are of the version of Unicode that counts here.
+fn mapped(from: char, to: char) -> char {
+    if from == to || from.is_ascii() || (is_shown(from) && is_shown(to)) {
+        to
+    } else {
+        from
+    }
+}
+
+/// The upper case letter of a letter, where that is a single one.
+pub(super) fn upper(c: char) -> char {
+    let mut upper = c.to_uppercase();
+    match (upper.next(), upper.next()) {
+        (Some(u), None) => mapped(c, u),
+        // Greek letters with an iota below: two letters in upper case, or one in title case.
+        _ => match u32::from(c) {
+            code @ (0x1f80..=0x1f87 | 0x1f90..=0x1f97 | 0x1fa0..=0x1fa7) => char::from_u32(code + 8).unwrap_or(c),
+            0x1fb3 => '\u{1fbc}',
+            0x1fc3 => '\u{1fcc}',
+            0x1ff3 => '\u{1ffc}',
+            _ => c,
+        },
+    }
+}
+
+/// The lower case letter of a letter.
+pub(super) fn lower(c: char) -> char {
+    mapped(c, c.to_lowercase().next().unwrap_or(c))
+}
+
+/// The letter at the beginning of a word of a title: upper case, except of digraphs, and of Georgian, which has none there.
+pub(super) fn title(c: char) -> char {
+    match c {
+        '\u{1c4}'..='\u{1c6}' => '\u{1c5}',
+        '\u{1c7}'..='\u{1c9}' => '\u{1c8}',
+        '\u{1ca}'..='\u{1cc}' => '\u{1cb}',
+        '\u{1f1}'..='\u{1f3}' => '\u{1f2}',
+        '\u{10d0}'..='\u{10fa}' | '\u{10fd}'..='\u{10ff}' => c,
+        c => upper(c),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn consonants_of_a_conjunct_are_counted_each() {
+        assert_eq!(clusters("क्षि"), ["क्", "षि"]);
+        assert_eq!(
+            clusters("e\u{301}\r\n각กำ👨\u{200d}👩x"),
+            ["e\u{301}", "\r\n", "각", "กำ", "👨\u{200d}👩", "x"]
+        );
+        assert_eq!(clusters("ab"), ["a", "b"]);
+        assert!(clusters("").is_empty());
+    }
+
+    #[test]
+    fn what_is_no_character_or_a_later_one_is_not_shown() {
+        assert!("aé日😀\u{301}€ ".chars().all(is_shown));
+        for c in [
+            '\n',
+            '\u{a0}',
+            '\u{ad}',
+            '\u{378}',
+            '\u{ffff}',
+            '\u{e000}',
+            '\u{a7cb}',
+            '\u{1fae9}',
+            '\u{2028}',
+        ] {
+            assert!(!is_shown(c), "{:x}", u32::from(c));
+        }
+    }
+
+    #[test]
+    fn title_case_is_not_always_upper_case() {
+        assert_eq!((title('ǆ'), upper('ǆ'), title('ა'), upper('ᾳ')), ('ǅ', 'Ǆ', 'ა', 'ᾼ'));
+    }
+}

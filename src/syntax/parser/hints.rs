@@ -1,0 +1,65 @@
+//! What people write who know another language: which form this one has for it.
+
+use crate::token::{TokenKind, Tokens};
+
+/// What to add to an error that was found at this token.
+pub(super) fn for_token(tokens: &Tokens<'_>, token: usize) -> Option<&'static str> {
+    let after_not = || tokens.kind(token) != TokenKind::Assign && is_word(tokens, before(tokens, token), "not");
+    match tokens.kind(token) {
+        TokenKind::Ident => match tokens.text(token) {
+            "and" => Some("Both of two conditions are asked for with \"&&\"; there is no operator \"and\"."),
+            "or" => Some("One of two conditions is asked for with \"||\"; there is no operator \"or\"."),
+            "if" => Some("To choose between two values, write \"condition ? value : other_value\"."),
+            "in" => Some("Whether a collection has a value is asked with the function \"contains\"."),
+            _ if after_not() => Some(NOT),
+            _ => None,
+        },
+        TokenKind::Question if before(tokens, token).is_some_and(|b| tokens.kind(b) == TokenKind::Question) => Some(
+            "There is no operator \"??\". The function \"coalesce\" gives the first of its arguments that is neither null nor an \
+             empty string, and \"try\" the first without an error.",
+        ),
+        _ if after_not() => Some(NOT),
+        _ => None,
+    }
+}
+
+const NOT: &str = "The opposite of a condition is written with \"!\"; there is no operator \"not\".";
+
+/// What to say about the name of an argument that no equals sign follows, but the token `next`.
+pub(super) fn for_argument(tokens: &Tokens<'_>, name: usize, next: usize) -> Option<String> {
+    let name = tokens.text(name);
+    let then_assign = || {
+        let kind = tokens.kind(next + 1);
+        matches!(kind, TokenKind::Assign | TokenKind::Equal)
+    };
+    match tokens.kind(next) {
+        TokenKind::Colon => Some(format!(
+            "An argument is set with an equals sign, not with a colon: write \"{name} = ...\"."
+        )),
+        TokenKind::Plus | TokenKind::Minus | TokenKind::Star | TokenKind::Slash if then_assign() => Some(format!(
+            "There is no \"{}=\": an argument is set once, with \"{name} = ...\", and cannot be changed afterwards. To add to a \
+             value, write the whole expression, or use \"concat\" or \"merge\".",
+            tokens.text(next)
+        )),
+        TokenKind::Equal => Some(format!(
+            "Two equals signs compare values. An argument is set with one: write \"{name} = ...\"."
+        )),
+        TokenKind::Dot | TokenKind::OpenBracket => Some(
+            "The left side of an argument is a plain name. To set a nested value, set the whole argument, or write a nested \
+             block."
+                .to_owned(),
+        ),
+        _ => None,
+    }
+}
+
+/// The last token before this one that means something.
+fn before(tokens: &Tokens<'_>, token: usize) -> Option<usize> {
+    (0..token)
+        .rev()
+        .find(|i| !matches!(tokens.kind(*i), TokenKind::Blank | TokenKind::BlockComment))
+}
+
+fn is_word(tokens: &Tokens<'_>, token: Option<usize>, word: &str) -> bool {
+    token.is_some_and(|t| tokens.kind(t) == TokenKind::Ident && tokens.text(t) == word)
+}
