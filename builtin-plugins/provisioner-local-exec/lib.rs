@@ -57,6 +57,7 @@ struct LocalExec;
 #[async_trait]
 impl Provisioner for LocalExec {
     type Config = Config;
+    const BLOCKS: bool = false;
 
     async fn run(&self, config: Config, _connection: Value, output: Output, stop: Stop) -> Result<()> {
         let text = config.command.text().to_owned();

@@ -28,6 +28,11 @@ pub trait Provider: Send + Sync + 'static {
         Schema::of::<Self::Config>()
     }
 
+    /// Whether some code of this provider may block its thread, outside of [`blocking`](crate::blocking): reads files, asks
+    /// servers with a client that waits, computes for long. Then calls run on a pool of threads, sixteen at a time, so that one
+    /// that blocks does not hold up the others. Where nothing blocks, calls are a little cheaper on one thread.
+    const BLOCKS: bool = true;
+
     /// Lists everything the provider has.
     fn members(&self, members: &mut Members<Self::Client>);
 
@@ -71,6 +76,32 @@ impl Provider for Plain {
     }
 }
 
+/// A provider of which no code ever blocks its thread: see [`Provider::BLOCKS`].
+pub struct NeverBlocks<P: Provider>(pub P);
+
+#[async_trait]
+impl<P: Provider> Provider for NeverBlocks<P> {
+    type Config = P::Config;
+    type Client = P::Client;
+    const BLOCKS: bool = false;
+
+    fn schema(&self) -> Schema {
+        self.0.schema()
+    }
+
+    fn members(&self, members: &mut Members<P::Client>) {
+        self.0.members(members);
+    }
+
+    fn validate(&self, config: &P::Config) -> Diagnostics {
+        self.0.validate(config)
+    }
+
+    async fn configure(&self, config: P::Config, terraform_version: &str) -> Result<P::Client> {
+        self.0.configure(config, terraform_version).await
+    }
+}
+
 /// Several providers as one: it has the members of both, and hands its configuration, which both understand, to each.
 ///
 /// A provider that has grown can be taken apart by it into crates, each with its own client; see [`Both::of`].
@@ -94,6 +125,7 @@ impl<A: Provider, B: Provider<Config = A::Config>> Both<A, B> {
 impl<A: Provider, B: Provider<Config = A::Config>> Provider for Both<A, B> {
     type Config = A::Config;
     type Client = ();
+    const BLOCKS: bool = A::BLOCKS || B::BLOCKS;
 
     fn schema(&self) -> Schema {
         self.one.0.schema()
@@ -284,7 +316,10 @@ mod tests {
     #[test]
     fn a_name_given_twice_is_noticed() {
         let one = || Plain(|m| m.resource("x_thing", Things));
-        assert!(Core::new(one()).twice.is_empty());
-        assert_eq!(Core::new(Both::of(one(), one())).twice, ["x_thing"]);
+        assert!(Core::new(one()).problems.is_empty());
+        assert_eq!(
+            Core::new(Both::of(one(), one())).problems,
+            ["there is more than one member x_thing of the same kind"]
+        );
     }
 }
