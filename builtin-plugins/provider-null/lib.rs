@@ -25,6 +25,7 @@ pub const RELEASED: &[&str] = &[
 #[must_use]
 pub fn provider() -> impl Provider {
     NeverBlocks(Plain(|members| {
+        members.plain();
         members.resource("null_resource", resource::NullResource);
         members.data_source("null_data_source", data_source::NullDataSource);
     }))

@@ -39,6 +39,7 @@ pub const RELEASED: &[&str] = &[
 #[must_use]
 pub fn provider() -> impl Provider {
     NeverBlocks(Plain(|members| {
+        members.plain();
         members.resource("random_bytes", bytes::RandomBytes);
         members.resource("random_id", id::RandomId);
         members.resource("random_integer", integer::RandomInteger);

@@ -47,6 +47,7 @@ impl Provider for Template {
     type Client = ();
 
     fn members(&self, members: &mut Members<()>) {
+        members.plain();
         members.resource("template_cloudinit_config", cloudinit::CloudInitResource);
         members.resource("template_dir", dir::TemplateDir(self.0));
         members.resource("template_file", file::FileResource(self.0));

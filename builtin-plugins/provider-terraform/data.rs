@@ -43,7 +43,9 @@ impl Resource for TerraformData {
     const STATE_ONLY: bool = true;
 
     fn schema(&self) -> Schema {
-        Schema::of::<Model>().describe("Keeps a value, and follows the usual life cycle without any object elsewhere.")
+        Schema::of::<Model>()
+            .describe("Keeps a value, and follows the usual life cycle without any object elsewhere.")
+            .plain()
     }
 
     fn identity(&self) -> Vec<IdentityAttribute> {

@@ -42,6 +42,7 @@ pub const RELEASED: &[&str] = &[
 #[must_use]
 pub fn provider() -> impl Provider {
     NeverBlocks(Plain(|members| {
+        members.plain();
         members.resource("time_offset", offset::TimeOffset);
         members.resource("time_rotating", rotating::TimeRotating);
         members.resource("time_sleep", sleep::TimeSleep);

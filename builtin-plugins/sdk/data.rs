@@ -115,12 +115,8 @@ pub(crate) struct DataEntry<D: DataSource> {
 }
 
 impl<D: DataSource> DataEntry<D> {
-    pub fn new(source: D, client: ClientCell<D::Client>) -> DataEntry<D> {
-        DataEntry {
-            schema: Compiled::new(source.schema()),
-            source,
-            client,
-        }
+    pub fn new(source: D, schema: Compiled, client: ClientCell<D::Client>) -> DataEntry<D> {
+        DataEntry { schema, source, client }
     }
 }
 
@@ -159,9 +155,9 @@ pub(crate) struct EphemeralEntry<E: EphemeralResource> {
 }
 
 impl<E: EphemeralResource> EphemeralEntry<E> {
-    pub fn new(resource: E, client: ClientCell<E::Client>) -> EphemeralEntry<E> {
+    pub fn new(resource: E, schema: Compiled, client: ClientCell<E::Client>) -> EphemeralEntry<E> {
         EphemeralEntry {
-            schema: Compiled::new(resource.schema()),
+            schema,
             resource,
             client,
         }

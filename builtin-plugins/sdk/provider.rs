@@ -10,7 +10,7 @@ use crate::data::{AnyDataSource, AnyEphemeral, DataEntry, EphemeralEntry};
 use crate::function::Function;
 use crate::model::{Cty, Empty, Model};
 use crate::resource::{AnyResource, Entry};
-use crate::schema::Schema;
+use crate::schema::{Compiled, Schema};
 use crate::validate::own_rules;
 use crate::{DataSource, Diagnostics, EphemeralResource, Resource, Result};
 
@@ -210,6 +210,8 @@ pub struct Members<C> {
     pub(crate) functions: BTreeMap<&'static str, Function>,
     /// Names that were given twice.
     pub(crate) twice: Vec<&'static str>,
+    /// Whether descriptions are plain text.
+    plain: bool,
 }
 
 impl<C: Send + Sync + 'static> Members<C> {
@@ -221,6 +223,7 @@ impl<C: Send + Sync + 'static> Members<C> {
             ephemerals: BTreeMap::new(),
             functions: BTreeMap::new(),
             twice: Vec::new(),
+            plain: false,
         }
     }
 
@@ -235,26 +238,41 @@ impl<C: Send + Sync + 'static> Members<C> {
         add(&mut self.functions, members.functions, &mut self.twice);
     }
 
+    /// The descriptions of all members that are added after this are plain text: see
+    /// [`Schema::plain`](crate::Schema::plain).
+    pub fn plain(&mut self) -> &mut Members<C> {
+        self.plain = true;
+        self
+    }
+
+    fn compile(&self, schema: Schema) -> Compiled {
+        Compiled::new(if self.plain { schema.plain() } else { schema })
+    }
+
     /// Adds a type of managed resource.
     pub fn resource(&mut self, name: &'static str, resource: impl Resource<Client = C>) {
-        let entry: Box<dyn AnyResource> = Box::new(Entry::new(resource, self.client.clone()));
+        let schema = self.compile(resource.schema());
+        let entry: Box<dyn AnyResource> = Box::new(Entry::new(resource, schema, self.client.clone()));
         add(&mut self.resources, [(name, entry)], &mut self.twice);
     }
 
     /// Adds a type of data source.
     pub fn data_source(&mut self, name: &'static str, source: impl DataSource<Client = C>) {
-        let entry: Box<dyn AnyDataSource> = Box::new(DataEntry::new(source, self.client.clone()));
+        let schema = self.compile(source.schema());
+        let entry: Box<dyn AnyDataSource> = Box::new(DataEntry::new(source, schema, self.client.clone()));
         add(&mut self.data_sources, [(name, entry)], &mut self.twice);
     }
 
     /// Adds a type of ephemeral resource.
     pub fn ephemeral(&mut self, name: &'static str, resource: impl EphemeralResource<Client = C>) {
-        let entry: Box<dyn AnyEphemeral> = Box::new(EphemeralEntry::new(resource, self.client.clone()));
+        let schema = self.compile(resource.schema());
+        let entry: Box<dyn AnyEphemeral> = Box::new(EphemeralEntry::new(resource, schema, self.client.clone()));
         add(&mut self.ephemerals, [(name, entry)], &mut self.twice);
     }
 
     /// Adds a function.
     pub fn function(&mut self, name: &'static str, function: Function) {
+        let function = if self.plain { function.plain() } else { function };
         add(&mut self.functions, [(name, function)], &mut self.twice);
     }
 }

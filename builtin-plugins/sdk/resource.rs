@@ -236,9 +236,9 @@ pub(crate) struct Entry<R: Resource> {
 }
 
 impl<R: Resource> Entry<R> {
-    pub fn new(resource: R, client: ClientCell<R::Client>) -> Entry<R> {
+    pub fn new(resource: R, schema: Compiled, client: ClientCell<R::Client>) -> Entry<R> {
         Entry {
-            schema: Compiled::new(resource.schema()),
+            schema,
             identity: resource.identity(),
             upgraders: resource.upgraders(),
             resource,

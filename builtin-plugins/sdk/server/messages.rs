@@ -86,10 +86,11 @@ macro_rules! messages {
             }
         }
 
-        fn kind(text: Text) -> i32 {
+        /// How a description is written. None at all is plain.
+        fn kind(text: Text, description: &str) -> i32 {
             match text {
-                Text::Markdown => pb::StringKind::Markdown.into(),
-                Text::Plain => pb::StringKind::Plain.into(),
+                Text::Markdown if !description.is_empty() => pb::StringKind::Markdown.into(),
+                _ => pb::StringKind::Plain.into(),
             }
         }
 
@@ -99,7 +100,7 @@ macro_rules! messages {
                 attributes: b.attributes.iter().map(attribute).collect(),
                 block_types: b.blocks.iter().map(nested_block).collect(),
                 description: b.description.clone(),
-                description_kind: kind(b.text),
+                description_kind: kind(b.text, &b.description),
                 deprecated: b.deprecated.is_some(),
                 deprecation_message: b.deprecated.unwrap_or_default().to_owned(),
                 ..Default::default()
@@ -111,7 +112,7 @@ macro_rules! messages {
                 name: a.name.to_owned(),
                 r#type: type_bytes(&a.ty),
                 description: a.description.clone(),
-                description_kind: kind(a.text),
+                description_kind: kind(a.text, &a.description),
                 required: a.required,
                 optional: a.optional,
                 computed: a.computed,
@@ -153,7 +154,7 @@ macro_rules! messages {
                 }),
                 summary: f.summary.to_owned(),
                 description: f.description.to_owned(),
-                description_kind: kind(f.text),
+                description_kind: kind(f.text, f.description),
                 ..Default::default()
             }
         }
@@ -165,7 +166,7 @@ macro_rules! messages {
                 allow_null_value: p.allow_null,
                 allow_unknown_values: p.allow_unknown,
                 description: p.description.to_owned(),
-                description_kind: kind(text),
+                description_kind: kind(text, p.description),
                 ..Default::default()
             }
         }
