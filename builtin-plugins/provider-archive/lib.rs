@@ -30,6 +30,7 @@ pub const RELEASED: &[&str] = &[
 #[must_use]
 pub fn provider() -> impl Provider {
     Plain(|members| {
+        members.plain();
         members.resource("archive_file", archive_file::ArchiveFile);
         members.data_source("archive_file", archive_file::ArchiveFile);
     })

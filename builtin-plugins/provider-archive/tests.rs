@@ -368,7 +368,10 @@ async fn the_life_of_a_managed_archive() {
     assert_ne!(refreshed.get("id"), state.get("id"));
     assert!(names(&out).contains(&"new".to_owned()));
 
-    let destroyed = harness.apply("archive_file", Some(&refreshed), None).await.unwrap();
+    let destroyed = harness
+        .apply("archive_file", Some(&refreshed), None, &[])
+        .await
+        .unwrap();
     assert!(destroyed.is_null() && out.exists());
     fs::remove_dir_all(dir.path().join("in")).unwrap();
     let errors = harness.read("archive_file", &refreshed).await.unwrap_err();

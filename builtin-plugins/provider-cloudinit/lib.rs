@@ -6,7 +6,7 @@
 mod config;
 pub mod render;
 
-use monoform_sdk::{Plain, Provider};
+use monoform_sdk::{NeverBlocks, Plain, Provider};
 
 /// The provider's name.
 pub const NAME: &str = "cloudinit";
@@ -22,10 +22,10 @@ pub const RELEASED: &[&str] = &[
 /// The provider.
 #[must_use]
 pub fn provider() -> impl Provider {
-    Plain(|members| {
+    NeverBlocks(Plain(|members| {
         members.resource("cloudinit_config", config::CloudInitResource);
         members.data_source("cloudinit_config", config::CloudInitData);
-    })
+    }))
 }
 
 #[cfg(test)]

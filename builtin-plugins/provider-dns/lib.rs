@@ -24,7 +24,7 @@ mod settings;
 mod text;
 mod tsig;
 
-use monoform_sdk::{Members, Provider, Result, async_trait};
+use monoform_sdk::{Members, Provider, Result, Schema, async_trait};
 
 use crate::exchange::Client;
 use crate::records::Records;
@@ -54,7 +54,12 @@ impl Provider for Dns {
     type Config = settings::Config;
     type Client = Client;
 
+    fn schema(&self) -> Schema {
+        Schema::of::<settings::Config>().plain()
+    }
+
     fn members(&self, members: &mut Members<Client>) {
+        members.plain();
         members.resource("dns_a_record_set", Records(kinds::A));
         members.resource("dns_aaaa_record_set", Records(kinds::Aaaa));
         members.resource("dns_cname_record", Records(kinds::Cname));

@@ -2,14 +2,17 @@
 //! standard output.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Output, Stdio};
+use std::time::Duration;
 
+use monoform_sdk::program::Running;
 use monoform_sdk::schema::{computed, optional, required};
 use monoform_sdk::{
     Attr, Context, DataSource, Diagnostic, Result, Schema, Stop, Validator, async_trait, model, program,
 };
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
 model! {
@@ -116,23 +119,46 @@ fn query(config: &Model) -> Vec<u8> {
     serde_json::Value::Object(object).to_string().into_bytes()
 }
 
+/// How long a program may take to end once it was interrupted. It is killed then, with all that it started.
+const GRACE: Duration = Duration::from_secs(5);
+
 async fn run(mut command: Command, input: Vec<u8>, mut stop: Stop) -> std::result::Result<Output, String> {
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let mut child = command.kill_on_drop(true).spawn().map_err(|e| e.to_string())?;
-    let pipe = child.stdin.take();
+    let mut running = Running::start(&mut command).map_err(|e| e.to_string())?;
+    let child = running.child();
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let feed = async {
-        if let Some(mut pipe) = pipe {
+        if let Some(mut pipe) = stdin {
             // A program need not read all it is given.
             drop(pipe.write_all(&input).await);
         }
+        Ok(())
     };
-    tokio::select! {
-        ((), output) = async { tokio::join!(feed, child.wait_with_output()) } => output.map_err(|e| e.to_string()),
-        () = stop.requested() => Err("it was stopped on request".into()),
+    let work = async { tokio::try_join!(feed, whole(stdout), whole(stderr), running.wait()) };
+    let ended = tokio::select! {
+        ended = work => Some(ended),
+        () = stop.requested() => None,
+    };
+    match ended {
+        Some(Ok(((), stdout, stderr, status))) => Ok(Output { status, stdout, stderr }),
+        Some(Err(error)) => Err(error.to_string()),
+        None => {
+            drop(running.end(GRACE).await);
+            Err("it was stopped on request".into())
+        }
     }
+}
+
+/// All that comes.
+async fn whole(pipe: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(mut pipe) = pipe {
+        pipe.read_to_end(&mut bytes).await?;
+    }
+    Ok(bytes)
 }
 
 fn failure(name: &str, errors: &str, status: ExitStatus) -> Diagnostic {
@@ -172,7 +198,8 @@ mod tests {
 
     use monoform_sdk::cty::{Type, Value};
     use monoform_sdk::testing::Harness;
-    use monoform_sdk::{Diagnostic, Result};
+
+    use super::*;
 
     fn strings(list: &[Option<&str>]) -> Value {
         let null = || Value::null(Type::String);
@@ -275,6 +302,25 @@ mod tests {
             error.detail
         );
         assert!(error_of("kill -9 $$").await.detail.contains("State: signal 9"));
+    }
+
+    #[tokio::test]
+    async fn a_program_that_is_stopped_ends_with_what_it_started() {
+        let dir = tempfile::tempdir().unwrap();
+        let pid = dir.path().join("pid");
+        let script = format!("sleep 300 & echo $! > {}; wait", pid.display());
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]);
+        let error = run(command, Vec::new(), Stop::after(Duration::from_millis(300)))
+            .await
+            .unwrap_err();
+        assert_eq!(error, "it was stopped on request");
+        let child = std::fs::read_to_string(&pid).unwrap();
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.trim()));
+        assert!(
+            stat.is_err() || stat.is_ok_and(|stat| stat.contains(") Z ")),
+            "no child is left"
+        );
     }
 
     #[tokio::test]

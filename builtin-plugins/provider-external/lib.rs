@@ -21,6 +21,7 @@ pub const RELEASED: &[&str] = &[
 #[must_use]
 pub fn provider() -> impl Provider {
     Plain(|members| {
+        members.plain();
         members.data_source("external", data_source::External);
     })
 }

@@ -44,6 +44,7 @@ impl Provider for Http {
     type Client = ();
 
     fn members(&self, members: &mut Members<()>) {
+        members.plain();
         members.data_source("http", data_source::Http);
     }
 

@@ -255,9 +255,9 @@ mod tests {
 
         std::fs::write(&file, "other").unwrap();
         assert!(harness.read("local_file", &state).await.unwrap().is_null());
-        harness.apply("local_file", Some(&state), None).await.unwrap();
+        harness.apply("local_file", Some(&state), None, &[]).await.unwrap();
         assert!(!file.exists() && file.parent().unwrap().exists());
-        harness.apply("local_file", Some(&state), None).await.unwrap();
+        harness.apply("local_file", Some(&state), None, &[]).await.unwrap();
         assert!(harness.read("local_file", &state).await.unwrap().is_null());
     }
 

@@ -30,12 +30,14 @@ pub const RELEASED: &[&str] = &[
 #[must_use]
 pub fn provider() -> impl Provider {
     Plain(|members| {
+        // As in the official provider: these two are described in Markdown.
+        members.data_source("local_command", command::LocalCommand);
+        members.ephemeral("local_command", command::LocalCommand);
+        members.plain();
         members.resource("local_file", file::LocalFile);
         members.resource("local_sensitive_file", file::LocalSensitiveFile);
         members.data_source("local_file", data_file::LocalFile);
         members.data_source("local_sensitive_file", data_file::LocalSensitiveFile);
-        members.data_source("local_command", command::LocalCommand);
-        members.ephemeral("local_command", command::LocalCommand);
         members.function("direxists", direxists());
     })
 }

@@ -8,7 +8,7 @@
 mod data_source;
 mod resource;
 
-use monoform_sdk::{Plain, Provider};
+use monoform_sdk::{NeverBlocks, Plain, Provider};
 
 /// The provider's name.
 pub const NAME: &str = "null";
@@ -24,10 +24,11 @@ pub const RELEASED: &[&str] = &[
 /// The provider.
 #[must_use]
 pub fn provider() -> impl Provider {
-    Plain(|members| {
+    NeverBlocks(Plain(|members| {
+        members.plain();
         members.resource("null_resource", resource::NullResource);
         members.data_source("null_data_source", data_source::NullDataSource);
-    })
+    }))
 }
 
 /// A random number of 63 bits, as text.

@@ -20,7 +20,7 @@ mod words;
 
 use std::collections::BTreeMap;
 
-use monoform_sdk::{Attr, Diagnostic, Diagnostics, Plain, Provider};
+use monoform_sdk::{Attr, Diagnostic, Diagnostics, NeverBlocks, Plain, Provider};
 
 /// The provider's name.
 pub const NAME: &str = "random";
@@ -38,7 +38,8 @@ pub const RELEASED: &[&str] = &[
 /// The provider.
 #[must_use]
 pub fn provider() -> impl Provider {
-    Plain(|members| {
+    NeverBlocks(Plain(|members| {
+        members.plain();
         members.resource("random_bytes", bytes::RandomBytes);
         members.resource("random_id", id::RandomId);
         members.resource("random_integer", integer::RandomInteger);
@@ -51,7 +52,7 @@ pub fn provider() -> impl Provider {
         members.resource("random_uuid7", uuid::RandomUuid7);
         members.ephemeral("random_bytes", bytes::EphemeralBytes);
         members.ephemeral("random_password", text_resources::EphemeralPassword);
-    })
+    }))
 }
 
 /// What `keepers` holds.

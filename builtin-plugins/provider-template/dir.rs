@@ -222,7 +222,7 @@ mod tests {
         let state = harness.create("template_dir", &config).await.unwrap();
         fs::write(out.join("more"), "").unwrap();
         assert!(harness.read("template_dir", &state).await.unwrap().is_null());
-        harness.apply("template_dir", Some(&state), None).await.unwrap();
+        harness.apply("template_dir", Some(&state), None, &[]).await.unwrap();
         assert!(!out.exists() && dir.path().join("out").exists());
         assert!(harness.read("template_dir", &state).await.unwrap().is_null());
     }

@@ -44,6 +44,7 @@ impl Provider for Template {
     type Client = ();
 
     fn members(&self, members: &mut Members<()>) {
+        members.plain();
         members.resource("template_cloudinit_config", cloudinit::CloudInitResource);
         members.resource("template_dir", dir::TemplateDir);
         members.resource("template_file", file::FileResource);

@@ -43,7 +43,9 @@ impl Resource for TerraformData {
     const STATE_ONLY: bool = true;
 
     fn schema(&self) -> Schema {
-        Schema::of::<Model>().describe("Keeps a value, and follows the usual life cycle without any object elsewhere.")
+        Schema::of::<Model>()
+            .describe("Keeps a value, and follows the usual life cycle without any object elsewhere.")
+            .plain()
     }
 
     fn identity(&self) -> Vec<IdentityAttribute> {
@@ -152,7 +154,12 @@ mod tests {
         assert_eq!(plan.planned.get("output"), Some(&Value::unknown(Type::Number)));
         assert_eq!((plan.planned.get("id"), plan.replace.len()), (state.get("id"), 0));
         let state = harness
-            .apply("terraform_data", Some(&state), Some(&plan.planned))
+            .apply(
+                "terraform_data",
+                Some(&state),
+                Some(&plan.planned),
+                &[("input", 1.into())],
+            )
             .await
             .unwrap();
         assert_eq!(state.get("output"), Some(&1.into()));
@@ -185,13 +192,22 @@ mod tests {
         }
     }
 
+    fn source(provider: &str, type_name: &str, json: &str) -> MoveSource {
+        MoveSource {
+            provider: provider.into(),
+            type_name: type_name.into(),
+            schema_version: 0,
+            state: serde_json::from_str(json).unwrap(),
+        }
+    }
+
     #[tokio::test]
     async fn null_resources_can_become_this() {
         let harness = Harness::new(crate::provider());
         let provider = "registry.terraform.io/hashicorp/null";
         let json = r#"{"id":"12","triggers":{"a":"b","c":null}}"#;
         let state = harness
-            .move_from("terraform_data", provider, "null_resource", json)
+            .move_from("terraform_data", source(provider, "null_resource", json), Vec::new())
             .await
             .unwrap();
         assert_eq!(state.get("id"), Some(&"12".into()));
@@ -213,7 +229,7 @@ mod tests {
             ),
         ] {
             let errors = harness
-                .move_from("terraform_data", provider, name, json)
+                .move_from("terraform_data", source(provider, name, json), Vec::new())
                 .await
                 .unwrap_err();
             assert_eq!(errors.0[0].summary, summary);

@@ -13,7 +13,7 @@ mod encode;
 mod remote_state;
 
 use monoform_sdk::cty::{Kind, Refinements, Type, Value};
-use monoform_sdk::{Any, Arguments, Function, FunctionError, Parameter, Plain, Provider};
+use monoform_sdk::{Any, Arguments, Function, FunctionError, NeverBlocks, Parameter, Plain, Provider};
 
 /// The provider's name.
 pub const NAME: &str = "terraform";
@@ -27,13 +27,13 @@ pub const RELEASED: &[&str] = &[];
 /// The provider.
 #[must_use]
 pub fn provider() -> impl Provider {
-    Plain(|members| {
+    NeverBlocks(Plain(|members| {
         members.resource("terraform_data", data::TerraformData);
         members.data_source("terraform_remote_state", remote_state::RemoteState);
         members.function("decode_tfvars", decode_tfvars());
         members.function("encode_expr", encode_expr());
         members.function("encode_tfvars", encode_tfvars());
-    })
+    }))
 }
 
 fn decode_tfvars() -> Function {

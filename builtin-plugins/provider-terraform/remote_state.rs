@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use monoform_sdk::cty::{Value, json};
-use monoform_sdk::schema::{computed, optional, required};
+use monoform_sdk::schema::{Text, computed, optional, required};
 use monoform_sdk::{
     Any, Attr, Context, DataSource, Diagnostic, Diagnostics, Result, Schema, async_trait, blocking, model,
 };
@@ -58,7 +58,10 @@ impl DataSource for RemoteState {
     type Client = ();
 
     fn schema(&self) -> Schema {
-        Schema::of::<Model>().describe("The outputs of another configuration, read from its state.")
+        let mut schema = Schema::of::<Model>().describe("The outputs of another configuration, read from its state.");
+        // As in Terraform, where the attributes are described in Markdown.
+        schema.root.text = Text::Plain;
+        schema
     }
 
     fn validate(&self, config: &Model) -> Diagnostics {

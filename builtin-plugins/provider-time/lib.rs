@@ -22,7 +22,7 @@ mod static_time;
 use std::collections::BTreeMap;
 
 use monoform_sdk::schema::{Attribute, computed};
-use monoform_sdk::{Attr, Diagnostic, Diagnostics, Plain, Provider, Result, Validator, model};
+use monoform_sdk::{Attr, Diagnostic, Diagnostics, NeverBlocks, Plain, Provider, Result, Validator, model};
 
 use crate::moment::Moment;
 
@@ -41,7 +41,8 @@ pub const RELEASED: &[&str] = &[
 /// The provider.
 #[must_use]
 pub fn provider() -> impl Provider {
-    Plain(|members| {
+    NeverBlocks(Plain(|members| {
+        members.plain();
         members.resource("time_offset", offset::TimeOffset);
         members.resource("time_rotating", rotating::TimeRotating);
         members.resource("time_sleep", sleep::TimeSleep);
@@ -49,7 +50,7 @@ pub fn provider() -> impl Provider {
         members.function("duration_parse", functions::duration_parse());
         members.function("rfc3339_parse", functions::rfc3339_parse());
         members.function("unix_timestamp_parse", functions::unix_timestamp_parse());
-    })
+    }))
 }
 
 /// What `triggers` holds.

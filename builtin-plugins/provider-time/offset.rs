@@ -174,7 +174,7 @@ mod tests {
         assert!(plan.planned.is_wholly_known() && plan.replace.is_empty());
         assert_eq!(plan.planned.get("base_rfc3339"), state.get("base_rfc3339"));
         let updated = harness
-            .apply("time_offset", Some(&state), Some(&plan.planned))
+            .apply("time_offset", Some(&state), Some(&plan.planned), &change)
             .await
             .unwrap();
         assert_eq!(updated, plan.planned);

@@ -256,7 +256,12 @@ mod tests {
         assert_eq!(plan.planned.get("rfc3339"), state.get("rfc3339"));
         assert_ne!(plan.planned.get("unix"), state.get("unix"));
         let applied = harness
-            .apply("time_rotating", Some(&state), Some(&plan.planned))
+            .apply(
+                "time_rotating",
+                Some(&state),
+                Some(&plan.planned),
+                &[("rotation_days", 8.into())],
+            )
             .await
             .unwrap();
         assert_eq!(applied, plan.planned);

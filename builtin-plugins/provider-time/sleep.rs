@@ -132,11 +132,11 @@ mod tests {
         let plan = harness.plan("time_sleep", Some(&state), &change).await.unwrap();
         assert!(plan.replace.is_empty());
         let state = harness
-            .apply("time_sleep", Some(&state), Some(&plan.planned))
+            .apply("time_sleep", Some(&state), Some(&plan.planned), &change)
             .await
             .unwrap();
         let start = Instant::now();
-        harness.apply("time_sleep", Some(&state), None).await.unwrap();
+        harness.apply("time_sleep", Some(&state), None, &[]).await.unwrap();
         assert!(start.elapsed() >= Duration::from_millis(20));
     }
 

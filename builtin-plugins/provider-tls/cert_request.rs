@@ -41,10 +41,10 @@ impl Resource for CertRequest {
     const STATE_ONLY: bool = true;
 
     fn schema(&self) -> Schema {
-        Schema::of::<Model>().describe(
+        crate::plain_but(Schema::of::<Model>().describe(
             "A request for a certificate (PKCS#10), for an authority to sign: one that another provider talks to, or \
              tls_locally_signed_cert.",
-        )
+        ), &["subject"])
     }
 
     async fn create(&self, plan: Model, _cx: &mut Context<Proxying>) -> Result<Model> {

@@ -143,7 +143,10 @@ impl DataSource for CertificateSource {
     type Client = Proxying;
 
     fn schema(&self) -> Schema {
-        Schema::of::<Model>().describe("The certificates of a server, or one that is given, taken apart.")
+        crate::plain_but(
+            Schema::of::<Model>().describe("The certificates of a server, or one that is given, taken apart."),
+            &["certificates", "content", "id", "url", "verify_chain"],
+        )
     }
 
     async fn read(&self, config: Model, cx: &mut Context<Proxying>) -> Result<Model> {

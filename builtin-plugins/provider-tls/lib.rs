@@ -37,6 +37,7 @@ mod web_address;
 #[cfg(test)]
 mod tests;
 
+use monoform_sdk::schema::Text;
 use monoform_sdk::{Diagnostic, Diagnostics, Members, Provider, Result, Schema, async_trait};
 
 use crate::proxying::{Config, Proxying};
@@ -59,6 +60,20 @@ pub fn provider() -> impl Provider {
 }
 
 struct Tls;
+
+/// The schema with its descriptions written as in the official provider: in plain text, but for that of the whole and those of
+/// these members, which are Markdown.
+fn plain_but(schema: Schema, markdown: &[&str]) -> Schema {
+    let mut schema = schema.plain();
+    schema.root.text = Text::Markdown;
+    for attribute in schema.root.attributes.iter_mut().filter(|a| markdown.contains(&a.name)) {
+        attribute.text = Text::Markdown;
+    }
+    for nested in schema.root.blocks.iter_mut().filter(|b| markdown.contains(&b.name)) {
+        nested.block.text = Text::Markdown;
+    }
+    schema
+}
 
 #[async_trait]
 impl Provider for Tls {

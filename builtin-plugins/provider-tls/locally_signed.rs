@@ -81,8 +81,11 @@ impl Resource for LocallySignedCert {
     type Client = Proxying;
 
     fn schema(&self) -> Schema {
-        Schema::of::<Model>()
-            .describe("A certificate for a request, signed with the key of an authority that is given here too.")
+        crate::plain_but(
+            Schema::of::<Model>()
+                .describe("A certificate for a request, signed with the key of an authority that is given here too."),
+            &[],
+        )
     }
 
     async fn plan(&self, plan: &mut Plan<'_, Model>, _cx: &mut Context<Proxying>) -> Result<()> {

@@ -118,10 +118,10 @@ impl Resource for PrivateKey {
     const STATE_ONLY: bool = true;
 
     fn schema(&self) -> Schema {
-        Schema::of::<Model>().version(1).describe(
+        crate::plain_but(Schema::of::<Model>().version(1).describe(
             "A private key and its public key, in every usual form. The key is kept in the state, unencrypted: where \
              whatever uses it takes write-only arguments, use the ephemeral resource of the same name.",
-        )
+        ), &["id", "ecdsa_curve", "private_key_openssh", "private_key_pem", "private_key_pem_pkcs8", "public_key_fingerprint_md5", "public_key_fingerprint_sha256", "public_key_openssh", "public_key_pem", "rsa_bits"])
     }
 
     fn upgraders(&self) -> Vec<Upgrader<Model>> {
@@ -160,10 +160,10 @@ impl EphemeralResource for EphemeralPrivateKey {
     type Client = Proxying;
 
     fn schema(&self) -> Schema {
-        Schema::of::<Ephemeral>().describe(
+        crate::plain_but(Schema::of::<Ephemeral>().describe(
             "A private key and its public key, in every usual form, made for one run and kept nowhere: for write-only \
              arguments.",
-        )
+        ), &["ecdsa_curve", "private_key_openssh", "private_key_pem", "private_key_pem_pkcs8", "public_key_fingerprint_md5", "public_key_fingerprint_sha256", "public_key_openssh", "public_key_pem", "rsa_bits"])
     }
 
     async fn open(&self, config: Ephemeral, _cx: &mut Context<Proxying>) -> Result<Opened<Ephemeral>> {

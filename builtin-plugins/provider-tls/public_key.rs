@@ -65,7 +65,10 @@ impl DataSource for PublicKey {
     type Client = Proxying;
 
     fn schema(&self) -> Schema {
-        Schema::of::<Model>().describe("The public key that belongs to a private one.")
+        crate::plain_but(
+            Schema::of::<Model>().describe("The public key that belongs to a private one."),
+            &[],
+        )
     }
 
     async fn read(&self, config: Model, _cx: &mut Context<Proxying>) -> Result<Model> {
@@ -81,7 +84,10 @@ impl EphemeralResource for EphemeralPublicKey {
     type Client = Proxying;
 
     fn schema(&self) -> Schema {
-        Schema::of::<Model>().describe("The public key that belongs to a private one, with neither kept anywhere.")
+        crate::plain_but(
+            Schema::of::<Model>().describe("The public key that belongs to a private one, with neither kept anywhere."),
+            &[],
+        )
     }
 
     async fn open(&self, config: Model, _cx: &mut Context<Proxying>) -> Result<Opened<Model>> {

@@ -38,8 +38,11 @@ impl Resource for SelfSignedCert {
     type Client = Proxying;
 
     fn schema(&self) -> Schema {
-        Schema::of::<Model>()
-            .describe("A certificate that is signed with the key it is for: to begin a chain with, or for tests.")
+        crate::plain_but(
+            Schema::of::<Model>()
+                .describe("A certificate that is signed with the key it is for: to begin a chain with, or for tests."),
+            &["subject"],
+        )
     }
 
     async fn plan(&self, plan: &mut Plan<'_, Model>, _cx: &mut Context<Proxying>) -> Result<()> {

@@ -1,7 +1,8 @@
 //! The `local-exec` provisioner: runs a command on the machine that applies the configuration.
 //!
 //! What the command writes is shown as it comes, a line at a time; a line without an end is shown once the command has
-//! been silent for a moment. Interrupting the run kills the command. It may use only the SDK and `cty`.
+//! been silent for a moment. Interrupting the run interrupts the command and all that it started, and kills what is left of them
+//! after some seconds. It may use only the SDK and `cty`.
 
 mod lines;
 
@@ -11,6 +12,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use monoform_sdk::cty::Value;
+use monoform_sdk::program::Running;
 use monoform_sdk::schema::{optional, required};
 use monoform_sdk::{
     Attr, Diagnostic, Diagnostics, HANDSHAKE_VARIABLES, Output, Provisioner, Result, Stop, async_trait, model,
@@ -46,6 +48,9 @@ model! {
     }
 }
 
+/// How long a command may take to end once it was interrupted. What is left of it then is killed.
+const GRACE: Duration = Duration::from_secs(5);
+
 /// How long a line without an end may wait for the rest of it.
 const SILENCE: Duration = Duration::from_millis(100);
 
@@ -57,6 +62,7 @@ struct LocalExec;
 #[async_trait]
 impl Provisioner for LocalExec {
     type Config = Config;
+    const BLOCKS: bool = false;
 
     async fn run(&self, config: Config, _connection: Value, output: Output, stop: Stop) -> Result<()> {
         let text = config.command.text().to_owned();
@@ -130,12 +136,8 @@ fn ending(status: ExitStatus) -> String {
 /// Runs the command and shows its output. What it leaves running in the background is not waited for.
 async fn execute(mut command: Command, output: &Output, tail: &mut Tail, mut stop: Stop) -> io::Result<ExitStatus> {
     let (reader, writer) = io::pipe()?;
-    command
-        .stdin(Stdio::null())
-        .stdout(writer.try_clone()?)
-        .stderr(writer)
-        .kill_on_drop(true);
-    let mut child = command.spawn()?;
+    command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+    let mut running = Running::start(&mut command)?;
     // The command object still has the writing end, without which the pipe would never end.
     drop(command);
     let mut reader = Receiver::from_owned_fd(reader.into())?;
@@ -151,11 +153,8 @@ async fn execute(mut command: Command, output: &Output, tail: &mut Tail, mut sto
                 0 => open = false,
                 n => show(&mut lines, &buffer[..n], output, tail).await,
             },
-            status = child.wait() => break status?,
-            () = stop.requested() => {
-                child.start_kill()?;
-                break child.wait().await?;
-            }
+            status = running.wait() => break status?,
+            () = stop.requested() => break end(&mut running, &mut reader, &mut lines, output, tail).await?,
             () = tokio::time::sleep(SILENCE), if lines.is_waiting() => {
                 if let Some(line) = lines.rest() {
                     output.show(line).await;
@@ -171,6 +170,28 @@ async fn execute(mut command: Command, output: &Output, tail: &mut Tail, mut sto
         output.show(line).await;
     }
     Ok(status)
+}
+
+/// Ends the command and what it started, and shows what they write meanwhile.
+async fn end(
+    running: &mut Running,
+    reader: &mut Receiver,
+    lines: &mut Lines,
+    output: &Output,
+    tail: &mut Tail,
+) -> io::Result<ExitStatus> {
+    let mut buffer = vec![0; 16 * 1024];
+    let mut open = true;
+    let mut ending = std::pin::pin!(running.end(GRACE));
+    loop {
+        tokio::select! {
+            status = &mut ending => return status,
+            read = reader.read(&mut buffer), if open => match read? {
+                0 => open = false,
+                n => show(lines, &buffer[..n], output, tail).await,
+            },
+        }
+    }
 }
 
 /// Shows what is in the pipe, without waiting for more. A pipe holds far less than is read here at most; the bound is for

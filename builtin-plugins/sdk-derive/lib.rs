@@ -40,6 +40,7 @@ fn model(input: &DeriveInput) -> Result<TokenStream> {
     };
     let members: Vec<Member<'_>> = fields.iter().map(member).collect::<Result<_>>()?;
 
+    let description: Vec<&Expr> = input.attrs.iter().filter_map(doc).collect();
     let this = &input.ident;
     let title = this.to_string();
     let (generics, arguments, conditions) = input.generics.split_for_impl();
@@ -101,6 +102,9 @@ fn model(input: &DeriveInput) -> Result<TokenStream> {
                 let mut out = ::std::vec::Vec::new();
                 #(#declared)*
                 out
+            }
+            fn description() -> &'static str {
+                concat!(#(#description, "\n"),*)
             }
             fn field(&self, name: &str) -> ::std::option::Option<#sdk::cty::Value> {
                 #(#found)*

@@ -1,6 +1,7 @@
 //! What every operation of a plugin is given beside its own arguments.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cty::{Type, Value};
 use tokio::sync::watch;
@@ -8,31 +9,27 @@ use tokio::sync::watch;
 use crate::server::core::{Wire, decode};
 use crate::{Diagnostic, Diagnostics, Model};
 
-/// Says whether the person asked to stop.
+/// Says whether this call should end early. Each call has a signal of its own: it is set when the person asks to stop while
+/// the call is in progress, or when nobody waits for its answer any more. Later calls begin with a fresh one.
 #[derive(Clone, Debug)]
 pub struct Stop(watch::Receiver<bool>);
 
 impl Stop {
-    pub(crate) fn new() -> (StopSwitch, Stop) {
-        let (sender, receiver) = watch::channel(false);
-        (StopSwitch(sender), Stop(receiver))
-    }
-
-    /// A stop that never comes, for tests.
+    /// A stop that never comes.
     #[must_use]
     pub fn never() -> Stop {
-        Stop::new().1
+        Stop(watch::channel(false).1)
     }
 
     /// A stop that comes after this time, for tests.
     #[must_use]
     pub fn after(time: std::time::Duration) -> Stop {
-        let (switch, stop) = Stop::new();
+        let (sender, receiver) = watch::channel(false);
         tokio::spawn(async move {
             tokio::time::sleep(time).await;
-            switch.stop();
+            sender.send_replace(true);
         });
-        stop
+        Stop(receiver)
     }
 
     /// Whether to stop now.
@@ -41,7 +38,7 @@ impl Stop {
         *self.0.borrow()
     }
 
-    /// Waits until the person asks to stop; perhaps for ever.
+    /// Waits until the call should end early; perhaps for ever.
     pub async fn requested(&mut self) {
         if self.0.wait_for(|stop| *stop).await.is_err() {
             // Nobody is left who could ask.
@@ -50,13 +47,107 @@ impl Stop {
     }
 }
 
-/// The other end of [`Stop`].
-#[derive(Debug)]
-pub(crate) struct StopSwitch(watch::Sender<bool>);
+/// The calls in progress: the stop signal of each.
+#[derive(Clone, Debug)]
+pub(crate) struct Calls(Arc<Registry>);
 
-impl StopSwitch {
-    pub(crate) fn stop(&self) {
-        self.0.send_replace(true);
+#[derive(Debug)]
+struct Registry {
+    signals: Mutex<Signals>,
+    /// How many calls are in progress.
+    count: watch::Sender<usize>,
+}
+
+#[derive(Debug, Default)]
+struct Signals {
+    next: u64,
+    by_call: HashMap<u64, watch::Sender<bool>>,
+}
+
+impl Calls {
+    pub fn new() -> Calls {
+        Calls(Arc::new(Registry {
+            signals: Mutex::default(),
+            count: watch::Sender::new(0),
+        }))
+    }
+
+    fn signals(&self) -> MutexGuard<'_, Signals> {
+        self.0.signals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A call begins; it ends when what this gives is dropped.
+    pub fn begin(&self) -> Call {
+        let (sender, receiver) = watch::channel(false);
+        let mut signals = self.signals();
+        let id = signals.next;
+        signals.next += 1;
+        signals.by_call.insert(id, sender);
+        drop(signals);
+        self.0.count.send_modify(|count| *count += 1);
+        Call {
+            calls: self.clone(),
+            id,
+            stop: Stop(receiver),
+        }
+    }
+
+    /// Asks all calls in progress to stop. Those that begin later are not concerned.
+    pub fn stop(&self) {
+        for signal in self.signals().by_call.values() {
+            signal.send_replace(true);
+        }
+    }
+
+    /// Waits until no call is in progress.
+    pub async fn idle(&self) {
+        // The sender lives in `self`, so this cannot fail before it is true.
+        drop(self.0.count.subscribe().wait_for(|count| *count == 0).await);
+    }
+}
+
+/// A call in progress.
+#[derive(Debug)]
+pub(crate) struct Call {
+    calls: Calls,
+    id: u64,
+    stop: Stop,
+}
+
+impl Call {
+    /// The signal of this call.
+    pub fn stop(&self) -> Stop {
+        self.stop.clone()
+    }
+
+    /// Asks this call to stop once the value is dropped: for whoever waits for the answer, and may go away.
+    pub fn stop_on_drop(&self) -> StopOnDrop {
+        StopOnDrop {
+            calls: self.calls.clone(),
+            id: self.id,
+        }
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        self.calls.signals().by_call.remove(&self.id);
+        self.calls.0.count.send_modify(|count| *count -= 1);
+    }
+}
+
+/// See [`Call::stop_on_drop`]. For a call that has ended, this does nothing.
+#[derive(Debug)]
+pub(crate) struct StopOnDrop {
+    calls: Calls,
+    id: u64,
+}
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        if let Some(signal) = self.calls.signals().by_call.get(&self.id) {
+            signal.send_replace(true);
+        }
     }
 }
 
@@ -107,19 +198,20 @@ impl<C> Context<C> {
     }
 
     /// The configuration that is being applied, in `create` and `update`: the one place where write-only attributes
-    /// can be read, since plans never hold them. Elsewhere every attribute is null.
+    /// can be read, since plans and states never hold them. Everywhere else there is none, and this is an error.
     pub fn config<M: Model>(&self) -> crate::Result<M> {
-        match &self.config {
-            Some((wire, ty)) => {
-                let config = decode(wire, ty)?;
-                Ok(if config.is_null() {
-                    M::default()
-                } else {
-                    M::from_cty(&config)?
-                })
+        if let Some((wire, ty)) = &self.config {
+            let config = decode(wire, ty)?;
+            if !config.is_null() {
+                return Ok(M::from_cty(&config)?);
             }
-            None => Ok(M::default()),
         }
+        Err(Diagnostic::error(
+            "Configuration Not Available",
+            "The plugin asked for the configuration of this object, write-only values included, in an operation that is \
+             not given one: only creating and updating are. This is a bug of the plugin.",
+        )
+        .into())
     }
 
     /// What the provider noted beside the object's state when it was last written.
@@ -138,9 +230,55 @@ impl<C> Context<C> {
         self.diagnostics.push(Diagnostic::warning(summary, detail));
     }
 
-    /// Records what exists already, in case a later step of this operation fails. Without it, a failed creation
-    /// leaves nothing in the state, and a failed update leaves the object of before.
+    /// Records what exists already, in case a later step of this operation fails, or panics. Without it, a failed creation
+    /// leaves nothing in the state, and a failed update leaves the object of before. Attributes that are still unknown become
+    /// null in what is kept.
     pub fn save<M: Model>(&mut self, model: &M) {
         self.saved = Some(model.to_cty());
+    }
+
+    /// What is to be kept after a failure.
+    pub(crate) fn take_saved(&mut self) -> Option<Value> {
+        self.saved.take().map(|saved| {
+            saved.transform(|_, part| match part.is_known() {
+                true => part,
+                false => Value::null(part.ty().clone()),
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stop_reaches_calls_in_progress_and_not_later_ones() {
+        let calls = Calls::new();
+        let (first, ended) = (calls.begin(), calls.begin());
+        let ended_signal = ended.stop();
+        drop(ended);
+        calls.stop();
+        assert!(first.stop().is_requested() && !ended_signal.is_requested());
+        assert!(!calls.begin().stop().is_requested(), "a later call has a fresh signal");
+    }
+
+    #[tokio::test]
+    async fn a_call_is_asked_to_stop_when_its_caller_goes_away() {
+        let calls = Calls::new();
+        let (abandoned, other) = (calls.begin(), calls.begin());
+        drop(abandoned.stop_on_drop());
+        let mut stop = abandoned.stop();
+        stop.requested().await;
+        assert!(!other.stop().is_requested());
+        drop((abandoned, other));
+        calls.idle().await;
+    }
+
+    #[test]
+    fn there_is_no_configuration_outside_create_and_update() {
+        let cx = Context::for_test(());
+        let error = cx.config::<crate::Empty>().unwrap_err();
+        assert_eq!(error.0[0].summary, "Configuration Not Available");
     }
 }

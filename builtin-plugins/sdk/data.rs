@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::model::{Cty, Model};
 use crate::provider::ClientCell;
 use crate::schema::{Compiled, Schema};
+use crate::server::core::guarded;
 use crate::validate::own_rules;
 use crate::{Diagnostics, Result, Stop};
 
@@ -60,7 +61,7 @@ pub trait EphemeralResource: Send + Sync + 'static {
         Ok(None)
     }
 
-    /// Closes it.
+    /// Closes it. This is what a person who asks to stop waits for, so it is not asked to stop itself.
     async fn close(&self, _cx: &mut Context<Self::Client>) -> Result<()> {
         Ok(())
     }
@@ -104,7 +105,7 @@ pub(crate) trait AnyEphemeral: Send + Sync {
     fn validate(&self, config: &Value) -> Diagnostics;
     async fn open(&self, config: &Value, stop: Stop) -> EphemeralAnswer;
     async fn renew(&self, private: Vec<u8>, stop: Stop) -> EphemeralAnswer;
-    async fn close(&self, private: Vec<u8>, stop: Stop) -> EphemeralAnswer;
+    async fn close(&self, private: Vec<u8>) -> EphemeralAnswer;
 }
 
 pub(crate) struct DataEntry<D: DataSource> {
@@ -114,12 +115,8 @@ pub(crate) struct DataEntry<D: DataSource> {
 }
 
 impl<D: DataSource> DataEntry<D> {
-    pub fn new(source: D, client: ClientCell<D::Client>) -> DataEntry<D> {
-        DataEntry {
-            schema: Compiled::new(source.schema()),
-            source,
-            client,
-        }
+    pub fn new(source: D, schema: Compiled, client: ClientCell<D::Client>) -> DataEntry<D> {
+        DataEntry { schema, source, client }
     }
 }
 
@@ -136,15 +133,16 @@ impl<D: DataSource> AnyDataSource for DataEntry<D> {
     async fn read(&self, config: &Value, stop: Stop) -> (Option<Value>, Diagnostics) {
         let mut cx = Context::new(self.client.get(), stop, Vec::new());
         let result = match D::Model::from_cty(config) {
-            Ok(config) => self.source.read(config, &mut cx).await,
+            Ok(config) => guarded(self.source.read(config, &mut cx)).await,
             Err(error) => Err(error.into()),
         };
+        let saved = cx.take_saved();
         let mut diagnostics = cx.diagnostics;
         match result {
             Ok(model) => (Some(model.to_object(&self.schema.object)), diagnostics),
             Err(errors) => {
                 diagnostics.append(errors);
-                (cx.saved, diagnostics)
+                (saved, diagnostics)
             }
         }
     }
@@ -157,9 +155,9 @@ pub(crate) struct EphemeralEntry<E: EphemeralResource> {
 }
 
 impl<E: EphemeralResource> EphemeralEntry<E> {
-    pub fn new(resource: E, client: ClientCell<E::Client>) -> EphemeralEntry<E> {
+    pub fn new(resource: E, schema: Compiled, client: ClientCell<E::Client>) -> EphemeralEntry<E> {
         EphemeralEntry {
-            schema: Compiled::new(resource.schema()),
+            schema,
             resource,
             client,
         }
@@ -199,9 +197,7 @@ impl<E: EphemeralResource> AnyEphemeral for EphemeralEntry<E> {
     async fn open(&self, config: &Value, stop: Stop) -> EphemeralAnswer {
         let mut cx = Context::new(self.client.get(), stop, Vec::new());
         let result = match E::Model::from_cty(config) {
-            Ok(config) => self
-                .resource
-                .open(config, &mut cx)
+            Ok(config) => guarded(self.resource.open(config, &mut cx))
                 .await
                 .map(|o| (Some(o.result), o.renew_at)),
             Err(error) => Err(error.into()),
@@ -211,13 +207,15 @@ impl<E: EphemeralResource> AnyEphemeral for EphemeralEntry<E> {
 
     async fn renew(&self, private: Vec<u8>, stop: Stop) -> EphemeralAnswer {
         let mut cx = Context::new(self.client.get(), stop, private);
-        let result = self.resource.renew(&mut cx).await.map(|renew_at| (None, renew_at));
+        let result = guarded(self.resource.renew(&mut cx))
+            .await
+            .map(|renew_at| (None, renew_at));
         self.answer(result, cx)
     }
 
-    async fn close(&self, private: Vec<u8>, stop: Stop) -> EphemeralAnswer {
-        let mut cx = Context::new(self.client.get(), stop, private);
-        let result = self.resource.close(&mut cx).await.map(|()| (None, None));
+    async fn close(&self, private: Vec<u8>) -> EphemeralAnswer {
+        let mut cx = Context::new(self.client.get(), Stop::never(), private);
+        let result = guarded(self.resource.close(&mut cx)).await.map(|()| (None, None));
         self.answer(result, cx)
     }
 }

@@ -3,6 +3,7 @@
 use cty::{Type, Value};
 
 use crate::model::Cty;
+use crate::schema::Text;
 
 /// A function: its signature, and what it computes.
 pub struct Function {
@@ -11,6 +12,7 @@ pub struct Function {
     pub(crate) returns: Type,
     pub(crate) summary: &'static str,
     pub(crate) description: &'static str,
+    pub(crate) text: Text,
     pub(crate) body: Body,
 }
 
@@ -69,6 +71,7 @@ impl Function {
             returns: R::ty(),
             summary,
             description,
+            text: Text::Markdown,
             body: Box::new(move |arguments| body(arguments).map(|r| r.to_cty())),
         }
     }
@@ -77,6 +80,13 @@ impl Function {
     #[must_use]
     pub fn variadic(mut self, parameter: Parameter) -> Function {
         self.variadic = Some(parameter);
+        self
+    }
+
+    /// The same function, whose descriptions are plain text.
+    #[must_use]
+    pub fn plain(mut self) -> Function {
+        self.text = Text::Plain;
         self
     }
 

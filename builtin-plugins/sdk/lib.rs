@@ -26,8 +26,14 @@
 //!
 //! What holds everywhere:
 //! - A schema is compiled once, when the plugin starts; no call converts it again.
-//! - A panic in a plugin's code is a diagnostic for that call, and the plugin goes on.
-//! - Calls run on one thread. Work that keeps a processor or a disk busy belongs in [`blocking`].
+//! - A schema that cannot work is refused at the start, with all that is wrong and where.
+//! - A panic in a plugin's code is a diagnostic for that call, and the plugin goes on. What the call saved before
+//!   ([`Context::save`], [`Context::set_private`]) is kept, as after an error.
+//! - Calls run side by side, sixteen at a time, so that one that blocks its thread does not hold up the others. Work that
+//!   blocks for long, or in more calls than that, belongs in [`blocking`]. A provider of which nothing ever blocks can say so
+//!   ([`NeverBlocks`]), and its calls become a little cheaper.
+//! - Each call has its own signal to stop ([`Stop`]), set when the person asks for it, or when nobody waits for the answer any
+//!   more. Closing an ephemeral resource is never asked to stop.
 //! - No plugin outlives the program that started it.
 //!
 //! Left out on purpose: whatever Terraform 1.11 does not call: list resources, actions, state stores.
@@ -119,7 +125,7 @@ pub use monoform_sdk_derive::Model;
 
 pub use model::{Any, Attr, Cty, Empty, Model, Set};
 pub use plan::{Modifier, Plan};
-pub use provider::{Both, Members, Plain, Provider};
+pub use provider::{Both, Members, NeverBlocks, Plain, Provider};
 pub use provisioner::{Output, Provisioner};
 pub use resource::{IdentityAttribute, MoveSource, Resource, Upgrader};
 pub use schema::Schema;

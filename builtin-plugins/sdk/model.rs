@@ -75,6 +75,9 @@ pub trait Cty: Sized {
 }
 
 /// A value that may be null or unknown.
+///
+/// A collection that is known but has an unknown element counts as unknown, unless its elements are of this type too: an
+/// `Attr<Vec<String>>` is then [`Attr::Unknown`], an `Attr<Vec<Attr<String>>>` says which element it is.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Attr<T> {
     /// There, and known.
@@ -157,7 +160,11 @@ impl<T: Cty> Cty for Attr<T> {
         if value.is_null() {
             Ok(Attr::Null)
         } else if value.is_known() {
-            T::from_cty(value).map(Attr::Known)
+            match T::from_cty(value) {
+                // Something inside is not known yet, and `T` cannot say so: the whole is not.
+                Err(error) if error.unknown => Ok(Attr::Unknown),
+                other => other.map(Attr::Known),
+            }
         } else {
             Ok(Attr::Unknown)
         }
@@ -281,7 +288,11 @@ impl<T: Cty> Cty for Vec<T> {
         elements(value, "a list")
     }
     fn to_cty(&self) -> Value {
-        Value::list(T::ty(), self.iter().map(Cty::to_cty).collect())
+        let mut items: Vec<Value> = self.iter().map(Cty::to_cty).collect();
+        match element_type(T::ty(), &mut items) {
+            Some(element) => Value::list(element, items),
+            None => Value::tuple(items),
+        }
     }
 }
 
@@ -293,7 +304,11 @@ impl<T: Cty> Cty for Set<T> {
         elements(value, "a set").map(Set)
     }
     fn to_cty(&self) -> Value {
-        Value::set(T::ty(), self.0.iter().map(Cty::to_cty).collect())
+        let mut items: Vec<Value> = self.0.iter().map(Cty::to_cty).collect();
+        match element_type(T::ty(), &mut items) {
+            Some(element) => Value::set(element, items),
+            None => Value::tuple(items),
+        }
     }
 }
 
@@ -311,17 +326,48 @@ impl<T: Cty> Cty for BTreeMap<String, T> {
             .collect()
     }
     fn to_cty(&self) -> Value {
-        Value::map(
-            T::ty(),
-            self.iter().map(|(k, v)| (Arc::from(k.as_str()), v.to_cty())).collect(),
-        )
+        let mut items: Vec<Value> = self.values().map(Cty::to_cty).collect();
+        let element = element_type(T::ty(), &mut items);
+        let entries = self.keys().map(|key| Arc::from(key.as_str())).zip(items);
+        match element {
+            Some(element) => Value::map(element, entries.collect()),
+            None => Value::object::<Arc<str>>(entries),
+        }
     }
+}
+
+/// The type of a collection's elements, where it is declared as `declared`: where that leaves the type open ([`Any`]), the one
+/// that all elements have. `None` if they have several: there is no such collection, which whoever encodes the value reports.
+/// Blocks whose content has an open type form tuples and objects in any case, as in the protocol.
+fn element_type(declared: Type, items: &mut [Value]) -> Option<Type> {
+    if !declared.has_dynamic() {
+        return Some(declared);
+    }
+    if declared.as_object().is_some() {
+        return None;
+    }
+    let open = |item: &Value| *item.ty() == Type::Dynamic;
+    let Some(found) = items.iter().find(|item| !open(item)).map(|item| item.ty().clone()) else {
+        return Some(declared);
+    };
+    // Null and unknown say nothing about their type.
+    for item in items.iter_mut().filter(|item| open(item)) {
+        *item = match item.is_known() {
+            true => Value::null(found.clone()),
+            false => Value::unknown(found.clone()),
+        };
+    }
+    items.iter().all(|item| *item.ty() == found).then_some(found)
 }
 
 /// A struct that stands for a block: derived, never written by hand.
 pub trait Model: Cty + Clone + Default + Send + Sync + 'static {
     /// The attributes and nested blocks, in the order they were declared.
     fn members() -> Vec<Member>;
+    /// The comment on the struct: what a block with this content is for.
+    fn description() -> &'static str {
+        ""
+    }
     /// The value of the attribute or block of this name.
     fn field(&self, name: &str) -> Option<Value>;
 

@@ -355,9 +355,22 @@ impl<M: crate::Model> Plan<'_, M> {
         self.prior.is_none()
     }
 
-    /// Plans this object instead.
+    /// Plans this object instead. Attributes that are as [`Plan::planned`] gave them stay exactly as they are, even where a
+    /// model cannot say it all: that one element of a list is not known.
     pub fn set(&mut self, planned: &M) {
-        self.planned.state = planned.to_object(&self.schema.object);
+        let state = &self.planned.state;
+        let before = M::from_cty(state).ok();
+        let values = self.schema.object.attributes().iter().map(|a| {
+            let new = planned.field(&a.name).unwrap_or_else(|| Value::null(a.ty.clone()));
+            let unchanged = before
+                .as_ref()
+                .is_some_and(|before| before.field(&a.name).as_ref() == Some(&new));
+            match state.get(&a.name) {
+                Some(value) if unchanged => value.clone(),
+                _ => new,
+            }
+        });
+        self.planned.state = Value::object_of(&self.schema.object, values.collect());
     }
 
     /// Says that a change of this attribute means that the object is replaced.

@@ -1,7 +1,15 @@
-//! Programs that plugins run for people: where they are.
+//! Programs that plugins run for people: where they are, and how they end.
 
+use std::collections::{HashMap, HashSet};
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use tokio::process::{Child, Command};
+use tokio::time::{Instant, sleep, timeout_at};
 
 /// Where the program of this name is, or why it cannot be run. A name with a slash is a path, tried as it is, from the
 /// current directory; any other is looked up on `PATH`.
@@ -35,4 +43,243 @@ fn runnable(path: &Path) -> Result<(), String> {
         return Err("permission denied".into());
     }
     Ok(())
+}
+
+/// A running program. When it is ended early, the processes that it started end with it: by [`Running::end`], by dropping this
+/// value, and even when this plugin is killed.
+///
+/// The program gets a process group of its own, which is what ends then. On a terminal it stays in the plugin's, since it could
+/// not ask the person anything otherwise; the terminal's interrupts reach it by themselves, and what ends is its descendants.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    pid: Option<Pid>,
+    own_group: bool,
+    /// Ends the program if this process dies: it waits for the end of its input, which is here.
+    guard: Option<Child>,
+}
+
+impl Running {
+    /// Starts a program.
+    pub fn start(command: &mut Command) -> io::Result<Running> {
+        let own_group = !on_terminal();
+        if own_group {
+            command.process_group(0);
+        }
+        let child = command.kill_on_drop(true).spawn()?;
+        let pid = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        Ok(Running {
+            guard: pid.and_then(|pid| guard(pid, own_group)),
+            child,
+            pid,
+            own_group,
+        })
+    }
+
+    /// The program's process: its streams, above all.
+    pub fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// Waits until the program ends by itself. What it leaves running is left alone.
+    pub async fn wait(&mut self) -> io::Result<ExitStatus> {
+        let status = self.child.wait().await?;
+        self.pid = None;
+        self.guard = None;
+        Ok(status)
+    }
+
+    /// Ends the program and the processes that it started: interrupts them, asks those that are left when the program itself
+    /// has ended to terminate (shells make background processes deaf to interrupts), and kills what is there after this time.
+    pub async fn end(&mut self, grace: Duration) -> io::Result<ExitStatus> {
+        let deadline = Instant::now() + grace;
+        if self.own_group {
+            self.signal(Signal::INT);
+        }
+        let ended = timeout_at(deadline, self.child.wait()).await.ok();
+        if self.own_group && self.is_alive() {
+            self.signal(Signal::TERM);
+            self.gone(deadline).await;
+        }
+        self.signal(Signal::KILL);
+        let status = match ended {
+            Some(status) => status,
+            None => self.child.wait().await,
+        };
+        // What was killed is gone in no time, unless the system is in trouble.
+        self.gone(Instant::now() + Duration::from_secs(1)).await;
+        self.pid = None;
+        self.guard = None;
+        status
+    }
+
+    /// Waits until no process of the group is running, or until this time.
+    async fn gone(&self, deadline: Instant) {
+        while self.own_group && self.is_alive() && Instant::now() < deadline {
+            sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// Whether a process of the group is still running.
+    fn is_alive(&self) -> bool {
+        let Some(pid) = self.pid else { return false };
+        processes().values().any(|p| p.group == pid.as_raw_pid() && !p.ended)
+    }
+
+    /// Sends a signal to the program and to what it started. Those that are gone by now are no error.
+    fn signal(&self, signal: Signal) {
+        let Some(pid) = self.pid else { return };
+        if self.own_group {
+            kill_process_group(pid, signal).unwrap_or_default();
+            return;
+        }
+        for pid in descendants(pid.as_raw_pid()) {
+            if let Some(pid) = Pid::from_raw(pid) {
+                kill_process(pid, signal).unwrap_or_default();
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Unless it was waited for.
+        self.signal(Signal::KILL);
+    }
+}
+
+/// Whether this process has a terminal, and is in its foreground.
+fn on_terminal() -> bool {
+    let group = std::fs::File::open("/dev/tty")
+        .ok()
+        .and_then(|tty| rustix::termios::tcgetpgrp(tty).ok());
+    group == Some(rustix::process::getpgrp())
+}
+
+/// Starts a process that ends the program when this one dies, in whatever way. It is in a group of its own, so that nothing
+/// that ends the two ends it as well. Where there is no shell, there is none.
+fn guard(pid: Pid, own_group: bool) -> Option<Child> {
+    // Its input ends without a line: then nobody has killed it, since nobody is left to.
+    let script = r#"read -r line || { kill -s INT -- "$0"; sleep 2; kill -s KILL -- "$0"; }"#;
+    let target = format!("{}{}", if own_group { "-" } else { "" }, pid.as_raw_pid());
+    Command::new("/bin/sh")
+        .args(["-c", script, &target])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()
+        .ok()
+}
+
+struct Process {
+    parent: i32,
+    group: i32,
+    ended: bool,
+}
+
+/// All processes, as far as the system shows them.
+fn processes() -> HashMap<i32, Process> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let one = |entry: std::fs::DirEntry| {
+        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
+        let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+        // `PID (NAME) STATE PARENT GROUP …`, where the name may have anything in it.
+        let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+        let ended = matches!(fields.next()?, "Z" | "X");
+        let (parent, group) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+        Some((pid, Process { parent, group, ended }))
+    };
+    entries.filter_map(one).collect()
+}
+
+/// A process, and all that it started.
+fn descendants(pid: i32) -> HashSet<i32> {
+    let all = processes();
+    let mut found = HashSet::from([pid]);
+    loop {
+        let more: Vec<i32> = all
+            .iter()
+            .filter(|(pid, process)| found.contains(&process.parent) && !found.contains(pid))
+            .map(|(pid, _)| *pid)
+            .collect();
+        if more.is_empty() {
+            return found;
+        }
+        found.extend(more);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncBufReadExt, BufReader};
+
+    use super::*;
+
+    /// Starts a shell, and gives it with the numbers that it writes.
+    async fn shell(script: &str, lines: usize) -> (Running, Vec<i32>) {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut running = Running::start(&mut command).unwrap();
+        let mut output = BufReader::new(running.child().stdout.take().unwrap()).lines();
+        let mut numbers = Vec::new();
+        while numbers.len() < lines {
+            numbers.push(output.next_line().await.unwrap().unwrap().parse().unwrap());
+        }
+        (running, numbers)
+    }
+
+    async fn ended(pids: &[i32]) {
+        loop {
+            let all = processes();
+            if pids.iter().all(|pid| all.get(pid).is_none_or(|p| p.ended)) {
+                return;
+            }
+            sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_program_started_ends_with_it() {
+        let (mut running, pids) = shell("sleep 300 & echo $!; sh -c 'echo $$; sleep 301; true'", 2).await;
+        assert_eq!(descendants(pids[1]).len(), 2, "the inner shell and its sleep");
+        running.end(Duration::from_secs(60)).await.unwrap();
+        ended(&pids).await;
+    }
+
+    #[tokio::test]
+    async fn what_ignores_interrupts_is_killed_after_the_grace() {
+        let (mut running, pids) = shell("trap '' INT; sleep 300 & echo $!; wait", 1).await;
+        let status = running.end(Duration::from_millis(50)).await.unwrap();
+        assert!(!status.success());
+        ended(&pids).await;
+    }
+
+    #[tokio::test]
+    async fn a_dropped_program_is_killed_with_what_it_started() {
+        let (running, pids) = shell("sleep 300 & echo $!; wait", 1).await;
+        drop(running);
+        ended(&pids).await;
+    }
+
+    #[tokio::test]
+    async fn what_is_left_by_a_program_that_ended_is_left_alone() {
+        let (mut running, pids) = shell("sleep 300 & echo $!", 1).await;
+        running.wait().await.unwrap();
+        drop(running);
+        assert!(!processes()[&pids[0]].ended);
+        kill_process(Pid::from_raw(pids[0]).unwrap(), Signal::KILL).unwrap();
+    }
+
+    #[tokio::test]
+    async fn the_guard_ends_a_program_whose_plugin_is_gone() {
+        let (mut running, pids) = shell("sleep 300 & echo $!; wait", 1).await;
+        // As if this process had been killed: the pipe to the guard closes, and nothing else happens.
+        let mut guard = running.guard.take().unwrap();
+        drop(guard.stdin.take());
+        ended(&pids).await;
+        running.wait().await.unwrap();
+        guard.kill().await.unwrap();
+    }
 }

@@ -10,7 +10,7 @@ use crate::data::{AnyDataSource, AnyEphemeral, DataEntry, EphemeralEntry};
 use crate::function::Function;
 use crate::model::{Cty, Empty, Model};
 use crate::resource::{AnyResource, Entry};
-use crate::schema::Schema;
+use crate::schema::{Compiled, Schema};
 use crate::validate::own_rules;
 use crate::{DataSource, Diagnostics, EphemeralResource, Resource, Result};
 
@@ -27,6 +27,11 @@ pub trait Provider: Send + Sync + 'static {
     fn schema(&self) -> Schema {
         Schema::of::<Self::Config>()
     }
+
+    /// Whether some code of this provider may block its thread, outside of [`blocking`](crate::blocking): reads files, asks
+    /// servers with a client that waits, computes for long. Then calls run on a pool of threads, sixteen at a time, so that one
+    /// that blocks does not hold up the others. Where nothing blocks, calls are a little cheaper on one thread.
+    const BLOCKS: bool = true;
 
     /// Lists everything the provider has.
     fn members(&self, members: &mut Members<Self::Client>);
@@ -71,6 +76,32 @@ impl Provider for Plain {
     }
 }
 
+/// A provider of which no code ever blocks its thread: see [`Provider::BLOCKS`].
+pub struct NeverBlocks<P: Provider>(pub P);
+
+#[async_trait]
+impl<P: Provider> Provider for NeverBlocks<P> {
+    type Config = P::Config;
+    type Client = P::Client;
+    const BLOCKS: bool = false;
+
+    fn schema(&self) -> Schema {
+        self.0.schema()
+    }
+
+    fn members(&self, members: &mut Members<P::Client>) {
+        self.0.members(members);
+    }
+
+    fn validate(&self, config: &P::Config) -> Diagnostics {
+        self.0.validate(config)
+    }
+
+    async fn configure(&self, config: P::Config, terraform_version: &str) -> Result<P::Client> {
+        self.0.configure(config, terraform_version).await
+    }
+}
+
 /// Several providers as one: it has the members of both, and hands its configuration, which both understand, to each.
 ///
 /// A provider that has grown can be taken apart by it into crates, each with its own client; see [`Both::of`].
@@ -94,6 +125,7 @@ impl<A: Provider, B: Provider<Config = A::Config>> Both<A, B> {
 impl<A: Provider, B: Provider<Config = A::Config>> Provider for Both<A, B> {
     type Config = A::Config;
     type Client = ();
+    const BLOCKS: bool = A::BLOCKS || B::BLOCKS;
 
     fn schema(&self) -> Schema {
         self.one.0.schema()
@@ -178,6 +210,8 @@ pub struct Members<C> {
     pub(crate) functions: BTreeMap<&'static str, Function>,
     /// Names that were given twice.
     pub(crate) twice: Vec<&'static str>,
+    /// Whether descriptions are plain text.
+    plain: bool,
 }
 
 impl<C: Send + Sync + 'static> Members<C> {
@@ -189,6 +223,7 @@ impl<C: Send + Sync + 'static> Members<C> {
             ephemerals: BTreeMap::new(),
             functions: BTreeMap::new(),
             twice: Vec::new(),
+            plain: false,
         }
     }
 
@@ -203,26 +238,41 @@ impl<C: Send + Sync + 'static> Members<C> {
         add(&mut self.functions, members.functions, &mut self.twice);
     }
 
+    /// The descriptions of all members that are added after this are plain text: see
+    /// [`Schema::plain`](crate::Schema::plain).
+    pub fn plain(&mut self) -> &mut Members<C> {
+        self.plain = true;
+        self
+    }
+
+    fn compile(&self, schema: Schema) -> Compiled {
+        Compiled::new(if self.plain { schema.plain() } else { schema })
+    }
+
     /// Adds a type of managed resource.
     pub fn resource(&mut self, name: &'static str, resource: impl Resource<Client = C>) {
-        let entry: Box<dyn AnyResource> = Box::new(Entry::new(resource, self.client.clone()));
+        let schema = self.compile(resource.schema());
+        let entry: Box<dyn AnyResource> = Box::new(Entry::new(resource, schema, self.client.clone()));
         add(&mut self.resources, [(name, entry)], &mut self.twice);
     }
 
     /// Adds a type of data source.
     pub fn data_source(&mut self, name: &'static str, source: impl DataSource<Client = C>) {
-        let entry: Box<dyn AnyDataSource> = Box::new(DataEntry::new(source, self.client.clone()));
+        let schema = self.compile(source.schema());
+        let entry: Box<dyn AnyDataSource> = Box::new(DataEntry::new(source, schema, self.client.clone()));
         add(&mut self.data_sources, [(name, entry)], &mut self.twice);
     }
 
     /// Adds a type of ephemeral resource.
     pub fn ephemeral(&mut self, name: &'static str, resource: impl EphemeralResource<Client = C>) {
-        let entry: Box<dyn AnyEphemeral> = Box::new(EphemeralEntry::new(resource, self.client.clone()));
+        let schema = self.compile(resource.schema());
+        let entry: Box<dyn AnyEphemeral> = Box::new(EphemeralEntry::new(resource, schema, self.client.clone()));
         add(&mut self.ephemerals, [(name, entry)], &mut self.twice);
     }
 
     /// Adds a function.
     pub fn function(&mut self, name: &'static str, function: Function) {
+        let function = if self.plain { function.plain() } else { function };
         add(&mut self.functions, [(name, function)], &mut self.twice);
     }
 }
@@ -284,7 +334,10 @@ mod tests {
     #[test]
     fn a_name_given_twice_is_noticed() {
         let one = || Plain(|m| m.resource("x_thing", Things));
-        assert!(Core::new(one()).twice.is_empty());
-        assert_eq!(Core::new(Both::of(one(), one())).twice, ["x_thing"]);
+        assert!(Core::new(one()).problems.is_empty());
+        assert_eq!(
+            Core::new(Both::of(one(), one())).problems,
+            ["there is more than one member x_thing of the same kind"]
+        );
     }
 }

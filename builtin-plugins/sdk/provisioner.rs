@@ -14,6 +14,9 @@ pub trait Provisioner: Send + Sync + 'static {
     /// The arguments, declared by [`model!`](crate::model!).
     type Config: Model;
 
+    /// Whether some code of this provisioner may block its thread; see [`Provider::BLOCKS`](crate::Provider::BLOCKS).
+    const BLOCKS: bool = true;
+
     /// The schema; the model's unless there is more to say.
     fn schema(&self) -> Schema {
         Schema::of::<Self::Config>()

@@ -10,7 +10,7 @@ use crate::model::{Cty, Model};
 use crate::plan::{Plan, Planned};
 use crate::provider::ClientCell;
 use crate::schema::{Compiled, Schema};
-use crate::server::core::Wire;
+use crate::server::core::{Wire, guarded};
 use crate::state;
 use crate::validate::own_rules;
 use crate::{Diagnostic, Diagnostics, Result, Stop};
@@ -92,6 +92,37 @@ pub trait Resource: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Finds an object that exists already, by the identity a person gave: a model with the attributes of
+    /// [`Resource::identity`], in which everything else is null. An identity of one attribute is handed on to
+    /// [`Resource::import`] as text, unless this is written.
+    async fn import_identity(&self, identity: Self::Model, cx: &mut Context<Self::Client>) -> Result<Self::Model> {
+        let attributes = self.identity();
+        let [attribute] = attributes.as_slice() else {
+            return Err(Diagnostic::error(
+                "Import by Identity Not Supported",
+                "This resource is imported by an id only: write `id` in the import block, in place of `identity`.",
+            )
+            .into());
+        };
+        let value = identity.field(attribute.name);
+        let text = value.as_ref().and_then(|value| match value.ty() {
+            Type::Number => value.as_number().map(ToString::to_string),
+            Type::Bool => value.as_bool().map(|b| b.to_string()),
+            _ => value.as_str().map(ToOwned::to_owned),
+        });
+        match text {
+            Some(text) => self.import(&text, cx).await,
+            None => Err(Diagnostic::error(
+                "Incomplete Import Identity",
+                format!(
+                    "The identity does not say which object to import: give its attribute \"{}\" a value.",
+                    attribute.name
+                ),
+            )
+            .into()),
+        }
+    }
+
     /// Finds an object that exists already, by the text a person gave.
     async fn import(&self, _id: &str, _cx: &mut Context<Self::Client>) -> Result<Self::Model> {
         Err(Diagnostic::error(
@@ -107,7 +138,8 @@ pub trait Resource: Send + Sync + 'static {
     }
 }
 
-/// An attribute of the model that belongs to the object's identity.
+/// An attribute of the model that belongs to the object's identity. It may be a result: an identity is sent once all of it is
+/// known.
 #[derive(Clone, Debug)]
 pub struct IdentityAttribute {
     /// The name, in the model and in the identity.
@@ -173,6 +205,8 @@ pub(crate) trait AnyResource: Send + Sync {
     fn plans_destroy(&self) -> bool;
     fn state_only(&self) -> bool;
     fn is_lenient(&self) -> bool;
+    /// Why the upgraders cannot work.
+    fn upgrade_problems(&self) -> Vec<String>;
     fn validate(&self, config: &Value) -> Diagnostics;
     fn upgrade(&self, version: i64, state: &serde_json::Value) -> Result<Value>;
     async fn plan(
@@ -189,6 +223,7 @@ pub(crate) trait AnyResource: Send + Sync {
     async fn update(&self, prior: &Value, planned: &Value, config: Wire, private: Vec<u8>, stop: Stop) -> Answer;
     async fn delete(&self, state: &Value, private: Vec<u8>, stop: Stop) -> Answer;
     async fn import(&self, id: &str, stop: Stop) -> Answer;
+    async fn import_identity(&self, identity: &Value, stop: Stop) -> Answer;
     async fn move_from(&self, source: MoveSource, private: Vec<u8>, stop: Stop) -> Answer;
 }
 
@@ -201,9 +236,9 @@ pub(crate) struct Entry<R: Resource> {
 }
 
 impl<R: Resource> Entry<R> {
-    pub fn new(resource: R, client: ClientCell<R::Client>) -> Entry<R> {
+    pub fn new(resource: R, schema: Compiled, client: ClientCell<R::Client>) -> Entry<R> {
         Entry {
-            schema: Compiled::new(resource.schema()),
+            schema,
             identity: resource.identity(),
             upgraders: resource.upgraders(),
             resource,
@@ -215,14 +250,15 @@ impl<R: Resource> Entry<R> {
         Context::new(self.client.get(), stop, private)
     }
 
-    /// Puts the result of an operation and what its context collected together.
-    fn answer(&self, result: Result<Option<R::Model>>, cx: Context<R::Client>) -> Answer {
+    /// Puts the result of an operation and what its context collected together. What was saved is kept after a panic, too.
+    fn answer(&self, result: Result<Option<R::Model>>, mut cx: Context<R::Client>) -> Answer {
+        let saved = cx.take_saved();
         let mut diagnostics = cx.diagnostics;
         let state = match result {
-            Ok(model) => model.map(|m| m.to_object(&self.schema.object)),
+            Ok(model) => model.map(|m| self.schema.without_write_only(m.to_object(&self.schema.object))),
             Err(errors) => {
                 diagnostics.append(errors);
-                cx.saved
+                saved.map(|saved| self.schema.without_write_only(saved))
             }
         };
         Answer {
@@ -253,6 +289,23 @@ impl<R: Resource> AnyResource for Entry<R> {
 
     fn is_lenient(&self) -> bool {
         R::LENIENT
+    }
+
+    fn upgrade_problems(&self) -> Vec<String> {
+        let current = self.schema.schema.version;
+        let mut found = Vec::new();
+        for (i, upgrader) in self.upgraders.iter().enumerate() {
+            let from = upgrader.from;
+            if !(0..current).contains(&from) {
+                found.push(format!(
+                    "there is an upgrader from version {from}, but the schema has version {current}"
+                ));
+            }
+            if self.upgraders[..i].iter().any(|u| u.from == from) {
+                found.push(format!("there is more than one upgrader from version {from}"));
+            }
+        }
+        found
     }
 
     fn validate(&self, config: &Value) -> Diagnostics {
@@ -293,7 +346,7 @@ impl<R: Resource> AnyResource for Entry<R> {
             planned,
             model: std::marker::PhantomData,
         };
-        let result = self.resource.plan(&mut plan, &mut cx).await;
+        let result = guarded(self.resource.plan(&mut plan, &mut cx)).await;
         planned.diagnostics.append(cx.diagnostics);
         if let Err(errors) = result {
             planned.diagnostics.append(errors);
@@ -304,7 +357,7 @@ impl<R: Resource> AnyResource for Entry<R> {
     async fn plan_destroy(&self, state: &Value, private: Vec<u8>, stop: Stop) -> Answer {
         let mut cx = self.context(private, stop);
         let result = match R::Model::from_cty(state) {
-            Ok(state) => self.resource.plan_destroy(state, &mut cx).await.map(|()| None),
+            Ok(state) => guarded(self.resource.plan_destroy(state, &mut cx)).await.map(|()| None),
             Err(error) => Err(error.into()),
         };
         self.answer(result, cx)
@@ -314,7 +367,7 @@ impl<R: Resource> AnyResource for Entry<R> {
         let mut cx = self.context(private, stop);
         cx.config = Some((config, self.schema.ty.clone()));
         let result = match R::Model::from_cty(planned) {
-            Ok(plan) => self.resource.create(plan, &mut cx).await.map(Some),
+            Ok(plan) => guarded(self.resource.create(plan, &mut cx)).await.map(Some),
             Err(error) => Err(error.into()),
         };
         self.answer(result, cx)
@@ -323,7 +376,7 @@ impl<R: Resource> AnyResource for Entry<R> {
     async fn read(&self, state: &Value, private: Vec<u8>, stop: Stop) -> Answer {
         let mut cx = self.context(private, stop);
         let result = match R::Model::from_cty(state) {
-            Ok(state) => self.resource.read(state, &mut cx).await,
+            Ok(state) => guarded(self.resource.read(state, &mut cx)).await,
             Err(error) => Err(error.into()),
         };
         let failed = result.is_err();
@@ -338,7 +391,7 @@ impl<R: Resource> AnyResource for Entry<R> {
         let mut cx = self.context(private, stop);
         cx.config = Some((config, self.schema.ty.clone()));
         let result = match (R::Model::from_cty(prior), R::Model::from_cty(planned)) {
-            (Ok(prior), Ok(plan)) => self.resource.update(prior, plan, &mut cx).await.map(Some),
+            (Ok(prior), Ok(plan)) => guarded(self.resource.update(prior, plan, &mut cx)).await.map(Some),
             (Err(error), _) | (_, Err(error)) => Err(error.into()),
         };
         let failed = result.is_err();
@@ -352,7 +405,7 @@ impl<R: Resource> AnyResource for Entry<R> {
     async fn delete(&self, state: &Value, private: Vec<u8>, stop: Stop) -> Answer {
         let mut cx = self.context(private, stop);
         let result = match R::Model::from_cty(state) {
-            Ok(state) => self.resource.delete(state, &mut cx).await.map(|()| None),
+            Ok(state) => guarded(self.resource.delete(state, &mut cx)).await.map(|()| None),
             Err(error) => Err(error.into()),
         };
         let failed = result.is_err();
@@ -366,14 +419,29 @@ impl<R: Resource> AnyResource for Entry<R> {
 
     async fn import(&self, id: &str, stop: Stop) -> Answer {
         let mut cx = self.context(Vec::new(), stop);
-        let result = self.resource.import(id, &mut cx).await.map(Some);
+        let result = guarded(self.resource.import(id, &mut cx)).await.map(Some);
+        self.answer(result, cx)
+    }
+
+    async fn import_identity(&self, identity: &Value, stop: Stop) -> Answer {
+        let mut cx = self.context(Vec::new(), stop);
+        let given = self
+            .identity
+            .iter()
+            .filter_map(|a| Some((a.name, identity.get(a.name)?.clone())));
+        let result = match R::Model::from_cty(&self.schema.object_with(&given.collect())) {
+            Ok(identity) => guarded(self.resource.import_identity(identity, &mut cx))
+                .await
+                .map(Some),
+            Err(error) => Err(error.of_configuration()),
+        };
         self.answer(result, cx)
     }
 
     async fn move_from(&self, source: MoveSource, private: Vec<u8>, stop: Stop) -> Answer {
         let mut cx = self.context(private, stop);
         let (provider, type_name) = (source.provider.clone(), source.type_name.clone());
-        let result = match self.resource.move_from(source, &mut cx).await {
+        let result = match guarded(self.resource.move_from(source, &mut cx)).await {
             Ok(None) => Err(Diagnostic::error(
                 "Unable to Move Resource State",
                 format!(
@@ -397,14 +465,18 @@ pub(crate) fn identity_type(schema: &Compiled, identity: &[IdentityAttribute]) -
     )
 }
 
-/// The identity of an object, taken from its state.
+/// The identity of an object, taken from its state (or plan) once it is wholly known and no part that is needed is missing.
 pub(crate) fn identity_of(identity: &[IdentityAttribute], state: &Value) -> Option<Value> {
     if identity.is_empty() {
         return None;
     }
-    let attributes: Option<Vec<_>> = identity
-        .iter()
-        .map(|a| state.get(a.name).map(|v| (Arc::from(a.name), v.clone())))
-        .collect();
-    attributes.map(Value::object::<Arc<str>>)
+    let mut attributes = Vec::with_capacity(identity.len());
+    for part in identity {
+        let value = state.get(part.name)?;
+        if !value.is_wholly_known() || (part.required_for_import && value.is_null()) {
+            return None;
+        }
+        attributes.push((Arc::from(part.name), value.clone()));
+    }
+    Some(Value::object::<Arc<str>>(attributes))
 }

@@ -2,14 +2,20 @@
 //!
 //! Authors write expressions made of [`required`], [`optional`], [`computed`] and [`block`] inside
 //! [`model!`](crate::model!); [`Schema::of`] collects them. When a plugin starts to serve, each schema is compiled
-//! once ([`Compiled`]), so that no call converts it again.
+//! once ([`Compiled`]), so that no call converts it again. A schema that cannot work (a default of the wrong type, a rule
+//! about an attribute that is not there) is refused then, with all that is wrong and where.
+
+mod compiled;
+mod problems;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use cty::{ObjectType, Type, Value};
+use cty::{Type, Value};
 
-use crate::model::{Attr, Cty, Model, Set};
+pub use self::compiled::Compiled;
+pub(crate) use self::compiled::CompiledMember;
+pub(crate) use self::problems::{Use, of_function, of_schema};
+use crate::model::{Any, Attr, Cty, Model, Set};
 use crate::plan::Modifier;
 use crate::validate::Validator;
 
@@ -49,6 +55,13 @@ impl Schema {
         self
     }
 
+    /// The same schema, whose descriptions are plain text, all of them: of blocks and attributes inside, too.
+    #[must_use]
+    pub fn plain(mut self) -> Schema {
+        self.root.make_plain();
+        self
+    }
+
     /// The same schema, marked as deprecated with this advice.
     #[must_use]
     pub fn deprecated(mut self, advice: &'static str) -> Schema {
@@ -73,15 +86,30 @@ pub struct Block {
     pub blocks: Vec<NestedBlock>,
     /// What it is for.
     pub description: String,
+    /// How that text is written.
+    pub text: Text,
     /// The advice to those who still use it, if it is deprecated.
     pub deprecated: Option<&'static str>,
+}
+
+/// How descriptions are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Text {
+    /// As Markdown, as comments in Rust are.
+    #[default]
+    Markdown,
+    /// As plain text.
+    Plain,
 }
 
 impl Block {
     /// The block that belongs to a model.
     #[must_use]
     pub fn of<M: Model>() -> Block {
-        let mut block = Block::default();
+        let mut block = Block {
+            description: comment(M::description()),
+            ..Block::default()
+        };
         for member in M::members() {
             match member {
                 Member::Attribute(attribute) => block.attributes.push(attribute),
@@ -89,6 +117,17 @@ impl Block {
             }
         }
         block
+    }
+
+    fn make_plain(&mut self) {
+        self.text = Text::Plain;
+        for attribute in &mut self.attributes {
+            attribute.text = Text::Plain;
+            if let Some(nested) = &mut attribute.nested {
+                nested.block.make_plain();
+            }
+        }
+        self.blocks.iter_mut().for_each(|nested| nested.block.make_plain());
     }
 
     /// Whether there is an attribute here or further in that has attributes of its own.
@@ -133,6 +172,26 @@ impl Member {
 }
 
 /// What stands after `=` in a model: turned into a member with the name, comment and type of its field.
+///
+/// An attribute can be null or unknown, so its field is an [`Attr`] (or [`Any`]); anything else is refused by the compiler:
+///
+/// ```compile_fail,E0277
+/// use monoform_sdk::Model;
+/// use monoform_sdk::schema::optional;
+///
+/// #[derive(Clone, Default, Model)]
+/// struct Shelf {
+///     /// What stands on it.
+///     #[member(optional())]
+///     books: Vec<String>,
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a field of type `{T}` cannot be declared by `{Self}`",
+    note = "an attribute (`required()`, `optional()`, `computed()`) is an `Attr<_>` or an `Any`: it can be null or unknown",
+    note = "an attribute with attributes (`nested(…)`) is an `Attr` of a model, or of a `Vec`, `Set` or `BTreeMap<String, _>` of one",
+    note = "nested blocks (`block()`) are a model `M`, or `Attr<M>`, `Vec<M>`, `Set<M>`, `BTreeMap<String, M>`, or an `Attr` of those"
+)]
 pub trait IntoMember<T> {
     /// The member.
     fn into_member(self, name: &'static str, doc: &str) -> Member;
@@ -159,6 +218,8 @@ pub struct Attribute {
     pub deprecated: Option<&'static str>,
     /// What it is for.
     pub description: String,
+    /// How that text is written.
+    pub text: Text,
     /// The planned value where the configuration sets none.
     pub default: Option<Value>,
     /// Rules for the configured value.
@@ -189,6 +250,7 @@ fn attribute() -> Attribute {
         write_only: false,
         deprecated: None,
         description: String::new(),
+        text: Text::Markdown,
         default: None,
         validators: Vec::new(),
         modifiers: Vec::new(),
@@ -245,6 +307,13 @@ impl Attribute {
         self
     }
 
+    /// Its description is plain text.
+    #[must_use]
+    pub fn plain(mut self) -> Attribute {
+        self.text = Text::Plain;
+        self
+    }
+
     /// It should not be used any more; the text says what to do instead.
     #[must_use]
     pub fn deprecated(mut self, advice: &'static str) -> Attribute {
@@ -293,12 +362,24 @@ impl Attribute {
     }
 }
 
-impl<T: Cty> IntoMember<T> for Attribute {
-    fn into_member(mut self, name: &'static str, doc: &str) -> Member {
+impl Attribute {
+    fn build<T: Cty>(mut self, name: &'static str, doc: &str) -> Member {
         self.name = name;
         self.ty = T::ty();
         self.description = comment(doc);
         Member::Attribute(self)
+    }
+}
+
+impl<T: Cty> IntoMember<Attr<T>> for Attribute {
+    fn into_member(self, name: &'static str, doc: &str) -> Member {
+        self.build::<T>(name, doc)
+    }
+}
+
+impl IntoMember<Any> for Attribute {
+    fn into_member(self, name: &'static str, doc: &str) -> Member {
+        self.build::<Any>(name, doc)
     }
 }
 
@@ -321,7 +402,7 @@ impl NestedAttribute {
     fn build<M: Model, T: Cty>(mut self, name: &'static str, doc: &str, nesting: Nesting) -> Member {
         let block = Block::of::<M>();
         self.0.nested = Some(Box::new(Nested { block, nesting }));
-        IntoMember::<T>::into_member(self.0, name, doc)
+        self.0.build::<T>(name, doc)
     }
 }
 
@@ -349,9 +430,42 @@ impl<M: Model> IntoMember<Attr<BTreeMap<String, M>>> for NestedAttribute {
     }
 }
 
-/// A comment as it is written in the source, as one paragraph of text.
+/// A comment of the source as a description. Lines of one paragraph are joined; paragraphs, and lines that mean something by
+/// themselves in Markdown (items of lists, headings, rows of tables, quotations, code between fences), stay apart.
 fn comment(doc: &str) -> String {
-    doc.split_whitespace().collect::<Vec<_>>().join(" ")
+    let mut out = String::new();
+    let (mut fenced, mut new_paragraph, mut ended) = (false, false, false);
+    for line in doc.lines() {
+        let line = line.strip_prefix(' ').unwrap_or(line).trim_end();
+        let text = line.trim_start();
+        if text.is_empty() && !fenced {
+            new_paragraph = true;
+            continue;
+        }
+        let fence = text.starts_with("```");
+        let alone = fenced || fence;
+        if !out.is_empty() {
+            out.push_str(match () {
+                () if new_paragraph => "\n\n",
+                () if alone || ended || begins_line(text) => "\n",
+                () => " ",
+            });
+        }
+        out.push_str(if fenced { line } else { text });
+        fenced ^= fence;
+        ended = alone || text.starts_with('#') || text.starts_with('|');
+        new_paragraph = false;
+    }
+    out
+}
+
+/// Whether a line of Markdown is not the continuation of the one before it.
+fn begins_line(text: &str) -> bool {
+    let number = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    ["- ", "* ", "+ ", "> ", "# ", "## ", "### ", "|"]
+        .iter()
+        .any(|mark| text.starts_with(mark))
+        || (number.len() < text.len() && number.starts_with(". "))
 }
 
 /// A block inside a block.
@@ -440,10 +554,10 @@ impl BlockBuilder {
     }
 
     fn build<M: Model>(self, name: &'static str, doc: &str, nesting: Nesting) -> Member {
-        let block = Block {
-            description: comment(doc),
-            ..Block::of::<M>()
-        };
+        let mut block = Block::of::<M>();
+        if !doc.trim().is_empty() {
+            block.description = comment(doc);
+        }
         Member::Block(NestedBlock {
             name,
             block,
@@ -503,99 +617,49 @@ impl<M: Model> IntoMember<Attr<Set<M>>> for BlockBuilder {
     }
 }
 
-/// A schema made ready for many calls: its object type, and its members in the order of that type's attributes.
-#[derive(Debug)]
-pub struct Compiled {
-    /// The schema as declared.
-    pub schema: Schema,
-    /// The type of the objects it describes.
-    pub ty: Type,
-    /// The same type, as an object type.
-    pub object: Arc<ObjectType>,
-    /// The members of the outermost block.
-    pub(crate) members: Vec<CompiledMember>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model;
 
-#[derive(Debug)]
-pub(crate) enum CompiledMember {
-    Attribute(Attribute),
-    /// An attribute with a schema of its own.
-    Nested(Attribute, Nesting, Vec<CompiledMember>),
-    Block(NestedBlock, Vec<CompiledMember>),
-}
+    #[test]
+    fn comments_keep_paragraphs_lists_and_code() {
+        let doc = " One line\n and the next.\n\n Steps:\n - first,\n   which goes on\n - second\n ```\n a\n   b\n ```\n After.\n";
+        assert_eq!(
+            comment(doc),
+            "One line and the next.\n\nSteps:\n- first, which goes on\n- second\n```\na\n  b\n```\nAfter."
+        );
+    }
 
-impl CompiledMember {
-    pub fn name(&self) -> &'static str {
-        match self {
-            CompiledMember::Attribute(a) | CompiledMember::Nested(a, ..) => a.name,
-            CompiledMember::Block(b, _) => b.name,
+    model! {
+        /// What a part is.
+        pub struct Part {
+            pub name: Attr<String> = required(),
         }
     }
 
-    /// The attribute, unless it is a block.
-    pub fn attribute(&self) -> Option<&Attribute> {
-        match self {
-            CompiledMember::Attribute(a) | CompiledMember::Nested(a, ..) => Some(a),
-            CompiledMember::Block(..) => None,
+    model! {
+        /// A whole.
+        ///
+        /// It has parts.
+        pub struct Whole {
+            pub first: Vec<Part> = block(),
+            /// The others.
+            pub second: Vec<Part> = block(),
         }
     }
 
-    pub fn modifiers(&self) -> &[Modifier] {
-        match self {
-            CompiledMember::Attribute(a) | CompiledMember::Nested(a, ..) => &a.modifiers,
-            CompiledMember::Block(b, _) => &b.modifiers,
-        }
+    #[test]
+    fn the_comment_on_a_struct_describes_the_block() {
+        let schema = Schema::of::<Whole>();
+        assert_eq!(schema.root.description, "A whole.\n\nIt has parts.");
+        let blocks = &schema.root.blocks;
+        assert_eq!(
+            blocks[0].block.description, "What a part is.",
+            "unless the member says more"
+        );
+        assert_eq!(blocks[1].block.description, "The others.");
+        assert_eq!(blocks[1].block.text, Text::Markdown);
+        assert_eq!(schema.plain().root.blocks[1].block.attributes[0].text, Text::Plain);
     }
-
-    pub fn validators(&self) -> &[Validator] {
-        match self {
-            CompiledMember::Attribute(a) | CompiledMember::Nested(a, ..) => &a.validators,
-            CompiledMember::Block(b, _) => &b.validators,
-        }
-    }
-
-    /// The members inside, if there are any.
-    pub fn inside(&self) -> Option<(Nesting, &[CompiledMember])> {
-        match self {
-            CompiledMember::Attribute(_) => None,
-            CompiledMember::Nested(_, nesting, members) => Some((*nesting, members)),
-            CompiledMember::Block(b, members) => Some((b.nesting, members)),
-        }
-    }
-}
-
-impl Compiled {
-    /// Makes a schema ready.
-    #[must_use]
-    pub fn new(schema: Schema) -> Compiled {
-        let ty = schema.root.ty();
-        let object = ty.as_object().cloned().unwrap_or_default();
-        let members = compile(&schema.root);
-        Compiled {
-            schema,
-            ty,
-            object,
-            members,
-        }
-    }
-}
-
-fn compile(block: &Block) -> Vec<CompiledMember> {
-    let mut members: Vec<(&'static str, CompiledMember)> = Vec::new();
-    for attribute in &block.attributes {
-        let member = match &attribute.nested {
-            None => CompiledMember::Attribute(attribute.clone()),
-            Some(nested) => CompiledMember::Nested(attribute.clone(), nested.nesting, compile(&nested.block)),
-        };
-        members.push((attribute.name, member));
-    }
-    for nested in &block.blocks {
-        members.push((
-            nested.name,
-            CompiledMember::Block(nested.clone(), compile(&nested.block)),
-        ));
-    }
-    // The order of an object type's attributes.
-    members.sort_by_key(|(name, _)| *name);
-    members.into_iter().map(|(_, member)| member).collect()
 }

@@ -1,21 +1,62 @@
 //! For the tests of plugins: a provider driven as the core drives it, without a process or a socket.
 //!
-//! Values go through the same encoding, planning and diagnostics as in the real thing. Errors come back as
-//! [`Diagnostics`].
+//! Values go through the same encoding, planning and diagnostics as in the real thing, and configurations are checked for names
+//! that the schema does not have. Errors come back as [`Diagnostics`]; warnings are collected ([`Harness::warnings`]).
+//!
+//! [`Harness::object`] is an object of a managed resource with all its life: planned, applied, read again, imported, destroyed,
+//! with what is kept about it between the steps. [`Harness::ephemeral`] is the same for an ephemeral resource.
+//!
+//! ```
+//! # use monoform_sdk::schema::{computed, required};
+//! # use monoform_sdk::{Attr, Context, Plain, Resource, Result, async_trait, model, testing::Harness};
+//! # model! {
+//! #     pub struct Pet {
+//! #         pub name: Attr<String> = required().requires_replace(),
+//! #         pub id: Attr<String> = computed().keep(),
+//! #     }
+//! # }
+//! # struct Pets;
+//! # #[async_trait]
+//! # impl Resource for Pets {
+//! #     type Model = Pet;
+//! #     type Client = ();
+//! #     async fn create(&self, plan: Pet, _: &mut Context<()>) -> Result<Pet> {
+//! #         Ok(Pet { id: "1".into(), ..plan })
+//! #     }
+//! # }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<()> {
+//! let harness = Harness::new(Plain(|members| members.resource("zoo_pet", Pets)));
+//! let mut pet = harness.object("zoo_pet");
+//! pet.apply(&[("name", "Bo".into())]).await?;
+//! assert_eq!(pet.get("id"), Some(&"1".into()));
+//! assert_eq!(pet.plan(&[("name", "Max".into())]).await?.replace, ["name"]);
+//! assert!(pet.apply(&[("nmae", "Bo".into())]).await.is_err(), "there is no such attribute");
+//! pet.destroy().await
+//! # }
+//! ```
 
-use std::collections::BTreeMap;
+mod config;
+mod ephemeral;
+mod object;
+mod proposed;
+
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Mutex, PoisonError};
 
 use cty::{Type, Value};
 
-use crate::schema::{Compiled, Nesting};
+pub use self::ephemeral::Ephemeral;
+pub use self::object::Object;
+use crate::resource::identity_type;
+use crate::schema::Compiled;
 use crate::server::core::{Changed, Core, RawState, Wire};
-use crate::{Diagnostics, FunctionError, Provider, Result};
+use crate::{Diagnostic, Diagnostics, FunctionError, MoveSource, Provider, Result};
 
 /// A provider under test.
 pub struct Harness<P: Provider> {
     core: Core,
+    warnings: Mutex<Vec<Diagnostic>>,
     provider: PhantomData<P>,
 }
 
@@ -26,6 +67,10 @@ pub struct PlannedChange {
     pub planned: Value,
     /// The attributes whose change means replacement: names, or paths as text.
     pub replace: Vec<String>,
+    /// What the provider notes beside the planned object.
+    pub private: Vec<u8>,
+    /// The identity of the planned object, once it is known.
+    pub identity: Option<Value>,
 }
 
 /// An object of a configuration: values by attribute name.
@@ -33,9 +78,20 @@ pub type Config<'a> = &'a [(&'a str, Value)];
 
 impl<P: Provider> Harness<P> {
     /// Takes the provider under test, not configured yet.
+    ///
+    /// # Panics
+    /// If the provider could not be served, since a schema of it cannot work.
+    #[allow(clippy::panic, reason = "a test fails by panicking")]
     pub fn new(provider: P) -> Harness<P> {
+        let core = Core::new(provider);
+        assert!(
+            core.problems.is_empty(),
+            "these schemas cannot work:\n- {}",
+            core.problems.join("\n- ")
+        );
         Harness {
-            core: Core::new(provider),
+            core,
+            warnings: Mutex::default(),
             provider: PhantomData,
         }
     }
@@ -43,12 +99,9 @@ impl<P: Provider> Harness<P> {
     /// Configures the provider.
     pub async fn configure(&self, config: Config<'_>) -> Result<()> {
         let schema = self.core.config_schema();
-        let wire = encode(Some(&object(schema, config)), schema)?;
-        let mut found = self.core.validate_provider(&wire);
-        if !found.has_errors() {
-            found.append(self.core.configure(&wire, "1.11.4").await);
-        }
-        if found.has_errors() { Err(found) } else { Ok(()) }
+        let wire = encode(Some(&config::object(schema, config)?), schema)?;
+        self.sort(self.core.validate_provider(&wire))?;
+        self.sort(self.core.configure(&wire, "1.11.4").await)
     }
 
     /// Every type and every attribute, with one word for each property: to compare with what is documented.
@@ -81,7 +134,39 @@ impl<P: Provider> Harness<P> {
         out
     }
 
-    /// Checks a configuration of a managed resource.
+    /// The warnings since this was last asked.
+    pub fn warnings(&self) -> Vec<Diagnostic> {
+        std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Keeps warnings; errors, and what was said beside them, are the result.
+    fn sort(&self, found: Diagnostics) -> Result<()> {
+        if found.has_errors() {
+            return Err(found);
+        }
+        self.warnings
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(found.0);
+        Ok(())
+    }
+
+    /// Asks the calls in progress to stop, as a program does whose person asks it to.
+    pub fn stop(&self) {
+        self.core.calls.stop();
+    }
+
+    /// An object of this type of managed resource, which does not exist yet.
+    pub fn object(&self, name: &str) -> Object<'_, P> {
+        Object::new(self, name)
+    }
+
+    /// An ephemeral resource of this type, opened.
+    pub async fn ephemeral(&self, name: &str, config: Config<'_>) -> Result<Ephemeral<'_, P>> {
+        Ephemeral::open(self, name, config).await
+    }
+
+    /// Checks a configuration of a managed resource. Warnings are in the result, too.
     #[must_use]
     pub fn validate(&self, name: &str, config: Config<'_>) -> Diagnostics {
         match self.resource_config(name, config) {
@@ -92,134 +177,71 @@ impl<P: Provider> Harness<P> {
 
     /// Plans an object from a configuration and the object of before.
     pub async fn plan(&self, name: &str, prior: Option<&Value>, config: Config<'_>) -> Result<PlannedChange> {
-        let schema = self.schema(name);
-        let config = object(schema, config);
-        let proposed = proposed(schema, prior, &config);
-        let prior = encode(prior, schema)?;
-        let (proposed, config) = (encode(Some(&proposed), schema)?, encode(Some(&config), schema)?);
-        let changed = self.core.plan(name, &prior, &proposed, &config, vec![]).await;
-        let replace = changed
-            .requires_replace
-            .iter()
-            .map(|p| p.to_string().trim_start_matches('.').into())
-            .collect();
-        Ok(PlannedChange {
-            planned: self.state(schema, changed)?,
-            replace,
-        })
+        self.object_in(name, prior).plan(config).await
     }
 
-    /// Carries out a plan, without the configuration behind it; `None` as the plan destroys.
-    pub async fn apply(&self, name: &str, prior: Option<&Value>, planned: Option<&Value>) -> Result<Value> {
-        self.apply_config(name, prior, planned, Wire::default()).await
-    }
-
-    async fn apply_config(
+    /// Carries out a plan that was made from this configuration; `None` as the plan destroys.
+    pub async fn apply(
         &self,
         name: &str,
         prior: Option<&Value>,
         planned: Option<&Value>,
-        config: Wire,
+        config: Config<'_>,
     ) -> Result<Value> {
-        let schema = self.schema(name);
-        let (prior, planned) = (encode(prior, schema)?, encode(planned, schema)?);
-        let changed = self.core.apply(name, prior, &planned, config, vec![]).await;
-        self.state(schema, changed)
+        let mut object = self.object_in(name, prior);
+        object.carry_out(planned, config, Vec::new(), None).await?;
+        Ok(object.into_state())
     }
 
     /// Plans and creates an object.
     pub async fn create(&self, name: &str, config: Config<'_>) -> Result<Value> {
-        let errors = self.validate(name, config);
-        if errors.has_errors() {
-            return Err(errors);
-        }
-        let planned = self.plan(name, None, config).await?.planned;
-        let config = self.resource_config(name, config)?;
-        self.apply_config(name, None, Some(&planned), config).await
+        let mut object = self.object(name);
+        object.apply(config).await?;
+        Ok(object.into_state())
     }
 
     /// Reads an object again; null if it is gone.
     pub async fn read(&self, name: &str, state: &Value) -> Result<Value> {
-        let schema = self.schema(name);
-        let changed = self.core.read(name, encode(Some(state), schema)?, vec![]).await;
-        self.state(schema, changed)
+        let mut object = self.object_in(name, Some(state));
+        object.read().await?;
+        Ok(object.into_state())
     }
 
     /// Imports an object.
     pub async fn import(&self, name: &str, id: &str) -> Result<Value> {
-        let changed = self.core.import(name, id, None).await;
-        self.state(self.schema(name), changed)
+        let mut object = self.object(name);
+        object.import(id).await?;
+        Ok(object.into_state())
     }
 
     /// Upgrades a state, given as JSON text.
     pub fn upgrade(&self, name: &str, version: i64, json: &str) -> Result<Value> {
-        let (state, diagnostics) = self.core.upgrade(
-            name,
-            version,
-            &RawState {
-                json: json.as_bytes().to_vec(),
-                is_flat: false,
-            },
-        );
-        self.state(
-            self.schema(name),
-            Changed {
-                state,
-                diagnostics,
-                ..Changed::default()
-            },
-        )
+        let (state, diagnostics) = self.core.upgrade(name, version, &raw(json));
+        self.sort(diagnostics)?;
+        decode(state, self.schema(name))
     }
 
-    /// Moves the state of another type, given as JSON text, to this one.
-    pub async fn move_from(&self, name: &str, provider: &str, type_name: &str, json: &str) -> Result<Value> {
-        let raw = RawState {
-            json: json.as_bytes().to_vec(),
-            is_flat: false,
-        };
-        let changed = self
-            .core
-            .move_from(name, provider.into(), type_name.into(), 0, &raw, vec![])
-            .await;
-        self.state(self.schema(name), changed)
+    /// Moves the state of another type to this one, with what was noted beside it.
+    pub async fn move_from(&self, name: &str, source: MoveSource, private: Vec<u8>) -> Result<Value> {
+        let mut object = self.object(name);
+        object.move_from(source, private).await?;
+        Ok(object.into_state())
     }
 
     /// Checks and reads a data source.
     pub async fn data(&self, name: &str, config: Config<'_>) -> Result<Value> {
         let schema = self.core.data_sources.get(name).map_or(&*EMPTY, |d| d.schema());
-        let wire = encode(Some(&object(schema, config)), schema)?;
-        let errors = self.core.validate_data_source(name, &wire);
-        if errors.has_errors() {
-            return Err(errors);
-        }
-        let (state, diagnostics) = self.core.read_data_source(name, &wire).await;
-        self.state(
-            schema,
-            Changed {
-                state,
-                diagnostics,
-                ..Changed::default()
-            },
-        )
+        let wire = encode(Some(&config::object(schema, config)?), schema)?;
+        self.sort(self.core.validate_data_source(name, &wire))?;
+        let call = self.core.calls.begin();
+        let (state, diagnostics) = self.core.read_data_source(name, &wire, call.stop()).await;
+        self.sort(diagnostics)?;
+        decode(state, schema)
     }
 
-    /// Checks and opens an ephemeral resource.
+    /// Checks and opens an ephemeral resource; [`Harness::ephemeral`] is for what comes after.
     pub async fn open(&self, name: &str, config: Config<'_>) -> Result<Value> {
-        let schema = self.core.ephemerals.get(name).map_or(&*EMPTY, |d| d.schema());
-        let wire = encode(Some(&object(schema, config)), schema)?;
-        let errors = self.core.validate_ephemeral(name, &wire);
-        if errors.has_errors() {
-            return Err(errors);
-        }
-        let answer = self.core.open(name, &wire).await;
-        self.state(
-            schema,
-            Changed {
-                state: answer.result,
-                diagnostics: answer.diagnostics,
-                ..Changed::default()
-            },
-        )
+        Ok(self.ephemeral(name, config).await?.result().clone())
     }
 
     /// Calls a function.
@@ -228,24 +250,48 @@ impl<P: Provider> Harness<P> {
             .core
             .functions
             .get(name)
-            .ok_or_else(|| FunctionError::new("no such function"))?;
-        function.call(arguments)
+            .ok_or_else(|| FunctionError::new(format!("there is no function {name:?}")))?;
+        let problem = |errors: Diagnostics| {
+            let texts: Vec<String> = errors.0.into_iter().map(|d| d.detail).collect();
+            FunctionError::new(texts.join(" "))
+        };
+        let mut wires = Vec::with_capacity(arguments.len());
+        for (i, value) in arguments.iter().enumerate() {
+            let parameter = function.parameter(i);
+            if value.is_null() && parameter.is_some_and(|p| !p.allow_null) {
+                return Err(FunctionError::argument(i, "argument must not be null"));
+            }
+            if !value.is_wholly_known() && parameter.is_some_and(|p| !p.allow_unknown) {
+                // The core does not call it then.
+                return Ok(Value::unknown(function.returns.clone()));
+            }
+            let ty = parameter.map_or(Type::Dynamic, |p| p.ty.clone());
+            let value = cty::convert::convert(value, &ty).map_err(|e| FunctionError::argument(i, e.message))?;
+            wires.push(crate::server::core::encode(&value, &ty).map_err(problem)?);
+        }
+        let result = self.core.call(name, &wires)?;
+        crate::server::core::decode(&result, &function.returns).map_err(problem)
     }
 
     fn schema(&self, name: &str) -> &Compiled {
         self.core.resources.get(name).map_or(&*EMPTY, |r| r.schema())
     }
 
-    fn resource_config(&self, name: &str, config: Config<'_>) -> Result<Wire> {
-        let schema = self.schema(name);
-        encode(Some(&object(schema, config)), schema)
+    /// The type of the identity of such objects, if they have one.
+    fn identity_type(&self, name: &str) -> Option<Type> {
+        let resource = self.core.resources.get(name)?;
+        (!resource.identity().is_empty()).then(|| identity_type(resource.schema(), resource.identity()))
     }
 
-    fn state(&self, schema: &Compiled, changed: Changed) -> Result<Value> {
-        if changed.diagnostics.has_errors() {
-            return Err(changed.diagnostics);
-        }
-        crate::server::core::decode(&changed.state.unwrap_or_default(), &schema.ty)
+    fn object_in(&self, name: &str, state: Option<&Value>) -> Object<'_, P> {
+        let mut object = self.object(name);
+        object.set_state(state.cloned());
+        object
+    }
+
+    fn resource_config(&self, name: &str, config: Config<'_>) -> Result<Wire> {
+        let schema = self.schema(name);
+        encode(Some(&config::object(schema, config)?), schema)
     }
 }
 
@@ -258,55 +304,13 @@ fn encode(value: Option<&Value>, schema: &Compiled) -> Result<Wire> {
     crate::server::core::encode(value.unwrap_or(&null), &schema.ty)
 }
 
-/// The object of a configuration; what is not given is null, or no blocks.
-fn object(schema: &Compiled, config: Config<'_>) -> Value {
-    let given: BTreeMap<&str, &Value> = config.iter().map(|(name, value)| (*name, value)).collect();
-    let values = schema.object.attributes().iter().map(|a| match given.get(&*a.name) {
-        Some(value) => (*value).clone(),
-        None => absent(schema, &a.name, &a.ty),
-    });
-    Value::object_of(&schema.object, values.collect())
+fn decode(wire: Option<Wire>, schema: &Compiled) -> Result<Value> {
+    crate::server::core::decode(&wire.unwrap_or_default(), &schema.ty)
 }
 
-fn absent(schema: &Compiled, name: &str, ty: &Type) -> Value {
-    match (
-        schema
-            .schema
-            .root
-            .blocks
-            .iter()
-            .find(|b| b.name == name)
-            .map(|b| b.nesting),
-        ty,
-    ) {
-        (Some(Nesting::List), Type::List(element)) => Value::list((**element).clone(), Vec::new()),
-        (Some(Nesting::List), _) => Value::empty_tuple(),
-        (Some(Nesting::Map), Type::Map(element)) => Value::map((**element).clone(), BTreeMap::new()),
-        (Some(Nesting::Map), _) => Value::empty_object(),
-        (Some(Nesting::Group), Type::Object(object)) => {
-            let nulls = object.attributes().iter().map(|a| Value::null(a.ty.clone()));
-            Value::object_of(object, nulls.collect())
-        }
-        (Some(Nesting::Set), Type::Set(element)) => Value::set((**element).clone(), Vec::new()),
-        _ => Value::null(ty.clone()),
+fn raw(json: &str) -> RawState {
+    RawState {
+        json: json.as_bytes().to_vec(),
+        is_flat: false,
     }
-}
-
-/// What the core proposes: the configuration, and the values of before for computed attributes it leaves out.
-fn proposed(schema: &Compiled, prior: Option<&Value>, config: &Value) -> Value {
-    let computed = |name: &Arc<str>| {
-        schema
-            .schema
-            .root
-            .attributes
-            .iter()
-            .any(|a| a.name == &**name && a.computed)
-    };
-    config.map_parts(|part, value| match part {
-        cty::value::Part::Attribute(name) if value.is_null() && computed(name) => prior
-            .and_then(|p| p.get(name))
-            .cloned()
-            .unwrap_or_else(|| value.clone()),
-        _ => value.clone(),
-    })
 }

@@ -6,12 +6,16 @@
 use std::fmt;
 use std::sync::Arc;
 
-use cty::{Path, Step, Value};
+use cty::{Number, Path, Step, Type, Value};
 
 use crate::schema::{Compiled, CompiledMember, Nesting};
 use crate::{Diagnostic, Diagnostics, Model};
 
-/// A rule for one attribute. Names of other attributes are those of the same block, or else of the outermost one.
+/// A rule for one attribute. Names of other attributes are those of the same block, or else of the outermost one; the
+/// attribute's own name may be among them.
+///
+/// A rule that does not fit the attribute's type, or names what is not there, is refused when the plugin starts. For an
+/// attribute of any type, a value of the wrong type is an error of the configuration.
 #[derive(Clone)]
 pub enum Validator {
     /// Exactly one of this attribute and these must be set.
@@ -26,28 +30,73 @@ pub enum Validator {
     AtLeast(i64),
     /// The number is at least the sum of these attributes; one that is not set counts nothing.
     AtLeastSumOf(&'static [&'static str]),
-    /// The list or set has at least so many elements, and at most so many.
+    /// The list, set or map has at least so many elements, and at most so many.
     Size(usize, usize),
     /// The text has at least so many bytes.
     LengthAtLeast(usize),
     /// The nested block must be there.
     Required,
-    /// Every element of the list or set obeys this rule.
+    /// Every element of the list, set or map obeys this rule.
     Each(Box<Validator>),
     /// Any other rule.
     Custom(Arc<dyn Fn(&Check<'_>) -> Option<Diagnostic> + Send + Sync>),
 }
 
 impl Validator {
-    /// A rule written as a function. It runs for known, non-null values only.
+    /// A rule written as a function. It runs for values that are known and set: not null, and with elements if it is a
+    /// collection.
     pub fn custom(rule: impl Fn(&Check<'_>) -> Option<Diagnostic> + Send + Sync + 'static) -> Validator {
         Validator::Custom(Arc::new(rule))
     }
 
-    /// A rule for every element of a list or set.
+    /// A rule for every element of a list, set or map.
     #[must_use]
     pub fn each(rule: Validator) -> Validator {
         Validator::Each(Box::new(rule))
+    }
+}
+
+/// The types of values that a rule is about.
+fn subject(rule: &Validator) -> Option<(&'static str, fn(&Type) -> bool)> {
+    match rule {
+        Validator::OneOf(_) | Validator::LengthAtLeast(_) => Some(("strings", |ty| *ty == Type::String)),
+        Validator::AtLeast(_) | Validator::AtLeastSumOf(_) => Some(("numbers", |ty| *ty == Type::Number)),
+        Validator::Size(..) | Validator::Each(_) => Some(("lists, sets and maps", |ty| {
+            matches!(ty, Type::List(_) | Type::Set(_) | Type::Map(_) | Type::Tuple(_))
+        })),
+        Validator::ExactlyOneOf(_)
+        | Validator::ConflictsWith(_)
+        | Validator::AlsoRequires(_)
+        | Validator::Required
+        | Validator::Custom(_) => None,
+    }
+}
+
+impl Validator {
+    /// Why this rule cannot be one for values of this type; `exists` says whether there is a member of this name.
+    pub(crate) fn problem(&self, ty: &Type, exists: &dyn Fn(&str) -> bool) -> Option<String> {
+        if let Some((subject, fits)) = subject(self)
+            && *ty != Type::Dynamic
+            && !fits(ty)
+        {
+            return Some(format!("the rule {self:?} is for {subject}, not for {ty}"));
+        }
+        match self {
+            Validator::ExactlyOneOf(names)
+            | Validator::ConflictsWith(names)
+            | Validator::AlsoRequires(names)
+            | Validator::AtLeastSumOf(names) => {
+                let missing = names.iter().find(|name| !exists(name))?;
+                Some(format!("the rule {self:?} names {missing:?}, which is not there"))
+            }
+            Validator::OneOf([]) => Some("the rule OneOf([]) has no value: no value is allowed".into()),
+            Validator::Size(least, most) if least > most => Some(format!("the rule {self:?}: nothing can be so long")),
+            Validator::Each(rule) => match ty {
+                Type::List(element) | Type::Set(element) | Type::Map(element) => rule.problem(element, exists),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 }
 
@@ -92,6 +141,15 @@ impl Check<'_> {
         path_text(&self.path)
     }
 
+    /// The other attributes among these.
+    fn others<'n>(&self, names: &'n [&'static str]) -> impl Iterator<Item = &'n &'static str> {
+        let own = self.path.0.iter().rev().find_map(|step| match step {
+            Step::Attribute(name) => Some(name.clone()),
+            Step::Index(_) => None,
+        });
+        names.iter().filter(move |name| own.as_deref() != Some(**name))
+    }
+
     fn error(&self, summary: &str, detail: String) -> Option<Diagnostic> {
         Some(Diagnostic::error(summary, detail).at(self.path.clone()))
     }
@@ -105,7 +163,8 @@ impl Check<'_> {
     }
 }
 
-/// Runs a plugin's own rules. They are about whole models: where a model wants what is not known yet, they wait until it is.
+/// Runs a plugin's own rules. They are about whole models, in which an [`Attr`](crate::Attr) says what is not known yet. Where a
+/// model cannot say so (blocks as a plain `Vec`, whose number is not known), the rules wait until it is.
 pub(crate) fn own_rules<M: Model>(config: &Value, rules: impl FnOnce(&M) -> Diagnostics) -> Diagnostics {
     match M::from_cty(config) {
         Ok(model) => rules(&model),
@@ -121,7 +180,7 @@ fn path_text(path: &Path) -> String {
 
 /// A block collection without blocks counts as absent.
 fn is_absent(value: &Value) -> bool {
-    let is_collection = !matches!(value.ty(), cty::Type::Object(_));
+    let is_collection = !matches!(value.ty(), Type::Object(_));
     value.is_null() || (is_collection && value.len() == Some(0))
 }
 
@@ -244,19 +303,42 @@ impl Validator {
             out.0.extend(self.run(&check));
             return;
         };
-        for (i, element) in check.value.as_seq().unwrap_or_default().iter().enumerate() {
-            let key = match check.value.ty() {
-                cty::Type::Set(_) => element.clone(),
-                _ => Value::number(i as i64),
-            };
+        out.0.extend(self.wrong_type(&check));
+        let mut run = |key: Value, value: &Value| {
             let element = Check {
                 path: check.path.with(Step::Index(key)),
-                value: element,
+                value,
                 block: check.block,
                 config: check.config,
             };
             rule.run_into(element, out);
+        };
+        match (check.value.as_seq(), check.value.entries(), check.value.ty()) {
+            (Some(elements), _, Type::Set(_)) => elements.iter().for_each(|element| run(element.clone(), element)),
+            (Some(elements), _, Type::List(_) | Type::Tuple(_)) => {
+                elements
+                    .iter()
+                    .enumerate()
+                    .for_each(|(i, element)| run(Value::number(i as i64), element));
+            }
+            (_, Some(entries), Type::Map(_)) => {
+                entries.for_each(|(key, element)| run(Value::shared_string(key.clone()), element));
+            }
+            _ => {}
         }
+    }
+
+    /// The error for a value that this rule is not about. The schema allows it where it says nothing about the type.
+    fn wrong_type(&self, check: &Check<'_>) -> Option<Diagnostic> {
+        let (wanted, fits) = subject(self)?;
+        if !check.value.is_present() || fits(check.value.ty()) {
+            return None;
+        }
+        let (name, got) = (check.name(), check.value.ty());
+        check.error(
+            "Invalid Attribute Value Type",
+            format!("Attribute {name} has a rule for {wanted}, which its value cannot obey, got: {got}"),
+        )
     }
 
     fn run(&self, check: &Check<'_>) -> Option<Diagnostic> {
@@ -264,12 +346,14 @@ impl Validator {
         if !value.is_known() {
             return None;
         }
+        if let Some(error) = self.wrong_type(check) {
+            return Some(error);
+        }
         match self {
             // The one rule that speaks about absence: it is attached to each member of the group.
             Validator::ExactlyOneOf(names) => {
-                let this = check.name();
                 let mut count = usize::from(!is_absent(value));
-                for name in names.iter().filter(|name| **name != this) {
+                for name in check.others(names) {
                     let other = check.other(name)?;
                     if !other.is_known() {
                         return None;
@@ -298,8 +382,8 @@ impl Validator {
             Validator::Size(..) if value.is_null() => None,
             _ if is_absent(value) && !matches!(self, Validator::Size(..)) => None,
             Validator::ConflictsWith(names) => {
-                let other = names
-                    .iter()
+                let other = check
+                    .others(names)
                     .find(|n| check.other(n).is_some_and(|v| v.is_known() && !is_absent(v)))?;
                 let this = check.name();
                 check.combination(format!(
@@ -307,7 +391,7 @@ impl Validator {
                 ))
             }
             Validator::AlsoRequires(names) => {
-                let other = names.iter().find(|n| check.other(n).is_some_and(is_absent))?;
+                let other = check.others(names).find(|n| check.other(n).is_some_and(is_absent))?;
                 let this = check.name();
                 check.combination(format!(
                     "Attribute \"{other}\" must be specified when \"{this}\" is specified"
@@ -324,7 +408,7 @@ impl Validator {
             }
             Validator::AtLeast(least) => {
                 let number = value.as_number()?;
-                (number.to_i64()? < *least).then(|| {
+                (*number < Number::from(*least)).then(|| {
                     check.bad_value(
                         "Invalid Attribute Value",
                         &format!("value must be at least {least}"),
@@ -334,24 +418,25 @@ impl Validator {
             }
             Validator::AtLeastSumOf(names) => {
                 let number = value.as_number()?;
-                let mut sum: i64 = 0;
-                for name in *names {
+                let mut sum = Number::from(0);
+                for name in names.iter() {
                     let other = check.other(name)?;
                     if !other.is_known() {
                         return None;
                     }
-                    let n = other.as_number().and_then(cty::Number::to_i64).unwrap_or(0);
-                    sum = sum.saturating_add(n);
+                    if let Some(n) = other.as_number() {
+                        sum = sum.add(n)?;
+                    }
                 }
                 let rule = format!("value must be at least sum of {}", names.join(" + "));
-                (number.to_i64()? < sum).then(|| check.bad_value("Invalid Attribute Value", &rule, number))?
+                (*number < sum).then(|| check.bad_value("Invalid Attribute Value", &rule, number))?
             }
             Validator::Size(least, most) => {
                 let count = value.len()?;
-                let what = if matches!(value.ty(), cty::Type::Set(_)) {
-                    "set"
-                } else {
-                    "list"
+                let what = match value.ty() {
+                    Type::Set(_) => "set",
+                    Type::Map(_) => "map",
+                    _ => "list",
                 };
                 let rule = match (*least, *most) {
                     (least, usize::MAX) => format!("{what} must contain at least {least} elements"),
@@ -377,8 +462,8 @@ impl Validator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::{Schema, block, optional};
-    use crate::{Attr, Model, model};
+    use crate::schema::{Schema, block, nested, optional};
+    use crate::{Any, Attr, Model, model};
 
     model! {
         /// A nested block.
@@ -510,5 +595,173 @@ mod tests {
             ..good()
         });
         assert!(written[0].starts_with("WriteOnly Attribute Not Allowed"), "{written:?}");
+    }
+
+    model! {
+        /// A block whose attributes exclude each other.
+        pub struct Choice {
+            /// One.
+            pub one: Attr<String> = optional().validate(Validator::ExactlyOneOf(&["one", "two"])),
+            /// The other.
+            pub two: Attr<String> = optional().validate(Validator::ConflictsWith(&["one", "two"])),
+        }
+    }
+
+    model! {
+        /// Choices at every level.
+        pub struct Choices {
+            /// One.
+            pub one: Attr<String> = optional().validate(Validator::ExactlyOneOf(&["one", "two"])),
+            /// The other.
+            pub two: Attr<String> = optional().validate(Validator::ConflictsWith(&["one", "two"])),
+            /// In blocks.
+            pub block: Vec<Choice> = block(),
+            /// In an attribute.
+            pub attribute: Attr<std::collections::BTreeMap<String, Choice>> = nested(optional()),
+        }
+    }
+
+    fn found<M: Model>(config: &M) -> Vec<String> {
+        let schema = Compiled::new(Schema::of::<M>());
+        let found = check(&schema, &config.to_object(&schema.object), true).0;
+        found
+            .into_iter()
+            .map(|d| format!("{}: {}", d.summary, d.detail))
+            .collect()
+    }
+
+    #[test]
+    fn an_attribute_does_not_count_itself_at_any_level() {
+        let (one, two) = (
+            Choice {
+                one: "x".into(),
+                ..Choice::default()
+            },
+            Choice {
+                two: "x".into(),
+                ..Choice::default()
+            },
+        );
+        let choices = |one: Attr<String>, block: &[&Choice]| Choices {
+            one,
+            block: block.iter().map(|c| (*c).clone()).collect(),
+            attribute: std::collections::BTreeMap::from([("k".to_owned(), two.clone())]).into(),
+            ..Choices::default()
+        };
+        assert_eq!(found(&choices("x".into(), &[&one, &two])), [""; 0]);
+        let both = Choice {
+            one: "x".into(),
+            two: "y".into(),
+        };
+        assert_eq!(
+            found(&choices("x".into(), &[&one, &both])),
+            [
+                "Invalid Attribute Combination: 2 attributes specified when one (and only one) of [one,two] is required",
+                "Invalid Attribute Combination: Attribute \"one\" cannot be specified when \"block[1].two\" is specified",
+            ]
+        );
+    }
+
+    model! {
+        /// Rules for values of several types.
+        pub struct Typed {
+            /// Anything.
+            pub any: Any = optional().validate(Validator::AtLeast(2)),
+            /// Anything with elements.
+            pub some: Any = optional().validate(Validator::each(Validator::OneOf(&["a"]))),
+            /// At least one, whole or not.
+            pub number: Attr<Number> = optional().validate(Validator::AtLeast(1)),
+            /// By name.
+            pub map: Attr<std::collections::BTreeMap<String, String>> = optional()
+                .validate(Validator::each(Validator::LengthAtLeast(2)))
+                .validate(Validator::Size(0, 1)),
+        }
+    }
+
+    #[test]
+    fn no_value_passes_in_silence() {
+        let half = Number::from_f64(0.5).unwrap();
+        for (config, expected) in [
+            (
+                Typed {
+                    any: Any(3.into()),
+                    ..Typed::default()
+                },
+                vec![],
+            ),
+            (
+                Typed {
+                    any: Any("3".into()),
+                    ..Typed::default()
+                },
+                vec![
+                    "Invalid Attribute Value Type: Attribute any has a rule for numbers, which its value cannot obey, got: \
+                     string",
+                ],
+            ),
+            (
+                Typed {
+                    some: Any(true.into()),
+                    ..Typed::default()
+                },
+                vec![
+                    "Invalid Attribute Value Type: Attribute some has a rule for lists, sets and maps, which its value \
+                     cannot obey, got: bool",
+                ],
+            ),
+            (
+                Typed {
+                    some: Any(Value::tuple(vec!["a".into(), 1.into()])),
+                    ..Typed::default()
+                },
+                vec![
+                    "Invalid Attribute Value Type: Attribute some[1] has a rule for strings, which its value cannot obey, \
+                     got: number",
+                ],
+            ),
+            (
+                Typed {
+                    number: half.into(),
+                    ..Typed::default()
+                },
+                vec!["Invalid Attribute Value: Attribute number value must be at least 1, got: 0.5"],
+            ),
+            (
+                Typed {
+                    map: std::collections::BTreeMap::from([
+                        ("a".to_owned(), "x".to_owned()),
+                        ("b".to_owned(), "xy".to_owned()),
+                    ])
+                    .into(),
+                    ..Typed::default()
+                },
+                vec![
+                    "Invalid Attribute Value Length: Attribute map[\"a\"] string length must be at least 2, got: 1",
+                    "Invalid Attribute Value: Attribute map map must contain at most 1 elements, got: 2",
+                ],
+            ),
+        ] {
+            assert_eq!(found(&config), expected, "{config:?}");
+        }
+    }
+
+    #[test]
+    fn one_unknown_element_does_not_switch_rules_off() {
+        let schema = Compiled::new(Schema::of::<Rules>());
+        let config = Rules {
+            a: "bad".into(),
+            ..good()
+        }
+        .to_object(&schema.object);
+        let list = Value::list(Type::String, vec!["known".into(), Value::unknown(Type::String)]);
+        let config = config.map_parts(|part, value| match part {
+            cty::value::Part::Attribute(name) if &**name == "list" => list.clone(),
+            _ => value.clone(),
+        });
+        let found = own_rules(&config, |rules: &Rules| {
+            assert!(rules.list.is_unknown(), "the list as a whole is not known");
+            Diagnostic::error("Bad", rules.a.text()).into()
+        });
+        assert_eq!(found.0[0].detail, "bad");
     }
 }

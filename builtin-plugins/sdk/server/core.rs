@@ -13,13 +13,13 @@ use std::time::SystemTime;
 use cty::{Path, Type, Value};
 use futures::FutureExt;
 
-use crate::context::StopSwitch;
+use crate::context::Calls;
 use crate::data::{AnyDataSource, AnyEphemeral, EphemeralAnswer};
 use crate::function::{Function, FunctionError};
 use crate::plan::{Planned, construct};
 use crate::provider::{AnyProvider, ClientCell, Members, ProviderEntry};
 use crate::resource::{Answer, AnyResource, MoveSource, identity_of, identity_type};
-use crate::schema::Compiled;
+use crate::schema::{Compiled, CompiledMember, Nesting, Use, of_function, of_schema};
 use crate::{Diagnostic, Diagnostics, Provider, Result, Stop, validate};
 
 /// A value as it travels.
@@ -71,18 +71,20 @@ pub(crate) struct Core {
     pub data_sources: BTreeMap<&'static str, Box<dyn AnyDataSource>>,
     pub ephemerals: BTreeMap<&'static str, Box<dyn AnyEphemeral>>,
     pub functions: BTreeMap<&'static str, Function>,
-    /// Names that the provider gave twice: it cannot be served.
-    pub twice: Vec<&'static str>,
-    switch: StopSwitch,
-    stop: Stop,
+    /// Why the provider cannot be served.
+    pub problems: Vec<String>,
+    /// The calls in progress.
+    pub calls: Calls,
+    /// Whether the provider's code may block its thread.
+    pub blocks: bool,
 }
 
-/// Runs a plugin's code; a panic becomes the diagnostic that says so.
-async fn guarded<T>(operation: impl Future<Output = T>) -> Result<T> {
+/// Runs a plugin's code; a panic becomes the diagnostic that says so. What the code had changed in its context by then stays.
+pub(crate) async fn guarded<T>(operation: impl Future<Output = Result<T>>) -> Result<T> {
     AssertUnwindSafe(operation)
         .catch_unwind()
         .await
-        .map_err(|panic| panicked(panic.as_ref()))
+        .unwrap_or_else(|panic| Err(panicked(panic.as_ref())))
 }
 
 /// The same for code that does not wait.
@@ -174,18 +176,53 @@ impl Core {
         let client = ClientCell::new();
         let mut members = Members::new(client.clone());
         provider.members(&mut members);
-        let (switch, stop) = Stop::new();
-        Core {
+        let mut core = Core {
             config: Compiled::new(provider.schema()),
             provider: Box::new(ProviderEntry(provider, client)),
             resources: members.resources,
             data_sources: members.data_sources,
             ephemerals: members.ephemerals,
             functions: members.functions,
-            twice: members.twice,
-            switch,
-            stop,
+            problems: Vec::new(),
+            calls: Calls::new(),
+            blocks: P::BLOCKS,
+        };
+        core.problems = core.find_problems(&members.twice);
+        core
+    }
+
+    fn find_problems(&self, twice: &[&str]) -> Vec<String> {
+        let mut found: Vec<String> = twice
+            .iter()
+            .map(|name| format!("there is more than one member {name} of the same kind"))
+            .collect();
+        found.extend(of_schema(Use::Provider, "", &self.config.schema, &[]));
+        for (name, resource) in &self.resources {
+            found.extend(of_schema(
+                Use::Resource,
+                name,
+                &resource.schema().schema,
+                resource.identity(),
+            ));
+            found.extend(
+                resource
+                    .upgrade_problems()
+                    .into_iter()
+                    .map(|p| format!("resource {name}: {p}")),
+            );
         }
+        for (name, source) in &self.data_sources {
+            found.extend(of_schema(Use::DataSource, name, &source.schema().schema, &[]));
+        }
+        for (name, ephemeral) in &self.ephemerals {
+            found.extend(of_schema(Use::Ephemeral, name, &ephemeral.schema().schema, &[]));
+        }
+        found.extend(
+            self.functions
+                .iter()
+                .flat_map(|(name, function)| of_function(name, function)),
+        );
+        found
     }
 
     /// The versions of the protocol that can say all that the schemas say.
@@ -207,10 +244,6 @@ impl Core {
 
     pub fn plans_destroy(&self) -> bool {
         self.resources.values().any(|r| r.plans_destroy())
-    }
-
-    pub fn stop(&self) {
-        self.switch.stop();
     }
 
     fn resource(&self, name: &str) -> Result<&dyn AnyResource> {
@@ -252,7 +285,7 @@ impl Core {
     pub async fn configure(&self, config: &Wire, terraform_version: &str) -> Diagnostics {
         let configure = async {
             let config = decode(config, &self.config.ty)?;
-            guarded(self.provider.configure(&config, terraform_version)).await?
+            guarded(self.provider.configure(&config, terraform_version)).await
         };
         configure.await.err().unwrap_or_default()
     }
@@ -298,8 +331,8 @@ impl Core {
         }
     }
 
-    /// Turns an answer into what travels.
-    fn changed(&self, resource: &dyn AnyResource, answer: Answer) -> Changed {
+    /// Turns an answer into what travels. Where the object's identity is not known yet, it is the one it had before.
+    fn changed(&self, resource: &dyn AnyResource, answer: Answer, before: Option<Wire>) -> Changed {
         let schema = resource.schema();
         let mut changed = Changed {
             private: answer.private,
@@ -307,11 +340,18 @@ impl Core {
             ..Changed::default()
         };
         let state = answer.state.unwrap_or_else(|| Value::null(schema.ty.clone()));
+        let ty = || identity_type(schema, resource.identity());
         if let Some(identity) = identity_of(resource.identity(), &state) {
-            match encode(&identity, &identity_type(schema, resource.identity())) {
+            match encode(&identity, &ty()) {
                 Ok(wire) => changed.identity = Some(wire),
                 Err(errors) => changed.diagnostics.append(errors),
             }
+        } else if let Some(wire) = before
+            && !state.is_null()
+            && !resource.identity().is_empty()
+            && decode(&wire, &ty()).is_ok_and(|identity| identity.is_wholly_known() && !identity.is_null())
+        {
+            changed.identity = Some(wire);
         }
         match encode(&state, &schema.ty) {
             Ok(wire) => changed.state = Some(wire),
@@ -320,22 +360,23 @@ impl Core {
         changed
     }
 
-    pub async fn read(&self, name: &str, state: Wire, private: Vec<u8>) -> Changed {
+    pub async fn read(&self, name: &str, state: Wire, private: Vec<u8>, identity: Option<Wire>, stop: Stop) -> Changed {
         let read = async {
             let resource = self.resource(name)?;
             let state = decode(&state, &resource.schema().ty)?;
             let Some(state) = present(&state) else {
                 return Ok(Changed::default());
             };
-            let answer = guarded(resource.read(state, private, self.stop.clone())).await?;
-            Ok(self.changed(resource, answer))
+            let answer = resource.read(state, private, stop).await;
+            Ok(self.changed(resource, answer, identity))
         };
+        let result = read.await;
         // What could not be read stays as it was.
         let failed = |errors| Changed {
-            state: Some(state.clone()),
+            state: Some(state),
             ..Changed::failed(errors)
         };
-        read.await.unwrap_or_else(failed)
+        result.unwrap_or_else(failed)
     }
 
     /// Whether a type of resource asks for the leniency of [`crate::Resource::LENIENT`].
@@ -343,7 +384,16 @@ impl Core {
         self.resources.get(name).is_some_and(|r| r.is_lenient())
     }
 
-    pub async fn plan(&self, name: &str, prior: &Wire, proposed: &Wire, config: &Wire, private: Vec<u8>) -> Changed {
+    pub async fn plan(
+        &self,
+        name: &str,
+        prior: &Wire,
+        proposed: &Wire,
+        config: &Wire,
+        private: Vec<u8>,
+        identity: Option<Wire>,
+        stop: Stop,
+    ) -> Changed {
         let plan = async {
             let resource = self.resource(name)?;
             let schema = resource.schema();
@@ -351,20 +401,19 @@ impl Core {
             let proposed = decode(proposed, &schema.ty)?;
             if proposed.is_null() {
                 let answer = match present(&prior) {
-                    Some(prior) if resource.plans_destroy() => {
-                        guarded(resource.plan_destroy(prior, private, self.stop.clone())).await?
-                    }
+                    Some(prior) if resource.plans_destroy() => resource.plan_destroy(prior, private, stop).await,
                     _ => Answer {
                         private,
                         ..Answer::default()
                     },
                 };
-                return Ok(self.changed(resource, answer));
+                return Ok(self.changed(resource, answer, None));
             }
             let config = decode(config, &schema.ty)?;
             let mut planned = guarded_now(|| construct(schema, &config, present(&prior), &proposed))?;
-            let hook = resource.plan(&config, present(&prior), &mut planned, private, self.stop.clone());
-            let private = guarded(hook).await?;
+            let private = resource
+                .plan(&config, present(&prior), &mut planned, private, stop)
+                .await;
             let Planned {
                 state,
                 requires_replace,
@@ -377,6 +426,7 @@ impl Core {
                     private,
                     diagnostics,
                 },
+                identity,
             );
             changed.requires_replace = requires_replace;
             Ok(changed)
@@ -384,24 +434,32 @@ impl Core {
         plan.await.unwrap_or_else(Changed::failed)
     }
 
-    pub async fn apply(&self, name: &str, prior: Wire, planned: &Wire, config: Wire, private: Vec<u8>) -> Changed {
+    pub async fn apply(
+        &self,
+        name: &str,
+        prior: Wire,
+        planned: &Wire,
+        config: Wire,
+        private: Vec<u8>,
+        identity: Option<Wire>,
+        stop: Stop,
+    ) -> Changed {
         let mut creating = false;
         let apply = async {
             let resource = self.resource(name)?;
             let schema = resource.schema();
             let prior = decode(&prior, &schema.ty)?;
             let planned = decode(planned, &schema.ty)?;
-            let stop = self.stop.clone();
             let answer = match (present(&prior), present(&planned)) {
                 (None, None) => Answer::default(),
                 (None, Some(planned)) => {
                     creating = true;
-                    guarded(resource.create(planned, config, private, stop)).await?
+                    resource.create(planned, config, private, stop).await
                 }
-                (Some(prior), Some(planned)) => guarded(resource.update(prior, planned, config, private, stop)).await?,
-                (Some(prior), None) => guarded(resource.delete(prior, private, stop)).await?,
+                (Some(prior), Some(planned)) => resource.update(prior, planned, config, private, stop).await,
+                (Some(prior), None) => resource.delete(prior, private, stop).await,
             };
-            Ok(self.changed(resource, answer))
+            Ok(self.changed(resource, answer, identity))
         };
         let result = apply.await;
         // After a failure half way, an object of before counts as unchanged.
@@ -411,29 +469,17 @@ impl Core {
         })
     }
 
-    pub async fn import(&self, name: &str, id: &str, identity: Option<Wire>) -> Changed {
+    pub async fn import(&self, name: &str, id: &str, identity: Option<Wire>, stop: Stop) -> Changed {
         let import = async {
             let resource = self.resource(name)?;
-            let mut text = id.to_owned();
-            if let Some(wire) = identity
-                && id.is_empty()
-            {
-                let identity = decode(&wire, &identity_type(resource.schema(), resource.identity()))?;
-                let [attribute] = resource.identity() else {
-                    return Err(Diagnostic::error(
-                        "Import by Identity Not Supported",
-                        "This resource is imported by an id only.",
-                    )
-                    .into());
-                };
-                text = identity
-                    .get(attribute.name)
-                    .and_then(Value::as_str)
-                    .unwrap_or_default()
-                    .to_owned();
-            }
-            let answer = guarded(resource.import(&text, self.stop.clone())).await?;
-            Ok(self.changed(resource, answer))
+            let answer = match identity {
+                Some(wire) if id.is_empty() => {
+                    let identity = decode(&wire, &identity_type(resource.schema(), resource.identity()))?;
+                    resource.import_identity(&identity, stop).await
+                }
+                _ => resource.import(id, stop).await,
+            };
+            Ok(self.changed(resource, answer, None))
         };
         import.await.unwrap_or_else(Changed::failed)
     }
@@ -446,6 +492,7 @@ impl Core {
         schema_version: i64,
         state: &RawState,
         private: Vec<u8>,
+        stop: Stop,
     ) -> Changed {
         let run = async {
             let resource = self.resource(name)?;
@@ -455,8 +502,8 @@ impl Core {
                 schema_version,
                 state: read_json(state)?,
             };
-            let answer = guarded(resource.move_from(source, private, self.stop.clone())).await?;
-            Ok(self.changed(resource, answer))
+            let answer = resource.move_from(source, private, stop).await;
+            Ok(self.changed(resource, answer, None))
         };
         run.await.unwrap_or_else(Changed::failed)
     }
@@ -477,11 +524,11 @@ impl Core {
         check().unwrap_or_else(|errors| errors)
     }
 
-    pub async fn read_data_source(&self, name: &str, config: &Wire) -> (Option<Wire>, Diagnostics) {
+    pub async fn read_data_source(&self, name: &str, config: &Wire, stop: Stop) -> (Option<Wire>, Diagnostics) {
         let read = async {
             let source = self.data_source(name)?;
-            let config = decode(config, &source.schema().ty)?;
-            let (state, diagnostics) = guarded(source.read(&config, self.stop.clone())).await?;
+            let config = with_defaults(source.schema(), &decode(config, &source.schema().ty)?);
+            let (state, diagnostics) = source.read(&config, stop).await;
             let wire = state.map(|state| encode(&state, &source.schema().ty)).transpose()?;
             Ok((wire, diagnostics))
         };
@@ -511,12 +558,12 @@ impl Core {
         })
     }
 
-    pub async fn open(&self, name: &str, config: &Wire) -> Ephemeral {
+    pub async fn open(&self, name: &str, config: &Wire, stop: Stop) -> Ephemeral {
         let open = async {
             let resource = self.ephemeral(name)?;
             let mut config = decode(config, &resource.schema().ty)?;
             config = with_defaults(resource.schema(), &config);
-            let answer = guarded(resource.open(&config, self.stop.clone())).await?;
+            let answer = resource.open(&config, stop).await;
             Self::ephemeral_answer(resource, answer)
         };
         open.await.unwrap_or_else(|diagnostics| Ephemeral {
@@ -525,10 +572,10 @@ impl Core {
         })
     }
 
-    pub async fn renew(&self, name: &str, private: Vec<u8>) -> Ephemeral {
+    pub async fn renew(&self, name: &str, private: Vec<u8>, stop: Stop) -> Ephemeral {
         let renew = async {
             let resource = self.ephemeral(name)?;
-            let answer = guarded(resource.renew(private, self.stop.clone())).await?;
+            let answer = resource.renew(private, stop).await;
             Self::ephemeral_answer(resource, answer)
         };
         renew.await.unwrap_or_else(|diagnostics| Ephemeral {
@@ -540,7 +587,7 @@ impl Core {
     pub async fn close(&self, name: &str, private: Vec<u8>) -> Diagnostics {
         let close = async {
             let resource = self.ephemeral(name)?;
-            Ok(guarded(resource.close(private, self.stop.clone())).await?.diagnostics)
+            Ok(resource.close(private).await.diagnostics)
         };
         close.await.unwrap_or_else(|errors| errors)
     }
@@ -575,21 +622,24 @@ impl Core {
     }
 }
 
-/// The configuration of something that is never planned, with the defaults of its attributes.
+/// The configuration of something that is never planned, with the defaults of its attributes, here and further in.
 fn with_defaults(schema: &Compiled, config: &Value) -> Value {
-    config.map_parts(|part, value| {
-        let default = match part {
-            cty::value::Part::Attribute(name) if value.is_null() => schema
-                .schema
-                .root
-                .attributes
-                .iter()
-                .find(|a| *a.name == **name)
-                .and_then(|a| a.default.clone()),
-            _ => None,
-        };
-        default.unwrap_or_else(|| value.clone())
-    })
+    fn walk(members: &[CompiledMember], object: &Value) -> Value {
+        object.map_parts(|part, value| {
+            let member = match part {
+                cty::value::Part::Attribute(name) => members.iter().find(|m| m.name() == &**name),
+                _ => None,
+            };
+            let Some(member) = member else { return value.clone() };
+            match (member.attribute().and_then(|a| a.default.as_ref()), member.inside()) {
+                (Some(default), _) if value.is_null() => default.clone(),
+                (_, Some((Nesting::Single | Nesting::Group, inside))) => walk(inside, value),
+                (_, Some((_, inside))) => value.map_parts(|_, item| walk(inside, item)),
+                _ => value.clone(),
+            }
+        })
+    }
+    walk(&schema.members, config)
 }
 
 fn unknown_type(kind: &str, name: &str) -> Diagnostics {

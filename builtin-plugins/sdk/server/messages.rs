@@ -8,7 +8,7 @@ macro_rules! messages {
         pub(crate) use $pb as pb;
 
         use crate::function::{Function, Parameter};
-        use crate::schema::{Attribute, Block, Compiled, NestedBlock, Nesting};
+        use crate::schema::{Attribute, Block, Compiled, NestedBlock, Nesting, Text};
         use crate::server::core::{RawState, Wire};
         use crate::{Diagnostic, Diagnostics, Severity};
 
@@ -86,12 +86,21 @@ macro_rules! messages {
             }
         }
 
+        /// How a description is written. None at all is plain.
+        fn kind(text: Text, description: &str) -> i32 {
+            match text {
+                Text::Markdown if !description.is_empty() => pb::StringKind::Markdown.into(),
+                _ => pb::StringKind::Plain.into(),
+            }
+        }
+
         fn block(b: &Block, version: i64) -> pb::schema::Block {
             pb::schema::Block {
                 version,
                 attributes: b.attributes.iter().map(attribute).collect(),
                 block_types: b.blocks.iter().map(nested_block).collect(),
                 description: b.description.clone(),
+                description_kind: kind(b.text, &b.description),
                 deprecated: b.deprecated.is_some(),
                 deprecation_message: b.deprecated.unwrap_or_default().to_owned(),
                 ..Default::default()
@@ -103,6 +112,7 @@ macro_rules! messages {
                 name: a.name.to_owned(),
                 r#type: type_bytes(&a.ty),
                 description: a.description.clone(),
+                description_kind: kind(a.text, &a.description),
                 required: a.required,
                 optional: a.optional,
                 computed: a.computed,
@@ -135,6 +145,7 @@ macro_rules! messages {
         }
 
         pub(crate) fn function(f: &Function) -> pb::Function {
+            let parameter = |p| parameter(p, f.text);
             pb::Function {
                 parameters: f.parameters.iter().map(parameter).collect(),
                 variadic_parameter: f.variadic.as_ref().map(parameter),
@@ -143,17 +154,19 @@ macro_rules! messages {
                 }),
                 summary: f.summary.to_owned(),
                 description: f.description.to_owned(),
+                description_kind: kind(f.text, f.description),
                 ..Default::default()
             }
         }
 
-        fn parameter(p: &Parameter) -> pb::function::Parameter {
+        fn parameter(p: &Parameter, text: Text) -> pb::function::Parameter {
             pb::function::Parameter {
                 name: p.name.to_owned(),
                 r#type: type_bytes(&p.ty),
                 allow_null_value: p.allow_null,
                 allow_unknown_values: p.allow_unknown,
                 description: p.description.to_owned(),
+                description_kind: kind(text, p.description),
                 ..Default::default()
             }
         }

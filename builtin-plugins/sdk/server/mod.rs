@@ -11,6 +11,7 @@ mod provider_service;
 mod provisioner_service;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod tls;
 
 use std::io::{self, Write};
@@ -34,12 +35,14 @@ use self::handshake::Asked;
 pub use self::handshake::HANDSHAKE_VARIABLES;
 use self::listen::Socket;
 use self::tls::{Tls, TlsError};
+use crate::context::Calls;
+use crate::schema::{Use, of_schema};
 use crate::{Provider, Provisioner};
 
 /// The largest message either way.
 const MESSAGE_LIMIT: usize = 256 * 1024 * 1024;
 
-/// How long calls in progress may take to end once the plugin was asked to.
+/// How long calls in progress may take to end once the plugin was asked to. They are asked to stop at once.
 const GRACE: Duration = Duration::from_millis(1500);
 
 /// Serves a provider to the program that started this process, until that program is done with it.
@@ -47,6 +50,8 @@ const GRACE: Duration = Duration::from_millis(1500);
 /// Everything it asks for is in the environment. Started by hand, the process says what it is and fails.
 ///
 /// It speaks protocol 5 and 6; a provider with nested attributes, which only protocol 6 has, speaks that one only.
+///
+/// A provider with a schema that cannot work is not served: what is wrong, and where, is written to standard error.
 pub fn serve_provider<P: Provider>(provider: P) -> ExitCode {
     match ready(provider) {
         Ok(core) => serve(core.protocols(), |version| provider_routes(core, version)),
@@ -70,24 +75,39 @@ pub fn debug_provider<P: Provider>(address: &str, provider: P) -> ExitCode {
     }
 }
 
-/// Compiles a provider's schemas.
+/// Compiles a provider's schemas, and refuses those that cannot work.
 fn ready<P: Provider>(provider: P) -> Result<Core, ExitCode> {
     let core = Core::new(provider);
-    if core.twice.is_empty() {
-        return Ok(core);
+    match core.problems.is_empty() {
+        true => Ok(core),
+        false => Err(end(Err(ServeError::Schema(list(&core.problems))))),
     }
-    let names = core.twice.join(", ");
-    Err(end(Err(ServeError::Twice(names))))
+}
+
+fn list(problems: &[String]) -> String {
+    problems.iter().map(|problem| format!("\n- {problem}")).collect()
 }
 
 /// Serves a provisioner to the program that started this process, until that program is done with it.
 pub fn serve_provisioner<P: Provisioner>(provisioner: P) -> ExitCode {
-    serve(&[5], |_| provisioner_routes(provisioner))
+    let problems = of_schema(Use::Provisioner, "", &provisioner.schema(), &[]);
+    if problems.is_empty() {
+        serve(&[5], |_| provisioner_routes(provisioner))
+    } else {
+        end(Err(ServeError::Schema(list(&problems))))
+    }
 }
 
-fn provider_routes(core: Core, version: u32) -> Routes {
+/// What is served: the services of a plugin, and the calls in progress.
+struct Services {
+    routes: Routes,
+    calls: Calls,
+}
+
+fn provider_routes(core: Core, version: u32) -> Services {
+    let calls = core.calls.clone();
     let service = provider_service::Service(Arc::new(core));
-    if version == 6 {
+    let routes = if version == 6 {
         let server = tfplugin6::provider_server::ProviderServer::new(service);
         Routes::new(
             server
@@ -101,24 +121,27 @@ fn provider_routes(core: Core, version: u32) -> Routes {
                 .max_decoding_message_size(MESSAGE_LIMIT)
                 .max_encoding_message_size(MESSAGE_LIMIT),
         )
-    }
+    };
+    Services { routes, calls }
 }
 
-fn provisioner_routes<P: Provisioner>(provisioner: P) -> Routes {
-    let service = provisioner_service::Service::new(provisioner);
+fn provisioner_routes<P: Provisioner>(provisioner: P) -> Services {
+    let calls = Calls::new();
+    let service = provisioner_service::Service::new(provisioner, calls.clone());
     let server = tfplugin5::provisioner_server::ProvisionerServer::new(service);
-    Routes::new(
+    let routes = Routes::new(
         server
             .max_decoding_message_size(MESSAGE_LIMIT)
             .max_encoding_message_size(MESSAGE_LIMIT),
-    )
+    );
+    Services { routes, calls }
 }
 
 /// Why a plugin cannot start, or ends badly.
 #[derive(Debug, thiserror::Error)]
 enum ServeError {
-    #[error("this provider cannot be served: it has more than one of its members by the name of {0}")]
-    Twice(String),
+    #[error("this plugin cannot be served, since its schemas cannot work:{0}")]
+    Schema(String),
     #[error("cannot open a socket: {0}")]
     Socket(io::Error),
     #[error(transparent)]
@@ -133,14 +156,14 @@ enum ServeError {
     Server(#[from] tonic::transport::Error),
 }
 
-fn serve(served: &[u32], routes: impl FnOnce(u32) -> Routes) -> ExitCode {
+fn serve(served: &[u32], services: impl FnOnce(u32) -> Services) -> ExitCode {
     let environment = |name: &str| std::env::var(name).ok();
     let Some(asked) = Asked::read(environment, served) else {
         drop(io::stderr().write_all(handshake::NOTICE.as_bytes()));
         return ExitCode::FAILURE;
     };
     log::start(environment);
-    end(start(&asked, None, routes))
+    end(start(&asked, None, services))
 }
 
 /// Says how it went.
@@ -155,11 +178,8 @@ fn end(result: Result<(), ServeError>) -> ExitCode {
     }
 }
 
-/// One thread is enough for many thousand small calls a second. Work that keeps a processor busy belongs in
-/// [`blocking`](crate::blocking), which has threads of its own.
-///
-/// A plugin that was started by hand is told the address it stands for; then it is whoever started it who ends it.
-fn start(asked: &Asked, by_hand_for: Option<&str>, routes: impl FnOnce(u32) -> Routes) -> Result<(), ServeError> {
+/// Serves on this thread, beside those of [`threads`]. A plugin that was started by hand is told the address it stands for; then it is whoever started it who ends it.
+fn start(asked: &Asked, by_hand_for: Option<&str>, services: impl FnOnce(u32) -> Services) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -167,7 +187,7 @@ fn start(asked: &Asked, by_hand_for: Option<&str>, routes: impl FnOnce(u32) -> R
     let result = runtime.block_on(async {
         let socket = Socket::open(asked).map_err(ServeError::Socket)?;
         let tls = asked.client_certificate.as_deref().map(Tls::new).transpose()?;
-        let routes = routes(asked.version);
+        let services = services(asked.version);
         // Signals are watched from before the other side can know of us.
         let shutdown = Shutdown::new();
         watch_for_the_end(shutdown.clone(), by_hand_for.is_some())?;
@@ -188,7 +208,7 @@ fn start(asked: &Asked, by_hand_for: Option<&str>, routes: impl FnOnce(u32) -> R
 
         // One of several clients cannot end it for the others.
         let asked_to_end = by_hand_for.map_or_else(|| shutdown.clone(), |_| Shutdown::new());
-        run(socket.listener, tls, routes, Auxiliary(asked_to_end), shutdown).await
+        run(socket.listener, tls, services, Auxiliary(asked_to_end), shutdown).await
     });
     // Blocking work that is still going on ends with the process.
     runtime.shutdown_background();
@@ -199,10 +219,11 @@ fn start(asked: &Asked, by_hand_for: Option<&str>, routes: impl FnOnce(u32) -> R
 async fn run(
     listener: UnixListener,
     tls: Option<Tls>,
-    routes: Routes,
+    services: Services,
     auxiliary: Auxiliary,
     shutdown: Shutdown,
 ) -> Result<(), ServeError> {
+    let Services { routes, calls } = services;
     let routes = routes
         .add_service(GrpcBrokerServer::new(auxiliary.clone()))
         .add_service(GrpcControllerServer::new(auxiliary.clone()))
@@ -215,9 +236,20 @@ async fn run(
             let shutdown = shutdown.clone();
             async move { shutdown.begun().await }
         });
+    let ended = async {
+        let result = server.await;
+        // Calls whose caller is gone are still on their way to their end.
+        calls.idle().await;
+        result
+    };
+    let too_late = async {
+        shutdown.begun().await;
+        calls.stop();
+        tokio::time::sleep(GRACE).await;
+    };
     tokio::select! {
-        result = server => Ok(result?),
-        () = async { shutdown.begun().await; tokio::time::sleep(GRACE).await } => Ok(()),
+        result = ended => Ok(result?),
+        () = too_late => Ok(()),
     }
 }
 

@@ -5,11 +5,34 @@
 
 use std::sync::Arc;
 
+use tonic::Status;
+
+use crate::Stop;
 use crate::server::core::Core;
+use crate::server::threads;
 
 /// The provider behind both services.
 #[derive(Clone)]
 pub(crate) struct Service(pub Arc<Core>);
+
+impl Service {
+    /// Runs a call as a task of its own.
+    async fn run<T, F>(&self, call: impl FnOnce(Arc<Core>, Stop) -> F) -> Result<T, Status>
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + Send + 'static,
+    {
+        threads::run(&self.0.calls, self.0.blocks, |stop| call(self.0.clone(), stop)).await
+    }
+
+    /// Runs a call that does not wait: at once where it cannot block.
+    async fn run_now<T: Send + 'static>(&self, call: impl FnOnce(&Core) -> T + Send + 'static) -> Result<T, Status> {
+        match self.0.blocks {
+            true => self.run(|core, _| async move { call(&core) }).await,
+            false => Ok(call(&self.0)),
+        }
+    }
+}
 
 macro_rules! provider_service {
     (
@@ -136,7 +159,7 @@ macro_rules! provider_service {
                 request: Request<pb::$provider_module::Request>,
             ) -> Answer<pb::$provider_module::Response> {
                 let request = request.into_inner();
-                let found = self.0.validate_provider(&wire(request.config));
+                let found = self.run_now(|core| core.validate_provider(&wire(request.config))).await?;
                 #[allow(clippy::needless_update, reason = "protocol 5's answer has a second field, protocol 6's has none")]
                 Ok(Response::new(pb::$provider_module::Response {
                     diagnostics: diagnostics(found),
@@ -150,7 +173,9 @@ macro_rules! provider_service {
             ) -> Answer<pb::$resource_module::Response> {
                 let r = request.into_inner();
                 let write_only = r.client_capabilities.is_some_and(|c| c.write_only_attributes_allowed);
-                let found = self.0.validate_resource(&r.type_name, &wire(r.config), write_only);
+                let found = self
+                    .run_now(move |core| core.validate_resource(&r.type_name, &wire(r.config), write_only))
+                    .await?;
                 Ok(Response::new(pb::$resource_module::Response { diagnostics: diagnostics(found) }))
             }
 
@@ -159,7 +184,7 @@ macro_rules! provider_service {
                 request: Request<pb::$data_module::Request>,
             ) -> Answer<pb::$data_module::Response> {
                 let r = request.into_inner();
-                let found = self.0.validate_data_source(&r.type_name, &wire(r.config));
+                let found = self.run_now(move |core| core.validate_data_source(&r.type_name, &wire(r.config))).await?;
                 Ok(Response::new(pb::$data_module::Response { diagnostics: diagnostics(found) }))
             }
 
@@ -168,7 +193,9 @@ macro_rules! provider_service {
                 request: Request<pb::upgrade_resource_state::Request>,
             ) -> Answer<pb::upgrade_resource_state::Response> {
                 let r = request.into_inner();
-                let (state, found) = self.0.upgrade(&r.type_name, r.version, &raw_state(r.raw_state));
+                let (state, found) = self
+                    .run_now(move |core| core.upgrade(&r.type_name, r.version, &raw_state(r.raw_state)))
+                    .await?;
                 Ok(Response::new(pb::upgrade_resource_state::Response {
                     upgraded_state: state.map(dynamic),
                     diagnostics: diagnostics(found),
@@ -192,7 +219,9 @@ macro_rules! provider_service {
                 request: Request<pb::$configure_module::Request>,
             ) -> Answer<pb::$configure_module::Response> {
                 let r = request.into_inner();
-                let found = self.0.configure(&wire(r.config), &r.terraform_version).await;
+                let found = self
+                    .run(|core, _| async move { core.configure(&wire(r.config), &r.terraform_version).await })
+                    .await?;
                 Ok(Response::new(pb::$configure_module::Response { diagnostics: diagnostics(found) }))
             }
 
@@ -201,7 +230,12 @@ macro_rules! provider_service {
                 request: Request<pb::read_resource::Request>,
             ) -> Answer<pb::read_resource::Response> {
                 let r = request.into_inner();
-                let c = self.0.read(&r.type_name, wire(r.current_state), r.private).await;
+                let c = self
+                    .run(|core, stop| async move {
+                        let identity = r.current_identity.map(|i| wire(i.identity_data));
+                        core.read(&r.type_name, wire(r.current_state), r.private, identity, stop).await
+                    })
+                    .await?;
                 Ok(Response::new(pb::read_resource::Response {
                     new_state: c.state.map(dynamic),
                     diagnostics: diagnostics(c.diagnostics),
@@ -216,15 +250,22 @@ macro_rules! provider_service {
                 request: Request<pb::plan_resource_change::Request>,
             ) -> Answer<pb::plan_resource_change::Response> {
                 let r = request.into_inner();
-                let (prior, proposed) = (wire(r.prior_state), wire(r.proposed_new_state));
-                let c = self.0.plan(&r.type_name, &prior, &proposed, &wire(r.config), r.prior_private).await;
+                let lenient = self.0.is_lenient(&r.type_name);
+                let c = self
+                    .run(|core, stop| async move {
+                        let (prior, proposed) = (wire(r.prior_state), wire(r.proposed_new_state));
+                        let (config, private) = (wire(r.config), r.prior_private);
+                        let identity = r.prior_identity.map(|i| wire(i.identity_data));
+                        core.plan(&r.type_name, &prior, &proposed, &config, private, identity, stop).await
+                    })
+                    .await?;
                 Ok(Response::new(pb::plan_resource_change::Response {
                     planned_state: c.state.map(dynamic),
                     requires_replace: c.requires_replace.iter().map(path).collect(),
                     planned_private: c.private,
                     diagnostics: diagnostics(c.diagnostics),
                     planned_identity: identity(c.identity),
-                    legacy_type_system: self.0.is_lenient(&r.type_name),
+                    legacy_type_system: lenient,
                     ..Default::default()
                 }))
             }
@@ -234,15 +275,21 @@ macro_rules! provider_service {
                 request: Request<pb::apply_resource_change::Request>,
             ) -> Answer<pb::apply_resource_change::Response> {
                 let r = request.into_inner();
-                let (planned, config) = (wire(r.planned_state), wire(r.config));
-                let prior = wire(r.prior_state);
-                let c = self.0.apply(&r.type_name, prior, &planned, config, r.planned_private).await;
+                let lenient = self.0.is_lenient(&r.type_name);
+                let c = self
+                    .run(|core, stop| async move {
+                        let (prior, planned) = (wire(r.prior_state), wire(r.planned_state));
+                        let (config, private) = (wire(r.config), r.planned_private);
+                        let identity = r.planned_identity.map(|i| wire(i.identity_data));
+                        core.apply(&r.type_name, prior, &planned, config, private, identity, stop).await
+                    })
+                    .await?;
                 Ok(Response::new(pb::apply_resource_change::Response {
                     new_state: c.state.map(dynamic),
                     private: c.private,
                     diagnostics: diagnostics(c.diagnostics),
                     new_identity: identity(c.identity),
-                    legacy_type_system: self.0.is_lenient(&r.type_name),
+                    legacy_type_system: lenient,
                 }))
             }
 
@@ -251,11 +298,16 @@ macro_rules! provider_service {
                 request: Request<pb::import_resource_state::Request>,
             ) -> Answer<pb::import_resource_state::Response> {
                 let r = request.into_inner();
-                let by_identity = r.identity.map(|i| wire(i.identity_data));
-                let c: Changed = self.0.import(&r.type_name, &r.id, by_identity).await;
+                let type_name = r.type_name.clone();
+                let c: Changed = self
+                    .run(|core, stop| async move {
+                        let identity = r.identity.map(|i| wire(i.identity_data));
+                        core.import(&r.type_name, &r.id, identity, stop).await
+                    })
+                    .await?;
                 let failed = c.diagnostics.has_errors();
                 let imported = pb::import_resource_state::ImportedResource {
-                    type_name: r.type_name,
+                    type_name,
                     state: c.state.map(dynamic),
                     private: c.private,
                     identity: identity(c.identity),
@@ -272,13 +324,14 @@ macro_rules! provider_service {
                 request: Request<pb::move_resource_state::Request>,
             ) -> Answer<pb::move_resource_state::Response> {
                 let r = request.into_inner();
-                let (provider, source, version) =
-                    (r.source_provider_address, r.source_type_name, r.source_schema_version);
-                let state = raw_state(r.source_state);
                 let c = self
-                    .0
-                    .move_from(&r.target_type_name, provider, source, version, &state, r.source_private)
-                    .await;
+                    .run(|core, stop| async move {
+                        let (provider, source) = (r.source_provider_address, r.source_type_name);
+                        let (version, state) = (r.source_schema_version, raw_state(r.source_state));
+                        let private = r.source_private;
+                        core.move_from(&r.target_type_name, provider, source, version, &state, private, stop).await
+                    })
+                    .await?;
                 Ok(Response::new(pb::move_resource_state::Response {
                     target_state: c.state.map(dynamic),
                     diagnostics: diagnostics(c.diagnostics),
@@ -292,7 +345,9 @@ macro_rules! provider_service {
                 request: Request<pb::read_data_source::Request>,
             ) -> Answer<pb::read_data_source::Response> {
                 let r = request.into_inner();
-                let (state, found) = self.0.read_data_source(&r.type_name, &wire(r.config)).await;
+                let (state, found) = self
+                    .run(|core, stop| async move { core.read_data_source(&r.type_name, &wire(r.config), stop).await })
+                    .await?;
                 Ok(Response::new(pb::read_data_source::Response {
                     state: state.map(dynamic),
                     diagnostics: diagnostics(found),
@@ -312,7 +367,7 @@ macro_rules! provider_service {
                 request: Request<pb::validate_ephemeral_resource_config::Request>,
             ) -> Answer<pb::validate_ephemeral_resource_config::Response> {
                 let r = request.into_inner();
-                let found = self.0.validate_ephemeral(&r.type_name, &wire(r.config));
+                let found = self.run_now(move |core| core.validate_ephemeral(&r.type_name, &wire(r.config))).await?;
                 Ok(Response::new(pb::validate_ephemeral_resource_config::Response { diagnostics: diagnostics(found) }))
             }
 
@@ -321,7 +376,9 @@ macro_rules! provider_service {
                 request: Request<pb::open_ephemeral_resource::Request>,
             ) -> Answer<pb::open_ephemeral_resource::Response> {
                 let r = request.into_inner();
-                let e: Ephemeral = self.0.open(&r.type_name, &wire(r.config)).await;
+                let e: Ephemeral = self
+                    .run(|core, stop| async move { core.open(&r.type_name, &wire(r.config), stop).await })
+                    .await?;
                 Ok(Response::new(pb::open_ephemeral_resource::Response {
                     diagnostics: diagnostics(e.diagnostics),
                     renew_at: e.renew_at.map(time),
@@ -336,7 +393,11 @@ macro_rules! provider_service {
                 request: Request<pb::renew_ephemeral_resource::Request>,
             ) -> Answer<pb::renew_ephemeral_resource::Response> {
                 let r = request.into_inner();
-                let e: Ephemeral = self.0.renew(&r.type_name, r.private.unwrap_or_default()).await;
+                let e: Ephemeral = self
+                    .run(|core, stop| async move {
+                        core.renew(&r.type_name, r.private.unwrap_or_default(), stop).await
+                    })
+                    .await?;
                 Ok(Response::new(pb::renew_ephemeral_resource::Response {
                     diagnostics: diagnostics(e.diagnostics),
                     renew_at: e.renew_at.map(time),
@@ -349,7 +410,9 @@ macro_rules! provider_service {
                 request: Request<pb::close_ephemeral_resource::Request>,
             ) -> Answer<pb::close_ephemeral_resource::Response> {
                 let r = request.into_inner();
-                let found = self.0.close(&r.type_name, r.private.unwrap_or_default()).await;
+                let found = self
+                    .run(|core, _| async move { core.close(&r.type_name, r.private.unwrap_or_default()).await })
+                    .await?;
                 Ok(Response::new(pb::close_ephemeral_resource::Response { diagnostics: diagnostics(found) }))
             }
 
@@ -384,8 +447,13 @@ macro_rules! provider_service {
                 request: Request<pb::call_function::Request>,
             ) -> Answer<pb::call_function::Response> {
                 let r = request.into_inner();
-                let arguments: Vec<Wire> = r.arguments.into_iter().map(|a| wire(Some(a))).collect();
-                let response = match self.0.call(&r.name, &arguments) {
+                let result = self
+                    .run_now(move |core| {
+                        let arguments: Vec<Wire> = r.arguments.into_iter().map(|a| wire(Some(a))).collect();
+                        core.call(&r.name, &arguments)
+                    })
+                    .await?;
+                let response = match result {
                     Ok(result) => pb::call_function::Response { result: Some(dynamic(result)), error: None },
                     Err(error) => pb::call_function::Response {
                         result: None,
@@ -419,7 +487,7 @@ macro_rules! provider_service {
             }
 
             async fn $stop(&self, _: Request<pb::$stop_module::Request>) -> Answer<pb::$stop_module::Response> {
-                self.0.stop();
+                self.0.calls.stop();
                 Ok(Response::new(pb::$stop_module::Response::default()))
             }
 

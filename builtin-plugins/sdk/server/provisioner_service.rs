@@ -5,17 +5,18 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use futures::{FutureExt, Stream};
+use futures::Stream;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
-use crate::context::StopSwitch;
+use crate::context::Calls;
 use crate::model::Cty;
 use crate::provisioner::Output;
 use crate::schema::Compiled;
-use crate::server::core::{decode, panicked};
+use crate::server::core::{decode, guarded, panicked};
 use crate::server::messages::v5::{diagnostics, pb, schema, wire};
+use crate::server::threads::spawn;
 use crate::{Diagnostics, Provisioner, Result, Stop, validate};
 
 /// The provisioner behind the service.
@@ -24,19 +25,16 @@ pub(crate) struct Service<P: Provisioner>(Arc<Inner<P>>);
 struct Inner<P> {
     provisioner: P,
     config: Compiled,
-    switch: StopSwitch,
-    stop: Stop,
+    calls: Calls,
 }
 
 impl<P: Provisioner> Service<P> {
-    pub fn new(provisioner: P) -> Service<P> {
-        let (switch, stop) = Stop::new();
+    pub fn new(provisioner: P, calls: Calls) -> Service<P> {
         let config = Compiled::new(provisioner.schema());
         Service(Arc::new(Inner {
             provisioner,
             config,
-            switch,
-            stop,
+            calls,
         }))
     }
 }
@@ -60,15 +58,12 @@ impl<P: Provisioner> Inner<P> {
             .unwrap_or_else(|errors| errors)
     }
 
-    async fn run(&self, request: pb::provision_resource::Request, output: Output) -> Result<()> {
+    async fn run(&self, request: pb::provision_resource::Request, output: Output, stop: Stop) -> Result<()> {
         let config = decode(&wire(request.config), &self.config.ty)?;
         let config = P::Config::from_cty(&config)?;
         let connection = decode(&wire(request.connection), &cty::Type::map(cty::Type::String))?;
-        let run = self.provisioner.run(config, connection, output, self.stop.clone());
-        AssertUnwindSafe(run)
-            .catch_unwind()
-            .await
-            .unwrap_or_else(|panic| Err(panicked(panic.as_ref())))
+        let run = self.provisioner.run(config, connection, output, stop);
+        guarded(run).await
     }
 }
 
@@ -106,17 +101,24 @@ impl<P: Provisioner> pb::provisioner_server::Provisioner for Service<P> {
         let (responses, stream) = mpsc::channel(64);
         let (text, mut texts) = mpsc::channel(64);
         let inner = self.0.clone();
-        tokio::spawn(async move {
-            let work = inner.run(request, Output(text));
+        let call = inner.calls.begin();
+        spawn(P::BLOCKS, async move {
+            let work = inner.run(request, Output(text), call.stop());
+            let mut caller = Some(call.stop_on_drop());
             let forward = async {
-                while let Some(output) = texts.recv().await {
-                    let response = pb::provision_resource::Response {
-                        output,
-                        diagnostics: Vec::new(),
-                    };
-                    if responses.send(Ok(response)).await.is_err() {
-                        // The caller is gone; the work goes on, and its output is nobody's.
-                        texts.close();
+                loop {
+                    tokio::select! {
+                        text = texts.recv() => {
+                            let Some(output) = text else { break };
+                            let response = pb::provision_resource::Response {
+                                output,
+                                diagnostics: Vec::new(),
+                            };
+                            // Nobody reads it any more: that is seen below.
+                            drop(responses.send(Ok(response)).await);
+                        }
+                        // The caller is gone: the work is asked to stop, and its output is nobody's.
+                        () = responses.closed(), if caller.is_some() => drop(caller.take()),
                     }
                 }
             };
@@ -128,12 +130,13 @@ impl<P: Provisioner> pb::provisioner_server::Provisioner for Service<P> {
                 };
                 drop(responses.send(Ok(response)).await);
             }
+            drop(call);
         });
         Ok(Response::new(Box::pin(ReceiverStream::new(stream))))
     }
 
     async fn stop(&self, _: Request<pb::stop::Request>) -> std::result::Result<Response<pb::stop::Response>, Status> {
-        self.0.switch.stop();
+        self.0.calls.stop();
         Ok(Response::new(pb::stop::Response::default()))
     }
 }

@@ -69,6 +69,14 @@ impl Resource for Things {
         cx.client()?;
         match plan.name.text() {
             "panic" => panic!("as asked"),
+            "panic half way" => {
+                cx.set_private(b"noted".to_vec());
+                cx.save(&Thing {
+                    id: "half".into(),
+                    ..plan
+                });
+                panic!("as asked");
+            }
             "half" => {
                 cx.save(&Thing {
                     id: "half".into(),
@@ -143,7 +151,7 @@ struct Served {
     _dir: tempfile::TempDir,
 }
 
-fn serve(routes: Routes, client_certificate: Option<&str>) -> Served {
+fn serve(services: Services, client_certificate: Option<&str>) -> Served {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s");
     let listener = UnixListener::bind(&path).unwrap();
@@ -153,7 +161,7 @@ fn serve(routes: Routes, client_certificate: Option<&str>) -> Served {
     let server = tokio::spawn(run(
         listener,
         tls,
-        routes,
+        services,
         Auxiliary(shutdown.clone()),
         shutdown.clone(),
     ));
@@ -417,7 +425,19 @@ macro_rules! life {
             json: vec![],
         });
         let panicked = client.apply_resource_change(panicked).await.unwrap().into_inner();
-        assert!(panicked.diagnostics[0].detail.contains("as asked") && panicked.new_state.is_none());
+        assert!(panicked.diagnostics[0].detail.contains("as asked"));
+        assert!(value(&panicked.new_state.unwrap().msgpack).is_null());
+        let saved = apply($pb::DynamicValue {
+            msgpack: bytes(&thing("panic half way", &["x"])),
+            json: vec![],
+        });
+        let saved = client.apply_resource_change(saved).await.unwrap().into_inner();
+        assert!(saved.diagnostics[0].detail.contains("as asked"));
+        let (object, private) = (value(&saved.new_state.unwrap().msgpack), saved.private);
+        assert_eq!(
+            (object.get("id"), private.as_slice()),
+            (Some(&"half".into()), &b"noted"[..])
+        );
         let half = apply($pb::DynamicValue {
             msgpack: bytes(&thing("half", &[])),
             json: vec![],

@@ -1,0 +1,175 @@
+//! Schemas compiled once, when a plugin starts, for all its calls.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cty::{ObjectType, Type, Value};
+
+use super::{Attribute, Block, NestedBlock, Nesting, Schema};
+use crate::plan::Modifier;
+use crate::validate::Validator;
+
+/// A schema made ready for many calls: its object type, and its members in the order of that type's attributes.
+#[derive(Debug)]
+pub struct Compiled {
+    /// The schema as declared.
+    pub schema: Schema,
+    /// The type of the objects it describes.
+    pub ty: Type,
+    /// The same type, as an object type.
+    pub object: Arc<ObjectType>,
+    /// The members of the outermost block.
+    pub(crate) members: Vec<CompiledMember>,
+    /// Whether an attribute, here or further in, is write-only.
+    write_only: bool,
+}
+
+#[derive(Debug)]
+pub(crate) enum CompiledMember {
+    Attribute(Attribute),
+    /// An attribute with a schema of its own.
+    Nested(Attribute, Nesting, Vec<CompiledMember>),
+    Block(NestedBlock, Vec<CompiledMember>),
+}
+
+impl CompiledMember {
+    pub fn name(&self) -> &'static str {
+        match self {
+            CompiledMember::Attribute(a) | CompiledMember::Nested(a, ..) => a.name,
+            CompiledMember::Block(b, _) => b.name,
+        }
+    }
+
+    /// The attribute, unless it is a block.
+    pub fn attribute(&self) -> Option<&Attribute> {
+        match self {
+            CompiledMember::Attribute(a) | CompiledMember::Nested(a, ..) => Some(a),
+            CompiledMember::Block(..) => None,
+        }
+    }
+
+    pub fn modifiers(&self) -> &[Modifier] {
+        match self {
+            CompiledMember::Attribute(a) | CompiledMember::Nested(a, ..) => &a.modifiers,
+            CompiledMember::Block(b, _) => &b.modifiers,
+        }
+    }
+
+    pub fn validators(&self) -> &[Validator] {
+        match self {
+            CompiledMember::Attribute(a) | CompiledMember::Nested(a, ..) => &a.validators,
+            CompiledMember::Block(b, _) => &b.validators,
+        }
+    }
+
+    pub fn ty(&self) -> Type {
+        match self {
+            CompiledMember::Attribute(a) | CompiledMember::Nested(a, ..) => a.ty.clone(),
+            CompiledMember::Block(b, _) => b.ty(),
+        }
+    }
+
+    /// The value where a configuration says nothing of it.
+    pub fn absent(&self, ty: &Type) -> Value {
+        let CompiledMember::Block(block, members) = self else {
+            return Value::null(ty.clone());
+        };
+        match (block.nesting, ty) {
+            (Nesting::List, Type::List(element)) => Value::list((**element).clone(), Vec::new()),
+            (Nesting::List, _) => Value::empty_tuple(),
+            (Nesting::Set, Type::Set(element)) => Value::set((**element).clone(), Vec::new()),
+            (Nesting::Map, Type::Map(element)) => Value::map((**element).clone(), BTreeMap::new()),
+            (Nesting::Map, _) => Value::empty_object(),
+            (Nesting::Group, Type::Object(object)) => {
+                let inside = members.iter().zip(object.attributes()).map(|(m, a)| m.absent(&a.ty));
+                Value::object_of(object, inside.collect())
+            }
+            _ => Value::null(ty.clone()),
+        }
+    }
+
+    /// The members inside, if there are any.
+    pub fn inside(&self) -> Option<(Nesting, &[CompiledMember])> {
+        match self {
+            CompiledMember::Attribute(_) => None,
+            CompiledMember::Nested(_, nesting, members) => Some((*nesting, members)),
+            CompiledMember::Block(b, members) => Some((b.nesting, members)),
+        }
+    }
+}
+
+impl Compiled {
+    /// Makes a schema ready.
+    #[must_use]
+    pub fn new(schema: Schema) -> Compiled {
+        let ty = schema.root.ty();
+        let object = ty.as_object().cloned().unwrap_or_default();
+        let members = compile(&schema.root);
+        Compiled {
+            write_only: has_write_only(&members),
+            schema,
+            ty,
+            object,
+            members,
+        }
+    }
+
+    /// The object with these attributes and nothing else: no other attribute, no blocks.
+    pub(crate) fn object_with(&self, given: &BTreeMap<&str, Value>) -> Value {
+        let values = self.members.iter().zip(self.object.attributes()).map(|(member, a)| {
+            let given = given.get(&*a.name).cloned();
+            given.unwrap_or_else(|| member.absent(&a.ty))
+        });
+        Value::object_of(&self.object, values.collect())
+    }
+
+    /// The object without the values of write-only attributes, which are never stored.
+    pub(crate) fn without_write_only(&self, object: Value) -> Value {
+        match self.write_only {
+            true => without_write_only(&self.members, &object),
+            false => object,
+        }
+    }
+}
+
+fn compile(block: &Block) -> Vec<CompiledMember> {
+    let mut members: Vec<(&'static str, CompiledMember)> = Vec::new();
+    for attribute in &block.attributes {
+        let member = match &attribute.nested {
+            None => CompiledMember::Attribute(attribute.clone()),
+            Some(nested) => CompiledMember::Nested(attribute.clone(), nested.nesting, compile(&nested.block)),
+        };
+        members.push((attribute.name, member));
+    }
+    for nested in &block.blocks {
+        members.push((
+            nested.name,
+            CompiledMember::Block(nested.clone(), compile(&nested.block)),
+        ));
+    }
+    // The order of an object type's attributes.
+    members.sort_by_key(|(name, _)| *name);
+    members.into_iter().map(|(_, member)| member).collect()
+}
+
+fn has_write_only(members: &[CompiledMember]) -> bool {
+    members.iter().any(|member| {
+        member.attribute().is_some_and(|a| a.write_only)
+            || member.inside().is_some_and(|(_, members)| has_write_only(members))
+    })
+}
+
+fn without_write_only(members: &[CompiledMember], object: &Value) -> Value {
+    object.map_parts(|part, value| {
+        let member = match part {
+            cty::value::Part::Attribute(name) => members.iter().find(|m| m.name() == &**name),
+            _ => None,
+        };
+        match member.map(|m| (m, m.inside())) {
+            Some((m, _)) if m.attribute().is_some_and(|a| a.write_only) => Value::null(value.ty().clone()),
+            Some((_, Some((Nesting::Single | Nesting::Group, members)))) => without_write_only(members, value),
+            Some((_, Some((_, members)))) => value.map_parts(|_, item| without_write_only(members, item)),
+            _ => value.clone(),
+        }
+    })
+}

@@ -1,0 +1,558 @@
+//! What makes a schema unusable. It is found when a plugin starts, with the path of the member, instead of by the first plan
+//! that meets it.
+
+use std::collections::BTreeSet;
+
+use cty::{Type, Value};
+
+use super::{Attribute, Block, NestedBlock, Nesting, Schema};
+use crate::Function;
+use crate::plan::Modifier;
+use crate::resource::IdentityAttribute;
+
+/// What a schema describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    Provider,
+    Resource,
+    DataSource,
+    Ephemeral,
+    Provisioner,
+}
+
+impl Use {
+    fn word(self) -> &'static str {
+        match self {
+            Use::Provider => "provider configuration",
+            Use::Resource => "resource",
+            Use::DataSource => "data source",
+            Use::Ephemeral => "ephemeral resource",
+            Use::Provisioner => "provisioner",
+        }
+    }
+
+    /// Names that mean something else in a block of this kind.
+    fn reserved(self) -> &'static [&'static str] {
+        match self {
+            Use::Provider => &[
+                "alias",
+                "count",
+                "depends_on",
+                "for_each",
+                "lifecycle",
+                "locals",
+                "source",
+                "version",
+            ],
+            Use::Resource => &[
+                "connection",
+                "count",
+                "depends_on",
+                "for_each",
+                "lifecycle",
+                "provider",
+                "provisioner",
+            ],
+            Use::DataSource | Use::Ephemeral => &["count", "depends_on", "for_each", "lifecycle", "provider"],
+            Use::Provisioner => &["connection", "on_failure", "when"],
+        }
+    }
+}
+
+/// All that is wrong with the schema of this name, one sentence each.
+pub(crate) fn of_schema(used: Use, name: &str, schema: &Schema, identity: &[IdentityAttribute]) -> Vec<String> {
+    let mut problems = Problems {
+        used,
+        at: match name {
+            "" => used.word().to_owned(),
+            name => format!("{} {name}", used.word()),
+        },
+        root: &schema.root,
+        found: Vec::new(),
+    };
+    if !name.is_empty() && used != Use::Provisioner {
+        problems
+            .found
+            .extend(name_problem(name).map(|p| format!("{}: {p}", problems.at)));
+    }
+    if schema.version < 0 {
+        problems.add("", "the version of a schema cannot be negative");
+    }
+    problems.block(&schema.root, "", Around::default());
+    for reserved in used.reserved() {
+        if schema.root.member_names().any(|name| name == *reserved) {
+            problems.add(reserved, "the language has its own use for this name here");
+        }
+    }
+    for name in schema.at_least_one_of.iter().flatten() {
+        if !schema.root.has(name) {
+            problems.add("", &format!("at_least_one_of names {name:?}, which is not there"));
+        }
+    }
+    problems.identity(identity);
+    problems.found
+}
+
+/// All that is wrong with the function of this name.
+pub(crate) fn of_function(name: &str, function: &Function) -> Vec<String> {
+    let mut found: Vec<String> = name_problem(name).into_iter().collect();
+    let mut seen = BTreeSet::new();
+    for parameter in function.parameters.iter().chain(&function.variadic) {
+        found.extend(name_problem(parameter.name).map(|p| format!("parameter {:?}: {p}", parameter.name)));
+        if !seen.insert(parameter.name) {
+            found.push(format!("it has more than one parameter {:?}", parameter.name));
+        }
+    }
+    found.into_iter().map(|p| format!("function {name}: {p}")).collect()
+}
+
+/// Why this is no name, if it is none.
+fn name_problem(name: &str) -> Option<String> {
+    let good = |c: char| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit();
+    let begins_well = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
+    (!begins_well || !name.chars().all(good)).then(|| {
+        "a name consists of lower-case letters, digits and underscores, and does not begin with a digit".into()
+    })
+}
+
+impl Block {
+    fn member_names(&self) -> impl Iterator<Item = &'static str> {
+        let attributes = self.attributes.iter().map(|a| a.name);
+        attributes.chain(self.blocks.iter().map(|b| b.name))
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.member_names().any(|n| n == name)
+    }
+}
+
+/// What is around a member.
+#[derive(Clone, Copy, Default)]
+struct Around {
+    /// A set, at some level.
+    set: bool,
+    /// An attribute.
+    attribute: bool,
+    /// A write-only attribute.
+    write_only: bool,
+    /// An attribute that only the plugin sets, or may.
+    computed: bool,
+}
+
+struct Problems<'a> {
+    used: Use,
+    at: String,
+    root: &'a Block,
+    found: Vec<String>,
+}
+
+impl Problems<'_> {
+    fn add(&mut self, path: &str, problem: &str) {
+        self.found.push(match path {
+            "" => format!("{}: {problem}", self.at),
+            path => format!("{}: {path}: {problem}", self.at),
+        });
+    }
+
+    fn block(&mut self, block: &Block, path: &str, around: Around) {
+        let mut seen = BTreeSet::new();
+        for name in block.member_names() {
+            let path = join(path, name);
+            if !seen.insert(name) {
+                self.add(
+                    &path,
+                    "there is more than one member by this name (members of flattened models count, too)",
+                );
+            }
+            if let Some(problem) = name_problem(name) {
+                self.add(&path, &problem);
+            }
+        }
+        for attribute in &block.attributes {
+            self.attribute(attribute, block, &join(path, attribute.name), around);
+        }
+        for nested in &block.blocks {
+            let path = join(path, nested.name);
+            if around.attribute {
+                self.add(
+                    &path,
+                    "an attribute cannot have blocks inside: make it nested(…), or the whole a block()",
+                );
+            }
+            self.nested_block(nested, block, &path, around);
+        }
+    }
+
+    fn nested_block(&mut self, nested: &NestedBlock, parent: &Block, path: &str, around: Around) {
+        match nested.nesting {
+            Nesting::Group | Nesting::Map if nested.min_items > 0 => {
+                self.add(path, "min_items is for blocks that form a list or a set");
+            }
+            Nesting::Single if nested.min_items > 1 => self.add(path, "there is one such block at most"),
+            Nesting::Set if nested.block.ty().has_dynamic() => {
+                self.add(path, "blocks that form a set cannot have attributes of any type");
+            }
+            _ => {}
+        }
+        let (ty, names) = (nested.ty(), |name: &str| parent.has(name) || self.root.has(name));
+        let problems: Vec<String> = nested
+            .validators
+            .iter()
+            .filter_map(|v| v.problem(&ty, &names))
+            .collect();
+        problems.iter().for_each(|problem| self.add(path, problem));
+        self.unplanned(path, &nested.modifiers);
+        let set = around.set || nested.nesting == Nesting::Set;
+        self.block(&nested.block, path, Around { set, ..around });
+    }
+
+    /// Steps of planning, where nothing is planned.
+    fn unplanned(&mut self, path: &str, modifiers: &[Modifier]) {
+        if self.used != Use::Resource && !modifiers.is_empty() {
+            let word = self.used.word();
+            self.add(
+                path,
+                &format!("a {word} is not planned: keep, requires_replace and modify say nothing here"),
+            );
+        }
+    }
+
+    fn attribute(&mut self, a: &Attribute, parent: &Block, path: &str, around: Around) {
+        match (a.required, a.optional, a.computed) {
+            (false, false, false) => self.add(path, "it is neither required nor optional nor computed"),
+            (true, true, _) => self.add(path, "it cannot be both required and optional"),
+            (true, _, true) => {
+                self.add(
+                    path,
+                    "what is required is always set by the configuration, so that it cannot be computed, too",
+                );
+            }
+            _ => {}
+        }
+        if a.computed && matches!(self.used, Use::Provider | Use::Provisioner) {
+            let word = self.used.word();
+            self.add(path, &format!("a {word} has no results: it cannot be computed"));
+        }
+        self.write_only(a, path, around);
+        self.default(a, path);
+        self.unplanned(path, &a.modifiers);
+        if !a.computed && a.modifiers.iter().any(|m| matches!(m, Modifier::Keep)) {
+            self.add(path, "keep() is about results: it needs computed()");
+        }
+        let is_map = matches!(a.ty, Type::Map(_) | Type::Dynamic);
+        if !is_map
+            && a.modifiers
+                .iter()
+                .any(|m| matches!(m, Modifier::RequiresReplaceIfValuesChange))
+        {
+            self.add(path, "requires_replace_if_values_change() is for maps");
+        }
+        let names = |name: &str| parent.has(name) || self.root.has(name);
+        let problems: Vec<String> = a.validators.iter().filter_map(|v| v.problem(&a.ty, &names)).collect();
+        problems.iter().for_each(|problem| self.add(path, problem));
+        if let Some(nested) = &a.nested {
+            if nested.nesting != Nesting::Single && nested.block.ty().has_dynamic() {
+                self.add(path, "the objects of a collection cannot have attributes of any type");
+            }
+            let around = Around {
+                set: around.set || nested.nesting == Nesting::Set,
+                attribute: true,
+                write_only: a.write_only,
+                computed: around.computed || a.computed,
+            };
+            self.block(&nested.block, path, around);
+        }
+    }
+
+    fn write_only(&mut self, a: &Attribute, path: &str, around: Around) {
+        if !a.write_only {
+            if around.write_only {
+                self.add(
+                    path,
+                    "it stands in a write-only attribute, so it must be write-only, too",
+                );
+            }
+            return;
+        }
+        if self.used != Use::Resource {
+            let word = self.used.word();
+            self.add(
+                path,
+                &format!("a {word} is never stored: only a resource has write-only attributes"),
+            );
+        }
+        if a.computed {
+            self.add(
+                path,
+                "what is write-only is never stored, so that it cannot be computed",
+            );
+        }
+        if a.modifiers.iter().any(|m| !matches!(m, Modifier::Custom(_))) {
+            self.add(
+                path,
+                "what is write-only is null in every plan: keep and requires_replace say nothing here",
+            );
+        }
+        if around.set {
+            self.add(
+                path,
+                "an element of a set is told from others by its values, so that none can be write-only",
+            );
+        }
+        if around.computed {
+            self.add(
+                path,
+                "it stands in a computed attribute, so that it cannot be write-only",
+            );
+        }
+    }
+
+    fn default(&mut self, a: &Attribute, path: &str) {
+        let Some(default) = &a.default else { return };
+        if a.required {
+            self.add(path, "what is required needs no default");
+        } else if !a.computed {
+            self.add(path, "a default is a value that the plugin sets: it needs computed()");
+        }
+        if default.is_null() || !default.is_wholly_known() {
+            self.add(path, "a default is a known value that is not null");
+        } else if !fits(default, &a.ty) {
+            self.add(
+                path,
+                &format!("its default is of type {}, but it is of type {}", default.ty(), a.ty),
+            );
+        }
+    }
+
+    fn identity(&mut self, identity: &[IdentityAttribute]) {
+        let mut seen = BTreeSet::new();
+        for part in identity {
+            let path = format!("identity: {}", part.name);
+            if !seen.insert(part.name) {
+                self.add(&path, "it is named twice");
+            }
+            let Some(attribute) = self.root.attributes.iter().find(|a| a.name == part.name) else {
+                self.add(&path, "there is no attribute by this name");
+                continue;
+            };
+            let simple = |ty: &Type| matches!(ty, Type::String | Type::Number | Type::Bool);
+            let fits = match &attribute.ty {
+                Type::List(element) => simple(element),
+                ty => simple(ty),
+            };
+            if !fits {
+                self.add(
+                    &path,
+                    "an identity consists of strings, numbers, bools, and lists of these",
+                );
+            }
+            if attribute.write_only {
+                self.add(&path, "what is write-only is never stored, and cannot be an identity");
+            }
+        }
+    }
+}
+
+fn fits(value: &Value, ty: &Type) -> bool {
+    value.ty() == ty || (ty.has_dynamic() && crate::server::core::encode(value, ty).is_ok())
+}
+
+fn join(path: &str, name: &str) -> String {
+    match path {
+        "" => name.to_owned(),
+        path => format!("{path}.{name}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{block, computed, nested, optional, required};
+    use crate::{Any, Attr, Model, Set, Validator, model};
+
+    fn problems(used: Use, schema: &Schema) -> Vec<String> {
+        of_schema(used, "x_thing", schema, &[])
+            .into_iter()
+            .map(|p| p.split_once(": ").map(|(_, rest)| rest.to_owned()).unwrap_or(p))
+            .collect()
+    }
+
+    /// One problem each, and where it is to be found.
+    macro_rules! found {
+        ($($member:expr => $ty:ty, $problem:literal;)*) => {$({
+            #[derive(Clone, Default, Model)]
+            struct Inner {
+                #[member($member)]
+                it: $ty,
+                #[member(optional())]
+                other: Attr<String>,
+            }
+            #[derive(Clone, Default, Model)]
+            struct Outer {
+                #[member(block())]
+                part: Vec<Inner>,
+            }
+            let found = problems(Use::Resource, &Schema::of::<Outer>());
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert!(found[0].starts_with("part.it: ") && found[0].contains($problem), "{found:?}");
+        })*};
+    }
+
+    #[test]
+    fn attributes_that_cannot_work_are_found_with_their_path() {
+        found! {
+            optional().computed().default("x".to_owned()) => Attr<i64>, "its default is of type string";
+            optional().computed().default(vec![1i64]) => Attr<Vec<String>>, "its default is of type list(number)";
+            optional().computed().default(Attr::<i64>::Null) => Attr<i64>, "not null";
+            optional().default(1i64) => Attr<i64>, "needs computed()";
+            required().default(1i64) => Attr<i64>, "needs no default";
+            required().computed() => Attr<i64>, "cannot be computed";
+            computed().write_only() => Attr<i64>, "cannot be computed";
+            optional().write_only().requires_replace() => Attr<i64>, "null in every plan";
+            optional().keep() => Attr<i64>, "needs computed()";
+            optional().requires_replace_if_values_change() => Attr<i64>, "is for maps";
+            optional().validate(Validator::OneOf(&["a"])) => Attr<i64>, "is for strings";
+            optional().validate(Validator::AtLeast(1)) => Attr<String>, "is for numbers";
+            optional().validate(Validator::Size(0, 1)) => Attr<String>, "is for lists, sets and maps";
+            optional().validate(Validator::Size(2, 1)) => Attr<Vec<String>>, "nothing can be so long";
+            optional().validate(Validator::OneOf(&[])) => Attr<String>, "no value is allowed";
+            optional().validate(Validator::each(Validator::LengthAtLeast(1))) => Attr<Vec<i64>>, "is for strings";
+            optional().validate(Validator::each(Validator::AtLeast(1))) => Attr<i64>, "is for lists, sets and maps";
+            optional().validate(Validator::ConflictsWith(&["othr"])) => Attr<i64>, "\"othr\", which is not there";
+            nested(optional()) => Attr<Vec<Open>>, "cannot have attributes of any type";
+            block() => Set<Open>, "cannot have attributes of any type";
+            block().min_items(1) => Open, "is for blocks that form a list or a set";
+        }
+    }
+
+    #[derive(Clone, Default, Model)]
+    struct Open {
+        /// Anything.
+        #[member(optional())]
+        any: Any,
+    }
+
+    #[derive(Clone, Default, Model)]
+    struct Secret {
+        /// Never stored.
+        #[member(optional().write_only())]
+        secret: Attr<String>,
+        /// A block.
+        #[member(block())]
+        inside: Vec<Named>,
+    }
+
+    #[derive(Clone, Default, Model)]
+    struct Named {
+        /// A name.
+        #[member(optional())]
+        name: Attr<String>,
+    }
+
+    #[derive(Clone, Default, Model)]
+    #[allow(non_snake_case, reason = "that is what is to be found")]
+    struct Whole {
+        #[member(flatten)]
+        one: Named,
+        #[member(flatten)]
+        two: Named,
+        /// A set.
+        #[member(block())]
+        set: Set<Secret>,
+        /// An attribute.
+        #[member(nested(optional().computed()))]
+        attribute: Attr<Secret>,
+        /// A write-only one.
+        #[member(nested(optional().write_only()))]
+        hidden: Attr<Named>,
+        /// Taken.
+        #[member(optional())]
+        count: Attr<i64>,
+        /// No name.
+        #[member(optional())]
+        Big: Attr<i64>,
+    }
+
+    #[test]
+    fn what_does_not_fit_together_is_found() {
+        let schema = Schema::of::<Whole>().version(-1).at_least_one_of(&["name", "nme"]);
+        assert_eq!(
+            problems(Use::Resource, &schema),
+            [
+                "the version of a schema cannot be negative",
+                "name: there is more than one member by this name (members of flattened models count, too)",
+                "Big: a name consists of lower-case letters, digits and underscores, and does not begin with a digit",
+                "attribute.secret: it stands in a computed attribute, so that it cannot be write-only",
+                "attribute.inside: an attribute cannot have blocks inside: make it nested(…), or the whole a block()",
+                "hidden.name: it stands in a write-only attribute, so it must be write-only, too",
+                "set.secret: an element of a set is told from others by its values, so that none can be write-only",
+                "count: the language has its own use for this name here",
+                "at_least_one_of names \"nme\", which is not there",
+            ]
+        );
+    }
+
+    model! {
+        /// What only a resource can have.
+        pub struct Planned {
+            /// Kept.
+            pub id: Attr<String> = computed().keep(),
+            /// Secret.
+            pub secret: Attr<String> = optional().write_only(),
+            /// A list of tags.
+            pub tags: Attr<Vec<String>> = optional(),
+            /// A map of names.
+            pub names: Attr<std::collections::BTreeMap<String, String>> = optional(),
+        }
+    }
+
+    #[test]
+    fn what_only_resources_have_is_refused_elsewhere() {
+        let schema = Schema::of::<Planned>();
+        assert_eq!(problems(Use::Resource, &schema), [""; 0]);
+        assert_eq!(problems(Use::DataSource, &schema).len(), 2);
+        let provider = problems(Use::Provider, &schema);
+        assert_eq!(provider.len(), 3);
+        assert_eq!(
+            provider[0],
+            "id: a provider configuration has no results: it cannot be computed"
+        );
+    }
+
+    #[test]
+    fn identities_consist_of_simple_attributes_that_are_there() {
+        let part = |name| IdentityAttribute {
+            name,
+            required_for_import: true,
+            description: "",
+        };
+        let identity = [
+            part("id"),
+            part("tags"),
+            part("names"),
+            part("secret"),
+            part("nme"),
+            part("id"),
+        ];
+        assert_eq!(
+            of_schema(Use::Resource, "x_thing", &Schema::of::<Planned>(), &identity),
+            [
+                "resource x_thing: identity: names: an identity consists of strings, numbers, bools, and lists of these",
+                "resource x_thing: identity: secret: what is write-only is never stored, and cannot be an identity",
+                "resource x_thing: identity: nme: there is no attribute by this name",
+                "resource x_thing: identity: id: it is named twice",
+            ]
+        );
+    }
+
+    #[test]
+    fn functions_have_names_and_parameters_apart() {
+        use crate::{Arguments, Parameter};
+        let text = |name| Parameter::new::<String>(name, "");
+        let body = |arguments: Arguments<'_>| arguments.get::<String>(0);
+        let function = Function::new("", "", vec![text("a"), text("a"), text("B")], body);
+        let found = of_function("to-upper", &function);
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert_eq!(found[1], "function to-upper: it has more than one parameter \"a\"");
+    }
+}
