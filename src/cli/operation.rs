@@ -344,18 +344,6 @@ impl<'s> Operation<'s> {
         result
     }
 
-    /// Whether the configuration itself is wrong, whatever its variables' values and its state. Then nothing that a plan
-    /// found is worth showing.
-    pub fn is_invalid(&self) -> bool {
-        if self.interrupted() {
-            return false;
-        }
-        let surroundings = workdir::surroundings(self.session, &self.workspace);
-        let nothing = State::new();
-        let inputs = self.inputs(&NoEvents, &nothing, &surroundings);
-        self.runtime.block_on(engine::validate::validate(inputs)).has_errors()
-    }
-
     /// Carries out a plan, telling what goes on, and saves what came of it. Gives the new state, and what was done.
     pub fn apply(&self, plan: &Plan) -> (State, Done, Diagnostics) {
         let progress = Progress::new(self.session.ui.clone()).for_program(self.session.stream.clone());

@@ -1,7 +1,7 @@
 //! Validate: everything that can be said about a configuration without its variables' values, its state, or any object.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use addrs::{ConfigResource, InstanceKey, Mode, Module, ModuleInstance};
 use config::{Config, IgnoreChanges, ModuleNode, Resource};
@@ -35,7 +35,8 @@ pub async fn validate(inputs: Inputs<'_>) -> Diagnostics {
     diagnostics
 }
 
-async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>) -> Diagnostics {
+/// The same with providers that run already.
+pub(crate) async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>) -> Diagnostics {
     let (blocks, mut diagnostics) = Blocks::build_anyway(inputs.config, providers.schemas(), &[]);
     // Whoever refers to himself cannot be evaluated. Everything else is looked at, so that all is told at once.
     if diagnostics.has_errors() && petgraph::algo::is_cyclic_directed(&blocks.graph) {
@@ -50,10 +51,11 @@ async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>) -> Diagno
         config: inputs.config,
         providers,
         evaluator: &evaluator,
+        visited: Mutex::default(),
     };
     // Nothing is waited for but answers about form, so every block is looked at, whatever became of others. What failed
     // once is reported once: references to it fail without words.
-    walk(&blocks.graph, inputs.parallelism, |node| {
+    walk(&blocks.graph, inputs.parallelism.max(BLOCKS_AT_ONCE), |node| {
         let (validator, block) = (&validator, &blocks.graph[node]);
         async move {
             if !inputs.stop.is_requested() {
@@ -118,7 +120,12 @@ struct Validator<'a> {
     config: &'a Config,
     providers: &'a Providers<'a>,
     evaluator: &'a Evaluator<'a>,
+    /// Where the blocks begin that have been visited: a module that is called thousands of times has one text.
+    visited: Mutex<HashSet<(Arc<str>, u32)>>,
 }
+
+/// How many blocks are validated at the same time. No provider asks a service for this, so parallelism does not limit it.
+const BLOCKS_AT_ONCE: usize = 64;
 
 /// The instance of a module that stands for all of them while nothing is known: that without keys.
 fn representative(module: &Module) -> ModuleInstance {
@@ -133,7 +140,27 @@ impl Validator<'_> {
         Failed
     }
 
+    /// Whether a block is the first of its text. Nothing in it is known while validating, so the same text means the same in
+    /// every call of its module. Only what a call passes in differs: input variables, and provider configurations.
+    fn is_first(&self, block: &Block) -> bool {
+        let module = |path: &Module| self.config.node(path).map(|node| &node.module);
+        let place = match block {
+            Block::Local(path, name) => module(path).and_then(|m| m.locals.get(name)).map(|l| l.expr.range()),
+            Block::Output(path, name) => module(path).and_then(|m| m.outputs.get(name)).map(|o| &o.range),
+            Block::Check(path, name) => module(path).and_then(|m| m.checks.get(name)).map(|c| &c.range),
+            Block::Resource(address) => self.config.resource(address).map(|r| &r.range),
+            Block::Variable(..) | Block::Call(..) | Block::Provider(_) => None,
+        };
+        place.is_none_or(|range| {
+            let mut visited = self.visited.lock().unwrap_or_else(PoisonError::into_inner);
+            visited.insert((range.file.clone(), range.start.byte))
+        })
+    }
+
     async fn visit(&self, block: &Block) -> Result<(), Failed> {
+        if !self.is_first(block) {
+            return Ok(());
+        }
         match block {
             Block::Variable(module, name) => {
                 let (instance, node) = self.place(module)?;

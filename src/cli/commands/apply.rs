@@ -116,8 +116,7 @@ pub fn direct(session: &Session, given: &Given, work: &Work) -> Status {
         schemas,
         diagnostics: mut problems,
     } = operation.plan(options);
-    let wrong = problems.has_errors() && operation.is_invalid();
-    let Some(plan) = plan.filter(|_| !wrong) else {
+    let Some(plan) = plan else {
         session.show(&problems, &operation.project.sources);
         return finish(session, operation, 1);
     };

@@ -45,6 +45,15 @@ pub struct Repetition {
 }
 
 impl Expansion {
+    /// How often something is there that has these arguments, whatever they come to.
+    #[must_use]
+    pub fn of_any(count: bool, for_each: bool) -> Expansion {
+        match (count, for_each) {
+            (false, false) => Expansion::Single,
+            (counted, _) => Expansion::Unknown { counted },
+        }
+    }
+
     /// The keys of the instances.
     #[must_use]
     pub fn keys(&self) -> Vec<InstanceKey> {

@@ -311,7 +311,12 @@ impl<'a> Evaluator<'a> {
         let Some(attribute) = call.inputs.attribute(&variable.name) else {
             return variable.default.clone().ok_or(Failed);
         };
-        let repetition = self.call_expansion(parent, &step.name)?.repetition(&step.key);
+        let repetition = if self.phase == Phase::Validate {
+            // One instance stands for all of them, so what is written must be right for any key and value.
+            Expansion::of_any(call.count.is_some(), call.for_each.is_some()).repetition(&InstanceKey::None)
+        } else {
+            self.call_expansion(parent, &step.name)?.repetition(&step.key)
+        };
         let scope = ModuleScope {
             evaluator: self,
             module: parent.clone(),
@@ -421,6 +426,8 @@ impl<'a> Evaluator<'a> {
             };
             let expansion = self.call_expansion(module, call)?;
             let instance = |key: InstanceKey| {
+                // While validating, one instance without key stands for all of them.
+                let key = if self.phase == Phase::Validate { InstanceKey::None } else { key };
                 let instance = module.child(call.clone(), key);
                 let wanted = child
                     .module

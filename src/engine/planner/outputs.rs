@@ -40,7 +40,6 @@ pub(super) fn changes(planner: &Planner<'_>, errored: bool) -> BTreeMap<Arc<str>
                 // An output that is null is not kept.
                 None if plain_after.is_null() => Action::NoOp,
                 None => Action::Create,
-                Some(_) if plain_after.is_null() => Action::Delete,
                 Some(sensitive) if sensitive == output.sensitive && plain_before == plain_after => Action::NoOp,
                 Some(_) => Action::Update,
             };
