@@ -51,6 +51,8 @@ pub struct Operation<'s> {
     pub workspace: String,
     plugins: Plugins,
     parallelism: usize,
+    /// What there is to warn of from before anything was done.
+    warnings: Mutex<Diagnostics>,
 }
 
 /// What kind of plan flags ask for.
@@ -161,8 +163,14 @@ impl<'s> Operation<'s> {
             ));
         }
         warn_of_state_flag(session, given);
-        let project = workdir::load(session).ok_or(1)?;
-        Operation::with_project(session, given, project, what, None)
+        let (project, problems) = workdir::read(session);
+        if problems.has_errors() {
+            session.show(&problems, &project.sources);
+            return Err(1);
+        }
+        let operation = Operation::with_project(session, given, project, what, None)?;
+        operation.warn_later(problems);
+        Ok(operation)
     }
 
     /// Gets everything ready for an import, with a configuration that was read already.
@@ -172,6 +180,7 @@ impl<'s> Operation<'s> {
 
     /// Finds the object that the options ask for; the prior state of what this gives has it.
     pub fn import(&self, options: &PlanOptions) -> Planning {
+        self.session.show(&self.take_warnings(), &self.project.sources);
         self.plan_telling(options, Progress::new(self.session.ui.clone()).of_import())
     }
 
@@ -188,6 +197,7 @@ impl<'s> Operation<'s> {
             1
         };
         let none = SourceMap::default();
+        let mut before = Diagnostics::new();
         let place = workdir::state_place(session, Some(&project.config)).map_err(|p| shown(p, &project.sources))?;
         let runtime = session.runtime().map_err(|p| shown(p, &none))?;
         let stop = Stop::new();
@@ -216,7 +226,7 @@ impl<'s> Operation<'s> {
                 let input = given.on("input") && session.stream.is_none();
                 let result = workdir::variables(session, &mut project, &given.variables(), input);
                 let (variables, warnings) = result.map_err(|p| shown(p, &project.sources))?;
-                session.show(&warnings, &project.sources);
+                before.extend(warnings);
                 variables
             }
         };
@@ -225,8 +235,9 @@ impl<'s> Operation<'s> {
         let warnings = plugins
             .resolve(&project.config, &state)
             .map_err(|p| shown(p, &project.sources))?;
-        session.show(&warnings, &project.sources);
+        before.extend(warnings);
         Ok(Operation {
+            warnings: Mutex::new(before),
             session,
             runtime,
             stop,
@@ -327,6 +338,17 @@ impl<'s> Operation<'s> {
         self.plan_telling(options, progress)
     }
 
+    /// Warnings that are to be shown with those of what is done, after the plan.
+    fn warn_later(&self, warnings: Diagnostics) {
+        let mut all = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        all.0.splice(0..0, warnings);
+    }
+
+    /// What there is to warn of from before anything was done.
+    pub(crate) fn take_warnings(&self) -> Diagnostics {
+        std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     fn plan_telling(&self, options: &PlanOptions, progress: Progress) -> Planning {
         let surroundings = workdir::surroundings(self.session, &self.workspace);
         let mut result = self.runtime.block_on(async {
@@ -337,6 +359,7 @@ impl<'s> Operation<'s> {
             }
         });
         progress.clear();
+        result.diagnostics.0.splice(0..0, self.take_warnings());
         result
             .plan
             .iter_mut()
@@ -369,6 +392,7 @@ impl<'s> Operation<'s> {
         progress.clear();
         match result {
             Ok((state, mut problems)) => {
+                problems.0.splice(0..0, self.take_warnings());
                 if plan.is_partial() {
                     problems.push(views::plan::incomplete_warning(self.session.program));
                 }

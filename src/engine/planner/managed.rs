@@ -18,6 +18,14 @@ use crate::instance::{
 use crate::opening;
 use crate::plan::{Action, Mode, Reason, ResourceChange};
 
+/// An object of the state, refreshed.
+pub(super) struct Refreshed {
+    /// As it is now.
+    pub(super) now: Stored,
+    /// As it was stored, in the current version of its schema.
+    pub(super) was: Stored,
+}
+
 impl Planner<'_> {
     /// Plans an instance that the configuration asks for.
     pub(super) async fn managed(
@@ -225,6 +233,15 @@ impl Planner<'_> {
 
     /// The stored object of an instance, as it is now. Refreshes it unless that is off, and notes what has drifted.
     pub(super) async fn look(&self, p: &Subject<'_>, address: &AbsResourceInstance) -> Result<Option<Stored>, Failed> {
+        Ok(self.refreshed(p, address).await?.map(|refreshed| refreshed.now))
+    }
+
+    /// The same, beside what was stored.
+    pub(super) async fn refreshed(
+        &self,
+        p: &Subject<'_>,
+        address: &AbsResourceInstance,
+    ) -> Result<Option<Refreshed>, Failed> {
         let Some(object) = self.inputs.state.current(address).cloned() else {
             return Ok(None);
         };
@@ -241,7 +258,10 @@ impl Planner<'_> {
         };
         if !self.options.refresh {
             self.keep(p, address, &stored, None)?;
-            return Ok(Some(stored));
+            return Ok(Some(Refreshed {
+                now: stored.clone(),
+                was: stored,
+            }));
         }
         let id = identity(&stored.marked(p.schema));
         self.inputs.events.event(Event::RefreshStart {
@@ -272,7 +292,7 @@ impl Planner<'_> {
             ..stored.clone()
         };
         self.keep(p, address, &now, Some(&stored))?;
-        Ok((!now.value.is_null()).then_some(now))
+        Ok((!now.value.is_null()).then_some(Refreshed { now, was: stored }))
     }
 
     /// Whether the provider has said that asking it what became of an object of this type would tell nothing.

@@ -17,6 +17,7 @@ mod outputs;
 mod relevance;
 mod targets;
 mod tasks;
+mod unmatched;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::AtomicUsize;
@@ -285,7 +286,10 @@ async fn with_providers(
         known: AtomicUsize::new(0),
         finished: AtomicUsize::new(0),
     };
-    planner.warn_about_replace();
+    let unmatched = planner.unmatched_blocks();
+    if unmatched.has_errors() {
+        return (None, unmatched);
+    }
     if options.mode == Mode::Normal && !before_destroy {
         planner.check_imports();
     }
@@ -311,6 +315,9 @@ async fn with_providers(
             return (None, problems);
         }
     }
+    if !diagnostics.has_errors() {
+        diagnostics.extend(planner.unmatched_instances());
+    }
     let mut errored = diagnostics.has_errors();
     if !errored && outcomes.contains(&Outcome::Failed) {
         errored = true;
@@ -320,14 +327,14 @@ async fn with_providers(
              please report it.",
         ));
     }
-    let outputs = outputs::changes(&planner, errored);
-    ephemerals.close_all().await;
-    diagnostics.extend(evaluator.take_diagnostics());
-    errored |= diagnostics.has_errors();
     let skipped = |block: &Block| {
         let outcome = blocks.find(block).and_then(|n| outcomes.get(n.index()));
         outcome.is_some_and(|o| *o != Outcome::Done)
     };
+    let outputs = outputs::changes(&planner, skipped);
+    ephemerals.close_all().await;
+    diagnostics.extend(evaluator.take_diagnostics());
+    errored |= diagnostics.has_errors();
     let plan = planner.finish(timestamp, outputs, errored, skipped);
     diagnostics.extend(targets::warning(options));
     if options.generate_config {
@@ -558,28 +565,6 @@ impl<'a> Planner<'a> {
     fn failed(&self, diagnostics: Diagnostics) -> Failed {
         self.evaluator.report(diagnostics);
         Failed
-    }
-
-    fn warn_about_replace(&self) {
-        for address in &self.options.force_replace {
-            let Some(block) = self.inputs.config.resource(&address.config()) else {
-                continue;
-            };
-            if address.resource.key.is_none() && (block.count.is_some() || block.for_each.is_some()) {
-                self.evaluator.report([Diagnostic::warning(
-                    "Incompletely-matched force-replace resource instance",
-                    format!(
-                        "Your force-replace request for {address} doesn't match any resource instances because this \
-                         resource has \"count\" or \"for_each\" set. Name an instance, such as {}.",
-                        if block.count.is_some() {
-                            format!("{address}[0]")
-                        } else {
-                            format!("{address}[\"key\"]")
-                        }
-                    ),
-                )]);
-            }
-        }
     }
 
     /// Where an object was in the state, if that was elsewhere.

@@ -373,7 +373,9 @@ fn output(change: &OutputChange) -> Node<'_> {
         present.then_some(value)
     }
     let mut before = side(&change.before, change.action != Action::Create);
-    let after = side(&change.after, change.action != Action::Delete);
+    // An output that becomes null is gone from the state.
+    let gone = change.action == Action::Delete || change.after.is_null();
+    let after = side(&change.after, !gone);
     if !change.after.is_known() {
         // As of attributes, whose empty strings may mean that there is nothing. What is nothing is added.
         before = before.filter(|v| !v.is_null()).map(compare::null_if_empty);
