@@ -63,6 +63,7 @@ impl Resource for TerraformData {
             _ => Value::unknown(input.ty().clone()),
         });
         plan.set(&planned);
+        plan.never_null("id");
         Ok(())
     }
 
@@ -138,7 +139,7 @@ mod tests {
             .await
             .unwrap();
         assert_eq!(plan.planned.get("output"), Some(&Value::unknown(Type::String)));
-        assert_eq!(plan.planned.get("id"), Some(&Value::unknown(Type::String)));
+        assert_eq!(plan.planned.get("id"), Some(&Value::unknown_not_null(Type::String)));
         let state = harness
             .create("terraform_data", &[("input", "a".into())])
             .await

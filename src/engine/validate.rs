@@ -1,11 +1,12 @@
 //! Validate: everything that can be said about a configuration without its variables' values, its state, or any object.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use addrs::{ConfigResource, InstanceKey, Mode, Module, ModuleInstance};
 use config::{Config, IgnoreChanges, ModuleNode, Resource};
 use cty::Step;
+use futures::StreamExt;
 use lang::body::decode_body;
 use lang::eval::Context;
 use lang::schema::{BlockSchema, Schema};
@@ -80,6 +81,31 @@ pub(crate) async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>
     let others = evaluated.into_iter().filter(|d| !again(d));
     diagnostics.extend(others);
     diagnostics
+}
+
+/// What providers warn of in the configuration of these resources, as they do for whoever makes a plan.
+pub(crate) async fn warnings_of_providers(
+    inputs: Inputs<'_>,
+    providers: &Providers<'_>,
+    resources: BTreeSet<ConfigResource>,
+) -> Diagnostics {
+    let mut surroundings = inputs.surroundings.clone();
+    surroundings.functions.pure = true;
+    let stored = Box::new(|_: &addrs::AbsResource| std::collections::BTreeMap::new());
+    let evaluator = Evaluator::new(inputs.config, Phase::Validate, surroundings, inputs.variables, stored)
+        .with_functions(providers.functions());
+    let validator = Validator {
+        config: inputs.config,
+        providers,
+        evaluator: &evaluator,
+        visited: Mutex::default(),
+    };
+    let found: Vec<Option<Diagnostics>> = futures::stream::iter(&resources)
+        .map(|resource| validator.warnings(resource))
+        .buffered(BLOCKS_AT_ONCE)
+        .collect()
+        .await;
+    found.into_iter().flatten().flatten().filter(|d| !d.is_error()).collect()
 }
 
 /// Places, to be asked whether another overlaps with one of them.
@@ -303,6 +329,35 @@ impl Validator<'_> {
         self.evaluator
             .report(located(problems, Some((&block.body, schema)), address));
         Ok(())
+    }
+
+    /// What the provider says of the configuration of a resource, if that can be evaluated.
+    async fn warnings(&self, address: &ConfigResource) -> Option<Diagnostics> {
+        let block = self.config.resource(address)?;
+        if !self.is_first(&Block::Resource(address.clone())) {
+            return None;
+        }
+        let addrs::Resource { mode, ty, .. } = &address.resource;
+        let provider = self.config.provider_for(address).provider;
+        let schema = self.providers.schemas().resource(&provider, *mode, ty)?;
+        let expansion = Expansion::of_any(block.count.is_some(), block.for_each.is_some());
+        let repetition = expansion.repetition(&InstanceKey::None);
+        let scope = self
+            .evaluator
+            .scope_with(&representative(&address.module), repetition, None)?;
+        let (value, problems) = decode_body(&block.body, &schema.block, Context::new(&scope));
+        if problems.has_errors() {
+            return None;
+        }
+        let (value, _) = value.unmark_deep();
+        let running = self.providers.unconfigured(&provider).await.ok()?;
+        let answer = match mode {
+            Mode::Managed => running.validate_resource(ty, value).await,
+            Mode::Data => running.validate_data(ty, value).await,
+            Mode::Ephemeral => return None,
+        };
+        let problems = answer.ok()?.diagnostics;
+        Some(located(problems, Some((&block.body, schema)), address))
     }
 
     /// What `ignore_changes` names must be there, and be something that the configuration can change.

@@ -36,6 +36,7 @@ use crate::planner::create_before_destroy;
 use crate::priming::Priming;
 use crate::providers::Providers;
 use crate::removals::Removals;
+use crate::validate;
 use crate::walk::{Outcome, walk};
 
 /// How long an apply may go on before the state so far is handed to be saved.
@@ -156,6 +157,11 @@ async fn with_providers(
         total: plan.graph.operations(),
     };
     let graph = plan.graph.to_walk();
+    if plan.saved {
+        let changed = plan.changes.iter().filter(|c| c.action != Action::NoOp);
+        let resources = changed.map(|c| c.address.config()).collect();
+        evaluator.report(validate::warnings_of_providers(inputs, providers, resources).await);
+    }
     let work = async {
         // Where that is all there is to do, no operation tells of it.
         for change in plan.changes.iter().filter(|c| c.action == Action::NoOp) {

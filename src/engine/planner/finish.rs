@@ -106,6 +106,7 @@ impl Planner<'_> {
             generated_config: done.generated,
             dropped_data,
             errored,
+            saved: false,
         }
     }
 

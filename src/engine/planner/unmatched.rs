@@ -31,12 +31,15 @@ impl Planner<'_> {
         targets.chain(excludes).filter(|_| self.options.import.is_none())
     }
 
+    /// The objects of the state by the addresses that they had before they were moved: these must be named, too.
+    fn moved(&self) -> impl Iterator<Item = &AbsResourceInstance> {
+        self.moves.from.values()
+    }
+
     fn module_in_state(&self, module: &Module) -> bool {
-        self.inputs
-            .state
-            .resources
-            .keys()
-            .any(|r| module.contains(&r.module.module()))
+        let stored = self.inputs.state.resources.keys().map(|r| &r.module);
+        let mut modules = stored.chain(self.moved().map(|i| &i.module));
+        modules.any(|m| module.contains(&m.module()))
     }
 
     fn has_module(&self, module: &Module) -> bool {
@@ -44,7 +47,9 @@ impl Planner<'_> {
     }
 
     fn has_resource(&self, resource: &ConfigResource) -> bool {
-        self.inputs.config.resource(resource).is_some() || self.by_config.contains_key(resource)
+        self.inputs.config.resource(resource).is_some()
+            || self.by_config.contains_key(resource)
+            || self.moved().any(|i| i.config() == *resource)
     }
 
     /// The errors for addresses of blocks that neither the configuration nor the state has.
@@ -123,7 +128,11 @@ impl Planner<'_> {
     }
 
     fn module_instance_named(&self, flag: &str, module: &ModuleInstance, out: &mut Diagnostics) {
-        let in_state = |m: &ModuleInstance| self.inputs.state.resources.keys().any(|r| m.contains(&r.module));
+        let in_state = |module: &ModuleInstance| {
+            let stored = self.inputs.state.resources.keys().map(|r| &r.module);
+            let mut modules = stored.chain(self.moved().map(|i| &i.module));
+            modules.any(|m| module.contains(m))
+        };
         let Ok(instances) = self.evaluator.module_instances(&module.module()) else {
             return;
         };
@@ -137,7 +146,7 @@ impl Planner<'_> {
     }
 
     fn instance_named(&self, flag: &str, address: &AbsResourceInstance, out: &mut Diagnostics) {
-        if self.inputs.state.instance(address).is_some() {
+        if self.inputs.state.instance(address).is_some() || self.moved().any(|i| i == address) {
             return;
         }
         let whole = address.containing_resource();
