@@ -117,11 +117,14 @@ impl ProviderConfigs {
             let parent = caller.and_then(|caller| self.source(&key(caller, &required.name), provider));
             self.add_missing(key(path, &required.name), provider, plain(), parent);
         }
-        // A provider that no block names is called as its type is.
+        // A provider that no block names is called as its type is, and nothing more is shown of it.
         for provider in requirements.keys() {
             let parent = caller.and_then(|caller| self.source(&key(caller, &provider.ty), provider));
-            let plain = document(&provider.ty, provider, None, Json::Null);
-            self.add_missing(key(path, &provider.ty), provider, plain, parent);
+            let plain = Object::default()
+                .with("name", &*provider.ty)
+                .with("full_name", provider.to_string())
+                .with_content("module_address", path.to_string());
+            self.add_missing(key(path, &provider.ty), provider, plain.into(), parent);
         }
         for (name, call) in &module.module_calls {
             let Some(child) = node.children.get(name) else {
