@@ -105,7 +105,12 @@ pub(crate) async fn warnings_of_providers(
         .buffered(BLOCKS_AT_ONCE)
         .collect()
         .await;
-    found.into_iter().flatten().flatten().filter(|d| !d.is_error()).collect()
+    found
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|d| !d.is_error())
+        .collect()
 }
 
 /// Places, to be asked whether another overlaps with one of them.

@@ -54,7 +54,10 @@ fn module(config: &Config, node: &ModuleNode, schemas: &Schemas, providers: &Pro
             r.address.name.clone(),
         )
     });
-    let resources: Vec<Json> = sorted.into_iter().map(|r| resource(config, node, r, schemas, providers)).collect();
+    let resources: Vec<Json> = sorted
+        .into_iter()
+        .map(|r| resource(config, node, r, schemas, providers))
+        .collect();
     let variables: Map<String, Json> = module_of
         .variables
         .iter()
@@ -86,7 +89,10 @@ fn module(config: &Config, node: &ModuleNode, schemas: &Schemas, providers: &Pro
                     "for_each_expression",
                     call.for_each.as_ref().map_or(Json::Null, expression),
                 )
-                .with("module", child.map_or(Json::Null, |c| module(config, c, schemas, providers)))
+                .with(
+                    "module",
+                    child.map_or(Json::Null, |c| module(config, c, schemas, providers)),
+                )
                 .with_some("version_constraint", call.version.as_ref().map(|c| c.text.clone()))
                 .with_content("depends_on", depends_on(&call.depends_on));
             (name.to_string(), document.into())
@@ -135,7 +141,10 @@ fn resource(
             "expressions",
             schema.map_or(Json::Null, |s| body_expressions(&resource.body, &s.block)),
         )
-        .with("schema_version", schema.map_or(0, |s| recorded_version(resource.address.mode, s)))
+        .with(
+            "schema_version",
+            schema.map_or(0, |s| recorded_version(resource.address.mode, s)),
+        )
         .with_content(
             "count_expression",
             resource.count.as_ref().map_or(Json::Null, expression),

@@ -97,10 +97,9 @@ impl ProviderConfigs {
         };
         for (local, block) in &module.provider_configs {
             let provider = node.provider(local).provider;
-            let expressions = schemas
-                .providers
-                .get(&provider)
-                .map_or(Json::Null, |schema| body_expressions(&block.body, &schema.provider.block));
+            let expressions = schemas.providers.get(&provider).map_or(Json::Null, |schema| {
+                body_expressions(&block.body, &schema.provider.block)
+            });
             let entry = Entry {
                 document: document(&local.name, &provider, local.alias.as_deref(), expressions),
                 provider,

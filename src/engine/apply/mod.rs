@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use addrs::{Target, AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource, Module, ModuleInstance};
+use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource, Module, ModuleInstance, Target};
 use lang::schema::Schema;
 use plugins::Provider;
 use state::{CheckStatus, DeposedKey, Object, OutputValue, State};

@@ -304,7 +304,11 @@ impl Evaluator<'_> {
                 problem.severity = syntax::Severity::Warning;
             }
         }
-        self.report(if kind == Kind::Assertion { of_check(problems) } else { problems });
+        self.report(if kind == Kind::Assertion {
+            of_check(problems)
+        } else {
+            problems
+        });
         status
     }
 

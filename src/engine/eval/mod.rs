@@ -427,7 +427,11 @@ impl<'a> Evaluator<'a> {
             let expansion = self.call_expansion(module, call)?;
             let instance = |key: InstanceKey| {
                 // While validating, one instance without key stands for all of them.
-                let key = if self.phase == Phase::Validate { InstanceKey::None } else { key };
+                let key = if self.phase == Phase::Validate {
+                    InstanceKey::None
+                } else {
+                    key
+                };
                 let instance = module.child(call.clone(), key);
                 let wanted = child
                     .module

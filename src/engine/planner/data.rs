@@ -58,7 +58,8 @@ impl Planner<'_> {
         };
         if let Some(reason) = wait {
             if !block.lifecycle.postconditions.is_empty() {
-                self.evaluator.record(&Checked::Resource(address.clone()), &Status::Unknown);
+                self.evaluator
+                    .record(&Checked::Resource(address.clone()), &Status::Unknown);
             }
             if self.options.mode != Mode::Normal {
                 // Nothing will be applied that could make it known: what was read last time stands.

@@ -39,7 +39,11 @@ impl Planner<'_> {
         }
         // What is shown of it is what the last apply left, as in Terraform; what changed outside is shown as that. The object
         // as it is now is what gets destroyed.
-        let shown = if self.options.mode == Mode::Destroy { &stored } else { &was };
+        let shown = if self.options.mode == Mode::Destroy {
+            &stored
+        } else {
+            &was
+        };
         self.plan_delete(p, address, &stored, shown, None, reason).await?;
         // The change itself stands, whatever is found to speak against it: people see in the plan what is meant.
         self.allow_destroy(p, address)

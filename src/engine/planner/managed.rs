@@ -1,9 +1,11 @@
 //! Planning one object of a managed resource.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use addrs::{AbsResourceInstance, ConfigResource, InstanceKey};
-use cty::Value;
+use cty::{Marks, Path, Value};
+use lang::schema::Schema;
 use state::Object;
 use syntax::Diagnostic;
 
@@ -24,6 +26,26 @@ pub(super) struct Refreshed {
     pub(super) now: Stored,
     /// As it was stored, in the current version of its schema.
     pub(super) was: Stored,
+}
+
+/// Whether the record of an object lacks what its schema says is sensitive: it was written by an earlier release, or for another
+/// type or version of the schema. Peers count that as a change.
+fn learns_marks(was: &Stored, now: &Stored, schema: &Schema) -> bool {
+    if now.value.is_null() {
+        return false;
+    }
+    let marked = now.marked(schema).paths_with_marks();
+    if marked.is_empty() && was.marks.is_empty() {
+        return false;
+    }
+    let recorded = was.value.clone().mark_paths(&was.marks).paths_with_marks();
+    let paths = |marks: Vec<(Path, Marks)>| {
+        marks
+            .into_iter()
+            .map(|(path, _)| path.to_string())
+            .collect::<BTreeSet<_>>()
+    };
+    paths(marked) != paths(recorded)
 }
 
 impl Planner<'_> {
@@ -312,7 +334,7 @@ impl Planner<'_> {
     ) -> Result<(), Failed> {
         // Where everything goes, it is of no interest what it had become.
         let noted = self.options.mode != Mode::Destroy;
-        let changed = was.is_some_and(|was| was.value != now.value);
+        let changed = was.is_some_and(|was| was.value != now.value || learns_marks(was, now, p.schema));
         let previous_address = self.moved_from(address);
         // That an object has moved is news only where nothing else is told of it.
         let moved = self.options.mode == Mode::RefreshOnly && previous_address.is_some();

@@ -157,7 +157,9 @@ async fn plan_once(inputs: Inputs<'_>, options: &PlanOptions, pass: Pass) -> Res
         let (plan, found) = with_providers(inputs, written, options, before_destroy, &providers).await;
         // Providers warn of the same places when their resources are planned.
         let warned: HashSet<_> = known.iter().map(same_warning).collect();
-        let new = found.iter().filter(|d| d.is_error() || !warned.contains(&same_warning(d)));
+        let new = found
+            .iter()
+            .filter(|d| d.is_error() || !warned.contains(&same_warning(d)));
         let new: Vec<_> = new.cloned().collect();
         known.extend(new);
         (true, plan, known)

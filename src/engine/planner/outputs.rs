@@ -11,10 +11,7 @@ use crate::blocks::Block;
 use crate::plan::{Action, Mode, OutputChange};
 
 /// The changes of all root outputs, as declared and as stored; of a plan with errors, of those that could be evaluated.
-pub(super) fn changes(
-    planner: &Planner<'_>,
-    skipped: impl Fn(&Block) -> bool,
-) -> BTreeMap<Arc<str>, OutputChange> {
+pub(super) fn changes(planner: &Planner<'_>, skipped: impl Fn(&Block) -> bool) -> BTreeMap<Arc<str>, OutputChange> {
     let stored = &planner.inputs.state.outputs;
     let root = &planner.inputs.config.root;
     let mut out = BTreeMap::new();

@@ -41,6 +41,7 @@ fn a_plan_of_2000_blocks_asks_for_no_more_than_parallelism_at_a_time() {
     // Everything is read and planned only after the last validation.
     for (kind, argument) in [
         ("resource \"fake_thing\"", "name"),
+        ("ephemeral \"fake_ticket\"", "name"),
         ("data \"fake_lookup\"", "query"),
     ] {
         let case = Case::new(&blocks(kind, argument));

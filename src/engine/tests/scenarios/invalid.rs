@@ -77,7 +77,9 @@ fn instances_are_not_validated_beforehand() {
 fn a_module_that_is_called_often_is_validated_once() {
     let mut main = String::new();
     for i in 0..40 {
-        main.push_str(&format!("module \"m{i}\" {{\n  source = \"./m\"\n  name = \"n{i}\"\n}}\n"));
+        main.push_str(&format!(
+            "module \"m{i}\" {{\n  source = \"./m\"\n  name = \"n{i}\"\n}}\n"
+        ));
     }
     let module = r#"
         variable "name" {}
@@ -92,5 +94,8 @@ fn a_module_that_is_called_often_is_validated_once() {
         resource "fake_thing" "t" { value = "invalid" }
     "#;
     let case = Case::of(&[("main.tf", &main), ("m/main.tf", module)]);
-    assert_eq!(case.validate().iter().filter(|d| d.summary == "Invalid value").count(), 1);
+    assert_eq!(
+        case.validate().iter().filter(|d| d.summary == "Invalid value").count(),
+        1
+    );
 }

@@ -188,3 +188,26 @@ fn an_orphan_that_changed_outside_is_shown_as_stored_and_destroyed_as_it_is() {
     case.try_apply(&plan);
     assert!(case.world.names().is_empty());
 }
+
+#[test]
+fn what_the_schema_calls_sensitive_and_the_record_does_not_is_drift() {
+    let mut case = Case::new("resource \"fake_thing\" \"a\" {\n name = \"a\"\n secret = \"s\"\n}");
+    case.apply();
+    let object = case.object("fake_thing.a").unwrap();
+    assert_eq!(object.sensitive_paths.len(), 1);
+    assert!(case.plan().drift.is_empty());
+    let address = crate::support::instance("fake_thing.a");
+    let provider = case.state.resources[&address.containing_resource()].provider.clone();
+    let older = state::Object {
+        sensitive_paths: Vec::new(),
+        ..(*object).clone()
+    };
+    case.state
+        .set_current(&address, &provider, Some(std::sync::Arc::new(older)));
+    let plan = case.plan();
+    assert_eq!(plan.drift.len(), 1);
+    assert_eq!(plan.drift[0].action, Action::Update);
+    case.options.mode = Mode::RefreshOnly;
+    case.apply();
+    assert_eq!(case.object("fake_thing.a").unwrap().sensitive_paths.len(), 1);
+}

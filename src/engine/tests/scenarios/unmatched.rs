@@ -48,7 +48,10 @@ fn without_a_near_one_there_is_no_hint() {
     let mut case = case();
     case.target(&["other_thing.quite_different"]);
     let errors = refused(&case);
-    assert!(errors.contains("No match") && !errors.contains("Did you mean"), "{errors}");
+    assert!(
+        errors.contains("No match") && !errors.contains("Did you mean"),
+        "{errors}"
+    );
 }
 
 #[test]
@@ -70,7 +73,10 @@ fn an_exclude_that_nothing_has_is_an_error() {
     let mut case = case();
     case.options.excludes = vec![addrs::parse::target("fake_thing.on").unwrap()];
     let errors = refused(&case);
-    assert!(errors.contains("No match for -exclude") && errors.contains("fake_thing.one"), "{errors}");
+    assert!(
+        errors.contains("No match for -exclude") && errors.contains("fake_thing.one"),
+        "{errors}"
+    );
 }
 
 #[test]

@@ -81,7 +81,8 @@ fn schema(name: &str) -> ProviderSchema {
         functions: BTreeMap::from([("shout".into(), shout)]),
         provider: Schema::new(0, block(&[("token", Type::String, "o")])),
         resources: BTreeMap::from([(format!("{name}_thing").into(), Schema::new(1, thing))]),
-        data_sources: BTreeMap::from([(format!("{name}_lookup").into(), Schema::new(0, lookup))]),
+        // The version of a data source means nothing: states have none.
+        data_sources: BTreeMap::from([(format!("{name}_lookup").into(), Schema::new(2, lookup))]),
         capabilities: Capabilities {
             plan_destroy: true,
             move_resource_state: name != "plain",
