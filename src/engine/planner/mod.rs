@@ -75,7 +75,7 @@ pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
             excludes: options.excludes.clone(),
             ..PlanOptions::default()
         };
-        let refreshed = match plan_once(inputs, &refresh, Pass::RefreshBeforeDestroy).await {
+        let (refreshed, warned) = match plan_once(inputs, &refresh, Pass::RefreshBeforeDestroy).await {
             Ok(refreshed) => refreshed,
             Err(invalid) => return invalid,
         };
@@ -83,7 +83,7 @@ pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
             return refreshed;
         }
         let Some(refreshed) = refreshed.plan.filter(|plan| !plan.errored) else {
-            return either(plan_once(inputs, options, Pass::Destroy).await);
+            return whole(plan_once(inputs, options, Pass::Destroy).await, warned);
         };
         let inputs = Inputs {
             state: &refreshed.prior_state,
@@ -93,17 +93,33 @@ pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
             refresh: false,
             ..options.clone()
         };
-        let mut planning = either(plan_once(inputs, &options, Pass::Destroy).await);
+        // What else was warned of is warned of again where it matters.
+        let mut planning = whole(plan_once(inputs, &options, Pass::Destroy).await, warned);
         if let Some(plan) = &mut planning.plan {
             plan.previous_state = refreshed.previous_state;
         }
         return planning;
     }
-    either(plan_once(inputs, options, Pass::Only).await)
+    whole(plan_once(inputs, options, Pass::Only).await, Diagnostics::new())
 }
 
-fn either(result: Result<Planning, Planning>) -> Planning {
-    result.unwrap_or_else(|planning| planning)
+/// What came of planning, with what validation warned of, in an earlier pass, too.
+fn whole(result: Result<(Planning, Diagnostics), Planning>, mut warned: Diagnostics) -> Planning {
+    match result {
+        Ok((planning, more)) => {
+            warned.extend(more);
+            // Providers warn of the same places when their resources are planned.
+            let known: HashSet<_> = warned.iter().map(same_warning).collect();
+            let is_new = |d: &&Diagnostic| d.is_error() || !known.contains(&same_warning(d));
+            let new: Vec<_> = planning.diagnostics.iter().filter(is_new).cloned().collect();
+            warned.extend(new);
+            Planning {
+                diagnostics: warned,
+                ..planning
+            }
+        }
+        Err(planning) => planning,
+    }
 }
 
 /// What makes two warnings the same for people: the instances of a block share what is said of the block.
@@ -123,8 +139,12 @@ enum Pass {
     Destroy,
 }
 
-/// Makes one plan. The error is what came of a configuration that is not valid.
-async fn plan_once(inputs: Inputs<'_>, options: &PlanOptions, pass: Pass) -> Result<Planning, Planning> {
+/// Makes one plan, and gives what validation warned of beside it. The error is what came of a configuration that is not valid.
+async fn plan_once(
+    inputs: Inputs<'_>,
+    options: &PlanOptions,
+    pass: Pass,
+) -> Result<(Planning, Diagnostics), Planning> {
     let written = inputs.config;
     let completed = (options.generate_config && options.mode == Mode::Normal)
         .then(|| generate::with_empty_blocks(written, inputs.state));
@@ -142,38 +162,37 @@ async fn plan_once(inputs: Inputs<'_>, options: &PlanOptions, pass: Pass) -> Res
         Err(diagnostics) => return Err(nothing(Schemas::default(), diagnostics)),
     };
     let work = async {
-        let mut known = Diagnostics::new();
+        let mut warned = Diagnostics::new();
         if pass != Pass::Destroy {
             let on_written = Inputs {
                 config: written,
                 ..inputs
             };
-            known = validate::with_providers(on_written, &providers).await;
-            if known.has_errors() {
-                return (false, None, known);
+            warned = validate::with_providers(on_written, &providers).await;
+            if warned.has_errors() {
+                return Err(warned);
             }
         }
         let before_destroy = pass == Pass::RefreshBeforeDestroy;
         let (plan, found) = with_providers(inputs, written, options, before_destroy, &providers).await;
-        // Providers warn of the same places when their resources are planned.
-        let warned: HashSet<_> = known.iter().map(same_warning).collect();
-        let new = found
-            .iter()
-            .filter(|d| d.is_error() || !warned.contains(&same_warning(d)));
-        let new: Vec<_> = new.cloned().collect();
-        known.extend(new);
-        (true, plan, known)
+        Ok((plan, found, warned))
     };
-    let (valid, plan, diagnostics) = tokio::select! {
+    let result = tokio::select! {
         result = work => result,
-        () = stopped(inputs, &providers) => (true, None, interrupted()),
+        () = stopped(inputs, &providers) => Ok((None, interrupted(), Diagnostics::new())),
     };
     providers.close().await;
-    let planning = Planning {
-        plan,
-        ..nothing(providers.schemas().clone(), diagnostics)
-    };
-    if valid { Ok(planning) } else { Err(planning) }
+    let schemas = providers.schemas().clone();
+    match result {
+        Ok((plan, found, warned)) => Ok((
+            Planning {
+                plan,
+                ..nothing(schemas, found)
+            },
+            warned,
+        )),
+        Err(problems) => Err(nothing(schemas, problems)),
+    }
 }
 
 /// Ends some time after a stop was requested, when the plugins had their chance to end by themselves.

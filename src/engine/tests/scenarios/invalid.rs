@@ -99,3 +99,22 @@ fn a_module_that_is_called_often_is_validated_once() {
         1
     );
 }
+
+#[test]
+fn what_validation_warns_of_is_shown_once_by_every_kind_of_plan() {
+    let main = r#"
+        resource "fake_thing" "a" {
+          count = 3
+          name  = "a"
+          lifecycle { ignore_changes = [note] }
+        }
+    "#;
+    let mut case = Case::new(main);
+    case.apply();
+    for mode in [Mode::Normal, Mode::RefreshOnly, Mode::Destroy] {
+        case.options.mode = mode;
+        let (_, problems) = case.try_plan();
+        let redundant = problems.iter().filter(|d| d.summary.contains("Redundant ignore_changes"));
+        assert_eq!(redundant.count(), 1, "{mode:?}");
+    }
+}
