@@ -65,6 +65,7 @@ impl Resource for TerraformData {
             _ => Value::unknown(input.ty().clone()),
         });
         plan.set(&planned);
+        plan.never_null("id");
         Ok(())
     }
 
@@ -140,7 +141,7 @@ mod tests {
             .await
             .unwrap();
         assert_eq!(plan.planned.get("output"), Some(&Value::unknown(Type::String)));
-        assert_eq!(plan.planned.get("id"), Some(&Value::unknown(Type::String)));
+        assert_eq!(plan.planned.get("id"), Some(&Value::unknown_not_null(Type::String)));
         let state = harness
             .create("terraform_data", &[("input", "a".into())])
             .await

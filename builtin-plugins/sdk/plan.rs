@@ -373,6 +373,17 @@ impl<M: crate::Model> Plan<'_, M> {
         self.planned.state = Value::object_of(&self.schema.object, values.collect());
     }
 
+    /// Says that an attribute will have a value, where it is not known yet which: expressions that ask whether it is null are
+    /// decided before the object exists. Comes after [`Plan::set`], which knows nothing of this.
+    pub fn never_null(&mut self, attribute: &str) {
+        self.planned.state = self.planned.state.map_parts(|part, value| match part {
+            cty::value::Part::Attribute(name) if &**name == attribute && !value.is_known() => {
+                value.clone().refine_not_null()
+            }
+            _ => value.clone(),
+        });
+    }
+
     /// Says that a change of this attribute means that the object is replaced.
     pub fn replace(&mut self, attribute: &str) {
         self.planned.requires_replace.push(Path::root().attribute(attribute));

@@ -52,6 +52,8 @@ pub struct Operation<'s> {
     pub workspace: String,
     plugins: Plugins,
     parallelism: usize,
+    /// What there is to warn of from before anything was done.
+    warnings: Mutex<Diagnostics>,
 }
 
 /// What kind of plan flags ask for.
@@ -166,11 +168,12 @@ impl<'s> Operation<'s> {
         if problems.has_errors() {
             // Nothing will come of it, so that everything else that is wrong is reported as well.
             problems.extend(beyond_loading(session, &project, &problems));
-        }
-        if session.show(&problems, &project.sources) {
+            session.show(&problems, &project.sources);
             return Err(1);
         }
-        Operation::with_project(session, given, project, what, None)
+        let operation = Operation::with_project(session, given, project, what, None)?;
+        operation.warn_later(problems);
+        Ok(operation)
     }
 
     /// Gets everything ready for an import, with a configuration that was read already.
@@ -180,6 +183,7 @@ impl<'s> Operation<'s> {
 
     /// Finds the object that the options ask for; the prior state of what this gives has it.
     pub fn import(&self, options: &PlanOptions) -> Planning {
+        self.session.show(&self.take_warnings(), &self.project.sources);
         self.plan_telling(options, Progress::new(self.session.ui.clone()).of_import())
     }
 
@@ -196,6 +200,7 @@ impl<'s> Operation<'s> {
             1
         };
         let none = SourceMap::default();
+        let mut before = Diagnostics::new();
         let place = workdir::state_place(session, Some(&project.config)).map_err(|p| shown(p, &project.sources))?;
         let runtime = session.runtime().map_err(|p| shown(p, &none))?;
         let stop = Stop::new();
@@ -224,7 +229,7 @@ impl<'s> Operation<'s> {
                 let input = given.on("input") && session.stream.is_none();
                 let result = workdir::variables(session, &mut project, &given.variables(), input);
                 let (variables, warnings) = result.map_err(|p| shown(p, &project.sources))?;
-                session.show(&warnings, &project.sources);
+                before.extend(warnings);
                 variables
             }
         };
@@ -232,8 +237,9 @@ impl<'s> Operation<'s> {
         let warnings = plugins
             .resolve(&project.config, &state)
             .map_err(|p| shown(p, &project.sources))?;
-        session.show(&warnings, &project.sources);
+        before.extend(warnings);
         Ok(Operation {
+            warnings: Mutex::new(before),
             session,
             runtime,
             stop,
@@ -334,6 +340,17 @@ impl<'s> Operation<'s> {
         self.plan_telling(options, progress)
     }
 
+    /// Warnings that are to be shown with those of what is done, after the plan.
+    fn warn_later(&self, warnings: Diagnostics) {
+        let mut all = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        all.0.splice(0..0, warnings);
+    }
+
+    /// What there is to warn of from before anything was done.
+    pub(crate) fn take_warnings(&self) -> Diagnostics {
+        std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     fn plan_telling(&self, options: &PlanOptions, progress: Progress) -> Planning {
         let surroundings = workdir::surroundings(self.session, &self.workspace);
         let mut result = self.runtime.block_on(async {
@@ -344,23 +361,12 @@ impl<'s> Operation<'s> {
             }
         });
         progress.clear();
+        result.diagnostics.0.splice(0..0, self.take_warnings());
         result
             .plan
             .iter_mut()
             .for_each(|plan| plan.given_variables.clone_from(&self.variables.given));
         result
-    }
-
-    /// Whether the configuration itself is wrong, whatever its variables' values and its state. Then nothing that a plan
-    /// found is worth showing.
-    pub fn is_invalid(&self) -> bool {
-        if self.interrupted() {
-            return false;
-        }
-        let surroundings = workdir::surroundings(self.session, &self.workspace);
-        let nothing = State::new();
-        let inputs = self.inputs(&NoEvents, &nothing, &surroundings);
-        self.runtime.block_on(engine::validate::validate(inputs)).has_errors()
     }
 
     /// Carries out a plan, telling what goes on, and saves what came of it. Gives the new state, and what was done.
@@ -388,6 +394,7 @@ impl<'s> Operation<'s> {
         progress.clear();
         match result {
             Ok((state, mut problems)) => {
+                problems.0.splice(0..0, self.take_warnings());
                 if plan.is_partial() {
                     problems.push(views::plan::incomplete_warning(self.session.program));
                 }

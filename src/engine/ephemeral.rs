@@ -15,7 +15,7 @@ use futures::StreamExt;
 use provider::Provider;
 use schema::Schema;
 use syntax::{Diagnostic, Diagnostics};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 use crate::blocks::{Block, Blocks};
 use crate::eval::checks::{Checked, Kind};
@@ -42,6 +42,8 @@ pub struct Ephemerals<'a> {
     open: Mutex<Vec<Arc<Open>>>,
     /// Something was opened that wants to be renewed.
     opened: Notify,
+    /// One for each instance that may be opened at the same time, whatever blocks they are of.
+    slots: Semaphore,
 }
 
 /// An open instance.
@@ -88,6 +90,7 @@ impl<'a> Ephemerals<'a> {
             waiting: Mutex::new(waiting),
             open: Mutex::default(),
             opened: Notify::new(),
+            slots: Semaphore::new(inputs.parallelism.max(1)),
         }
     }
 
@@ -160,6 +163,7 @@ impl<'a> Ephemerals<'a> {
         schema: &Schema,
         provider: Arc<dyn Provider>,
     ) -> Result<(), Failed> {
+        let _slot = self.slots.acquire().await.map_err(|_| Failed)?;
         if self.inputs.stop.is_requested() {
             return Err(Failed);
         }

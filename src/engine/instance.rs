@@ -352,10 +352,25 @@ pub fn lasting(marks: Vec<(Path, Marks)>) -> Vec<(Path, Marks)> {
         .collect()
 }
 
+/// The schema version that states and plans record for a resource. What a data source read is never upgraded, only read
+/// again: it has no version there, whatever its schema says, and Terraform refuses to show one that has.
+#[must_use]
+pub fn recorded_version(mode: addrs::Mode, schema: &Schema) -> u64 {
+    match mode {
+        addrs::Mode::Managed => schema.version,
+        addrs::Mode::Data | addrs::Mode::Ephemeral => 0,
+    }
+}
+
 /// What was read, as the state has it.
 pub fn encode_data(schema: &Schema, value: &Value) -> Result<Object, Diagnostics> {
-    let empty = Object::new(schema.version, Attributes::Flat(Arc::default()));
-    encode(schema, value, Vec::new(), empty)
+    let version = recorded_version(addrs::Mode::Data, schema);
+    let empty = Object::new(version, Attributes::Flat(Arc::default()));
+    let object = encode(schema, value, Vec::new(), empty)?;
+    Ok(Object {
+        schema_version: version,
+        ..object
+    })
 }
 
 /// The object of a data source that is read during apply: as configured, and unknown where only reading can tell.

@@ -189,6 +189,8 @@ pub struct Plan {
     pub dropped_data: Vec<AbsResourceInstance>,
     /// Whether planning ended with errors: the plan is partial and must not be applied.
     pub errored: bool,
+    /// Whether it was read from a file: whoever applies it may not have seen what was warned of when it was made.
+    pub saved: bool,
 }
 
 impl Plan {

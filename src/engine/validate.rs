@@ -1,11 +1,12 @@
 //! Validate: everything that can be said about a configuration without its variables' values, its state, or any object.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use addrs::{ConfigResource, InstanceKey, Mode, Module, ModuleInstance};
 use config::{Config, IgnoreChanges, ModuleNode, Resource};
 use cty::Step;
+use futures::StreamExt;
 use lang::body::{Own, decode_body, decode_body_of};
 use lang::eval::Context;
 use schema::{BlockSchema, Schema};
@@ -36,7 +37,8 @@ pub async fn validate(inputs: Inputs<'_>) -> Diagnostics {
     diagnostics
 }
 
-async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>) -> Diagnostics {
+/// The same with providers that run already.
+pub(crate) async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>) -> Diagnostics {
     let (mut blocks, mut diagnostics) = Blocks::build_anyway(inputs.config, providers.schemas(), &[]);
     let looped = blocks.break_loops();
     let mut surroundings = inputs.surroundings.clone();
@@ -56,10 +58,11 @@ async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>) -> Diagno
         config: inputs.config,
         providers,
         evaluator: &evaluator,
+        visited: Mutex::default(),
     };
     // Nothing is waited for but answers about form, so every block is looked at, whatever became of others. What failed
     // once is reported once: references to it fail without words.
-    walk(&blocks.graph, inputs.parallelism, |node| {
+    walk(&blocks.graph, inputs.parallelism.max(BLOCKS_AT_ONCE), |node| {
         let (validator, block) = (&validator, &blocks.graph[node]);
         async move {
             if !inputs.stop.is_requested() {
@@ -141,6 +144,36 @@ pub fn beyond_loading(config: &Config, loading: &Diagnostics, found: Diagnostics
     others
 }
 
+/// What providers warn of in the configuration of these resources, as they do for whoever makes a plan.
+pub(crate) async fn warnings_of_providers(
+    inputs: Inputs<'_>,
+    providers: &Providers<'_>,
+    resources: BTreeSet<ConfigResource>,
+) -> Diagnostics {
+    let mut surroundings = inputs.surroundings.clone();
+    surroundings.functions.pure = true;
+    let stored = Box::new(|_: &addrs::AbsResource| std::collections::BTreeMap::new());
+    let evaluator = Evaluator::new(inputs.config, Phase::Validate, surroundings, inputs.variables, stored)
+        .with_functions(providers.functions());
+    let validator = Validator {
+        config: inputs.config,
+        providers,
+        evaluator: &evaluator,
+        visited: Mutex::default(),
+    };
+    let found: Vec<Option<Diagnostics>> = futures::stream::iter(&resources)
+        .map(|resource| validator.warnings(resource))
+        .buffered(BLOCKS_AT_ONCE)
+        .collect()
+        .await;
+    found
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|d| !d.is_error())
+        .collect()
+}
+
 /// Places, to be asked whether another overlaps with one of them.
 struct Places(HashMap<Arc<str>, Vec<(Pos, Pos)>>);
 
@@ -179,7 +212,12 @@ struct Validator<'a> {
     config: &'a Config,
     providers: &'a Providers<'a>,
     evaluator: &'a Evaluator<'a>,
+    /// Where the blocks begin that have been visited: a module that is called thousands of times has one text.
+    visited: Mutex<HashSet<(Arc<str>, u32)>>,
 }
+
+/// How many blocks are validated at the same time. No provider asks a service for this, so parallelism does not limit it.
+const BLOCKS_AT_ONCE: usize = 64;
 
 /// The instance of a module that stands for all of them while nothing is known: that without keys.
 fn representative(module: &Module) -> ModuleInstance {
@@ -229,7 +267,27 @@ impl Validator<'_> {
         Failed
     }
 
+    /// Whether a block is the first of its text. Nothing in it is known while validating, so the same text means the same in
+    /// every call of its module. Only what a call passes in differs: input variables, and provider configurations.
+    fn is_first(&self, block: &Block) -> bool {
+        let module = |path: &Module| self.config.node(path).map(|node| &node.module);
+        let place = match block {
+            Block::Local(path, name) => module(path).and_then(|m| m.locals.get(name)).map(|l| l.expr.range()),
+            Block::Output(path, name) => module(path).and_then(|m| m.outputs.get(name)).map(|o| &o.range),
+            Block::Check(path, name) => module(path).and_then(|m| m.checks.get(name)).map(|c| &c.range),
+            Block::Resource(address) => self.config.resource(address).map(|r| &r.range),
+            Block::Variable(..) | Block::Call(..) | Block::Provider(_) => None,
+        };
+        place.is_none_or(|range| {
+            let mut visited = self.visited.lock().unwrap_or_else(PoisonError::into_inner);
+            visited.insert((range.file.clone(), range.start.byte))
+        })
+    }
+
     async fn visit(&self, block: &Block) -> Result<(), Failed> {
+        if !self.is_first(block) {
+            return Ok(());
+        }
         match block {
             Block::Variable(module, name) => {
                 let (instance, node) = self.place(module)?;
@@ -380,6 +438,35 @@ impl Validator<'_> {
         self.evaluator
             .report(located(problems, Some((&block.body, schema)), address));
         Ok(())
+    }
+
+    /// What the provider says of the configuration of a resource, if that can be evaluated.
+    async fn warnings(&self, address: &ConfigResource) -> Option<Diagnostics> {
+        let block = self.config.resource(address)?;
+        if !self.is_first(&Block::Resource(address.clone())) {
+            return None;
+        }
+        let addrs::Resource { mode, ty, .. } = &address.resource;
+        let provider = self.config.provider_for(address).provider;
+        let schema = self.providers.schemas().resource(&provider, *mode, ty)?;
+        let expansion = Expansion::of_any(block.count.is_some(), block.for_each.is_some());
+        let repetition = expansion.repetition(&InstanceKey::None);
+        let scope = self
+            .evaluator
+            .scope_with(&representative(&address.module), repetition, None)?;
+        let (value, problems) = decode_body(&block.body, &schema.block, Context::new(&scope));
+        if problems.has_errors() {
+            return None;
+        }
+        let (value, _) = value.unmark_deep();
+        let running = self.providers.unconfigured(&provider).await.ok()?;
+        let answer = match mode {
+            Mode::Managed => running.validate_resource(ty, value).await,
+            Mode::Data => running.validate_data(ty, value).await,
+            Mode::Ephemeral => return None,
+        };
+        let problems = answer.ok()?.diagnostics;
+        Some(located(problems, Some((&block.body, schema)), address))
     }
 
     /// What `ignore_changes` names must be there, and be something that the configuration can change.

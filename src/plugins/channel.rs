@@ -15,8 +15,12 @@ use crate::handshake::Address;
 
 /// The largest message either side may send. Large providers describe themselves in well over tonic's usual 4 MiB.
 pub const MESSAGE_LIMIT: usize = 256 << 20;
-/// How much may be in flight before it is acknowledged: schemas come at once, not in pieces of 64 KiB.
-const WINDOW: u32 = 8 << 20;
+/// How much of one answer may be in flight before it is acknowledged: schemas come at once, not in pieces of 64 KiB.
+const STREAM_WINDOW: u32 = 8 << 20;
+/// How much of all answers may be in flight. The HTTP/2 library counts each small DATA frame that nobody has read yet with
+/// about 256 bytes against half of this window, and closes the connection when that is spent: half of 256 MiB is enough for
+/// half a million answers, far more than [`crate::peer::MAX_CALLS`].
+const CONNECTION_WINDOW: u32 = 256 << 20;
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
@@ -26,8 +30,8 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 pub fn open(address: Address, tls: Option<Arc<ClientConfig>>) -> Channel {
     // The name is never looked up: the connector below knows where to go.
     Endpoint::from_static("http://localhost")
-        .initial_stream_window_size(WINDOW)
-        .initial_connection_window_size(WINDOW)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
         .connect_with_connector_lazy(tower::service_fn(move |_: Uri| {
             let (address, tls) = (address.clone(), tls.clone());
             async move { connect(&address, tls).await.map(TokioIo::new) }

@@ -94,6 +94,7 @@ impl Provisioner for GrpcProvisioner {
         let request = pb::validate_provisioner_config::Request {
             config: self.encode(METHOD, &config, &ty)?,
         };
+        let _permit = self.peer.permit().await;
         match self.client.clone().validate_provisioner_config(request).await {
             Ok(response) => Ok(Answer {
                 value: (),
@@ -117,6 +118,8 @@ impl Provisioner for GrpcProvisioner {
             config: self.encode(METHOD, &config, &ty)?,
             connection: self.encode(METHOD, &connection, &connection_type)?,
         };
+        // Held until the last of its output is read.
+        let _permit = self.peer.permit().await;
         let mut stream = match self.client.clone().provision_resource(request).await {
             Ok(response) => response.into_inner(),
             Err(status) => return self.failure(METHOD, status).await,

@@ -3,21 +3,48 @@
 use std::time::Duration;
 
 use syntax::{Diagnostic, Diagnostics};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tonic::{Code, Status};
 
 use crate::process::Process;
+
+/// How many requests to one plugin may be in flight: sent, and their answers not read yet. Whatever the parallelism is, and
+/// however many blocks are ready at once, the others wait here: a connection has no endless room for answers that nobody has
+/// read, and a plugin has no endless room for requests.
+pub const MAX_CALLS: usize = 4096;
+/// How many renewals of ephemeral resources may be in flight beside them: a token that runs out must not wait for operations
+/// that take an hour.
+const MAX_RENEWALS: usize = 64;
 
 /// A plugin at the other end of a connection.
 pub struct Peer {
     title: String,
     process: Option<Process>,
+    calls: Semaphore,
+    renewals: Semaphore,
 }
 
 impl Peer {
     /// A plugin; without a process of ours if somebody else started it.
     #[must_use]
     pub fn new(title: String, process: Option<Process>) -> Peer {
-        Peer { title, process }
+        Peer {
+            title,
+            process,
+            calls: Semaphore::new(MAX_CALLS),
+            renewals: Semaphore::new(MAX_RENEWALS),
+        }
+    }
+
+    /// Waits until one more request may be sent. What this gives is held until the answer is read. `None` only if the
+    /// connection is being given up, which nobody does while there are requests.
+    pub async fn permit(&self) -> Option<SemaphorePermit<'_>> {
+        self.calls.acquire().await.ok()
+    }
+
+    /// The same for the renewal of an ephemeral resource.
+    pub async fn renewal_permit(&self) -> Option<SemaphorePermit<'_>> {
+        self.renewals.acquire().await.ok()
     }
 
     /// What it is: `provider "hashicorp/null"`.

@@ -34,6 +34,22 @@ resource "terraform_data" "b" {{
 """,
 }
 
+# How many module calls of ten resources each, and as many blocks of their own in one module.
+CALLS = [300, 3000]
+
+# How often the larger one is planned again: each time every request must be answered.
+REPLANS = 10
+
+# What is called: ten resources, each of which refers to the one before.
+SERVICE = """
+variable "name" {{ type = string }}
+resource "terraform_data" "r0" {{
+  input = var.name
+}}
+{rest}
+output "last" {{ value = terraform_data.r9.output }}
+"""
+
 # What reading is measured on: the sizes of the configurations in MB.
 MEGABYTES = [1, 5]
 
@@ -138,6 +154,22 @@ def configuration(megabytes):
     return files
 
 
+def called(n):
+    """Files of a configuration of so many module calls, ten resources each."""
+    rest = "".join(
+        f'resource "terraform_data" "r{i}" {{\n  input = "${{terraform_data.r{i - 1}.output}} {i}"\n}}\n' for i in range(1, 10)
+    )
+    calls = "".join(f'module "m{i}" {{\n  source = "./service"\n  name   = "service {i}"\n}}\n' for i in range(n))
+    return {"main.tf": calls, "service/main.tf": SERVICE.format(rest=rest)}
+
+
+def blocks(n):
+    """Files of a configuration of ten times so many resource blocks, in files of a thousand."""
+    block = 'resource "terraform_data" "r{i}" {{\n  input = "value {i}"\n}}\n'
+    all_blocks = [block.format(i=i) for i in range(10 * n)]
+    return {f"part{i}.tf": "".join(all_blocks[i : i + 1000]) for i in range(0, 10 * n, 1000)}
+
+
 def run(program, directory, *arguments):
     """Runs a command; gives its wall time in seconds and the largest resident size of it or a plugin of it, in MiB."""
     environment = dict(os.environ, HOME=directory, CHECKPOINT_DISABLE="1", TF_IN_AUTOMATION="1")
@@ -166,13 +198,46 @@ def measure(program, text):
         return apply, plan, peak
 
 
+def write(directory, files):
+    for name, text in files.items():
+        os.makedirs(os.path.dirname(os.path.join(directory, name)), exist_ok=True)
+        with open(os.path.join(directory, name), "w") as file:
+            file.write(text)
+
+
+def measure_blocks(peer):
+    """Many module calls, and many blocks: the first plan, apply, and plans without changes."""
+    for name, files in (("modules", called), ("blocks", blocks)):
+        previous = None
+        print(f"\n{name} of ten resources: plan, apply and re-plan ({REPLANS} times, the slowest), seconds")
+        print(f"{name:>10} {'plan':>8} {'apply':>8} {'re-plan':>8} {'peak MiB':>9}" + (f" {'peer plan':>10} {'ratio':>7}" if peer else ""))
+        for n in CALLS:
+            with tempfile.TemporaryDirectory() as directory:
+                write(directory, files(n))
+                first, peak = run(MONOFORM, directory, "plan", "-no-color")
+                apply, _ = run(MONOFORM, directory, "apply", "-auto-approve", "-no-color")
+                again = max(run(MONOFORM, directory, "plan", "-no-color", "-detailed-exitcode")[0] for _ in range(REPLANS))
+            line = f"{n:>10} {first:>8.2f} {apply:>8.2f} {again:>8.2f} {peak:>9.0f}"
+            # The peer takes time that grows faster than the number: only the smaller one.
+            if peer and n == CALLS[0]:
+                with tempfile.TemporaryDirectory() as directory:
+                    write(directory, files(n))
+                    run(peer, directory, "init", "-no-color")
+                    peer_plan, _ = run(peer, directory, "plan", "-no-color")
+                line += f" {peer_plan:>10.2f} {peer_plan / first:>6.0f}x"
+            print(line, flush=True)
+            if previous:
+                size, *times = previous
+                growth = [now / before for now, before in zip((first, apply, again), times)]
+                shown = ", ".join(f"{what} {g:.1f}" for what, g in zip(("plan", "apply", "re-plan"), growth))
+                print(f"           growth from {size}: {n / size:.0f} times as many, {shown}")
+            previous = (n, first, apply, again)
+
+
 def read(program, files):
     """The time and the peak memory of validate."""
     with tempfile.TemporaryDirectory() as directory:
-        for name, text in files.items():
-            os.makedirs(os.path.dirname(os.path.join(directory, name)), exist_ok=True)
-            with open(os.path.join(directory, name), "w") as file:
-                file.write(text)
+        write(directory, files)
         if os.path.basename(program) == "terraform" or os.path.basename(program) == "tofu":
             run(program, directory, "init", "-no-color")
         return run(program, directory, "validate", "-no-color")
@@ -215,6 +280,7 @@ def main():
                 size, a, p = previous
                 print(f"           growth from {size}: {n / size:.1f} times the instances, apply {apply / a:.1f}, plan {plan / p:.1f}")
             previous = (n, apply, plan)
+    measure_blocks(peer)
     measure_reading(peer)
 
 

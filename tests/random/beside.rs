@@ -9,13 +9,8 @@ use crate::support::scenario::play::Player;
 use crate::support::{MONOFORM, Workspace};
 
 /// What is known to differ: problems are told in our own words and under our own name, and Terraform warns of targeting even
-/// where it refuses to; the configuration in a plan repeats a reference as often as it is written, and ours names it once.
-const KNOWN: [&str; 4] = [
-    "plan.problems",
-    "apply.problems",
-    "done.problems",
-    "plan.json.configuration",
-];
+/// where it refuses to.
+const KNOWN: [&str; 3] = ["plan.problems", "apply.problems", "done.problems"];
 
 /// What differs where something has moved: for Terraform, what was made with it depends on the address it had, too, and
 /// objects that a partial plan leaves alone depend on that address only.

@@ -42,6 +42,14 @@ use crate::{Provider, Provisioner};
 /// The largest message either way.
 const MESSAGE_LIMIT: usize = 256 * 1024 * 1024;
 
+/// How much of one request may be in flight before it is acknowledged.
+const STREAM_WINDOW: u32 = 8 << 20;
+
+/// How much of all requests may be in flight. The HTTP/2 library counts each small DATA frame that is not read yet with about
+/// 256 bytes against half of this window, and closes the connection when that is spent: thousands of requests may come at
+/// once, before the first of them is read.
+const CONNECTION_WINDOW: u32 = 256 << 20;
+
 /// How long calls in progress may take to end once the plugin was asked to. They are asked to stop at once.
 const GRACE: Duration = Duration::from_millis(1500);
 
@@ -231,6 +239,8 @@ async fn run(
         .add_service(HealthServer::new(auxiliary));
     let connections = listen::connections(listener, tls.map(|tls| tls.config));
     let server = Server::builder()
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
         .add_routes(routes)
         .serve_with_incoming_shutdown(connections, {
             let shutdown = shutdown.clone();

@@ -116,8 +116,7 @@ pub fn direct(session: &Session, given: &Given, work: &Work) -> Status {
         schemas,
         diagnostics: mut problems,
     } = operation.plan(options);
-    let wrong = problems.has_errors() && operation.is_invalid();
-    let Some(plan) = plan.filter(|_| !wrong) else {
+    let Some(plan) = plan else {
         session.show(&problems, &operation.project.sources);
         return finish(session, operation, 1);
     };
@@ -129,7 +128,8 @@ pub fn direct(session: &Session, given: &Given, work: &Work) -> Status {
         session.show(&problems, &operation.project.sources);
         return finish(session, operation, 1);
     }
-    if plan.is_applyable() && !work.auto_approve {
+    let asked = plan.is_applyable() && !work.auto_approve;
+    if asked {
         // Warnings are to be known before the question is answered; without a question they come at the end.
         session.show(&std::mem::take(&mut problems), &operation.project.sources);
         if !given.on("input") || !session.env.input() {
@@ -150,6 +150,10 @@ pub fn direct(session: &Session, given: &Given, work: &Work) -> Status {
             }
             Err(status) => return finish(session, operation, status),
         }
+    }
+    if !asked {
+        // The checks are evaluated once more when all is done: what came of them then is what counts.
+        problems.0.retain(|d| d.extra != syntax::diag::Extra::OfCheck);
     }
     perform(session, given, operation, &plan, problems, work.verb.0)
 }

@@ -124,7 +124,7 @@ fn variables(
 
 fn with_operation(session: &Session, given: &Given, operation: &Operation<'_>) -> Result<Status, UsageError> {
     let sources = &operation.project.sources;
-    let mut problems = Diagnostics::new();
+    let mut problems = operation.take_warnings();
     let (plan, schemas) = if given.on("plan") {
         let Planning {
             plan,

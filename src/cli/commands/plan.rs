@@ -80,8 +80,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         diagnostics: mut problems,
     } = operation.plan(&options);
     let mut status = u8::from(problems.has_errors());
-    let wrong = problems.has_errors() && operation.is_invalid();
-    let Some(mut plan) = plan.filter(|_| !wrong) else {
+    let Some(mut plan) = plan else {
         session.show(&problems, &operation.project.sources);
         return Ok(finish(session, operation, status.max(1)));
     };

@@ -1,10 +1,8 @@
 //! The document of a configuration, as it stands inside that of a plan.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
-use addrs::{AbsProviderConfig, LocalProviderConfig, Mode, Referenceable};
+use addrs::{Mode, Referenceable};
 use config::{Config, ModuleNode, Resource};
+use engine::instance::recorded_version;
 use lang::eval::{Context, evaluate};
 use lang::refs::{reference, traversals};
 use lang::scope::{Constant, Reference};
@@ -15,136 +13,21 @@ use syntax::Diagnostics;
 use syntax::ast::{Body, Expr, TraversalStep};
 
 use super::Object;
+use super::provider_configs::ProviderConfigs;
 use super::values::known_part;
 
 /// The document of a configuration.
 #[must_use]
 pub fn configuration(config: &Config, schemas: &Schemas) -> Json {
-    let mut providers = Map::new();
-    for node in config.nodes() {
-        for local in names(node) {
-            let address = node.provider(&local);
-            if !is_implied(config, &address) {
-                continue;
-            }
-            let (owner, name) = owner_of_implied(config, node, &address, &local.name);
-            let constraint = owner
-                .module
-                .required_providers
-                .get(&name)
-                .and_then(|r| r.constraint.as_ref());
-            let document = Object::default()
-                .with("name", &*name)
-                .with("full_name", address.provider.to_string())
-                .with_content("module_address", owner.path.to_string())
-                .with_some("version_constraint", constraint.map(|c| c.text.clone()));
-            providers.insert(provider_key(owner, &name, &address), document.into());
-        }
-    }
-    for source in config.provider_configs().into_iter().filter(|s| s.block.is_some()) {
-        let node = source.node;
-        let name = node.module.local_name_for(&source.address.provider);
-        let mut key = if node.path.is_root() {
-            name.to_string()
-        } else {
-            format!("{}:{name}", node.path)
-        };
-        if let Some(alias) = &source.address.alias {
-            key = format!("{key}.{alias}");
-        }
-        let expressions = source.block.and_then(|block| {
-            let schema = schemas.providers.get(&source.address.provider)?;
-            Some(body_expressions(&block.body, &schema.provider.block))
-        });
-        let constraint = node
-            .module
-            .required_providers
-            .get(&name)
-            .and_then(|r| r.constraint.as_ref());
-        let document = Object::default()
-            .with("name", &*name)
-            .with("full_name", source.address.provider.to_string())
-            .with_some("alias", source.address.alias.as_deref())
-            .with_content("module_address", node.path.to_string())
-            .with_some("version_constraint", constraint.map(|c| c.text.clone()))
-            .with_content("expressions", expressions.unwrap_or(Json::Null));
-        providers.insert(key, document.into());
-    }
+    let providers = ProviderConfigs::new(config, schemas);
+    let root = module(config, &config.root, schemas, &providers);
     Object::default()
-        .with_content("provider_config", providers)
-        .with("root_module", module(config, &config.root, schemas))
+        .with_content("provider_config", providers.into_documents())
+        .with("root_module", root)
         .into()
 }
 
-/// Whether nobody wrote a block for a provider configuration.
-fn is_implied(config: &Config, address: &AbsProviderConfig) -> bool {
-    !config
-        .provider_configs()
-        .iter()
-        .any(|s| s.address == *address && s.block.is_some())
-}
-
-/// The names by which a module speaks of provider configurations, or may: those of its resources, of what it imports, and
-/// of the providers it requires.
-fn names(node: &ModuleNode) -> Vec<LocalProviderConfig> {
-    let module = &node.module;
-    let default = |name: Arc<str>| LocalProviderConfig { name, alias: None };
-    let mut out: Vec<LocalProviderConfig> = module.resources.values().map(Resource::local_provider).collect();
-    out.extend(module.required_providers.keys().cloned().map(default));
-    if node.path.is_root() {
-        let own = module
-            .imports
-            .iter()
-            .filter(|import| import.to_resource.module.is_root());
-        out.extend(own.map(|import| match &import.provider_ref {
-            Some(named) => named.config.clone(),
-            None => default(import.to_resource.resource.implied_provider().into()),
-        }));
-    }
-    out
-}
-
-/// The module that an implied configuration is shown in, and its name there: from the one that uses it up as long as the
-/// callers need the provider, too.
-fn owner_of_implied<'c>(
-    config: &'c Config,
-    node: &'c ModuleNode,
-    address: &AbsProviderConfig,
-    name: &Arc<str>,
-) -> (&'c ModuleNode, Arc<str>) {
-    let needs = |node: &ModuleNode| {
-        node.module
-            .required_providers
-            .values()
-            .any(|r| r.provider == address.provider)
-            || node.module.resources.values().any(|r| r.provider == address.provider)
-    };
-    let mut owner = (node, name.clone());
-    while let Some(caller) = owner
-        .0
-        .path
-        .parent()
-        .and_then(|(path, _)| config.node(&path))
-        .filter(|n| needs(n))
-    {
-        owner = (caller, caller.module.local_name_for(&address.provider));
-    }
-    owner
-}
-
-/// The key of a provider configuration: `aws`, `aws.west`, `module.m:aws`.
-fn provider_key(owner: &ModuleNode, name: &str, address: &AbsProviderConfig) -> String {
-    let mut key = name.to_owned();
-    if !owner.path.is_root() {
-        key = format!("{}:{key}", owner.path);
-    }
-    match &address.alias {
-        Some(alias) => format!("{key}.{alias}"),
-        None => key,
-    }
-}
-
-fn module(config: &Config, node: &ModuleNode, schemas: &Schemas) -> Json {
+fn module(config: &Config, node: &ModuleNode, schemas: &Schemas, providers: &ProviderConfigs) -> Json {
     let module_of = &node.module;
     let outputs: Map<String, Json> = module_of
         .outputs
@@ -171,7 +54,10 @@ fn module(config: &Config, node: &ModuleNode, schemas: &Schemas) -> Json {
             r.address.name.clone(),
         )
     });
-    let resources: Vec<Json> = sorted.into_iter().map(|r| resource(config, node, r, schemas)).collect();
+    let resources: Vec<Json> = sorted
+        .into_iter()
+        .map(|r| resource(config, node, r, schemas, providers))
+        .collect();
     let variables: Map<String, Json> = module_of
         .variables
         .iter()
@@ -203,7 +89,10 @@ fn module(config: &Config, node: &ModuleNode, schemas: &Schemas) -> Json {
                     "for_each_expression",
                     call.for_each.as_ref().map_or(Json::Null, expression),
                 )
-                .with("module", child.map_or(Json::Null, |c| module(config, c, schemas)))
+                .with(
+                    "module",
+                    child.map_or(Json::Null, |c| module(config, c, schemas, providers)),
+                )
                 .with_some("version_constraint", call.version.as_ref().map(|c| c.text.clone()))
                 .with_content("depends_on", depends_on(&call.depends_on));
             (name.to_string(), document.into())
@@ -217,20 +106,16 @@ fn module(config: &Config, node: &ModuleNode, schemas: &Schemas) -> Json {
         .into()
 }
 
-fn resource(config: &Config, node: &ModuleNode, resource: &Resource, schemas: &Schemas) -> Json {
+fn resource(
+    config: &Config,
+    node: &ModuleNode,
+    resource: &Resource,
+    schemas: &Schemas,
+    providers: &ProviderConfigs,
+) -> Json {
     let provider = config.provider_for(&resource.address.in_module(&node.path));
     let schema = schemas.resource(&provider.provider, resource.address.mode, &resource.address.ty);
-    // The configuration may belong to a module above this one, which may know the provider by another name.
-    let local = resource.local_provider();
-    let (owner, name) = if is_implied(config, &provider) {
-        owner_of_implied(config, node, &provider, &local.name)
-    } else if provider.module == node.path {
-        (node, local.name)
-    } else {
-        let owner = config.node(&provider.module).unwrap_or(node);
-        (owner, owner.module.local_name_for(&provider.provider))
-    };
-    let key = provider_key(owner, &name, &provider);
+    let key = providers.key_for(&node.path, &resource.local_provider());
     let provisioners: Vec<Json> = resource
         .provisioners
         .iter()
@@ -256,7 +141,10 @@ fn resource(config: &Config, node: &ModuleNode, resource: &Resource, schemas: &S
             "expressions",
             schema.map_or(Json::Null, |s| body_expressions(&resource.body, &s.block)),
         )
-        .with("schema_version", schema.map_or(0, |s| s.version))
+        .with(
+            "schema_version",
+            schema.map_or(0, |s| recorded_version(resource.address.mode, s)),
+        )
         .with_content(
             "count_expression",
             resource.count.as_ref().map_or(Json::Null, expression),
@@ -274,7 +162,7 @@ fn depends_on(references: &[Reference]) -> Vec<String> {
 }
 
 /// The expressions of a body: one for each attribute, and for each type of nested block one object or a list of them.
-fn body_expressions(body: &Body, schema: &BlockSchema) -> Json {
+pub(super) fn body_expressions(body: &Body, schema: &BlockSchema) -> Json {
     let mut out = Map::new();
     let body = &*lang::body::resolve(body, schema, &mut Diagnostics::new());
     for attribute in &body.attributes {
@@ -325,16 +213,8 @@ fn expression(expr: &Expr) -> Json {
         }
         return Json::Object(Map::new());
     }
-    let mut seen = BTreeSet::new();
-    let mut names: Vec<Json> = Vec::new();
-    for traversal in found {
-        let Ok(reference) = reference(traversal) else { continue };
-        for name in prefixes(&reference) {
-            if seen.insert(name.clone()) {
-                names.push(name.into());
-            }
-        }
-    }
+    let references = found.into_iter().filter_map(|traversal| reference(traversal).ok());
+    let names: Vec<String> = references.flat_map(|reference| prefixes(&reference)).collect();
     Object::default()
         .with_some("constant_value", written)
         .with_content("references", names)

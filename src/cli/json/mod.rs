@@ -8,6 +8,7 @@ pub mod checks;
 pub mod configuration;
 pub mod diagnostics;
 pub mod plan;
+mod provider_configs;
 pub mod schemas;
 pub mod state;
 pub mod values;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use addrs::{AbsResourceInstance, ModuleInstance};
 use config::Config;
 use cty::{Path, Value};
+use engine::instance::recorded_version;
 use engine::plan::{Action, OutputChange, Plan, Reason, ResourceChange};
 use provider::Schemas;
 use schema::Schema;
@@ -178,7 +179,10 @@ fn planned_values(plan: &Plan, schemas: &Schemas) -> Json {
             .with("name", &*resource.name)
             .with_some("index", instance_key(&change.address.resource.key))
             .with("provider_name", change.provider.provider.to_string())
-            .with("schema_version", schema.map_or(0, |s| s.version))
+            .with(
+                "schema_version",
+                schema.map_or(0, |s| recorded_version(resource.mode, s)),
+            )
             // Where nothing is known, there is no object at all.
             .with_content("values", known_part(&change.after).unwrap_or(Json::Null))
             .with("sensitive_values", sensitive_parts(&told(change, schema)));

@@ -64,6 +64,11 @@ pub fn state_document(state: &State, schemas: Option<&Schemas>, tool_version: &s
                 None => plain(object),
             };
             let depends_on: Vec<String> = object.dependencies.iter().map(ToString::to_string).collect();
+            let version = match resource.resource.mode {
+                // Earlier releases recorded that of the schema.
+                addrs::Mode::Data => 0,
+                _ => object.schema_version,
+            };
             Object::default()
                 .with("address", address.to_string())
                 .with("mode", resource.resource.mode.as_str())
@@ -71,7 +76,7 @@ pub fn state_document(state: &State, schemas: Option<&Schemas>, tool_version: &s
                 .with("name", &*resource.resource.name)
                 .with_some("index", instance_key(key))
                 .with("provider_name", existing.provider.provider.to_string())
-                .with("schema_version", object.schema_version)
+                .with("schema_version", version)
                 .with("values", values)
                 .with("sensitive_values", sensitive)
                 .with_content("depends_on", depends_on)

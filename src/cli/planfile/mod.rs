@@ -347,6 +347,7 @@ fn load(document: &Document, mut entries: BTreeMap<String, Vec<u8>>) -> Result<S
             .map(|a| load_address(a))
             .collect::<Result<_, _>>()?,
         errored: document.errored,
+        saved: true,
     };
     Ok(SavedPlan {
         plan,
@@ -445,6 +446,7 @@ mod tests {
                 generated_config: BTreeMap::new(),
                 dropped_data: Vec::new(),
                 errored: false,
+                saved: false,
             },
             snapshot: Snapshot { modules },
             lock_file: Some(b"# lock".to_vec()),

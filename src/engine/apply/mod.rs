@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource, Module, ModuleInstance};
+use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource, Module, ModuleInstance, Target};
 use provider::Provider;
 use schema::Schema;
 use state::{CheckStatus, DeposedKey, Object, OutputValue, State};
@@ -36,6 +36,7 @@ use crate::planner::create_before_destroy;
 use crate::priming::Priming;
 use crate::providers::Providers;
 use crate::removals::Removals;
+use crate::validate;
 use crate::walk::{Outcome, walk};
 
 /// How long an apply may go on before the state so far is handed to be saved.
@@ -156,6 +157,11 @@ async fn with_providers(
         total: plan.graph.operations(),
     };
     let graph = plan.graph.to_walk();
+    if plan.saved {
+        let changed = plan.changes.iter().filter(|c| c.action != Action::NoOp);
+        let resources = changed.map(|c| c.address.config()).collect();
+        evaluator.report(validate::warnings_of_providers(inputs, providers, resources).await);
+    }
     let work = async {
         // Where that is all there is to do, no operation tells of it.
         for change in plan.changes.iter().filter(|c| c.action == Action::NoOp) {
@@ -171,10 +177,32 @@ async fn with_providers(
     ephemerals.close_all().await;
     diagnostics.extend(evaluator.take_diagnostics());
     let mut state = applier.state().clone();
-    let results = evaluator.check_results(&plan.checks, |_| false);
+    let results = evaluator.check_results(&checks_before(plan), |_| false);
     state.check_results = (!results.is_empty()).then(|| results.into());
     drop_data(plan, &mut state);
     (state, diagnostics)
+}
+
+/// How conditions turned out before anything was carried out. Of data sources, only those that are read now have results:
+/// what was found when the plan was made may have been read of what has changed since.
+fn checks_before(plan: &Plan) -> Vec<state::CheckResult> {
+    let mut results = plan.checks.clone();
+    for result in &mut results {
+        let mode = match addrs::parse::target(&result.config_addr) {
+            Ok(Target::ConfigResource(r)) => r.resource.mode,
+            Ok(Target::Resource(r)) => r.resource.mode,
+            Ok(Target::ResourceInstance(i)) => i.resource.resource.mode,
+            Ok(Target::Module(_) | Target::ModuleInstance(_)) | Err(_) => continue,
+        };
+        if mode == addrs::Mode::Data && !result.objects.is_empty() {
+            result.status = CheckStatus::Unknown;
+            for object in &mut result.objects {
+                object.status = CheckStatus::Unknown;
+                object.failure_messages.clear();
+            }
+        }
+    }
+    results
 }
 
 /// Drops what was read of data sources that go, unless an object that is still there was made with it.

@@ -258,6 +258,11 @@ impl Evaluator<'_> {
                     Some(true) => status = Status::Pass,
                     Some(false) => {
                         let (message, found) = self.error_message(rule, kind, scope);
+                        if kind == Kind::Assertion && found.has_errors() {
+                            // Nothing can be said of the check but that it is wrong itself.
+                            self.report(of_check(found));
+                            return Status::Error;
+                        }
                         problems.extend(found);
                         let told = if message.is_empty() {
                             "The condition does not hold. Why its message is not shown is told beside this."
@@ -289,16 +294,21 @@ impl Evaluator<'_> {
                 )),
             }
         }
-        if kind == Kind::Assertion || lenient {
-            // Whatever goes wrong in a check block must not stop anything else.
+        // That an assertion does not hold must not stop anything else; that it cannot be evaluated is a mistake.
+        let softened = match kind {
+            Kind::Assertion => matches!(status, Status::Fail(_)),
+            _ => lenient,
+        };
+        if softened {
             for problem in &mut problems.0 {
                 problem.severity = syntax::Severity::Warning;
-                if kind == Kind::Assertion {
-                    problem.extra = Extra::OfCheck;
-                }
             }
         }
-        self.report(problems);
+        self.report(if kind == Kind::Assertion {
+            of_check(problems)
+        } else {
+            problems
+        });
         status
     }
 
@@ -347,6 +357,14 @@ impl Evaluator<'_> {
             }
         }
     }
+}
+
+/// Problems marked as those of a check block.
+fn of_check(mut problems: Diagnostics) -> Diagnostics {
+    for problem in &mut problems.0 {
+        problem.extra = Extra::OfCheck;
+    }
+    problems
 }
 
 fn invalid(rule: &CheckRule, detail: &str) -> Diagnostic {

@@ -8,7 +8,7 @@ use cty::Value;
 use lang::refs::{references_in_body, references_in_expr};
 
 use super::{Planner, Subject};
-use crate::eval::checks::{Checked, Kind};
+use crate::eval::checks::{Checked, Kind, Status};
 use crate::eval::{Failed, Repetition};
 use crate::events::Event;
 use crate::instance::{
@@ -57,6 +57,10 @@ impl Planner<'_> {
             None
         };
         if let Some(reason) = wait {
+            if !block.lifecycle.postconditions.is_empty() {
+                self.evaluator
+                    .record(&Checked::Resource(address.clone()), &Status::Unknown);
+            }
             if self.options.mode != Mode::Normal {
                 // Nothing will be applied that could make it known: what was read last time stands.
                 if let Some(before) = before {

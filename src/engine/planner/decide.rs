@@ -1,5 +1,7 @@
 //! What becomes of one object: what the provider answers, and what that means with the lifecycle its configuration asks for.
 
+use std::collections::HashSet;
+
 use addrs::{AbsResource, AbsResourceInstance, InstanceKey};
 use config::IgnoreChanges;
 use cty::{Path, Value};
@@ -84,9 +86,12 @@ impl Planner<'_> {
             });
         }
         self.check_replace_paths(p, address, &prior, &first)?;
+        let mut named = HashSet::new();
         let replace_paths: Vec<Path> = first
             .requires_replace
             .iter()
+            // Some providers name a path several times.
+            .filter(|path| named.insert(path.to_string()))
             .filter(|path| {
                 let (was, will) = (path.get(&prior), path.get(&first.planned));
                 was != will || will.is_some_and(|v| !v.is_known())

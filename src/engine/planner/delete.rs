@@ -7,6 +7,7 @@ use cty::Value;
 use state::{DeposedKey, Object};
 use syntax::Diagnostic;
 
+use super::managed::Refreshed;
 use super::{Planner, Subject};
 use crate::eval::Failed;
 use crate::instance::{Stored, located, upgrade};
@@ -27,7 +28,7 @@ impl Planner<'_> {
                 None => Ok(()),
             };
         }
-        let Some(stored) = self.look(p, address).await? else {
+        let Some(Refreshed { now: stored, was }) = self.refreshed(p, address).await? else {
             self.evaluator.remove_object(address);
             return Ok(());
         };
@@ -36,7 +37,14 @@ impl Planner<'_> {
             self.evaluator.set_object(address, stored.marked(p.schema));
             return Ok(());
         }
-        self.plan_delete(p, address, &stored, None, reason).await?;
+        // What is shown of it is what the last apply left, as in Terraform; what changed outside is shown as that. The object
+        // as it is now is what gets destroyed.
+        let shown = if self.options.mode == Mode::Destroy {
+            &stored
+        } else {
+            &was
+        };
+        self.plan_delete(p, address, &stored, shown, None, reason).await?;
         // The change itself stands, whatever is found to speak against it: people see in the plan what is meant.
         self.allow_destroy(p, address)
     }
@@ -78,7 +86,8 @@ impl Planner<'_> {
         if self.options.mode == Mode::RefreshOnly {
             return Ok(());
         }
-        self.plan_delete(p, address, &stored, Some(key), Reason::None).await
+        self.plan_delete(p, address, &stored, &stored, Some(key), Reason::None)
+            .await
     }
 
     /// Whether the objects of a resource are only forgotten, because a `removed` block says so.
@@ -125,6 +134,7 @@ impl Planner<'_> {
         p: &Subject<'_>,
         address: &AbsResourceInstance,
         stored: &Stored,
+        shown: &Stored,
         deposed: Option<DeposedKey>,
         reason: Reason,
     ) -> Result<(), Failed> {
@@ -172,7 +182,7 @@ impl Planner<'_> {
                 provider: p.provider_address.clone(),
                 action: Action::Delete,
                 reason,
-                before: stored.marked(p.schema),
+                before: shown.marked(p.schema),
                 after: null,
                 replace_paths: Vec::new(),
                 private,

@@ -25,7 +25,9 @@ impl Planner<'_> {
             .filter(|(_, c)| c.after.is_wholly_known() && c.action != Action::Delete)
         {
             let (value, _) = change.after.clone().unmark_deep();
-            if !value.is_null() {
+            if value.is_null() {
+                prior.outputs.remove(name);
+            } else {
                 prior.outputs.insert(
                     name.clone(),
                     state::OutputValue {
@@ -104,6 +106,7 @@ impl Planner<'_> {
             generated_config: done.generated,
             dropped_data,
             errored,
+            saved: false,
         }
     }
 

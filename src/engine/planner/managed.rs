@@ -1,9 +1,11 @@
 //! Planning one object of a managed resource.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use addrs::{AbsResourceInstance, ConfigResource, InstanceKey};
-use cty::Value;
+use cty::{Marks, Path, Value};
+use schema::Schema;
 use state::Object;
 use syntax::Diagnostic;
 
@@ -17,6 +19,34 @@ use crate::instance::{
 };
 use crate::opening;
 use crate::plan::{Action, Mode, Reason, ResourceChange};
+
+/// An object of the state, refreshed.
+pub(super) struct Refreshed {
+    /// As it is now.
+    pub(super) now: Stored,
+    /// As it was stored, in the current version of its schema.
+    pub(super) was: Stored,
+}
+
+/// Whether the record of an object lacks what its schema says is sensitive: it was written by an earlier release, or for another
+/// type or version of the schema. Peers count that as a change.
+fn learns_marks(was: &Stored, now: &Stored, schema: &Schema) -> bool {
+    if now.value.is_null() {
+        return false;
+    }
+    let marked = now.marked(schema).paths_with_marks();
+    if marked.is_empty() && was.marks.is_empty() {
+        return false;
+    }
+    let recorded = was.value.clone().mark_paths(&was.marks).paths_with_marks();
+    let paths = |marks: Vec<(Path, Marks)>| {
+        marks
+            .into_iter()
+            .map(|(path, _)| path.to_string())
+            .collect::<BTreeSet<_>>()
+    };
+    paths(marked) != paths(recorded)
+}
 
 impl Planner<'_> {
     /// Plans an instance that the configuration asks for.
@@ -225,6 +255,15 @@ impl Planner<'_> {
 
     /// The stored object of an instance, as it is now. Refreshes it unless that is off, and notes what has drifted.
     pub(super) async fn look(&self, p: &Subject<'_>, address: &AbsResourceInstance) -> Result<Option<Stored>, Failed> {
+        Ok(self.refreshed(p, address).await?.map(|refreshed| refreshed.now))
+    }
+
+    /// The same, beside what was stored.
+    pub(super) async fn refreshed(
+        &self,
+        p: &Subject<'_>,
+        address: &AbsResourceInstance,
+    ) -> Result<Option<Refreshed>, Failed> {
         let Some(object) = self.inputs.state.current(address).cloned() else {
             return Ok(None);
         };
@@ -241,7 +280,10 @@ impl Planner<'_> {
         };
         if !self.options.refresh {
             self.keep(p, address, &stored, None)?;
-            return Ok(Some(stored));
+            return Ok(Some(Refreshed {
+                now: stored.clone(),
+                was: stored,
+            }));
         }
         let id = identity(&stored.marked(p.schema));
         self.inputs.events.event(Event::RefreshStart {
@@ -272,7 +314,7 @@ impl Planner<'_> {
             ..stored.clone()
         };
         self.keep(p, address, &now, Some(&stored))?;
-        Ok((!now.value.is_null()).then_some(now))
+        Ok((!now.value.is_null()).then_some(Refreshed { now, was: stored }))
     }
 
     /// Whether the provider has said that asking it what became of an object of this type would tell nothing.
@@ -292,7 +334,7 @@ impl Planner<'_> {
     ) -> Result<(), Failed> {
         // Where everything goes, it is of no interest what it had become.
         let noted = self.options.mode != Mode::Destroy;
-        let changed = was.is_some_and(|was| was.value != now.value);
+        let changed = was.is_some_and(|was| was.value != now.value || learns_marks(was, now, p.schema));
         let previous_address = self.moved_from(address);
         // That an object has moved is news only where nothing else is told of it.
         let moved = self.options.mode == Mode::RefreshOnly && previous_address.is_some();

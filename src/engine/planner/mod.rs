@@ -17,6 +17,7 @@ mod outputs;
 mod relevance;
 mod targets;
 mod tasks;
+mod unmatched;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::AtomicUsize;
@@ -43,6 +44,7 @@ use provider::Schemas;
 
 use crate::providers::Providers;
 use crate::removals::{self, Removals};
+use crate::validate;
 use crate::walk::{Outcome, walk};
 
 use moves::Moves;
@@ -61,42 +63,86 @@ pub struct Planning {
 
 /// Makes a plan.
 ///
-/// Before everything goes, everything is looked at as in any plan: data sources are read, objects refreshed. Where such a
-/// plan cannot be made (a data source is gone; a count depends on what was never created), that is no reason to keep what
-/// exists: then the objects alone are looked at while their end is planned, and what provider configurations need is read.
+/// First the configuration is validated as a whole, whatever the plan is about: a mistake in any block is found before an
+/// object is refreshed, a data source read or an ephemeral resource opened.
+///
+/// A destroy plan begins with a refresh pass: data sources are read and objects refreshed as in any plan. Where that cannot be
+/// done (a data source is gone; a count depends on what was never created), that is no reason to keep what exists: then the
+/// objects alone are refreshed while their destruction is planned, and what provider configurations need is read.
 pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
     if options.mode == Mode::Destroy && options.refresh && !inputs.state.is_empty() {
-        let look = PlanOptions {
+        let refresh = PlanOptions {
             mode: Mode::Normal,
             targets: options.targets.clone(),
             excludes: options.excludes.clone(),
             ..PlanOptions::default()
         };
-        let looked = plan_once(inputs, &look, true).await;
+        let (refreshed, warned) = match plan_once(inputs, &refresh, Pass::RefreshBeforeDestroy).await {
+            Ok(refreshed) => refreshed,
+            Err(invalid) => return invalid,
+        };
         if inputs.stop.is_requested() {
-            return looked;
+            return refreshed;
         }
-        if let Some(looked) = looked.plan.filter(|plan| !plan.errored) {
-            let inputs = Inputs {
-                state: &looked.prior_state,
-                ..inputs
-            };
-            let options = PlanOptions {
-                refresh: false,
-                ..options.clone()
-            };
-            let mut planning = plan_once(inputs, &options, false).await;
-            if let Some(plan) = &mut planning.plan {
-                plan.previous_state = looked.previous_state;
-            }
-            return planning;
+        let Some(refreshed) = refreshed.plan.filter(|plan| !plan.errored) else {
+            return whole(plan_once(inputs, options, Pass::Destroy).await, warned);
+        };
+        let inputs = Inputs {
+            state: &refreshed.prior_state,
+            ..inputs
+        };
+        let options = PlanOptions {
+            refresh: false,
+            ..options.clone()
+        };
+        // What else was warned of is warned of again where it matters.
+        let mut planning = whole(plan_once(inputs, &options, Pass::Destroy).await, warned);
+        if let Some(plan) = &mut planning.plan {
+            plan.previous_state = refreshed.previous_state;
         }
+        return planning;
     }
-    plan_once(inputs, options, false).await
+    whole(plan_once(inputs, options, Pass::Only).await, Diagnostics::new())
 }
 
-/// Makes one plan; `before_destroy` if it is the look at everything before everything goes.
-async fn plan_once(inputs: Inputs<'_>, options: &PlanOptions, before_destroy: bool) -> Planning {
+/// What came of planning, with what validation warned of, in an earlier pass, too.
+fn whole(result: Result<(Planning, Diagnostics), Planning>, mut warned: Diagnostics) -> Planning {
+    match result {
+        Ok((planning, more)) => {
+            warned.extend(more);
+            // Providers warn of the same places when their resources are planned.
+            let known: HashSet<_> = warned.iter().map(same_warning).collect();
+            let is_new = |d: &&Diagnostic| d.is_error() || !known.contains(&same_warning(d));
+            let new: Vec<_> = planning.diagnostics.iter().filter(is_new).cloned().collect();
+            warned.extend(new);
+            Planning {
+                diagnostics: warned,
+                ..planning
+            }
+        }
+        Err(planning) => planning,
+    }
+}
+
+/// What makes two warnings the same for people: the instances of a block share what is said of the block.
+fn same_warning(d: &Diagnostic) -> (&str, &str, Option<(&str, u32)>) {
+    let at = d.subject.as_ref().map(|range| (&*range.file, range.start.byte));
+    (&d.summary, &d.detail, at)
+}
+
+/// Which of the plans this is that lead to the one that was asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    /// The only one.
+    Only,
+    /// The refresh pass of a destroy plan.
+    RefreshBeforeDestroy,
+    /// The destroy plan after its refresh pass.
+    Destroy,
+}
+
+/// Makes one plan, and gives what validation warned of beside it. The error is what came of a configuration that is not valid.
+async fn plan_once(inputs: Inputs<'_>, options: &PlanOptions, pass: Pass) -> Result<(Planning, Diagnostics), Planning> {
     let written = inputs.config;
     let completed = (options.generate_config && options.mode == Mode::Normal)
         .then(|| generate::with_empty_blocks(written, inputs.state));
@@ -104,25 +150,46 @@ async fn plan_once(inputs: Inputs<'_>, options: &PlanOptions, before_destroy: bo
         config: completed.as_ref().unwrap_or(written),
         ..inputs
     };
+    let nothing = |schemas, diagnostics| Planning {
+        plan: None,
+        schemas,
+        diagnostics,
+    };
     let providers = match Providers::needed(inputs.providers, inputs.config, inputs.state).await {
         Ok(providers) => providers,
-        Err(diagnostics) => {
-            return Planning {
-                plan: None,
-                schemas: Schemas::default(),
-                diagnostics,
-            };
-        }
+        Err(diagnostics) => return Err(nothing(Schemas::default(), diagnostics)),
     };
-    let (plan, diagnostics) = tokio::select! {
-        result = with_providers(inputs, written, options, before_destroy, &providers) => result,
-        () = stopped(inputs, &providers) => (None, interrupted()),
+    let work = async {
+        let mut warned = Diagnostics::new();
+        if pass != Pass::Destroy {
+            let on_written = Inputs {
+                config: written,
+                ..inputs
+            };
+            warned = validate::with_providers(on_written, &providers).await;
+            if warned.has_errors() {
+                return Err(warned);
+            }
+        }
+        let before_destroy = pass == Pass::RefreshBeforeDestroy;
+        let (plan, found) = with_providers(inputs, written, options, before_destroy, &providers).await;
+        Ok((plan, found, warned))
+    };
+    let result = tokio::select! {
+        result = work => result,
+        () = stopped(inputs, &providers) => Ok((None, interrupted(), Diagnostics::new())),
     };
     providers.close().await;
-    Planning {
-        plan,
-        schemas: providers.schemas().clone(),
-        diagnostics,
+    let schemas = providers.schemas().clone();
+    match result {
+        Ok((plan, found, warned)) => Ok((
+            Planning {
+                plan,
+                ..nothing(schemas, found)
+            },
+            warned,
+        )),
+        Err(problems) => Err(nothing(schemas, problems)),
     }
 }
 
@@ -219,6 +286,7 @@ async fn with_providers(
         },
         by_config: by_config(inputs.state),
         slots: Semaphore::new(inputs.parallelism.max(1)),
+        local_slots: Semaphore::new(inputs.parallelism.max(tasks::LOCAL_PARALLELISM)),
         inputs,
         written,
         options,
@@ -237,12 +305,15 @@ async fn with_providers(
         known: AtomicUsize::new(0),
         finished: AtomicUsize::new(0),
     };
-    planner.warn_about_replace();
+    let unmatched = planner.unmatched_blocks();
+    if unmatched.has_errors() {
+        return (None, unmatched);
+    }
     if options.mode == Mode::Normal && !before_destroy {
         planner.check_imports();
     }
     let outcomes = tokio::select! {
-        outcomes = walk(&blocks.graph, usize::MAX, |node| planner.visit(&blocks.graph[node])) => outcomes,
+        outcomes = walk(&blocks.graph, blocks_at_once(inputs.parallelism), |node| planner.visit(&blocks.graph[node])) => outcomes,
         never = ephemerals.keep() => match never {},
     };
     let mut diagnostics = evaluator.take_diagnostics();
@@ -263,6 +334,9 @@ async fn with_providers(
             return (None, problems);
         }
     }
+    if !diagnostics.has_errors() {
+        diagnostics.extend(planner.unmatched_instances());
+    }
     let mut errored = diagnostics.has_errors();
     if !errored && outcomes.contains(&Outcome::Failed) {
         errored = true;
@@ -272,14 +346,14 @@ async fn with_providers(
              please report it.",
         ));
     }
-    let outputs = outputs::changes(&planner, errored);
-    ephemerals.close_all().await;
-    diagnostics.extend(evaluator.take_diagnostics());
-    errored |= diagnostics.has_errors();
     let skipped = |block: &Block| {
         let outcome = blocks.find(block).and_then(|n| outcomes.get(n.index()));
         outcome.is_some_and(|o| *o != Outcome::Done)
     };
+    let outputs = outputs::changes(&planner, skipped);
+    ephemerals.close_all().await;
+    diagnostics.extend(evaluator.take_diagnostics());
+    errored |= diagnostics.has_errors();
     let plan = planner.finish(timestamp, outputs, errored, skipped);
     diagnostics.extend(targets::warning(options));
     if options.generate_config {
@@ -303,6 +377,15 @@ async fn with_providers(
     }
     (Some(plan), diagnostics)
 }
+
+/// How many blocks are visited at the same time. What is asked of providers is bounded by objects; this bounds what is kept
+/// for blocks that wait for their turn, and is never less than can have one.
+fn blocks_at_once(parallelism: usize) -> usize {
+    parallelism.max(MIN_BLOCKS_AT_ONCE)
+}
+
+/// Enough for blocks that ask nobody to go on beside many that wait for slow answers.
+const MIN_BLOCKS_AT_ONCE: usize = 256;
 
 /// Resources whose new objects are created before their old ones are destroyed: those that say so, and everything they
 /// depend on, because a dependency cannot go while the old object is still there. Only those that are selected have a say.
@@ -390,7 +473,10 @@ pub(crate) struct Planner<'a> {
     /// When everything goes: the data sources that provider configurations need even then.
     read_for_providers: BTreeSet<ConfigResource>,
     by_config: HashMap<ConfigResource, Vec<AbsResource>>,
+    /// One for each object that may be planned at the same time.
     slots: Semaphore,
+    /// The same for objects whose provider keeps them in the state alone.
+    local_slots: Semaphore,
     /// The state, objects replaced by what they turn out to be.
     prior: Arc<Mutex<State>>,
     done: Mutex<Done>,
@@ -498,28 +584,6 @@ impl<'a> Planner<'a> {
     fn failed(&self, diagnostics: Diagnostics) -> Failed {
         self.evaluator.report(diagnostics);
         Failed
-    }
-
-    fn warn_about_replace(&self) {
-        for address in &self.options.force_replace {
-            let Some(block) = self.inputs.config.resource(&address.config()) else {
-                continue;
-            };
-            if address.resource.key.is_none() && (block.count.is_some() || block.for_each.is_some()) {
-                self.evaluator.report([Diagnostic::warning(
-                    "Incompletely-matched force-replace resource instance",
-                    format!(
-                        "Your force-replace request for {address} doesn't match any resource instances because this \
-                         resource has \"count\" or \"for_each\" set. Name an instance, such as {}.",
-                        if block.count.is_some() {
-                            format!("{address}[0]")
-                        } else {
-                            format!("{address}[\"key\"]")
-                        }
-                    ),
-                )]);
-            }
-        }
     }
 
     /// Where an object was in the state, if that was elsewhere.

@@ -10,14 +10,11 @@ use super::Planner;
 use crate::blocks::Block;
 use crate::plan::{Action, Mode, OutputChange};
 
-/// The changes of all root outputs, as declared and as stored.
-pub(super) fn changes(planner: &Planner<'_>, errored: bool) -> BTreeMap<Arc<str>, OutputChange> {
+/// The changes of all root outputs, as declared and as stored; of a plan with errors, of those that could be evaluated.
+pub(super) fn changes(planner: &Planner<'_>, skipped: impl Fn(&Block) -> bool) -> BTreeMap<Arc<str>, OutputChange> {
     let stored = &planner.inputs.state.outputs;
     let root = &planner.inputs.config.root;
     let mut out = BTreeMap::new();
-    if errored {
-        return out;
-    }
     let before = |name: &str| match stored.get(name) {
         Some(o) => o
             .value
@@ -27,7 +24,8 @@ pub(super) fn changes(planner: &Planner<'_>, errored: bool) -> BTreeMap<Arc<str>
     };
     if planner.options.mode != Mode::Destroy {
         for (name, output) in &root.module.outputs {
-            if !planner.selection.includes(&Block::Output(Module::root(), name.clone())) {
+            let block = Block::Output(Module::root(), name.clone());
+            if !planner.selection.includes(&block) || skipped(&block) {
                 continue;
             }
             let Ok(after) = planner.evaluator.output(&ModuleInstance::root(), root, name) else {
@@ -40,7 +38,6 @@ pub(super) fn changes(planner: &Planner<'_>, errored: bool) -> BTreeMap<Arc<str>
                 // An output that is null is not kept.
                 None if plain_after.is_null() => Action::NoOp,
                 None => Action::Create,
-                Some(_) if plain_after.is_null() => Action::Delete,
                 Some(sensitive) if sensitive == output.sensitive && plain_before == plain_after => Action::NoOp,
                 Some(_) => Action::Update,
             };

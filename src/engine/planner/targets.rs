@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use addrs::{AbsProviderConfig, AbsResourceInstance, ConfigResource, InstanceKey, Mode as ResourceMode, Target};
 use petgraph::Direction;
-use petgraph::graph::NodeIndex;
+use petgraph::graph::{DiGraph, NodeIndex};
 use state::State;
 use syntax::Diagnostic;
 
@@ -171,32 +171,12 @@ impl Selection {
                 selected.insert(n);
             }
         } else {
-            // Outputs of the root module follow if everything they need is selected anyway, and with them what leads to them;
-            // inner nodes first, so that chains follow. A module call that needs a resource for its count does not: targeting is
-            // the way out where that is unknown.
-            let mut following = selected.clone();
-            let mut of_resources: HashSet<NodeIndex> = HashSet::new();
-            let mut queue: Vec<NodeIndex> = Vec::new();
-            for n in petgraph::algo::toposort(graph, None).unwrap_or_default() {
-                let follows = matches!(
-                    graph[n],
-                    Block::Output(..) | Block::Local(..) | Block::Variable(..) | Block::Call(..)
-                );
-                let before = || graph.neighbors_directed(n, Direction::Incoming);
-                if before().any(|d| of_resources.contains(&d) || matches!(graph[d], Block::Resource(_))) {
-                    of_resources.insert(n);
-                }
-                let undecided = matches!(graph[n], Block::Call(..)) && of_resources.contains(&n);
-                if follows && !undecided && before().count() > 0 && before().all(|d| following.contains(&d)) {
-                    following.insert(n);
-                    if matches!(&graph[n], Block::Output(module, _) if module.is_root()) {
-                        queue.push(n);
+            for n in outputs_of(graph, &selected) {
+                let mut queue = vec![n];
+                while let Some(n) = queue.pop() {
+                    if selected.insert(n) {
+                        queue.extend(graph.neighbors_directed(n, Direction::Incoming));
                     }
-                }
-            }
-            while let Some(n) = queue.pop() {
-                if selected.insert(n) {
-                    queue.extend(graph.neighbors_directed(n, Direction::Incoming));
                 }
             }
         }
@@ -268,6 +248,39 @@ impl Selection {
     pub(super) fn is_everything(&self) -> bool {
         self.blocks.is_none()
     }
+}
+
+/// The outputs of the root module that need resources, and only selected ones. A module call that needs a resource for its
+/// count is left out with what needs it: targeting is the way out where that is not known yet.
+fn outputs_of(graph: &DiGraph<Block, ()>, selected: &HashSet<NodeIndex>) -> Vec<NodeIndex> {
+    // What each node needs of resources, whatever lies between, inner nodes first.
+    let mut needs: Vec<Needs> = vec![Needs::default(); graph.node_count()];
+    let mut found = Vec::new();
+    for n in petgraph::algo::toposort(graph, None).unwrap_or_default() {
+        let mut own = Needs::default();
+        for before in graph.neighbors_directed(n, Direction::Incoming) {
+            let resource = matches!(graph[before], Block::Resource(_));
+            let inner = needs[before.index()];
+            own.some |= resource || inner.some;
+            own.left_out |= inner.left_out || (resource && !selected.contains(&before));
+        }
+        own.left_out |= own.some && matches!(graph[n], Block::Call(..)) && !selected.contains(&n);
+        needs[n.index()] = own;
+        let of_root = matches!(&graph[n], Block::Output(module, _) if module.is_root());
+        if of_root && own.some && !own.left_out {
+            found.push(n);
+        }
+    }
+    found
+}
+
+/// What a node needs of resources.
+#[derive(Clone, Copy, Default)]
+struct Needs {
+    /// Whether it needs any.
+    some: bool,
+    /// Whether it needs one that is not selected.
+    left_out: bool,
 }
 
 /// For each resource those whose objects were made with it, or are managed by a provider configuration that needs it.

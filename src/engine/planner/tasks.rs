@@ -18,8 +18,8 @@ use super::{Planner, Subject, import};
 
 /// What people get who ask for no other parallelism.
 const USUAL_PARALLELISM: usize = 10;
-/// How many objects of one resource are planned at the same time whose provider asks nobody.
-const LOCAL_PARALLELISM: usize = 64;
+/// How many objects are planned at the same time whose provider asks nobody.
+pub(super) const LOCAL_PARALLELISM: usize = 64;
 
 /// One thing to be done for a resource.
 enum Task {
@@ -84,10 +84,8 @@ impl Planner<'_> {
         };
         let mut results = futures::stream::iter(tasks)
             .map(|task| async move {
-                let _slot = match local {
-                    true => None,
-                    false => Some(self.slots.acquire().await.map_err(|_| Failed)?),
-                };
+                let slots = if local { &self.local_slots } else { &self.slots };
+                let _slot = slots.acquire().await.map_err(|_| Failed)?;
                 if self.inputs.stop.is_requested() {
                     return Err(Failed);
                 }

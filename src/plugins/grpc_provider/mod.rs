@@ -92,6 +92,15 @@ impl GrpcProvider {
         Q: Message + 'static,
         A: Message + Default + 'static,
     {
+        // Held until the answer is read.
+        let _permit = if path == self.methods.stop {
+            // Whoever is asked to stop must hear of it, however much there is to do.
+            None
+        } else if path == self.methods.renew_ephemeral {
+            self.peer.renewal_permit().await
+        } else {
+            self.peer.permit().await
+        };
         let mut grpc = self.grpc.clone();
         let answer = async {
             grpc.ready()

@@ -135,16 +135,11 @@ impl Writer<'_> {
             let paths = if refresh_only {
                 Paths::All
             } else {
-                let whole = change.address.containing_resource().instance(addrs::InstanceKey::None);
-                let of = |address| relevant.get(address).into_iter().flatten().copied();
-                let mut paths: Vec<&Path> = of(&change.address).collect();
-                if whole != change.address {
-                    paths.extend(of(&whole));
-                }
-                if paths.is_empty() {
+                // A reference to all instances of a resource makes none of them relevant, as in Terraform.
+                let Some(paths) = relevant.get(&change.address) else {
                     continue;
-                }
-                Paths::of(paths)
+                };
+                Paths::of(paths.iter().copied())
             };
             let compared = self.compare(change, paths);
             if (!refresh_only && compared.act == Act::Keep) || !is_shown(change) {
@@ -378,7 +373,9 @@ fn output(change: &OutputChange) -> Node<'_> {
         present.then_some(value)
     }
     let mut before = side(&change.before, change.action != Action::Create);
-    let after = side(&change.after, change.action != Action::Delete);
+    // An output that becomes null is gone from the state.
+    let gone = change.action == Action::Delete || change.after.is_null();
+    let after = side(&change.after, !gone);
     if !change.after.is_known() {
         // As of attributes, whose empty strings may mean that there is nothing. What is nothing is added.
         before = before.filter(|v| !v.is_null()).map(compare::null_if_empty);

@@ -320,8 +320,8 @@ fn map(text: &mut Text, node: &Node<'_>, items: &[(&str, Node<'_>)], nested: boo
         text.indent(indent + 1).sign(item.act, options).push(key);
         text.blanks(longest.saturating_sub(key.width())).push(" = ");
         self::node(text, item, indent + 1, inner);
-        let plain = matches!(item.body, Body::Primitive(..) | Body::Unknown(_) | Body::Sensitive(_));
-        text.push(if nested || !plain { ",\n" } else { "\n" });
+        let object = matches!(item.body, Body::Object { .. });
+        text.push(if nested || object { ",\n" } else { "\n" });
     }
     text.hidden(hidden, "element", indent + 1, options);
     text.close("}", indent, options).null_suffix(node.act, options);

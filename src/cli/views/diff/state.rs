@@ -94,7 +94,7 @@ pub(super) fn write(state: &State, schemas: &Schemas, style: Style) -> String {
             text.push(&attribute_name(name)).push(" = ");
             let pair =
                 Pair::of_value(Some(&output.value), Some(&output.value)).sensitive(output.sensitive, output.sensitive);
-            render::node(&mut text, &compare::dynamic(pair), 0, OPTIONS);
+            render::node(&mut text, &compare::typed(pair, output.value.ty()), 0, OPTIONS);
             text.push("\n");
         }
     }

@@ -170,10 +170,9 @@ fn json(
                 "# whitespace changes"
             };
             text.push(" ").push(words);
-        } else {
-            text.forces(node.replace, options);
         }
     };
+    let replaced = node.replace && !only_spaces;
     let mut rendered = Text::new(text.colour);
     render::node(&mut rendered, &document, indent + 1, inner);
     text.push("jsonencode(");
@@ -188,11 +187,13 @@ fn json(
             .indent(indent + 1)
             .sign(act, options)
             .push(&rendered.out)
+            .forces(replaced, options)
             .push("\n");
         text.indent(indent).sign(Act::Keep, options).push(")");
     } else {
         text.push(&rendered.out).push(")");
         remark(text);
+        text.forces(replaced, options);
     }
     text.null_suffix(node.act, options);
 }

@@ -157,3 +157,28 @@ fn instances_of_data_sources_are_dropped_with_their_keys() {
     case.main(&text(1)).apply();
     assert_eq!(case.addresses(), ["data.fake_lookup.d[0]", "fake_thing.a"]);
 }
+
+#[test]
+fn data_is_stored_without_the_version_of_its_schema() {
+    let main = r#"
+        data "fake_lookup" "now" { query = "q" }
+        resource "fake_thing" "a" { name = "a" }
+        data "fake_lookup" "late" { query = fake_thing.a.id }
+    "#;
+    let mut case = Case::new(main);
+    case.apply();
+    for address in ["data.fake_lookup.now", "data.fake_lookup.late"] {
+        assert_eq!(case.object(address).unwrap().schema_version, 0, "{address}");
+    }
+    // One that an earlier release wrote with it is read again, and written without.
+    let address = crate::support::instance("data.fake_lookup.now");
+    let provider = case.state.resources[&address.containing_resource()].provider.clone();
+    let older = state::Object {
+        schema_version: 2,
+        ..(*case.object("data.fake_lookup.now").unwrap()).clone()
+    };
+    case.state
+        .set_current(&address, &provider, Some(std::sync::Arc::new(older)));
+    case.apply();
+    assert_eq!(case.object("data.fake_lookup.now").unwrap().schema_version, 0);
+}

@@ -58,7 +58,7 @@ fn what_is_excluded_takes_its_dependents_along() {
     assert_eq!(actions(&case.plan()), ["+ fake_thing.b[1]"]);
     case.exclude(&["fake_thing.a"]);
     assert!(actions(&case.plan()).is_empty());
-    case.exclude(&["fake_thing.none"]);
+    case.exclude(&["fake_thing.other"]);
     assert_eq!(
         actions(&case.plan()),
         ["+ fake_thing.b[0]", "+ fake_thing.b[1]", "+ fake_thing.c"]

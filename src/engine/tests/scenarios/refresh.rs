@@ -172,3 +172,42 @@ fn an_output_that_cannot_be_known_yet_is_nothing_to_refresh() {
     case.apply();
     assert_eq!(case.output("v").unwrap().as_str(), Some("1"), "it stays as it was");
 }
+
+#[test]
+fn an_orphan_that_changed_outside_is_shown_as_stored_and_destroyed_as_it_is() {
+    let mut case = Case::new(r#"resource "fake_thing" "a" { name = "a" }"#);
+    case.apply();
+    case.world.drift("a", "value", Value::string("drifted"));
+    case.main("");
+    let plan = case.plan();
+    assert_eq!(actions(&plan), ["- fake_thing.a"]);
+    let value = |v: &Value| v.get("value").and_then(Value::as_str).map(str::to_owned);
+    // As in Terraform: the change is told of beside this one.
+    assert_eq!(value(&plan.changes[0].before), None);
+    assert_eq!(value(&plan.drift[0].after).as_deref(), Some("drifted"));
+    case.try_apply(&plan);
+    assert!(case.world.names().is_empty());
+}
+
+#[test]
+fn what_the_schema_calls_sensitive_and_the_record_does_not_is_drift() {
+    let mut case = Case::new("resource \"fake_thing\" \"a\" {\n name = \"a\"\n secret = \"s\"\n}");
+    case.apply();
+    let object = case.object("fake_thing.a").unwrap();
+    assert_eq!(object.sensitive_paths.len(), 1);
+    assert!(case.plan().drift.is_empty());
+    let address = crate::support::instance("fake_thing.a");
+    let provider = case.state.resources[&address.containing_resource()].provider.clone();
+    let older = state::Object {
+        sensitive_paths: Vec::new(),
+        ..(*object).clone()
+    };
+    case.state
+        .set_current(&address, &provider, Some(std::sync::Arc::new(older)));
+    let plan = case.plan();
+    assert_eq!(plan.drift.len(), 1);
+    assert_eq!(plan.drift[0].action, Action::Update);
+    case.options.mode = Mode::RefreshOnly;
+    case.apply();
+    assert_eq!(case.object("fake_thing.a").unwrap().sensitive_paths.len(), 1);
+}

@@ -238,17 +238,12 @@ fn replacement_by_request() {
 }
 
 #[test]
-fn a_request_for_a_whole_counted_resource_is_warned_about() {
+fn a_request_for_a_whole_counted_resource_is_an_error() {
     let mut case = Case::new("resource \"fake_thing\" \"n\" {\n count = 2\n name = \"n\"\n}");
     case.apply();
     case.replace(&["fake_thing.n"]);
-    let (plan, diagnostics) = case.try_plan();
-    assert!(actions(&plan.unwrap()).is_empty());
-    assert!(
-        diagnostics
-            .iter()
-            .any(|d| d.summary.contains("Incompletely-matched force-replace"))
-    );
+    let errors = case.plan_errors();
+    assert!(errors.contains("Did you mean fake_thing.n[0]?"), "{errors}");
 }
 
 #[test]

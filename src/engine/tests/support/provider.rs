@@ -81,7 +81,8 @@ fn schema(name: &str) -> ProviderSchema {
         functions: BTreeMap::from([("shout".into(), shout)]),
         provider: Schema::new(0, block(&[("token", Type::String, "o")])),
         resources: BTreeMap::from([(format!("{name}_thing").into(), Schema::new(1, thing))]),
-        data_sources: BTreeMap::from([(format!("{name}_lookup").into(), Schema::new(0, lookup))]),
+        // The version of a data source means nothing: states have none.
+        data_sources: BTreeMap::from([(format!("{name}_lookup").into(), Schema::new(2, lookup))]),
         capabilities: Capabilities {
             plan_destroy: true,
             move_resource_state: name != "plain",
@@ -103,7 +104,13 @@ impl ProviderSource for FakeSource {
         }
         Ok(Arc::new(Fake {
             world: self.0.clone(),
-            schema: Arc::new(schema(&provider.ty)),
+            schema: Arc::new(ProviderSchema {
+                state_only: (self.0.lock().state_only)
+                    .then(|| format!("{}_thing", provider.ty).into())
+                    .into_iter()
+                    .collect(),
+                ..schema(&provider.ty)
+            }),
             token: Mutex::new(None),
         }))
     }
@@ -138,8 +145,34 @@ fn fine<T>(value: T) -> Result<Answer<T>, Diagnostics> {
     })
 }
 
+/// A call that is in flight.
+struct InFlight<'w>(&'w World);
+
+impl<'w> InFlight<'w> {
+    fn new(world: &'w World) -> InFlight<'w> {
+        let mut w = world.lock();
+        w.in_flight += 1;
+        w.most_in_flight = w.most_in_flight.max(w.in_flight);
+        InFlight(world)
+    }
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.0.lock().in_flight -= 1;
+    }
+}
+
+/// A validation: takes a turn.
+async fn validation(world: &World) {
+    let _in_flight = InFlight::new(world);
+    world.lock().validated += 1;
+    tokio::task::yield_now().await;
+}
+
 /// One recorded call: takes its turns, and says whether it shall fail.
 async fn call(world: &World, name: &str) -> Result<bool, Diagnostics> {
+    let _in_flight = InFlight::new(world);
     let (turns, hook, failing, unreachable) = {
         let mut w = world.lock();
         if !w.quiet {
@@ -222,6 +255,7 @@ impl Provider for Fake {
     }
 
     async fn validate_resource(&self, _ty: &str, config: Value) -> Result<Answer<()>, Diagnostics> {
+        validation(&self.world).await;
         if text(&config, "value") == "invalid" {
             return Ok(Answer {
                 value: (),
@@ -235,10 +269,12 @@ impl Provider for Fake {
     }
 
     async fn validate_data(&self, _ty: &str, _config: Value) -> Result<Answer<()>, Diagnostics> {
+        validation(&self.world).await;
         fine(())
     }
 
     async fn validate_ephemeral(&self, _ty: &str, _config: Value) -> Result<Answer<()>, Diagnostics> {
+        validation(&self.world).await;
         fine(())
     }
 

@@ -53,6 +53,13 @@ pub struct Inside {
     pub renew: bool,
     /// Whether to keep the log (not for large tests).
     pub quiet: bool,
+    /// Whether the provider says that its objects are in the state alone.
+    pub state_only: bool,
+    /// How many calls are in flight, and the most that ever were.
+    pub in_flight: usize,
+    pub most_in_flight: usize,
+    /// How many configurations were validated.
+    pub validated: usize,
 }
 
 impl Inside {

@@ -291,6 +291,7 @@ pub(super) fn plan(json: &Json, schemas: &Schemas) -> Plan {
             })
             .collect(),
         errored: flag(json, "errored"),
+        saved: false,
         ..empty_plan()
     }
 }
@@ -317,5 +318,6 @@ pub(super) fn empty_plan() -> Plan {
         generated_config: BTreeMap::new(),
         dropped_data: Vec::new(),
         errored: false,
+        saved: false,
     }
 }

@@ -206,8 +206,43 @@ impl Model {
             let value = last.repetition.all(&self.local_name(last), "id");
             let _ = writeln!(root, "output \"last\" {{\n  value = {value}\n}}");
         }
+        if self.dialect == Dialect::Builtin {
+            self.write_conclusions(&mut root);
+        }
         out.push(("main.tf".into(), root));
         out
+    }
+
+    /// What is concluded from the objects of the root module: outputs that are null at times, that need several objects and
+    /// locals, that can be told before the objects exist; and checks.
+    fn write_conclusions(&self, root: &mut String) {
+        let managed: Vec<&Block> = self.blocks.iter().filter(|b| b.module.is_none() && !b.data).collect();
+        for block in &managed {
+            let (n, at, literal) = (block.number, self.local_name(block), block.literal);
+            let asked = match block.repetition {
+                Repetition::One => format!("{at}.id == null"),
+                Repetition::Count(_) | Repetition::Each(_) => format!("[for o in {at} : o.id == null]"),
+            };
+            let all = block.repetition.all(&at, "output");
+            let _ = writeln!(root, "output \"asked{n}\" {{\n  value = {asked}\n}}");
+            let _ = writeln!(
+                root,
+                "output \"maybe{n}\" {{\n  value = {literal} % 2 == 0 ? \"even\" : null\n}}"
+            );
+            let _ = writeln!(
+                root,
+                "check \"c{n}\" {{\n  assert {{\n    condition     = {all} != \"x\"\n    error_message = \"It is x.\"\n  }}\n}}"
+            );
+        }
+        if let [first, .., last] = managed.as_slice() {
+            let all = |b: &Block| b.repetition.all(&self.local_name(b), "id");
+            let _ = writeln!(
+                root,
+                "locals {{\n  prefix = \"p\"\n}}\noutput \"both\" {{\n  value = \"${{local.prefix}}-${{{}}}-${{{}}}\"\n}}",
+                all(first),
+                all(last)
+            );
+        }
     }
 
     fn write_moved(&self, module: Option<usize>, out: &mut String) {

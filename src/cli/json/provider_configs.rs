@@ -1,0 +1,189 @@
+//! The provider configurations in the document of a configuration: an entry for each that a module has a block for, requires or
+//! only uses, by a key that resources name. What a module gets from its caller is shown in the caller's entry.
+
+use std::collections::BTreeMap;
+
+use addrs::{LocalProviderConfig, Module, Provider};
+use config::{Config, ModuleNode};
+use provider::Schemas;
+use serde_json::{Map, Value as Json};
+use versions::Constraints;
+
+use super::Object;
+use super::configuration::body_expressions;
+
+/// One provider configuration of one module.
+struct Entry {
+    provider: Provider,
+    document: Json,
+    /// The key of the caller's entry that this one is shown in.
+    parent: Option<String>,
+}
+
+/// All of them, by key.
+#[derive(Default)]
+pub(super) struct ProviderConfigs(BTreeMap<String, Entry>);
+
+/// The key of a provider configuration: `aws`, `aws.west`, `module.m:aws`.
+fn key(module: &Module, local: &str) -> String {
+    if module.is_root() {
+        local.to_owned()
+    } else {
+        format!("{module}:{local}")
+    }
+}
+
+/// What a module itself asks of the providers it names or uses.
+fn requirements(node: &ModuleNode) -> BTreeMap<Provider, Constraints> {
+    let module = &node.module;
+    let mut out: BTreeMap<Provider, Constraints> = BTreeMap::new();
+    let mut add = |provider: Provider, constraints: Option<&Constraints>| {
+        let known = out.entry(provider).or_insert_with(Constraints::any);
+        if let Some(more) = constraints {
+            *known = std::mem::replace(known, Constraints::any()).and(more.clone());
+        }
+    };
+    for required in module.required_providers.values() {
+        add(
+            required.provider.clone(),
+            required.constraint.as_ref().map(|c| &c.constraints),
+        );
+    }
+    for (local, block) in &module.provider_configs {
+        add(
+            node.provider(local).provider,
+            block.version.as_ref().map(|c| &c.constraints),
+        );
+    }
+    for resource in module.resources.values() {
+        add(resource.provider.clone(), None);
+    }
+    for import in &module.imports {
+        if import.to_resource.module.is_root() && node.path.is_root() {
+            let local = match &import.provider_ref {
+                Some(named) => named.config.clone(),
+                None => LocalProviderConfig {
+                    name: import.to_resource.resource.implied_provider().into(),
+                    alias: None,
+                },
+            };
+            add(node.provider(&local).provider, None);
+        }
+    }
+    out
+}
+
+impl ProviderConfigs {
+    /// Those of a whole configuration.
+    pub(super) fn new(config: &Config, schemas: &Schemas) -> ProviderConfigs {
+        let mut out = ProviderConfigs::default();
+        out.module(&config.root, None, schemas);
+        out
+    }
+
+    fn module(&mut self, node: &ModuleNode, caller: Option<&Module>, schemas: &Schemas) {
+        let (path, module) = (&node.path, &node.module);
+        let requirements = requirements(node);
+        let document = |name: &str, provider: &Provider, alias: Option<&str>, expressions: Json| -> Json {
+            let constraints = requirements.get(provider).filter(|c| !c.is_any());
+            Object::default()
+                .with("name", name)
+                .with("full_name", provider.to_string())
+                .with_some("alias", alias)
+                .with_content("module_address", path.to_string())
+                .with_some("version_constraint", constraints.map(ToString::to_string))
+                .with_content("expressions", expressions)
+                .into()
+        };
+        for (local, block) in &module.provider_configs {
+            let provider = node.provider(local).provider;
+            let expressions = schemas.providers.get(&provider).map_or(Json::Null, |schema| {
+                body_expressions(&block.body, &schema.provider.block)
+            });
+            let entry = Entry {
+                document: document(&local.name, &provider, local.alias.as_deref(), expressions),
+                provider,
+                parent: None,
+            };
+            self.0.insert(key(path, &local.to_string()), entry);
+        }
+        for required in module.required_providers.values() {
+            let provider = &required.provider;
+            let plain = || document(&required.name, provider, None, Json::Null);
+            for alias in &required.configuration_aliases {
+                self.add_missing(key(path, &alias.config.to_string()), provider, plain(), None);
+            }
+            let parent = caller.and_then(|caller| self.source(&key(caller, &required.name), provider));
+            self.add_missing(key(path, &required.name), provider, plain(), parent);
+        }
+        // A provider that no block names is called as its type is, and nothing more is shown of it.
+        for provider in requirements.keys() {
+            let parent = caller.and_then(|caller| self.source(&key(caller, &provider.ty), provider));
+            let plain = Object::default()
+                .with("name", &*provider.ty)
+                .with("full_name", provider.to_string())
+                .with_content("module_address", path.to_string());
+            self.add_missing(key(path, &provider.ty), provider, plain.into(), parent);
+        }
+        for (name, call) in &module.module_calls {
+            let Some(child) = node.children.get(name) else {
+                continue;
+            };
+            for passed in call.providers.iter().flatten() {
+                let in_child = &passed.child.config;
+                let default = LocalProviderConfig {
+                    name: in_child.name.clone(),
+                    alias: None,
+                };
+                let provider = child.provider(&default).provider;
+                let parent = self.source(&key(path, &passed.parent.config.to_string()), &provider);
+                let document = Object::default()
+                    .with("name", in_child.to_string())
+                    .with("full_name", provider.to_string())
+                    .with_content("module_address", child.path.to_string());
+                let entry = Entry {
+                    provider,
+                    document: document.into(),
+                    parent,
+                };
+                self.0.insert(key(&child.path, &in_child.to_string()), entry);
+            }
+            self.module(child, Some(path), schemas);
+        }
+    }
+
+    fn add_missing(&mut self, key: String, provider: &Provider, document: Json, parent: Option<String>) {
+        self.0.entry(key).or_insert_with(|| Entry {
+            provider: provider.clone(),
+            document,
+            parent,
+        });
+    }
+
+    /// The key of the entry that a provider comes from in the end, beginning at one of a caller.
+    fn source(&self, start: &str, provider: &Provider) -> Option<String> {
+        let mut at = self.0.get_key_value(start).filter(|(_, e)| e.provider == *provider)?;
+        while let Some(parent) = &at.1.parent {
+            match self.0.get_key_value(parent).filter(|(_, e)| e.provider == *provider) {
+                Some(next) => at = next,
+                None => break,
+            }
+        }
+        Some(at.0.clone())
+    }
+
+    /// The key that a resource of a module names for its provider configuration.
+    pub(super) fn key_for(&self, module: &Module, local: &LocalProviderConfig) -> String {
+        let own = key(module, &local.to_string());
+        match self.0.get(&own).and_then(|entry| entry.parent.as_ref()) {
+            Some(parent) if self.0.contains_key(parent) => parent.clone(),
+            _ => own,
+        }
+    }
+
+    /// The entries that are shown.
+    pub(super) fn into_documents(self) -> Map<String, Json> {
+        let shown = self.0.into_iter().filter(|(_, entry)| entry.parent.is_none());
+        shown.map(|(key, entry)| (key, entry.document)).collect()
+    }
+}

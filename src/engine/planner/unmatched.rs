@@ -1,0 +1,190 @@
+//! Addresses that `-target`, `-exclude` and `-replace` name and that nothing has. Most are typing errors, and a plan that ignores
+//! them does less, or more, than was asked for: so they are errors, with the nearest address there is. Peers ignore them.
+
+use std::collections::BTreeSet;
+use std::fmt::Display;
+
+use addrs::{AbsResource, AbsResourceInstance, ConfigResource, InstanceKey, Module, ModuleInstance, Target};
+use syntax::content::suggest;
+use syntax::{Diagnostic, Diagnostics};
+
+use super::Planner;
+
+/// Comparing all addresses with a mistake would take long where there are very many.
+const MOST_COMPARED: usize = 100_000;
+
+/// The error for an address that nothing has.
+fn no_match(flag: &str, address: &dyn Display, what: &str, near: Option<&str>) -> Diagnostic {
+    let hint = near.map(|near| format!(" Did you mean {near}?")).unwrap_or_default();
+    Diagnostic::error(
+        format!("No match for {flag}"),
+        format!("There is no {what} {address} in the configuration or the state, which the {flag} option names.{hint}"),
+    )
+}
+
+impl Planner<'_> {
+    /// What the flags name, beside the name of the flag.
+    fn named(&self) -> impl Iterator<Item = (&'static str, &Target)> {
+        let targets = self.options.targets.iter().map(|target| ("-target", target));
+        let excludes = self.options.excludes.iter().map(|target| ("-exclude", target));
+        // An import is a plan of one object, and says itself what there is not.
+        targets.chain(excludes).filter(|_| self.options.import.is_none())
+    }
+
+    /// The objects of the state by the addresses that they had before they were moved: these must be named, too.
+    fn moved(&self) -> impl Iterator<Item = &AbsResourceInstance> {
+        self.moves.from.values()
+    }
+
+    fn module_in_state(&self, module: &Module) -> bool {
+        let stored = self.inputs.state.resources.keys().map(|r| &r.module);
+        let mut modules = stored.chain(self.moved().map(|i| &i.module));
+        modules.any(|m| module.contains(&m.module()))
+    }
+
+    fn has_module(&self, module: &Module) -> bool {
+        self.inputs.config.node(module).is_some() || self.module_in_state(module)
+    }
+
+    fn has_resource(&self, resource: &ConfigResource) -> bool {
+        self.inputs.config.resource(resource).is_some()
+            || self.by_config.contains_key(resource)
+            || self.moved().any(|i| i.config() == *resource)
+    }
+
+    /// The errors for addresses of blocks that neither the configuration nor the state has.
+    pub(super) fn unmatched_blocks(&self) -> Diagnostics {
+        let mut out = Diagnostics::new();
+        for (flag, target) in self.named() {
+            match target {
+                Target::Module(m) => self.module_named(flag, m, &mut out),
+                Target::ModuleInstance(m) => self.module_named(flag, &m.module(), &mut out),
+                Target::ConfigResource(r) => self.resource_named(flag, r, &mut out),
+                Target::Resource(r) => self.resource_named(flag, &r.config(), &mut out),
+                Target::ResourceInstance(i) => self.resource_named(flag, &i.config(), &mut out),
+            }
+        }
+        for address in &self.options.force_replace {
+            self.resource_named("-replace", &address.config(), &mut out);
+        }
+        out
+    }
+
+    fn module_named(&self, flag: &str, module: &Module, out: &mut Diagnostics) {
+        if module.is_root() || self.has_module(module) {
+            return;
+        }
+        let given = module.to_string();
+        let nodes = self.inputs.config.nodes();
+        let known = nodes.iter().map(|n| n.path.clone());
+        let in_state = self.inputs.state.resources.keys().map(|r| r.module.module());
+        let names: BTreeSet<String> = known.chain(in_state).map(|m| m.to_string()).collect();
+        let near = suggest(&given, names.iter().take(MOST_COMPARED).map(String::as_str));
+        out.push(no_match(flag, &given, "module", near));
+    }
+
+    fn resource_named(&self, flag: &str, resource: &ConfigResource, out: &mut Diagnostics) {
+        if self.has_resource(resource) {
+            return;
+        }
+        let nodes = self.inputs.config.nodes();
+        let known = nodes.iter().flat_map(|n| {
+            let resources = n.module.resources.keys();
+            resources.map(|r| r.in_module(&n.path))
+        });
+        let names: BTreeSet<String> = known
+            .chain(self.by_config.keys().cloned())
+            .map(|r| r.to_string())
+            .collect();
+        let given = resource.to_string();
+        let near = suggest(&given, names.iter().take(MOST_COMPARED).map(String::as_str));
+        let what = match resource.resource.mode {
+            addrs::Mode::Managed => "resource",
+            addrs::Mode::Data => "data source",
+            addrs::Mode::Ephemeral => "ephemeral resource",
+        };
+        out.push(no_match(flag, &given, what, near));
+    }
+
+    /// The errors for instances that there are not. Which there are is known only after the walk.
+    pub(super) fn unmatched_instances(&self) -> Diagnostics {
+        let mut out = Diagnostics::new();
+        for (flag, target) in self.named() {
+            match target {
+                Target::Module(_) | Target::ConfigResource(_) => {}
+                Target::ModuleInstance(m) => self.module_instance_named(flag, m, &mut out),
+                Target::Resource(r) => {
+                    self.module_instance_named(flag, &r.module, &mut out);
+                }
+                Target::ResourceInstance(i) => self.instance_named(flag, i, &mut out),
+            }
+        }
+        for address in &self.options.force_replace {
+            self.instance_named("-replace", address, &mut out);
+        }
+        // Where it cannot be said which instances there are, that is reported where it matters.
+        self.evaluator.take_diagnostics();
+        out
+    }
+
+    fn module_instance_named(&self, flag: &str, module: &ModuleInstance, out: &mut Diagnostics) {
+        let in_state = |module: &ModuleInstance| {
+            let stored = self.inputs.state.resources.keys().map(|r| &r.module);
+            let mut modules = stored.chain(self.moved().map(|i| &i.module));
+            modules.any(|m| module.contains(m))
+        };
+        let Ok(instances) = self.evaluator.module_instances(&module.module()) else {
+            return;
+        };
+        if instances.contains(module) || in_state(module) {
+            return;
+        }
+        let given = module.to_string();
+        let names: Vec<String> = instances.iter().take(MOST_COMPARED).map(ToString::to_string).collect();
+        let near = suggest(&given, names.iter().map(String::as_str));
+        out.push(no_match(flag, &given, "module instance", near));
+    }
+
+    fn instance_named(&self, flag: &str, address: &AbsResourceInstance, out: &mut Diagnostics) {
+        if self.inputs.state.instance(address).is_some() || self.moved().any(|i| i == address) {
+            return;
+        }
+        let whole = address.containing_resource();
+        let mut keys: Vec<InstanceKey> = Vec::new();
+        if self.inputs.config.resource(&address.config()).is_some() {
+            let Ok(modules) = self.evaluator.module_instances(&address.module.module()) else {
+                return;
+            };
+            if modules.contains(&address.module) {
+                let resource = &address.resource.resource;
+                let Ok(expansion) = self.evaluator.resource_expansion(&address.module, resource) else {
+                    return;
+                };
+                if expansion.has(&address.resource.key) {
+                    return;
+                }
+                // Of a resource that is repeated, an address without key selects all instances; -replace names only one.
+                if address.resource.key.is_none() && flag != "-replace" {
+                    return;
+                }
+                keys = expansion.keys();
+            } else {
+                return self.module_instance_named(flag, &address.module, out);
+            }
+        }
+        keys.extend(self.keys_in_state(&whole));
+        let names: Vec<String> = keys
+            .into_iter()
+            .take(MOST_COMPARED)
+            .map(|key| whole.instance(key).to_string())
+            .collect();
+        let given = address.to_string();
+        let near = suggest(&given, names.iter().map(String::as_str)).or(names.first().map(String::as_str));
+        out.push(no_match(flag, &given, "instance", near));
+    }
+
+    fn keys_in_state(&self, resource: &AbsResource) -> Vec<InstanceKey> {
+        let stored = self.inputs.state.resources.get(resource);
+        stored.map_or_else(Vec::new, |stored| stored.instances.keys().cloned().collect())
+    }
+}

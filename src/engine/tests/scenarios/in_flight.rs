@@ -1,0 +1,70 @@
+//! How many calls are in flight to a provider, however many blocks there are.
+
+use std::fmt::Write as _;
+
+use crate::support::Case;
+
+const BLOCKS: usize = 2000;
+
+/// So many blocks of their own, that nothing orders.
+fn blocks(kind: &str, argument: &str) -> String {
+    let mut text = String::new();
+    for i in 0..BLOCKS {
+        writeln!(text, "{kind} \"b{i}\" {{\n  {argument} = \"b{i}\"\n}}").unwrap();
+    }
+    text
+}
+
+fn most(case: &Case) -> usize {
+    std::mem::take(&mut case.world.lock().most_in_flight)
+}
+
+#[test]
+fn parallelism_bounds_the_calls_for_2000_blocks() {
+    let mut case = Case::new(&blocks("resource \"fake_thing\"", "name"));
+    case.world.lock().quiet = true;
+    case.apply();
+    // No service is asked for validation, so it is bounded by itself.
+    assert!(most(&case) <= 64);
+    case.world.lock().validated = 0;
+    let plan = case.plan();
+    assert_eq!(plan.changes.len(), BLOCKS);
+    // Before anything else, and of each object as it is planned.
+    assert_eq!(case.world.lock().validated, 2 * BLOCKS);
+    most(&case);
+    case.destroy();
+    assert!(most(&case) <= 64);
+}
+
+#[test]
+fn a_plan_of_2000_blocks_asks_for_no_more_than_parallelism_at_a_time() {
+    // Everything is read and planned only after the last validation.
+    for (kind, argument) in [
+        ("resource \"fake_thing\"", "name"),
+        ("ephemeral \"fake_ticket\"", "name"),
+        ("data \"fake_lookup\"", "query"),
+    ] {
+        let case = Case::new(&blocks(kind, argument));
+        case.world.lock().quiet = true;
+        let world = case.world.clone();
+        // The first call that is no validation.
+        case.world.hook("configure ?", move || {
+            world.lock().most_in_flight = 0;
+        });
+        case.plan();
+        let most = most(&case);
+        assert!((1..=case.parallelism).contains(&most), "{kind}: {most} in flight");
+    }
+}
+
+#[test]
+fn objects_that_are_in_the_state_alone_are_bounded_over_all_blocks() {
+    let mut case = Case::new(&blocks("resource \"fake_thing\"", "name"));
+    case.world.lock().quiet = true;
+    case.world.lock().state_only = true;
+    case.apply();
+    most(&case);
+    case.plan();
+    let most = most(&case);
+    assert!((1..=64).contains(&most), "{most} in flight");
+}

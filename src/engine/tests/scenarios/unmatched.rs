@@ -1,0 +1,98 @@
+//! `-target`, `-exclude` and `-replace` with addresses that nothing has.
+
+use engine::plan::Mode;
+
+use crate::support::{Case, instance};
+
+const CONFIG: &str = r#"
+    resource "fake_thing" "one" { name = "one" }
+    resource "fake_thing" "many" {
+      count = 3
+      name  = "m${count.index}"
+    }
+    module "net" {
+      source = "./net"
+      for_each = toset(["a", "b"])
+    }
+"#;
+
+fn case() -> Case {
+    let net = r#"resource "fake_thing" "t" { name = "t" }"#;
+    Case::of(&[("main.tf", CONFIG), ("net/main.tf", net)])
+}
+
+fn refused(case: &Case) -> String {
+    case.plan_errors()
+}
+
+#[test]
+fn a_target_that_nothing_has_is_an_error_with_the_nearest_address() {
+    for (target, near) in [
+        ("fake_thing.oen", "fake_thing.one"),
+        ("fake_thing.many[7]", "fake_thing.many[0]"),
+        ("module.nat", "module.net"),
+        ("module.net[\"c\"]", "module.net[\"a\"]"),
+        ("module.net[\"a\"].fake_thing.x", "module.net.fake_thing.t"),
+        ("module.net[\"c\"].fake_thing.t", "module.net[\"a\"]"),
+    ] {
+        let mut case = case();
+        case.target(&[target]);
+        let errors = refused(&case);
+        assert!(errors.contains("No match for -target"), "{target}: {errors}");
+        assert!(errors.contains(&format!("Did you mean {near}?")), "{target}: {errors}");
+    }
+}
+
+#[test]
+fn without_a_near_one_there_is_no_hint() {
+    let mut case = case();
+    case.target(&["other_thing.quite_different"]);
+    let errors = refused(&case);
+    assert!(
+        errors.contains("No match") && !errors.contains("Did you mean"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn what_only_the_state_has_matches() {
+    let mut case = case();
+    case.apply();
+    case.main(r#"resource "fake_thing" "other" { name = "x" }"#);
+    case.target(&["fake_thing.many[1]"]);
+    case.plan();
+    case.target(&["module.net[\"a\"]"]);
+    case.plan();
+    case.options.mode = Mode::Destroy;
+    case.target(&["fake_thing.one"]);
+    case.plan();
+}
+
+#[test]
+fn an_exclude_that_nothing_has_is_an_error() {
+    let mut case = case();
+    case.options.excludes = vec![addrs::parse::target("fake_thing.on").unwrap()];
+    let errors = refused(&case);
+    assert!(
+        errors.contains("No match for -exclude") && errors.contains("fake_thing.one"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn a_replacement_must_name_one_instance() {
+    for (address, near) in [
+        ("fake_thing.many", "fake_thing.many[0]"),
+        ("fake_thing.many[3]", "fake_thing.many[0]"),
+        ("fake_thing.ones", "fake_thing.one"),
+    ] {
+        let mut case = case();
+        case.options.force_replace = vec![instance(address)];
+        let errors = refused(&case);
+        assert!(errors.contains("No match for -replace"), "{address}: {errors}");
+        assert!(errors.contains(&format!("Did you mean {near}?")), "{address}: {errors}");
+    }
+    let mut case = case();
+    case.options.force_replace = vec![instance("fake_thing.many[2]")];
+    case.plan();
+}
