@@ -10,13 +10,16 @@ use url::Url;
 
 use crate::credentials::{self, Token};
 use crate::discovery::Services;
-use crate::error::{Error, chain};
+use crate::error::Error;
 use crate::hosts::{Host, HostSettings};
 use crate::netrc::Netrc;
+use crate::reason::{chain, plain};
 use crate::tls;
 
-/// How long making a connection may take.
-pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long making a connection may take: the system repeats its first packet twice in this time.
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a server may take to begin its answer, where a request says nothing else.
+pub(crate) const FIRST_BYTE: Duration = Duration::from_secs(30);
 /// How long a peer may be silent in the middle of an answer.
 pub(crate) const SILENCE: Duration = Duration::from_secs(60);
 /// What a client must know.
@@ -185,7 +188,7 @@ impl Client {
     }
 
     fn build(&self) -> Result<reqwest::Client, Error> {
-        let failed = |e: &dyn std::error::Error| Error::NoClient(chain(e));
+        let failed = |e: &dyn std::error::Error| Error::NoClient(plain(&chain(e)));
         #[cfg(test)]
         let tls = self.0.tls.clone().map_or_else(tls::configuration, Ok);
         #[cfg(not(test))]
@@ -204,6 +207,32 @@ impl Client {
             .user_agent(agent.trim())
             .build()
             .map_err(|e| failed(&e))
+    }
+
+    /// The proxy that the environment names for an address, without its password. Whether an exception applies is left to the
+    /// library that uses it: this is for errors only.
+    pub(crate) fn proxy_for(&self, url: &Url) -> Option<String> {
+        let variables = &self.0.settings.variables;
+        let get = |name: String| {
+            let value = variables
+                .get(&name.to_lowercase())
+                .or_else(|| variables.get(&name.to_uppercase()));
+            value.filter(|value| !value.trim().is_empty())
+        };
+        let host = url.host_str().unwrap_or_default();
+        let excepted = get("no_proxy".to_owned()).is_some_and(|list| {
+            list.split(',')
+                .map(|one| one.trim().trim_start_matches(['*', '.']))
+                .any(|one| !one.is_empty() && (host == one || host.ends_with(&format!(".{one}"))) || one == "*")
+        });
+        let proxy = get(format!("{}_proxy", url.scheme())).or_else(|| get("all_proxy".to_owned()))?;
+        let parsed = Url::parse(proxy)
+            .or_else(|_| Url::parse(&format!("http://{proxy}")))
+            .ok()?;
+        let port = parsed
+            .port_or_known_default()
+            .map_or_else(String::new, |port| format!(":{port}"));
+        (!excepted).then(|| format!("{}{port}", parsed.host_str().unwrap_or_default()))
     }
 
     pub(crate) fn number(&self, variable: &str, default: u64) -> u64 {

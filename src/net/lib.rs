@@ -6,7 +6,8 @@
 //! - [`hosts`]: names of hosts, and what the CLI configuration says about them ([`HostSettings`]).
 //! - [`credentials`]: the token for a host, from the environment, the CLI configuration, or a helper program.
 //! - [`client`]: one [`Client`] for a run. It costs nothing until the first request: only then are roots of trust read.
-//!   A request and its answer, tried again where that may help, are in `request`; what can go wrong, in words, in `error`.
+//!   A request and its answer, tried again where that may help, are in `request`; what can go wrong is in `error`, and I/O and
+//!   network errors in words in `reason` ([`io_reason`], for files as well).
 //! - [`discovery`]: what a host offers, by its `/.well-known/terraform.json`.
 //! - [`netrc`]: names and passwords for web servers.
 //!
@@ -22,6 +23,7 @@ pub mod discovery;
 mod error;
 pub mod hosts;
 pub mod netrc;
+mod reason;
 mod request;
 #[cfg(test)]
 #[path = "../../tests/support/server.rs"]
@@ -38,5 +40,6 @@ pub use client::{Client, NetSettings, Retry, decoded_path, form};
 pub use credentials::Token;
 pub use error::{Error, shown};
 pub use hosts::{Host, HostSettings};
+pub use reason::{WITHOUT_NETWORK, io_reason};
 pub use request::{Request, Response};
 pub use url::Url;
