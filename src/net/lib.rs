@@ -9,6 +9,7 @@
 //!   A request and its answer, tried again where that may help, are in `request`; what can go wrong is in `error`, and I/O and
 //!   network errors in words in `reason` ([`io_reason`], for files as well).
 //! - [`discovery`]: what a host offers, by its `/.well-known/terraform.json`.
+//! - [`UnpackLimits`]: how large what comes from outside may be.
 //! - [`netrc`]: names and passwords for web servers.
 //!
 //! Redirects are followed here and not by the library below, because every caller has its own limit, and because a token
@@ -22,6 +23,7 @@ pub mod credentials;
 pub mod discovery;
 mod error;
 pub mod hosts;
+mod limits;
 pub mod netrc;
 mod reason;
 mod request;
@@ -40,6 +42,7 @@ pub use client::{Client, NetSettings, Retry, decoded_path, form};
 pub use credentials::Token;
 pub use error::{Error, shown};
 pub use hosts::{Host, HostSettings};
+pub use limits::{Bounded, MAX_UNPACKED_SIZE, Size, UnpackLimits};
 pub use reason::{WITHOUT_NETWORK, io_reason};
 pub use request::{Request, Response};
 pub use url::Url;

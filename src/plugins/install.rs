@@ -11,14 +11,15 @@ use std::path::Path;
 
 use addrs::Provider;
 use futures::StreamExt;
-use net::Client;
+use net::{Client, io_reason};
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::discovery::{self, Found, Package};
 use crate::download::{Overall, Progress, watching};
 pub use crate::fetch::How;
-use crate::fetch::{self, Fetched, Wanted};
+use crate::fetch::{self, FetchError, Fetched, Wanted};
 use crate::lock_file::{LockFile, Locked};
+use crate::not_available::incompatible;
 use crate::places::{self, Listed, Place, Refusal};
 use crate::platform::Platform;
 use crate::registry::Registry;
@@ -30,8 +31,8 @@ const AT_ONCE: usize = 8;
 /// How many versions an error lists.
 const LISTED: usize = 8;
 
-/// Who asks for which versions of each provider, in words: `module.a asks for "~> 1.0"`.
-pub type Askers = BTreeMap<Provider, Vec<String>>;
+/// The blocks and objects that require each provider, in words: `required_providers of the root module: "~> 1.0" (main.tf line 3)`.
+pub type Origins = BTreeMap<Provider, Vec<String>>;
 
 /// How to install.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,8 +41,8 @@ pub struct InstallOptions<'a> {
     pub upgrade: bool,
     /// Fail rather than change the lock file.
     pub read_only_lock: bool,
-    /// Who asks, for errors.
-    pub askers: Option<&'a Askers>,
+    /// What requires the providers, for errors.
+    pub origins: Option<&'a Origins>,
 }
 
 /// What was done.
@@ -73,6 +74,8 @@ pub struct Outcome {
 /// What goes on, in an order that depends on the providers only.
 #[derive(Debug)]
 pub enum Step<'a> {
+    /// Hosts have not answered for a while; their names.
+    Waiting(&'a [String]),
     /// Places are asked for versions of a provider.
     Finding(&'a Provider, &'a Constraints),
     /// The lock file says which version it is.
@@ -92,6 +95,8 @@ struct Needed<'r> {
     old: Option<&'r Locked>,
     /// Of the newest versions on this machine, which need no place.
     here: Option<Found>,
+    /// What is used where no place has it: the built-in, in place of the version that is required or locked.
+    fallback: Option<Selection>,
     places: Vec<Place>,
 }
 
@@ -112,7 +117,7 @@ impl Registry {
     ) -> Result<Installation, Diagnostics> {
         let (lock, mut warnings) = LockFile::load(&self.settings().working_dir)?;
         let mut chooser = Chooser::new(self.settings(), self.reattached(), &lock);
-        chooser.askers = options.askers;
+        chooser.origins = options.origins;
         let mut work = Work {
             registry: self,
             options,
@@ -123,6 +128,18 @@ impl Registry {
         let mut needed = Vec::new();
         for (provider, constraints) in requirements {
             let old = lock.providers.get(provider);
+            if provider.is_builtin() && !constraints.is_any() {
+                work.errors.push(Diagnostic::error(
+                    "Invalid dependency on built-in provider",
+                    format!(
+                        "Cannot use {provider}: built-in providers do not support explicit version constraints. Remove the \
+                         \"version\" argument.\n{}",
+                        chooser.required_by(provider)
+                    )
+                    .trim_end(),
+                ));
+                continue;
+            }
             let here = match chooser.among_what_is_here(provider, constraints, !options.upgrade, &mut warnings) {
                 Ok(selection) => selection,
                 Err(diagnostic) => {
@@ -135,24 +152,55 @@ impl Registry {
                 constraints,
                 old,
                 here,
+                fallback: None,
                 places: places::places(self.settings(), provider),
             };
             match here {
                 Some(Selection::External(found))
                     if self.settings().client.is_some()
                         && old.filter(|_| !options.upgrade).is_none()
-                        && chooser.builtin_for(provider, constraints).is_none() =>
+                        && chooser.builtin_for(provider, constraints, !options.upgrade).is_none() =>
                 {
                     // What is here will do, but a place may have a newer one: one that the CLI configuration names, or an
                     // archive beside it. Nobody else is asked about what a person has put here, not even for an upgrade.
                     let more = from_places(Some(found.clone()));
                     let implied = self.settings().config.provider_installation.is_none();
                     match more.places.is_empty() || (implied && more.places.contains(&Place::Direct)) {
-                        true => work.take(provider, constraints, Selection::External(found), old, tell),
+                        true => match chooser.newer_for_others(
+                            provider,
+                            constraints,
+                            !options.upgrade,
+                            &Selection::External(found.clone()),
+                        ) {
+                            Some(incompatible) => work.errors.push(incompatible),
+                            None => work.take(provider, constraints, Selection::External(found), old, tell),
+                        },
                         false => needed.push(more),
                     }
                 }
-                Some(selection) => work.take(provider, constraints, selection, old, tell),
+                Some(
+                    selection @ Selection::Builtin {
+                        in_place_of: Some(_), ..
+                    },
+                ) if self.settings().client.is_some() => {
+                    // A mirror or the plugin cache may have the version that is required. No registry is asked: a built-in
+                    // needs no network.
+                    let mut more = from_places(None);
+                    more.places.retain(|place| *place != Place::Direct);
+                    let cached = old.is_some() && !options.upgrade && self.settings().config.plugin_cache_dir.is_some();
+                    if more.places.is_empty() && !cached {
+                        work.take(provider, constraints, selection, old, tell);
+                    } else {
+                        more.fallback = Some(selection);
+                        needed.push(more);
+                    }
+                }
+                Some(selection) => {
+                    match chooser.newer_for_others(provider, constraints, !options.upgrade, &selection) {
+                        Some(incompatible) => work.errors.push(incompatible),
+                        None => work.take(provider, constraints, selection, old, tell),
+                    }
+                }
                 None => {
                     let lock_allows = old.is_none_or(|l| options.upgrade || constraints.allows(&l.version));
                     if self.settings().client.is_some() && lock_allows {
@@ -167,7 +215,7 @@ impl Registry {
         if let Some(client) = self.settings().client.as_ref().filter(|_| !needed.is_empty()) {
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
             let runtime = runtime.map_err(|e| {
-                let detail = format!("The system does not let us start threads: {e}.");
+                let detail = format!("The system does not let us start threads: {}.", io_reason(&e));
                 Diagnostics::from(Diagnostic::error("Cannot start", detail))
             })?;
             runtime.block_on(work.fetch(client, needed, &chooser, tell));
@@ -176,14 +224,30 @@ impl Registry {
             return Err(work.errors);
         }
         let (new_lock, providers) = (work.lock, work.providers);
-        let lock_changed = new_lock != lock;
+        let selected = providers
+            .iter()
+            .map(|(provider, outcome)| (provider, &outcome.selection));
+        warnings.extend(chooser.substituted(selected));
+        // The text of constraints alone is no change: the choices are the same.
+        let mut lock_changed = !new_lock.chooses_as(&lock);
         if lock_changed && options.read_only_lock {
-            return Err(Diagnostic::error(
-                "Provider dependency changes detected",
-                "The choice of providers has changed, so the dependency lock file must be changed, too, but it was asked \
-                 to leave it as it is. Run init without -lockfile=readonly.",
-            )
-            .into());
+            if !new_lock.providers.keys().eq(lock.providers.keys()) {
+                return Err(Diagnostic::error(
+                    "Provider dependency changes detected",
+                    "The providers that are required are not those of the dependency lock file, which -lockfile=readonly keeps as it \
+                     is. Run init without that option to record the new choice.",
+                )
+                .into());
+            }
+            warnings.push(Diagnostic::warning(
+                "Provider lock file not updated",
+                format!(
+                    "Versions or checksums were found that the file {} does not record, and -lockfile=readonly keeps it as it is. Run init \
+                     without that option to record them.",
+                    crate::lock_file::FILE_NAME
+                ),
+            ));
+            lock_changed = false;
         }
         let lock_created = lock_changed && !self.settings().working_dir.join(crate::lock_file::FILE_NAME).exists();
         if lock_changed {
@@ -231,7 +295,14 @@ impl Work<'_> {
                 }
             }
             // Not ours to pin: what others wrote stays.
-            Selection::Builtin { .. } | Selection::DevOverride(_) | Selection::Reattached(_) => old.cloned(),
+            Selection::Builtin { .. } | Selection::DevOverride(_) | Selection::Reattached(_) => {
+                if self.options.upgrade
+                    && let Err(diagnostic) = self.forget(provider)
+                {
+                    return self.errors.push(diagnostic);
+                }
+                old.cloned()
+            }
         };
         let outcome = Outcome {
             selection,
@@ -240,6 +311,19 @@ impl Work<'_> {
             how: None,
         };
         self.finish(provider, entry, outcome, tell);
+    }
+
+    /// Removes what was installed of a provider before an upgrade led to the built-in: it would be the choice again, by what the
+    /// lock file says.
+    fn forget(&self, provider: &Provider) -> Result<(), Diagnostic> {
+        let dir = discovery::provider_dir(&self.registry.settings().providers_dir(), provider);
+        match std::fs::remove_dir_all(&dir) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Diagnostic::error(
+                "Failed to upgrade provider",
+                format!("The directory {} cannot be removed: {}.", dir.display(), io_reason(&e)),
+            )),
+            _ => Ok(()),
+        }
     }
 
     fn finish(&mut self, provider: &Provider, entry: Option<Locked>, outcome: Outcome, tell: &mut dyn FnMut(Step<'_>)) {
@@ -265,27 +349,54 @@ impl Work<'_> {
             }
         }
         let options = self.options;
-        let versions = futures::future::join_all(needed.iter().map(async |one| match one.locked(&options) {
-            Some(locked) => Ok(locked.version.clone()),
+        let asking = futures::future::join_all(needed.iter().map(async |one| match one.locked(&options) {
+            Some(locked) => Ok(Newest {
+                version: locked.version.clone(),
+                for_platform: None,
+            }),
             None => {
                 let here = one.here.as_ref().map(|found| found.version.clone());
-                newest(client, one.provider, one.constraints, &one.places, here, options.askers).await
+                newest(
+                    client,
+                    one.provider,
+                    one.constraints,
+                    &one.places,
+                    here,
+                    options.origins,
+                )
+                .await
             }
-        }))
+        }));
+        let unlocked = needed.iter().filter(|one| one.locked(&options).is_none());
+        let hosts = hosts(unlocked.map(|one| (one.provider, one.places.as_slice())));
+        let mut ticks = 0;
+        let versions = watching(asking, || {
+            ticks += 1;
+            if ticks == PATIENCE && !hosts.is_empty() {
+                tell(Step::Waiting(&hosts));
+            }
+        })
         .await;
         let mut chosen = Vec::new();
-        for (one, version) in needed.into_iter().zip(versions) {
-            match version {
-                Ok(version) => match &one.here {
-                    Some(found) if found.version >= version => {
-                        let selection = Selection::External(found.clone());
+        for (one, found) in needed.into_iter().zip(versions) {
+            match found {
+                Ok(found) => match &one.here {
+                    Some(here) if here.version >= found.version => {
+                        let selection = Selection::External(here.clone());
                         self.take(one.provider, one.constraints, selection, one.old, tell);
                     }
-                    _ => chosen.push((one, version)),
+                    _ => chosen.push((one, found)),
                 },
-                Err((summary, why)) => {
+                Err((_, why)) if one.fallback.is_some() => {
+                    tracing::debug!(provider = %one.provider, why, "no source has the required version");
+                    self.fall_back(one, tell);
+                }
+                Err((summary, mut why)) => {
                     let about = chooser.nothing(one.provider, one.constraints, !options.upgrade).detail;
                     tracing::debug!(provider = %one.provider, about, "what is on this machine");
+                    if let Some(hint) = chooser.near_name(one.provider) {
+                        let _ = write!(why, "\n\n{hint}");
+                    }
                     self.errors.push(Diagnostic::error(summary, why));
                 }
             }
@@ -294,10 +405,14 @@ impl Work<'_> {
             return;
         }
         let settings = self.registry.settings();
-        let order: Vec<(&Provider, Version)> = chosen.iter().map(|(one, v)| (one.provider, v.clone())).collect();
+        let order: Vec<(&Provider, Version)> = chosen
+            .iter()
+            .map(|(one, found)| (one.provider, found.version.clone()))
+            .collect();
         let progress: Vec<Progress> = chosen.iter().map(|_| Progress::default()).collect();
-        let mut fetches = futures::stream::iter(chosen.into_iter().zip(&progress).map(
-            async |((one, version), progress)| {
+        let mut fetches =
+            futures::stream::iter(chosen.into_iter().zip(&progress).map(async |((one, found), progress)| {
+                let version = found.version.clone();
                 let wanted = Wanted {
                     provider: one.provider.clone(),
                     locked: one
@@ -309,23 +424,46 @@ impl Work<'_> {
                     places: one.places.clone(),
                 };
                 let fetched = fetch::fetch(settings, client, &wanted, progress).await;
-                (one, wanted, fetched)
-            },
-        ))
-        .buffered(AT_ONCE);
+                (one, found, wanted, fetched)
+            }))
+            .buffered(AT_ONCE);
         for (provider, version) in &order {
             tell(Step::Installing(provider, version));
             let fetched = watching(fetches.next(), || tell(Step::Downloading(Overall::of(&progress)))).await;
-            let Some((one, wanted, fetched)) = fetched else {
+            let Some((one, found, wanted, fetched)) = fetched else {
                 break;
             };
             match fetched {
                 Ok(fetched) => self.fetched(&one, wanted, fetched, tell),
+                Err(why @ (FetchError::NoSource | FetchError::NotForPlatform(_) | FetchError::Source(_)))
+                    if one.fallback.is_some() =>
+                {
+                    tracing::debug!(provider = %one.provider, why = why.text(), "no source has the required version");
+                    self.fall_back(one, tell);
+                }
+                Err(FetchError::NotForPlatform(missing)) => {
+                    let required = chooser.required_by(provider);
+                    let older = found.for_platform.as_ref().filter(|older| **older != *version);
+                    let platform = Platform::current();
+                    self.errors
+                        .push(incompatible(provider, version, &platform, &missing, older, &required));
+                }
                 Err(why) => self.errors.push(Diagnostic::error(
                     "Failed to install provider",
-                    format!("{} v{version} cannot be installed: {why}.", provider.for_display()),
+                    format!(
+                        "{} v{version} cannot be installed: {}.",
+                        provider.for_display(),
+                        why.text()
+                    ),
                 )),
             }
+        }
+    }
+
+    /// Takes the built-in in place of the version that no source has.
+    fn fall_back(&mut self, one: Needed<'_>, tell: &mut dyn FnMut(Step<'_>)) {
+        if let Some(selection) = one.fallback {
+            self.take(one.provider, one.constraints, selection, one.old, tell);
         }
     }
 
@@ -363,10 +501,11 @@ impl Work<'_> {
             Diagnostic::error(
                 "Failed to install provider",
                 format!(
-                    "The provider {} {} from {} could not be installed: {error}.",
+                    "The provider {} {} from {} could not be installed: {}.",
                     provider.for_display(),
                     found.version,
-                    found.package.path().display()
+                    found.package.path().display(),
+                    io_reason(&error)
                 ),
             )
         };
@@ -402,6 +541,32 @@ impl Work<'_> {
     }
 }
 
+/// How many ticks of a tenth of a second are waited before hosts that have not answered are named.
+const PATIENCE: usize = 20;
+
+/// The hosts that these places are on.
+fn hosts<'p>(asked: impl IntoIterator<Item = (&'p Provider, &'p [Place])>) -> Vec<String> {
+    let mut out = BTreeSet::new();
+    for (provider, places) in asked {
+        for place in places {
+            match place {
+                Place::Packed(_) => {}
+                Place::Mirror(url) => out.extend(url.host_str().map(str::to_owned)),
+                Place::Direct => drop(out.insert(provider.host.to_string())),
+            }
+        }
+    }
+    out.into_iter().collect()
+}
+
+/// A choice among the versions that places have.
+pub(crate) struct Newest {
+    /// The newest version that meets the constraints.
+    pub version: Version,
+    /// The newest one of these that is said to have a package for this platform.
+    pub for_platform: Option<Version>,
+}
+
 /// The newest version that a place has, among those that will do.
 pub(crate) async fn newest(
     client: &Client,
@@ -409,8 +574,8 @@ pub(crate) async fn newest(
     constraints: &Constraints,
     places: &[Place],
     here: Option<Version>,
-    askers: Option<&Askers>,
-) -> Result<Version, (&'static str, String)> {
+    origins: Option<&Origins>,
+) -> Result<Newest, (&'static str, String)> {
     const SUMMARY: &str = "Failed to query available provider packages";
     let name = provider.for_display();
     let lists = places.iter().map(|place| place.versions(client, provider));
@@ -430,26 +595,34 @@ pub(crate) async fn newest(
                 }
             }
             Err(Refusal::Missing(why)) => missing.push(why),
-            Err(Refusal::Failed(why)) => {
+            Err(refusal) => {
+                let why = refusal.advised();
                 return Err((
                     SUMMARY,
-                    format!("The versions of the provider {name} cannot be listed: {why}."),
+                    format!(
+                        "The versions of the provider {name} cannot be listed: {why}.{}",
+                        required_by(provider, origins)
+                    ),
                 ));
             }
         }
     }
     let allowed = all.keys().rev().find(|version| constraints.allows(version)).cloned();
-    if let Some(version) = allowed.max(here) {
-        return Ok(version);
+    if let Some(version) = allowed.max(here.clone()) {
+        let platform = Platform::current().to_string();
+        let mut runnable = all.iter().rev().filter(|(version, _)| constraints.allows(version));
+        let runnable = runnable.find(|(_, platforms)| platforms.as_ref().is_some_and(|p| p.contains(&platform)));
+        return Ok(Newest {
+            version,
+            for_platform: runnable.map(|(version, _)| version.clone()).max(here),
+        });
     }
     let mut text = format!("There is no version of the provider {name}");
     if !constraints.is_any() {
         let _ = write!(text, " that meets \"{}\"", constraints);
     }
     text.push('.');
-    for asker in askers.and_then(|a| a.get(provider)).into_iter().flatten() {
-        let _ = write!(text, "\n  - {asker}");
-    }
+    text.push_str(&required_by(provider, origins));
     if places.is_empty() {
         text.push_str("\n\nThe CLI configuration names no place that it may be installed from.");
     }
@@ -471,6 +644,16 @@ pub(crate) async fn newest(
         let _ = write!(text, "\n\nAsked, but of no use: {why}.");
     }
     Err((SUMMARY, text))
+}
+
+/// What requires a provider, one a line, after a sentence.
+fn required_by(provider: &Provider, origins: Option<&Origins>) -> String {
+    let origins = origins.and_then(|o| o.get(provider)).map_or(&[][..], Vec::as_slice);
+    origins
+        .iter()
+        .take(LISTED)
+        .map(|origin| format!("\n  - {origin}"))
+        .collect()
 }
 
 /// A package that is not the one that was locked.

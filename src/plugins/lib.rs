@@ -42,6 +42,7 @@ pub mod launch;
 pub mod lock_file;
 mod logs;
 pub mod network_mirror;
+mod not_available;
 mod openpgp;
 mod origin;
 pub mod peer;

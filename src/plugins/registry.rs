@@ -1,18 +1,19 @@
 //! The registry of plugins for one working directory: says what stands for a provider, and starts it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use addrs::Provider as Address;
+use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::discovery::{self, Found};
 use crate::grpc::Methods;
 use crate::grpc_provider::{GrpcProvider, SharedSchema};
 use crate::grpc_provisioner::GrpcProvisioner;
-use crate::install::{self, Askers};
+use crate::install::{self, Origins};
 use crate::launch::{self, Launch};
 use crate::lock_file::LockFile;
 use crate::peer::Peer;
@@ -36,7 +37,7 @@ struct Known {
     selections: BTreeMap<Address, Selection>,
     schemas: BTreeMap<Address, SharedSchema>,
     /// Packages whose checksums were found good.
-    verified: std::collections::BTreeSet<PathBuf>,
+    verified: BTreeSet<PathBuf>,
 }
 
 impl Registry {
@@ -86,18 +87,18 @@ impl Registry {
 
     /// Chooses what stands for each of these providers, and keeps the choices for [`Registry::start`].
     pub fn resolve(&self, requirements: &BTreeMap<Address, Constraints>) -> Result<Selections, Diagnostics> {
-        self.resolve_for(requirements, &Askers::new())
+        self.resolve_for(requirements, &Origins::new())
     }
 
-    /// The same; errors say who asks for what.
+    /// The same; errors say what requires a provider.
     pub fn resolve_for(
         &self,
         requirements: &BTreeMap<Address, Constraints>,
-        askers: &Askers,
+        origins: &Origins,
     ) -> Result<Selections, Diagnostics> {
         let (lock, mut warnings) = LockFile::load(&self.settings.working_dir)?;
         let mut chooser = Chooser::new(&self.settings, &self.reattached, &lock);
-        chooser.askers = Some(askers);
+        chooser.origins = Some(origins);
         let mut providers = BTreeMap::new();
         let mut errors = Diagnostics::new();
         for (provider, constraints) in requirements {
@@ -111,16 +112,17 @@ impl Registry {
         if errors.has_errors() {
             return Err(errors);
         }
+        warnings.extend(chooser.substituted(&providers));
         self.known().selections.extend(providers.clone());
         Ok(Selections { providers, warnings })
     }
 
-    /// Whether a provider is built in, in a version that meets these constraints, and may be used.
+    /// Whether a provider is built in, may be used, and meets these constraints or may be used in place of a version that does.
     #[must_use]
     pub fn is_built_in(&self, provider: &Address, constraints: &Constraints) -> bool {
         let nothing = LockFile::default();
         let chooser = Chooser::new(&self.settings, &self.reattached, &nothing);
-        provider.is_builtin() || chooser.builtin_for(provider, constraints).is_some()
+        provider.is_builtin() || chooser.builtin_for(provider, constraints, false).is_some()
     }
 
     /// Starts a provider, in a process of its own: one for each configuration. What was not resolved before is
@@ -198,12 +200,37 @@ impl Registry {
     }
 
     fn no_provisioner(&self, name: &str) -> Diagnostic {
-        let builtin = self.settings.builtins.provisioners.join(", ");
+        let builtin = self.settings.builtins.provisioners.iter();
+        let builtin: Vec<&str> = builtin
+            .map(String::as_str)
+            .filter(|n| self.settings.allows_builtin(n))
+            .collect();
+        let dirs = discovery::search_dirs(&self.settings);
+        let installed: Vec<discovery::Flat> = dirs.iter().flat_map(|dir| dir.in_flat("provisioner", None)).collect();
+        let known = builtin
+            .iter()
+            .copied()
+            .chain(installed.iter().map(|flat| flat.name.as_str()));
+        let hint = did_you_mean(suggest(name, known));
+        let built_in = match builtin.is_empty() {
+            true => "None is built in.".to_owned(),
+            false => format!("Built in are: {}.", builtin.join(", ")),
+        };
+        let searched: BTreeSet<&std::path::Path> = dirs
+            .iter()
+            .map(|dir| dir.path.as_path())
+            .filter(|d| d.is_dir())
+            .collect();
+        let searched: String = searched.iter().map(|dir| format!("\n  - {}", dir.display())).collect();
+        let searched = match searched.is_empty() {
+            true => "no plugin directory exists".to_owned(),
+            false => format!("these directories were searched:{searched}"),
+        };
         Diagnostic::error(
             "Missing required provisioner plugin",
             format!(
-                "There is no provisioner \"{name}\". Built in are: {builtin}. Others are executables named \
-                 terraform-provisioner-{name} in a plugin directory."
+                "There is no provisioner \"{name}\".{hint} {built_in} Others are executables named terraform-provisioner-{name} in a \
+                 plugin directory; {searched}"
             ),
         )
     }
@@ -262,7 +289,7 @@ impl Registry {
                     let path = found.package.path().display();
                     Diagnostic::error(
                         "Failed to verify provider",
-                        format!("The package {path} cannot be read: {error}."),
+                        format!("The package {path} cannot be read: {}.", net::io_reason(&error)),
                     )
                 })?;
             if !locked.hashes.contains(&hash) {
