@@ -231,18 +231,21 @@ impl Registry {
         // The text of constraints alone is no change: the choices are the same.
         let mut lock_changed = !new_lock.chooses_as(&lock);
         if lock_changed && options.read_only_lock {
-            if !new_lock.providers.keys().eq(lock.providers.keys()) {
+            let versions = |file: &LockFile| -> Vec<(Provider, Version)> {
+                file.providers.iter().map(|(p, l)| (p.clone(), l.version.clone())).collect()
+            };
+            if versions(&new_lock) != versions(&lock) {
                 return Err(Diagnostic::error(
                     "Provider dependency changes detected",
-                    "The providers that are required are not those of the dependency lock file, which -lockfile=readonly keeps as it \
-                     is. Run init without that option to record the new choice.",
+                    "The providers that are required, or their versions, are not those of the dependency lock file, which \
+                     -lockfile=readonly keeps as it is. Run init without that option to record the new choice.",
                 )
                 .into());
             }
             warnings.push(Diagnostic::warning(
                 "Provider lock file not updated",
                 format!(
-                    "Versions or checksums were found that the file {} does not record, and -lockfile=readonly keeps it as it is. Run init \
+                    "Checksums were found that the file {} does not record, and -lockfile=readonly keeps it as it is. Run init \
                      without that option to record them.",
                     crate::lock_file::FILE_NAME
                 ),

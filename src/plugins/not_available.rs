@@ -31,7 +31,10 @@ impl Chooser<'_> {
             }
         }
         text.push_str(", but it is not available.\n");
-        let _ = writeln!(text, "{}", self.required_by(provider));
+        let required = self.required_by(provider);
+        if !required.is_empty() {
+            let _ = writeln!(text, "{required}");
+        }
         let locked = self.locked(provider, heed_lock);
         if let Some(locked) = locked {
             let advice = match constraints.allows(&locked.version) {
