@@ -232,7 +232,10 @@ impl Registry {
         let mut lock_changed = !new_lock.chooses_as(&lock);
         if lock_changed && options.read_only_lock {
             let versions = |file: &LockFile| -> Vec<(Provider, Version)> {
-                file.providers.iter().map(|(p, l)| (p.clone(), l.version.clone())).collect()
+                file.providers
+                    .iter()
+                    .map(|(p, l)| (p.clone(), l.version.clone()))
+                    .collect()
             };
             if versions(&new_lock) != versions(&lock) {
                 return Err(Diagnostic::error(

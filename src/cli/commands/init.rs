@@ -467,13 +467,13 @@ fn told(session: &Session, installation: &Installation) {
     }
     if installation.lock_created {
         space(session);
-        let text = "Terraform has created a lock file .terraform.lock.hcl to record the provider\nselections it made above. Include \
+        let text = "Monoform has created a lock file .terraform.lock.hcl to record the provider\nselections it made above. Include \
              this file in your version control repository\nso that Monoform can guarantee to make the same selections by \
              default when\nyou run \"monoform init\" in the future.";
         say(session, "lock_info", text.to_owned());
     } else if installation.lock_changed {
         space(session);
-        let text = "Terraform has made some changes to the provider dependency selections recorded\nin the .terraform.lock.hcl file. \
+        let text = "Monoform has made some changes to the provider dependency selections recorded\nin the .terraform.lock.hcl file. \
              Review those changes and commit them to your\nversion control system if they represent changes you intended to make.";
         say(session, "dependencies_lock_changes_info", text.to_owned());
     }
