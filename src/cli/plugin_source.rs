@@ -59,7 +59,11 @@ pub fn origins(config: &Config, state: &State) -> plugins::install::Origins {
         lines.dedup();
     }
     for (address, resource) in &state.resources {
-        let lines = out.entry(resource.provider.provider.clone()).or_default();
+        let provider = &resource.provider.provider;
+        let lines = match out.get_mut(provider) {
+            Some(lines) => lines,
+            None => out.entry(provider.clone()).or_default(),
+        };
         if lines.len() < ORIGINS {
             lines.push(format!("{address} in the state"));
         }

@@ -1,6 +1,6 @@
 //! Requests: one client for a run.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -65,6 +65,18 @@ pub struct Retry {
     pub of: u64,
 }
 
+/// What somebody who waits should know.
+#[derive(Clone, Debug)]
+pub enum Notice<'n> {
+    /// A request is about to be tried again.
+    Retry(&'n Retry),
+    /// A host has not answered for a while; reported once for each.
+    Waiting(&'n str),
+}
+
+/// How long nothing is said about a host that does not answer.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
+
 /// Makes requests. Cheap to clone; nothing is prepared before the first request.
 #[derive(Clone, Debug)]
 pub struct Client(Arc<Inner>);
@@ -74,7 +86,8 @@ struct Inner {
     tokens: BTreeMap<Host, Token>,
     http: OnceLock<Result<reqwest::Client, Error>>,
     netrc: OnceLock<Netrc>,
-    tell: Option<Box<dyn Fn(&Retry) + Send + Sync>>,
+    report: Option<Box<dyn Fn(Notice<'_>) + Send + Sync>>,
+    slow: Mutex<BTreeSet<String>>,
     helped: Mutex<HashMap<Host, Arc<OnceCell<Option<Token>>>>>,
     pub(crate) services: Mutex<HashMap<Host, Arc<OnceCell<Services>>>>,
     #[cfg(test)]
@@ -96,7 +109,8 @@ impl Client {
             settings,
             http: OnceLock::new(),
             netrc: OnceLock::new(),
-            tell: None,
+            report: None,
+            slow: Mutex::default(),
             helped: Mutex::default(),
             services: Mutex::default(),
             #[cfg(test)]
@@ -114,20 +128,35 @@ impl Client {
         client
     }
 
-    /// The same, telling somebody of every request that is tried again. For a client that was not cloned yet.
+    /// The same, with a report of every request that is tried again, and of hosts that do not answer. For a client that was not
+    /// cloned yet.
     #[must_use]
-    pub fn telling(mut self, tell: impl Fn(&Retry) + Send + Sync + 'static) -> Client {
+    pub fn reporting(mut self, report: impl Fn(Notice<'_>) + Send + Sync + 'static) -> Client {
         if let Some(inner) = Arc::get_mut(&mut self.0) {
-            inner.tell = Some(Box::new(tell));
+            inner.report = Some(Box::new(report));
         }
         self
+    }
+
+    /// Reports that a host has not answered for a while, once.
+    pub(crate) fn waiting(&self, url: &Url) {
+        let host = url.host_str().unwrap_or_default();
+        let new = self
+            .0
+            .slow
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(host.to_owned());
+        if let Some(report) = self.0.report.as_ref().filter(|_| new) {
+            report(Notice::Waiting(host));
+        }
     }
 
     /// Waits before something is tried again, and tells.
     pub async fn before_another_try(&self, retry: Retry) {
         tracing::debug!(why = retry.why, attempt = retry.attempt, "trying again");
-        if let Some(tell) = &self.0.tell {
-            tell(&retry);
+        if let Some(report) = &self.0.report {
+            report(Notice::Retry(&retry));
         }
         tokio::time::sleep(retry.pause).await;
     }

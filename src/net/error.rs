@@ -17,6 +17,14 @@ pub enum Error {
         /// What the host did, and what to check.
         reason: String,
     },
+    /// The server's certificate is not trusted, or it does not speak TLS.
+    #[error("the request to {url} failed: {reason}")]
+    Tls {
+        /// What was asked for, as it may be shown.
+        url: String,
+        /// Why.
+        reason: String,
+    },
     /// A connection broke.
     #[error("the request to {url} failed: {reason}")]
     Connection {
@@ -145,6 +153,7 @@ pub(crate) fn connection(url: &Url, error: &reqwest::Error, proxy: Option<&str>)
     };
     match connection_reason(url, cause, proxy) {
         Broken::Unreachable(reason) => Error::Unreachable { url: shown, reason },
+        Broken::Refused(reason) => Error::Tls { url: shown, reason },
         Broken::Failed(reason) => Error::Connection {
             url: shown,
             reason: plain(&reason),

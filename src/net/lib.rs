@@ -38,7 +38,7 @@ mod request;
 mod test_server;
 mod tls;
 
-pub use client::{Client, NetSettings, Retry, decoded_path, form};
+pub use client::{Client, NetSettings, Notice, Retry, decoded_path, form};
 pub use credentials::Token;
 pub use error::{Error, shown};
 pub use hosts::{Host, HostSettings};

@@ -57,6 +57,8 @@ pub(crate) enum Broken {
     Unreachable(String),
     /// It was made, and failed.
     Failed(String),
+    /// Both sides do not agree on TLS: trying again leads to the same.
+    Refused(String),
 }
 
 /// Why a connection to the host of an address failed. `proxy` is the proxy that was to make it, if one was.
@@ -65,7 +67,7 @@ pub(crate) fn connection_reason(url: &Url, error: &(dyn StdError + 'static), pro
     let peer = proxy.map_or_else(|| host.to_owned(), |proxy| format!("the proxy {proxy}"));
     let texts: Vec<String> = layers(error).map(ToString::to_string).collect();
     if let Some(tls) = find::<rustls::Error>(error) {
-        return Broken::Failed(tls_reason(url, tls));
+        return Broken::Refused(tls_reason(url, tls));
     }
     if texts
         .iter()
@@ -129,8 +131,14 @@ fn tls_reason(url: &Url, error: &rustls::Error) -> String {
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
         ) => "is for other names; check how the host's name is written",
         rustls::Error::InvalidCertificate(CertificateError::Revoked) => "was revoked",
+        rustls::Error::InvalidCertificate(CertificateError::Other(why)) => {
+            return format!("the certificate of {host} cannot be used: {}", plain(&why.to_string()));
+        }
         rustls::Error::InvalidCertificate(other) => {
-            return format!("the certificate of {host} cannot be used ({other:?})");
+            return format!(
+                "the certificate of {host} cannot be used: {}",
+                plain(&other.to_string())
+            );
         }
         rustls::Error::InvalidMessage(_) => {
             let port = url.port_or_known_default().unwrap_or_default();

@@ -6,7 +6,7 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, LOCATIO
 use reqwest::{Method, StatusCode};
 use url::Url;
 
-use crate::client::{Client, FIRST_BYTE, Retry};
+use crate::client::{Client, FIRST_BYTE, PATIENCE, Retry};
 use crate::credentials::Token;
 use crate::error::{Error, connection, shown};
 
@@ -233,7 +233,17 @@ impl<'c> Request<'c> {
                 request = request.body(body.clone());
             }
             let proxy = self.client.proxy_for(&url);
-            let Ok(sent) = tokio::time::timeout(FIRST_BYTE, request.send()).await else {
+            let sent = async {
+                let mut sent = std::pin::pin!(request.send());
+                match tokio::time::timeout(PATIENCE, &mut sent).await {
+                    Ok(sent) => sent,
+                    Err(_) => {
+                        self.client.waiting(&url);
+                        sent.await
+                    }
+                }
+            };
+            let Ok(sent) = tokio::time::timeout(FIRST_BYTE, sent).await else {
                 return Err(Error::Timeout {
                     url: shown(&url),
                     seconds: FIRST_BYTE.as_secs(),
@@ -379,7 +389,7 @@ fn pause(tries: u64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::NetSettings;
+    use crate::client::{NetSettings, Notice};
     use crate::test_server::{Asked, Reply, Server};
 
     fn client() -> Client {
@@ -448,7 +458,11 @@ mod tests {
         });
         let told = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
         let hear = told.clone();
-        let client = client().telling(move |retry| hear.lock().unwrap().push(retry.clone()));
+        let client = client().reporting(move |notice| {
+            if let Notice::Retry(retry) = notice {
+                hear.lock().unwrap().push(retry.clone());
+            }
+        });
         let read = async |path: &str, limit| client.get(server.url(path).parse().unwrap()).read(limit).await;
         assert_eq!(read("/later", 4).await.unwrap().1, b"done");
         assert_eq!(
@@ -497,7 +511,7 @@ mod tests {
             let _ = stream.read(&mut [0; 64]);
             let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
         });
-        let silent = server(|stream| std::mem::forget(stream));
+        let silent = server(std::mem::forget);
         let secure = Server::https(|_| Reply::ok(""));
         let mut settings = NetSettings::default();
         settings

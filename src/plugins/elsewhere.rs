@@ -17,9 +17,10 @@ use crate::discovery;
 use crate::download::{Overall, Progress, watching};
 use crate::fetch::{self, Wanted, blocking};
 use crate::hash;
-use crate::install::{self, Origins};
+use crate::install::Origins;
 use crate::lock_file::{LockFile, Locked};
 use crate::network_mirror::{Archive, Archives, Index};
+use crate::newest::newest;
 use crate::places::{self, Authentication, Place};
 use crate::platform::Platform;
 use crate::version::{Constraints, Version};
@@ -134,7 +135,7 @@ impl Request<'_> {
         let here = mirrored.into_iter().map(|found| found.version);
         let here = here.filter(|version| constraints.allows(version)).max();
         let places = std::slice::from_ref(&self.place);
-        install::newest(self.client, provider, constraints, places, here, Some(self.origins))
+        newest(self.client, provider, constraints, places, here, Some(self.origins))
             .await
             .map(|newest| newest.version)
             .map_err(|(summary, why)| Diagnostic::error(summary, why))

@@ -4,7 +4,7 @@
 //! is, and the working directory gets a link to it; what is nowhere here comes from a [`Place`]. Either way the lock file
 //! gets an entry.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
@@ -19,8 +19,9 @@ use crate::download::{Overall, Progress, watching};
 pub use crate::fetch::How;
 use crate::fetch::{self, FetchError, Fetched, Wanted};
 use crate::lock_file::{LockFile, Locked};
+use crate::newest::{Newest, newest};
 use crate::not_available::incompatible;
-use crate::places::{self, Listed, Place, Refusal};
+use crate::places::{self, Place};
 use crate::platform::Platform;
 use crate::registry::Registry;
 use crate::selection::{Chooser, Selection};
@@ -28,9 +29,6 @@ use crate::version::{Constraints, Version};
 
 /// How many packages are fetched at a time.
 const AT_ONCE: usize = 8;
-/// How many versions an error lists.
-const LISTED: usize = 8;
-
 /// The blocks and objects that require each provider, in words: `required_providers of the root module: "~> 1.0" (main.tf line 3)`.
 pub type Origins = BTreeMap<Provider, Vec<String>>;
 
@@ -74,8 +72,6 @@ pub struct Outcome {
 /// What goes on, in an order that depends on the providers only.
 #[derive(Debug)]
 pub enum Step<'a> {
-    /// Hosts have not answered for a while; their names.
-    Waiting(&'a [String]),
     /// Places are asked for versions of a provider.
     Finding(&'a Provider, &'a Constraints),
     /// The lock file says which version it is.
@@ -355,7 +351,7 @@ impl Work<'_> {
             }
         }
         let options = self.options;
-        let asking = futures::future::join_all(needed.iter().map(async |one| match one.locked(&options) {
+        let versions = futures::future::join_all(needed.iter().map(async |one| match one.locked(&options) {
             Some(locked) => Ok(Newest {
                 version: locked.version.clone(),
                 for_platform: None,
@@ -372,16 +368,7 @@ impl Work<'_> {
                 )
                 .await
             }
-        }));
-        let unlocked = needed.iter().filter(|one| one.locked(&options).is_none());
-        let hosts = hosts(unlocked.map(|one| (one.provider, one.places.as_slice())));
-        let mut ticks = 0;
-        let versions = watching(asking, || {
-            ticks += 1;
-            if ticks == PATIENCE && !hosts.is_empty() {
-                tell(Step::Waiting(&hosts));
-            }
-        })
+        }))
         .await;
         let mut chosen = Vec::new();
         for (one, found) in needed.into_iter().zip(versions) {
@@ -545,121 +532,6 @@ impl Work<'_> {
             fresh,
         ))
     }
-}
-
-/// How many ticks of a tenth of a second are waited before hosts that have not answered are named.
-const PATIENCE: usize = 20;
-
-/// The hosts that these places are on.
-fn hosts<'p>(asked: impl IntoIterator<Item = (&'p Provider, &'p [Place])>) -> Vec<String> {
-    let mut out = BTreeSet::new();
-    for (provider, places) in asked {
-        for place in places {
-            match place {
-                Place::Packed(_) => {}
-                Place::Mirror(url) => out.extend(url.host_str().map(str::to_owned)),
-                Place::Direct => drop(out.insert(provider.host.to_string())),
-            }
-        }
-    }
-    out.into_iter().collect()
-}
-
-/// A choice among the versions that places have.
-pub(crate) struct Newest {
-    /// The newest version that meets the constraints.
-    pub version: Version,
-    /// The newest one of these that is said to have a package for this platform.
-    pub for_platform: Option<Version>,
-}
-
-/// The newest version that a place has, among those that will do.
-pub(crate) async fn newest(
-    client: &Client,
-    provider: &Provider,
-    constraints: &Constraints,
-    places: &[Place],
-    here: Option<Version>,
-    origins: Option<&Origins>,
-) -> Result<Newest, (&'static str, String)> {
-    const SUMMARY: &str = "Failed to query available provider packages";
-    let name = provider.for_display();
-    let lists = places.iter().map(|place| place.versions(client, provider));
-    let mut all: BTreeMap<Version, Option<BTreeSet<String>>> = BTreeMap::new();
-    let mut missing = Vec::new();
-    for (place, list) in places.iter().zip(futures::future::join_all(lists).await) {
-        match list {
-            Ok(list) => {
-                if list.is_empty() {
-                    missing.push(format!("{place} has none of its versions"));
-                }
-                for Listed { version, platforms } in list {
-                    match (all.entry(version).or_insert_with(|| Some(BTreeSet::new())), platforms) {
-                        (Some(known), Some(more)) => known.extend(more),
-                        (known, _) => *known = None,
-                    }
-                }
-            }
-            Err(Refusal::Missing(why)) => missing.push(why),
-            Err(refusal) => {
-                let why = refusal.advised();
-                return Err((
-                    SUMMARY,
-                    format!(
-                        "The versions of the provider {name} cannot be listed: {why}.{}",
-                        required_by(provider, origins)
-                    ),
-                ));
-            }
-        }
-    }
-    let allowed = all.keys().rev().find(|version| constraints.allows(version)).cloned();
-    if let Some(version) = allowed.max(here.clone()) {
-        let platform = Platform::current().to_string();
-        let mut runnable = all.iter().rev().filter(|(version, _)| constraints.allows(version));
-        let runnable = runnable.find(|(_, platforms)| platforms.as_ref().is_some_and(|p| p.contains(&platform)));
-        return Ok(Newest {
-            version,
-            for_platform: runnable.map(|(version, _)| version.clone()).max(here),
-        });
-    }
-    let mut text = format!("There is no version of the provider {name}");
-    if !constraints.is_any() {
-        let _ = write!(text, " that meets \"{}\"", constraints);
-    }
-    text.push('.');
-    text.push_str(&required_by(provider, origins));
-    if places.is_empty() {
-        text.push_str("\n\nThe CLI configuration names no place that it may be installed from.");
-    }
-    let found: Vec<String> = all.keys().rev().take(LISTED).map(Version::to_string).collect();
-    if !found.is_empty() {
-        let places: Vec<String> = places.iter().map(Place::to_string).collect();
-        let more = if all.len() > found.len() { " and older ones" } else { "" };
-        let _ = write!(
-            text,
-            "\n\nThese versions are offered by {}: {}{more}.",
-            places.join(", "),
-            found.join(", ")
-        );
-        if all.keys().all(Version::is_prerelease) {
-            text.push_str(" A pre-release is chosen only if a constraint names exactly it.");
-        }
-    }
-    for why in missing {
-        let _ = write!(text, "\n\nAsked, but of no use: {why}.");
-    }
-    Err((SUMMARY, text))
-}
-
-/// What requires a provider, one a line, after a sentence.
-fn required_by(provider: &Provider, origins: Option<&Origins>) -> String {
-    let origins = origins.and_then(|o| o.get(provider)).map_or(&[][..], Vec::as_slice);
-    origins
-        .iter()
-        .take(LISTED)
-        .map(|origin| format!("\n  - {origin}"))
-        .collect()
 }
 
 /// A package that is not the one that was locked.

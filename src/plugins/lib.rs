@@ -7,7 +7,7 @@
 //! The way from an address to a running provider:
 //! - [`settings`]: what the rooms above, the environment and the CLI configuration ([`cli_config`]) say.
 //! - [`discovery`]: what is on this machine. [`selection`]: which of it is used, under which constraints ([`version`]).
-//!   [`install`] and [`lock_file`]: what `init` leaves behind.
+//!   `newest`: which version of those that sources have. `not_available`: why there is no choice. [`install`] and [`lock_file`]: what `init` leaves behind.
 //! - [`places`]: where packages are installed from: a provider's registry (`origin`), a [`network_mirror`], archives on this
 //!   machine. `fetch` gets, verifies and unpacks one ([`download`], [`signature`], `unpack`), by way of the plugin cache.
 //!   [`elsewhere`]: packages for other machines.
@@ -42,6 +42,7 @@ pub mod launch;
 pub mod lock_file;
 mod logs;
 pub mod network_mirror;
+mod newest;
 mod not_available;
 mod openpgp;
 mod origin;

@@ -1,7 +1,7 @@
 //! Why there is no choice for a provider: what requires it, every directory that was searched, what is there instead, and a near
 //! name.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -10,6 +10,7 @@ use syntax::Diagnostic;
 use syntax::content::suggest;
 
 use crate::discovery;
+use crate::install::Origins;
 use crate::places;
 use crate::platform::Platform;
 use crate::selection::{Chooser, Selection};
@@ -74,13 +75,13 @@ impl Chooser<'_> {
             );
         }
         text.push_str(&self.searched(provider));
-        match self.near_name(provider) {
-            Some(hint) => {
-                let _ = write!(text, "\n{hint}");
-            }
-            None if locked.is_none() => text.push_str("\nRun init to have it installed, if it can be."),
-            None => text.truncate(text.trim_end().len()),
+        if let Some(hint) = self.near_name(provider) {
+            let _ = writeln!(text, "\n{hint}");
         }
+        if locked.is_none() {
+            text.push_str("\nRun init to have it installed, if it can be.");
+        }
+        text.truncate(text.trim_end().len());
         Diagnostic::error("Provider not available", text)
     }
 
@@ -98,19 +99,7 @@ impl Chooser<'_> {
 
     /// The blocks and objects that require a provider, one a line.
     pub(crate) fn required_by(&self, provider: &Provider) -> String {
-        let origins = self
-            .origins
-            .and_then(|o| o.get(provider))
-            .map_or(&[][..], Vec::as_slice);
-        let mut out = String::new();
-        for origin in origins.iter().take(ORIGINS) {
-            let _ = writeln!(out, "  - {origin}");
-        }
-        if origins.len() > ORIGINS {
-            let _ = writeln!(out, "  - and {} more", origins.len() - ORIGINS);
-        }
-        out.truncate(out.trim_end().len());
-        out
+        required_by(provider, self.origins)
     }
 
     fn about_the_builtin(&self, provider: &Provider, constraints: &Constraints) -> String {
@@ -212,7 +201,11 @@ impl Chooser<'_> {
             } else {
                 found.for_display()
             };
-            format!("Did you mean {source}? Its source in required_providers is \"{source}\".")
+            format!(
+                "Did you mean {source}? Its source in required_providers is \"{source}\", and the types of its resources begin with \
+                 \"{}_\".",
+                found.ty
+            )
         };
         if let Some(same_type) = known.iter().find(|known| known.ty == provider.ty) {
             return Some(hint(same_type));
@@ -249,7 +242,11 @@ impl Chooser<'_> {
                     && constraints.allows(&version)
                     && newest.as_ref().is_none_or(|(newest, _)| version > *newest)
                 {
-                    let has = format!("the directory {} has it for {}", dir.path.display(), listed(&platforms));
+                    let has = format!(
+                        "the directory {} has it for {} only",
+                        dir.path.display(),
+                        listed(&platforms)
+                    );
                     newest = Some((version, has));
                 }
             }
@@ -267,8 +264,22 @@ impl Chooser<'_> {
     }
 }
 
+/// The blocks and objects that require a provider, one a line.
+pub(crate) fn required_by(provider: &Provider, origins: Option<&Origins>) -> String {
+    let origins = origins.and_then(|o| o.get(provider)).map_or(&[][..], Vec::as_slice);
+    let mut lines: Vec<String> = origins
+        .iter()
+        .take(ORIGINS)
+        .map(|origin| format!("  - {origin}"))
+        .collect();
+    if origins.len() > ORIGINS {
+        lines.push("  - and more".to_owned());
+    }
+    lines.join("\n")
+}
+
 /// The packages that a directory in mirror layout has of a provider, unpacked or as archives.
-fn mirrored(base: &Path, provider: &Provider) -> std::collections::BTreeMap<Version, BTreeSet<Platform>> {
+pub(crate) fn mirrored(base: &Path, provider: &Provider) -> BTreeMap<Version, BTreeSet<Platform>> {
     let mut all = discovery::platforms_below(base, provider);
     for archive in places::packed(base, provider) {
         all.entry(archive.version).or_default().insert(archive.platform);
@@ -276,7 +287,7 @@ fn mirrored(base: &Path, provider: &Provider) -> std::collections::BTreeMap<Vers
     all
 }
 
-fn listed(platforms: &BTreeSet<Platform>) -> String {
+pub(crate) fn listed(platforms: &BTreeSet<Platform>) -> String {
     platforms.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
@@ -296,8 +307,11 @@ pub(crate) fn incompatible(
     if !required_by.is_empty() {
         let _ = write!(text, "\n{required_by}");
     }
+    if !sources.is_empty() {
+        text.push_str("\n\nThese were asked:");
+    }
     for source in sources {
-        let _ = write!(text, "\n\nSearched: {source}.");
+        let _ = write!(text, "\n  - {source}");
     }
     match older {
         Some(older) => {

@@ -4,7 +4,7 @@
 //! Each [`Place`] answers two questions: which versions there are, and what there is of one version for a platform (an
 //! [`Offer`]). What a registry says about a package is believed only as far as it is signed ([`crate::signature`]).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use crate::platform::Platform;
 use crate::settings::Settings;
 use crate::signature::Standing;
 use crate::version::Version;
-use crate::{network_mirror, origin};
+use crate::{network_mirror, not_available, origin};
 
 /// A place to install from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -156,6 +156,7 @@ pub fn places(settings: &Settings, provider: &Provider) -> Vec<Place> {
         .into_iter()
         .filter(discovery::SearchDir::is_mirror)
         .map(|dir| dir.path)
+        .filter(|dir| dir.is_dir())
         .collect();
     let here = dirs
         .iter()
@@ -182,22 +183,11 @@ impl Place {
     pub async fn versions(&self, client: &Client, provider: &Provider) -> Result<Vec<Listed>, Refusal> {
         match self {
             Place::Packed(dir) => {
-                let mut found: BTreeMap<Version, BTreeSet<String>> = BTreeMap::new();
-                for (version, platforms) in discovery::platforms_below(dir, provider) {
-                    let platforms = platforms.iter().map(Platform::to_string);
-                    found.entry(version).or_default().extend(platforms);
-                }
-                for archive in packed(dir, provider) {
-                    found
-                        .entry(archive.version)
-                        .or_default()
-                        .insert(archive.platform.to_string());
-                }
-                let listed = |(version, platforms)| Listed {
+                let listed = |(version, platforms): (Version, BTreeSet<Platform>)| Listed {
                     version,
-                    platforms: Some(platforms),
+                    platforms: Some(platforms.iter().map(Platform::to_string).collect()),
                 };
-                Ok(found.into_iter().map(listed).collect())
+                Ok(not_available::mirrored(dir, provider).into_iter().map(listed).collect())
             }
             Place::Mirror(base) => network_mirror::versions(client, base, provider).await,
             Place::Direct => origin::versions(client, provider).await,
@@ -222,7 +212,12 @@ impl Place {
                     known: BTreeSet::new(),
                     authentication: Authentication::None,
                 })
-                .ok_or_else(|| Refusal::Missing(format!("{self} has no package of it for {platform}"))),
+                .ok_or_else(|| {
+                    Refusal::Missing(match not_available::mirrored(dir, provider).get(version) {
+                        Some(platforms) => format!("{self} has it for {} only", not_available::listed(platforms)),
+                        None => format!("{self} does not have it"),
+                    })
+                }),
             Place::Mirror(base) => network_mirror::offer(client, base, provider, version, platform).await,
             Place::Direct => origin::offer(client, provider, version, platform).await,
         }

@@ -246,6 +246,8 @@ fn every_message() {
     let mut found = String::new();
     for Case { name, prepare, args } in CASES {
         let w = prepare(Workspace::new());
+        let share = w.dir().join("../share").display().to_string();
+        let w = w.env("XDG_DATA_DIRS", share.replace("/work/..", ""));
         let mut args: Vec<&str> = args.to_vec();
         args.push("-no-color");
         if *name == "installed from a mirror that has none" {

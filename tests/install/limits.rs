@@ -64,7 +64,7 @@ fn a_host_that_never_answers_is_named_at_once_and_given_up_with_the_way_without_
         ran.all()
     );
     assert!(
-        ran.stdout.contains("- Waiting for silent.example to answer...\n"),
+        ran.stdout.contains("- Waiting for 127.0.0.1 to answer...\n"),
         "{}",
         ran.all()
     );

@@ -164,7 +164,9 @@ fn packages_that_are_none() {
     let error = refusal(other, |_, _| None);
     assert_eq!(
         error,
-        format!("{START}the registry HOST has no package of it for PLATFORM.")
+        "Error: Incompatible provider version Provider HOST/acme/anvil v1.0.0 does not have a package available for your current \
+         platform, PLATFORM. - required_providers of the root module (main.tf line 3) These were asked: - the registry HOST has no \
+         package of it for PLATFORM Other versions of this provider may have packages for other platforms."
     );
     let mut future = one();
     future

@@ -337,10 +337,6 @@ fn write(path: &Path, text: &[u8]) -> Result<(), Diagnostics> {
 /// Says what goes on with a provider.
 fn tell(session: &Session, step: &Step<'_>) {
     match step {
-        Step::Waiting(hosts) => {
-            note(session, format!("- Waiting for {} to answer...", hosts.join(", ")));
-            session.ui.flush();
-        }
         Step::Finding(provider, constraints) => {
             let name = provider.for_display();
             note(

@@ -123,6 +123,7 @@ pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(
     let top = format!("{}/", place.object.trim_end_matches('/'));
     let mut more: Option<String> = None;
     let mut any = false;
+    let mut budget = http::Budget::new(client)?;
     loop {
         let mut url = place.url(None);
         url.query_pairs_mut().append_pair("prefix", &top);
@@ -143,6 +144,7 @@ pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(
             let failed = |e| format!("{} cannot be written: {}", target.display(), io_reason(&e));
             std::fs::create_dir_all(target.parent().unwrap_or(to)).map_err(failed)?;
             object(client, &place, name, None, &target).await?;
+            budget.spend(&target)?;
         }
         more = answer.get("nextPageToken").and_then(|t| t.as_str()).map(str::to_owned);
         match (&more, any) {

@@ -44,6 +44,32 @@ pub(super) async fn save(mut response: Response, to: &Path, limits: &UnpackLimit
     }
 }
 
+/// What a directory of many files may still grow by.
+pub(super) struct Budget {
+    limits: UnpackLimits,
+    bytes: u64,
+    entries: usize,
+}
+
+impl Budget {
+    pub fn new(client: &Client) -> Result<Budget, String> {
+        let limits = UnpackLimits::from_variables(&client.settings().variables)?;
+        Ok(Budget {
+            limits,
+            bytes: limits.bytes,
+            entries: limits.entries,
+        })
+    }
+
+    /// Counts a file that has come.
+    pub fn spend(&mut self, file: &Path) -> Result<(), String> {
+        let size = std::fs::metadata(file).map_or(0, |found| found.len());
+        self.bytes = self.bytes.checked_sub(size).ok_or_else(|| self.limits.too_large())?;
+        self.entries = self.entries.checked_sub(1).ok_or_else(|| self.limits.too_many())?;
+        Ok(())
+    }
+}
+
 /// An error with what helps, where that is known.
 pub(super) fn explained(error: &net::Error) -> String {
     let without_network = format!(". {}", net::WITHOUT_NETWORK.trim_end_matches('.'));

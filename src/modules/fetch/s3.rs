@@ -139,6 +139,7 @@ pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(
     let top = format!("{}/", place.key.trim_end_matches('/'));
     let mut more = None;
     let mut any = false;
+    let mut budget = http::Budget::new(client)?;
     loop {
         let (keys, next) = list(client, &place, more.as_deref(), None).await?;
         for key in keys {
@@ -152,6 +153,7 @@ pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(
             let failed = |e| format!("{} cannot be written: {}", target.display(), io_reason(&e));
             std::fs::create_dir_all(target.parent().unwrap_or(to)).map_err(failed)?;
             object(client, &place, &key, None, &target).await?;
+            budget.spend(&target)?;
         }
         match next {
             Some(token) => more = Some(token),

@@ -528,6 +528,51 @@ fn installation_links_and_locks_what_is_not_built_in() {
 }
 
 #[test]
+fn the_text_of_constraints_alone_changes_no_lock_file_and_checksums_are_a_warning_where_it_is_read_only() {
+    let machine = Machine::new();
+    machine
+        .file("home/.terraform.d/plugins/registry.terraform.io/hashicorp/demo/2.3.1/OS_ARCH/terraform-provider-demo");
+    let install = |constraints: &str, read_only_lock| {
+        let options = InstallOptions {
+            read_only_lock,
+            ..InstallOptions::default()
+        };
+        machine
+            .registry()
+            .install(&requirement("demo", constraints), options, &mut |_| {})
+    };
+    install("~> 2.0", false).unwrap();
+    let lock = machine.read("work/.terraform.lock.hcl");
+    for constraints in ["", ">= 2.0", "2.3.1"] {
+        for read_only_lock in [true, false] {
+            let done = install(constraints, read_only_lock).unwrap();
+            assert!(
+                !done.lock_changed && done.warnings.is_empty(),
+                "{constraints}: {:?}",
+                done.warnings
+            );
+        }
+        assert_eq!(machine.read("work/.terraform.lock.hcl"), lock);
+    }
+    let bare = "provider \"registry.terraform.io/hashicorp/demo\" {\n  version = \"2.3.1\"\n}\n";
+    machine.write("work/.terraform.lock.hcl", bare);
+    let done = install("", true).unwrap();
+    assert_eq!(done.warnings.0[0].summary, "Provider lock file not updated");
+    assert_eq!(machine.read("work/.terraform.lock.hcl"), bare);
+    assert!(install("", false).unwrap().lock_changed);
+    // A provider that is gone is a change.
+    let read_only = InstallOptions {
+        read_only_lock: true,
+        ..InstallOptions::default()
+    };
+    let errors = machine
+        .registry()
+        .install(&BTreeMap::new(), read_only, &mut |_| {})
+        .unwrap_err();
+    assert_eq!(errors.0[0].summary, "Provider dependency changes detected");
+}
+
+#[test]
 fn locked_and_installed_packages_are_used_without_their_source() {
     let machine = Machine::new();
     let source = machine.file("home/.terraform.d/plugins/terraform-provider-acme_v1.0.0");
