@@ -262,4 +262,23 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn schema_changes_are_of_releases_in_the_table_and_rise() {
+        let mut before = ("", 0);
+        for (provider, resource, since, version) in SCHEMA_CHANGES {
+            let plugin = find(provider, false).unwrap();
+            assert!(
+                plugin.version.iter().chain(plugin.earlier).any(|v| v == since),
+                "{provider} {since}"
+            );
+            assert!(before.0 != *resource || before.1 < *version, "{resource} {version}");
+            before = (resource, *version);
+        }
+        let random = table().providers.into_iter().find(|p| p.name == "random").unwrap();
+        let types = |release: &str| random.unreadable_by(&Version::parse(release).unwrap()).join(" ");
+        assert_eq!(types("3.1.0"), "random_password random_string");
+        assert_eq!(types("3.4.2"), "random_password");
+        assert_eq!(types("3.4.3"), "");
+    }
 }

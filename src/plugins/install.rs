@@ -344,7 +344,8 @@ impl Work<'_> {
         chooser: &Chooser<'_>,
         tell: &mut dyn FnMut(Step<'_>),
     ) {
-        for one in &needed {
+        // Where the built-in may be the outcome, nothing is promised.
+        for one in needed.iter().filter(|one| one.fallback.is_none()) {
             match one.locked(&self.options) {
                 Some(_) => tell(Step::Reusing(one.provider)),
                 None => tell(Step::Finding(one.provider, one.constraints)),

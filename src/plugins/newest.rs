@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use addrs::Provider;
 use net::Client;
 
+use crate::discovery;
 use crate::install::Origins;
 use crate::not_available::required_by;
 use crate::places::{Listed, Place, Refusal};
@@ -14,6 +15,29 @@ use crate::version::{Constraints, Version};
 
 /// How many versions an error lists.
 const LISTED: usize = 8;
+
+/// Why a place lists no version, and what it has instead.
+fn without_versions(place: &Place) -> String {
+    let Place::Packed(dir) = place else {
+        return format!("{place} has none of its versions");
+    };
+    if !dir.is_dir() {
+        return format!("{place} does not exist");
+    }
+    let others = discovery::providers_below(dir);
+    let named: Vec<String> = others.iter().take(LISTED).map(Provider::for_display).collect();
+    match (named.is_empty(), others.len() > named.len()) {
+        (true, _) => format!("{place} has none of its versions"),
+        (false, true) => format!(
+            "{place} has none of its versions; it has packages of {} and others",
+            named.join(", ")
+        ),
+        (false, false) => format!(
+            "{place} has none of its versions; it has packages of {}",
+            named.join(", ")
+        ),
+    }
+}
 
 /// A choice among the versions that places have.
 pub(crate) struct Newest {
@@ -41,7 +65,7 @@ pub(crate) async fn newest(
         match list {
             Ok(list) => {
                 if list.is_empty() {
-                    missing.push(format!("{place} has none of its versions"));
+                    missing.push(without_versions(place));
                 }
                 for Listed { version, platforms } in list {
                     match (all.entry(version).or_insert_with(|| Some(BTreeSet::new())), platforms) {

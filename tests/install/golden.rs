@@ -150,7 +150,7 @@ const CASES: &[Case] = &[
     }),
     case("installed from a mirror that has none", INIT, |w| {
         w.write("main.tf", &requiring(ACME, ">= 1.0"));
-        w.write("given/readme", "");
+        plugin(&w, "given/example.com/acme/xx/1.0.0/plan9_mips/terraform-provider-xx");
         w
     }),
     case("a method that does not exist", INIT, |w| {

@@ -1,7 +1,9 @@
 //! What is too large, and who is too slow.
 
 use crate::support::Workspace;
-use crate::support::registry::{platform, zip};
+use crate::support::registry::{Registry, platform, zip};
+use crate::support::server::Server;
+use crate::{requiring, workspace};
 
 #[test]
 fn a_package_that_unpacks_beyond_a_limit_is_refused_and_the_limit_can_be_set() {
@@ -38,6 +40,27 @@ fn a_package_that_unpacks_beyond_a_limit_is_refused_and_the_limit_can_be_set() {
     ]);
     let w = w.env("MONOFORM_MAX_UNPACKED_FILES", "2");
     w.run(&["init"]).ok();
+}
+
+#[test]
+fn a_download_beyond_a_limit_is_refused_whether_its_size_is_announced_or_not() {
+    for announced in [true, false] {
+        let registry = Registry::new().with("acme/anvil", "1.0.0", "x");
+        let server = Server::https(move |asked| {
+            let reply = registry.answer(asked);
+            match asked.path().ends_with(".zip") && !announced {
+                true => reply.drip(16, std::time::Duration::ZERO),
+                false => reply,
+            }
+        });
+        let w = workspace(&server, &requiring(&server, &[("acme/anvil", "")]));
+        let w = w.env("MONOFORM_MAX_DOWNLOAD_SIZE", "20");
+        w.run(&["init"]).fails_with(&[
+            "larger than the 20 bytes that are accepted",
+            "MONOFORM_MAX_DOWNLOAD_SIZE",
+        ]);
+        assert!(!w.exists(".terraform.lock.hcl"));
+    }
 }
 
 #[test]

@@ -60,6 +60,7 @@ fn a_pinned_version_in_a_mirror_or_the_cache_comes_before_the_builtin() {
     std::fs::remove_dir_all(w.dir().join(".terraform")).expect("removed");
     let init = w.run(&["init", "-no-color"]).ok();
     has(&init, "is built in to Monoform, in place of v3.2.4");
+    assert!(!init.stdout.contains("Reusing"), "{}", init.all());
     assert_eq!(
         init.all().matches("Built-in provider version differs").count(),
         1,
