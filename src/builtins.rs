@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use packages::builtin::{BuiltinProvider, Builtins};
+use packages::builtin::{BuiltinProvider, Builtins, SchemaChange};
 use versions::Version;
 
 /// A built-in plugin.
@@ -20,6 +20,17 @@ pub struct Plugin {
     /// Serves it until the caller is done.
     pub serve: fn() -> ExitCode,
 }
+
+/// Which official releases raised the schema version of a resource type: provider, type, release, schema version. Releases before
+/// the first one have version 0. An earlier release refuses a state with a later version than its own.
+const SCHEMA_CHANGES: &[(&str, &str, &str, u64)] = &[
+    ("random", "random_password", "3.2.0", 1),
+    ("random", "random_password", "3.3.0", 2),
+    ("random", "random_password", "3.4.3", 3),
+    ("random", "random_string", "3.0.0", 1),
+    ("random", "random_string", "3.3.0", 2),
+    ("tls", "tls_private_key", "4.0.0", 1),
+];
 
 /// What a plugin is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -174,6 +185,18 @@ pub fn own_executable() -> PathBuf {
         .unwrap_or(called_as)
 }
 
+fn schema_changes(provider: &str) -> Vec<SchemaChange> {
+    let own = SCHEMA_CHANGES.iter().filter(|(name, ..)| *name == provider);
+    own.filter_map(|(_, resource, since, version)| {
+        Some(SchemaChange {
+            resource: (*resource).to_owned(),
+            since: Version::parse(since).ok()?,
+            version: *version,
+        })
+    })
+    .collect()
+}
+
 /// The table as the host of plugins wants it.
 pub fn table() -> Builtins {
     let providers = PLUGINS
@@ -190,6 +213,7 @@ pub fn table() -> Builtins {
                 Kind::LanguageProvider | Kind::Provisioner => None,
             },
             earlier: p.earlier.iter().filter_map(|v| Version::parse(v).ok()).collect(),
+            schema_changes: schema_changes(p.name),
             protocols: p.protocols().to_vec(),
         });
     Builtins {
@@ -237,5 +261,24 @@ mod tests {
                 assert!(Version::parse(version).is_ok(), "{} {version}", plugin.name);
             }
         }
+    }
+
+    #[test]
+    fn schema_changes_are_of_releases_in_the_table_and_rise() {
+        let mut before = ("", 0);
+        for (provider, resource, since, version) in SCHEMA_CHANGES {
+            let plugin = find(provider, false).unwrap();
+            assert!(
+                plugin.version.iter().chain(plugin.earlier).any(|v| v == since),
+                "{provider} {since}"
+            );
+            assert!(before.0 != *resource || before.1 < *version, "{resource} {version}");
+            before = (resource, *version);
+        }
+        let random = table().providers.into_iter().find(|p| p.name == "random").unwrap();
+        let types = |release: &str| random.unreadable_by(&Version::parse(release).unwrap()).join(" ");
+        assert_eq!(types("3.1.0"), "random_password random_string");
+        assert_eq!(types("3.4.2"), "random_password");
+        assert_eq!(types("3.4.3"), "");
     }
 }

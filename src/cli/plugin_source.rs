@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use config::Config;
+use config::model::{Requirement, RequirementOrigin};
 use engine::opening;
 use packages::selection::Selection;
 use packages::{Catalog, ProvisionerSelection};
@@ -66,30 +67,52 @@ fn provisioners_named(config: &Config) -> BTreeMap<Arc<str>, &Range> {
     out
 }
 
-/// Who asks for which versions of each provider, in words.
-pub fn askers(config: &Config) -> packages::install::Askers {
-    let mut out = packages::install::Askers::new();
+/// How many requirement origins of one provider are put into words.
+const ORIGINS: usize = 12;
+
+/// The blocks and objects that require each provider, in words, for errors.
+pub fn origins(config: &Config, state: &State) -> packages::install::Origins {
+    let mut out = packages::install::Origins::new();
     for (provider, requirements) in config.provider_requirements() {
-        let mut lines: Vec<String> = Vec::new();
-        for requirement in requirements {
-            let Some(constraint) = requirement.constraint else {
-                continue;
-            };
-            let module = if requirement.module.0.is_empty() {
-                "the root module".to_owned()
-            } else {
-                requirement.module.to_string()
-            };
-            let range = &requirement.range;
-            lines.push(format!(
-                "{module} asks for \"{}\" ({} line {})",
-                constraint.text, range.file, range.start.line
-            ));
+        let lines: &mut Vec<String> = out.entry(provider).or_default();
+        // Those that say a version are what a choice depends on.
+        let (said, unsaid): (Vec<_>, Vec<_>) = requirements.into_iter().partition(|r| r.constraint.is_some());
+        for requirement in said.into_iter().chain(unsaid).take(ORIGINS) {
+            lines.push(origin(&requirement));
         }
         lines.dedup();
-        out.insert(provider, lines);
+    }
+    for (address, resource) in &state.resources {
+        let provider = &resource.provider.provider;
+        let lines = match out.get_mut(provider) {
+            Some(lines) => lines,
+            None => out.entry(provider.clone()).or_default(),
+        };
+        if lines.len() < ORIGINS {
+            lines.push(format!("{address} in the state"));
+        }
     }
     out
+}
+
+fn origin(requirement: &Requirement) -> String {
+    let module = match requirement.module.0.is_empty() {
+        true => "the root module".to_owned(),
+        false => requirement.module.to_string(),
+    };
+    let block = match &requirement.origin {
+        RequirementOrigin::RequiredProviders => "required_providers".to_owned(),
+        RequirementOrigin::ProviderBlock => "a provider block".to_owned(),
+        RequirementOrigin::Resource(address) => address.to_string(),
+        RequirementOrigin::Import => "an import block".to_owned(),
+    };
+    let constraint = requirement.constraint.as_ref();
+    let constraint = constraint.map(|c| format!(": \"{}\"", c.text)).unwrap_or_default();
+    let range = &requirement.range;
+    format!(
+        "{block} of {module}{constraint} ({} line {})",
+        range.file, range.start.line
+    )
 }
 
 impl Plugins {
@@ -106,7 +129,9 @@ impl Plugins {
 
     /// Chooses what stands for everything a configuration and a state need. Gives what the user should know.
     pub fn resolve(&self, config: &Config, state: &State) -> Result<Diagnostics, Diagnostics> {
-        let selections = self.catalog.resolve_for(&requirements(config, state)?, &askers(config));
+        let selections = self
+            .catalog
+            .resolve_for(&requirements(config, state)?, &origins(config, state));
         let mut problems = selections.map_or_else(|problems| problems, |selections| selections.warnings);
         let named = provisioners_named(config);
         for name in opening::provisioners_needed(config, state) {
@@ -131,10 +156,10 @@ impl Plugins {
             Err(problems) => problems,
         };
         let mut unavailable = self.unavailable.lock().unwrap_or_else(PoisonError::into_inner);
-        let askers = askers(config);
+        let origins = origins(config, state);
         for (provider, constraints) in requirements(config, state).unwrap_or_default() {
             let only = BTreeMap::from([(provider.clone(), constraints)]);
-            if self.catalog.resolve_for(&only, &askers).is_err() {
+            if self.catalog.resolve_for(&only, &origins).is_err() {
                 unavailable.providers.insert(provider);
             }
         }
@@ -169,18 +194,26 @@ impl Plugins {
         if let Some(config) = config {
             needed.extend(opening::providers_needed(config, state));
         }
-        let mut problems = Diagnostics::new();
-        for provider in needed {
-            match self.start(&provider).await {
-                Ok(running) => running.close().await,
-                Err(e) => problems.extend(e),
-            }
-        }
+        let mut problems = self.ask(needed).await;
         for name in config
             .map(|c| opening::provisioners_needed(c, state))
             .unwrap_or_default()
         {
             match self.start_provisioner(&name).await {
+                Ok(running) => running.close().await,
+                Err(e) => problems.extend(e),
+            }
+        }
+        problems
+    }
+}
+
+impl Plugins {
+    /// Asks these providers for their schemas. One that cannot be asked is left out, and the problem returned.
+    pub async fn ask(&self, providers: impl IntoIterator<Item = addrs::Provider>) -> Diagnostics {
+        let mut problems = Diagnostics::new();
+        for provider in providers {
+            match self.start(&provider).await {
                 Ok(running) => running.close().await,
                 Err(e) => problems.extend(e),
             }

@@ -111,14 +111,17 @@ impl Session {
             product: format!("Monoform/{}", crate::VERSION),
         });
         // Somebody who waits wants to know what for.
-        client.telling(move |retry| {
-            let text = format!(
-                "{}; trying again in {:.1} s ({} of {})",
-                retry.why,
-                retry.pause.as_secs_f64(),
-                retry.attempt,
-                retry.of
-            );
+        client.reporting(move |notice| {
+            let text = match notice {
+                net::Notice::Retry(retry) => format!(
+                    "{}; trying again in {:.1} s ({} of {})",
+                    retry.why,
+                    retry.pause.as_secs_f64(),
+                    retry.attempt,
+                    retry.of
+                ),
+                net::Notice::Waiting(host) => format!("Waiting for {host} to answer..."),
+            };
             match &stream {
                 Some(stream) => stream.log(&text),
                 None => {

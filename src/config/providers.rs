@@ -12,6 +12,7 @@ use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::model::{
     Config, Module, ModuleCall, ModuleNode, PassedProvider, ProviderConfig, ProviderSource, Requirement,
+    RequirementOrigin,
 };
 
 /// What a module sees: a provider and an alias, and the configuration behind it.
@@ -448,9 +449,13 @@ impl Config {
         let mut out: BTreeMap<Provider, Vec<Requirement>> = BTreeMap::new();
         for node in self.nodes() {
             let module = &node.module;
-            let mut need = |provider: Provider, constraint: Option<crate::version::Constraint>, range: &Range| {
+            let mut need = |provider: Provider,
+                            constraint: Option<crate::version::Constraint>,
+                            origin: RequirementOrigin,
+                            range: &Range| {
                 out.entry(provider).or_default().push(Requirement {
                     constraint,
+                    origin,
                     range: range.clone(),
                     module: node.path.clone(),
                 });
@@ -458,22 +463,33 @@ impl Config {
             let mut said: BTreeSet<Provider> = BTreeSet::new();
             for required in module.required_providers.values() {
                 said.insert(required.provider.clone());
-                need(required.provider.clone(), required.constraint.clone(), &required.range);
+                need(
+                    required.provider.clone(),
+                    required.constraint.clone(),
+                    RequirementOrigin::RequiredProviders,
+                    &required.range,
+                );
             }
             for config in module.provider_configs.values() {
                 let provider = module.provider_for_local_name(&config.address.name);
                 if said.insert(provider.clone()) || config.version.is_some() {
-                    need(provider, config.version.clone(), &config.range);
+                    need(
+                        provider,
+                        config.version.clone(),
+                        RequirementOrigin::ProviderBlock,
+                        &config.range,
+                    );
                 }
             }
             for resource in module.resources.values() {
                 if said.insert(resource.provider.clone()) {
-                    need(resource.provider.clone(), None, &resource.range);
+                    let origin = RequirementOrigin::Resource(resource.address.clone());
+                    need(resource.provider.clone(), None, origin, &resource.range);
                 }
             }
             for import in &module.imports {
                 if said.insert(import.provider.clone()) {
-                    need(import.provider.clone(), None, &import.range);
+                    need(import.provider.clone(), None, RequirementOrigin::Import, &import.range);
                 }
             }
         }

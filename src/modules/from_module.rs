@@ -78,7 +78,11 @@ pub async fn copy(
     let failed = |e: io::Error| {
         Diagnostics::from(Diagnostic::error(
             "Failed to copy root module",
-            format!("The module \"{source}\" cannot be copied to {}: {e}.", dir.display()),
+            format!(
+                "The module \"{source}\" cannot be copied to {}: {}.",
+                dir.display(),
+                net::io_reason(&e)
+            ),
         ))
     };
     std::fs::create_dir_all(data_dir).map_err(failed)?;

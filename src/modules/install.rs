@@ -12,7 +12,7 @@ use config::source_address::ModuleSource;
 use config::version::Version;
 use config::{LoadOptions, load};
 use futures::future::{BoxFuture, FutureExt, join_all};
-use net::Client;
+use net::{Client, io_reason};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::{Semaphore, watch};
@@ -457,7 +457,13 @@ impl Walk<'_> {
         entry: &ManifestEntry,
     ) -> Result<PathBuf, String> {
         let modules_dir = Path::new(&self.modules_dir);
-        let failed = |e: std::io::Error| format!("the directory {} cannot be written: {e}", self.modules_dir);
+        let failed = |e: std::io::Error| {
+            format!(
+                "the directory {} cannot be written: {}",
+                self.modules_dir,
+                io_reason(&e)
+            )
+        };
         std::fs::create_dir_all(modules_dir).map_err(failed)?;
         let made = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(modules_dir);
         let partial = made.map_err(failed)?;
@@ -485,7 +491,12 @@ impl Walk<'_> {
                         let to = new.clone();
                         let copied = tokio::task::spawn_blocking(move || tree::copy(&from, &to)).await;
                         let copied = copied.unwrap_or_else(|e| Err(std::io::Error::other(e)));
-                        copied.map_err(|e| format!("it was fetched for another call, but cannot be copied: {e}"))?;
+                        copied.map_err(|e| {
+                            format!(
+                                "it was fetched for another call, but cannot be copied: {}",
+                                io_reason(&e)
+                            )
+                        })?;
                     }
                     Some(Err(problem)) => return Err(problem),
                     None => return Err("fetching it was given up".to_owned()),
@@ -500,7 +511,13 @@ impl Walk<'_> {
             Err(problem) => Err(problem.detail),
             Ok(()) => tree::remove(&place)
                 .and_then(|()| std::fs::rename(&new, &place))
-                .map_err(|e| format!("the directory {} cannot be replaced: {e}", place.display())),
+                .map_err(|e| {
+                    format!(
+                        "the directory {} cannot be replaced: {}",
+                        place.display(),
+                        io_reason(&e)
+                    )
+                }),
         };
         if let Some(sender) = ours {
             drop(sender.send(Some(put.clone().map(|()| place.clone()))));

@@ -17,6 +17,7 @@ use std::path::{Component, Path, PathBuf};
 use config::manifest::Manifest;
 use config::source_address::{ModuleSource, RegistrySource, RemoteSource};
 use config::version::Version;
+use net::io_reason;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -65,8 +66,9 @@ impl Mirror {
             Err(e) if e.kind() == io::ErrorKind::NotFound && dir.parent().is_some_and(Path::is_dir) => Index::new(),
             Err(e) => {
                 return Err(format!(
-                    "The mirror cannot be used: {} cannot be read: {e}.",
-                    path.display()
+                    "The mirror cannot be used: {} cannot be read: {}.",
+                    path.display(),
+                    io_reason(&e)
                 ));
             }
         };
@@ -101,7 +103,7 @@ impl Mirror {
             format!("the mirror {here} does not have it; where it can be fetched, \"modules mirror\" adds it")
         })?;
         tree::copy(&self.dir.join(&entry.dir), to)
-            .map_err(|e| format!("its copy in the mirror {here} cannot be had: {e}"))
+            .map_err(|e| format!("its copy in the mirror {here} cannot be had: {}", io_reason(&e)))
     }
 }
 
@@ -113,9 +115,9 @@ pub fn fill(to: &Path, data_dir: &Path, manifest: &Manifest) -> Result<Vec<Strin
     let mut index = match std::fs::read(&path) {
         Ok(text) => read(&path, &text)?,
         Err(e) if e.kind() == io::ErrorKind::NotFound => Index::new(),
-        Err(e) => return Err(format!("{} cannot be read: {e}.", path.display())),
+        Err(e) => return Err(format!("{} cannot be read: {}.", path.display(), io_reason(&e))),
     };
-    let failed = |e: io::Error| format!("The directory {} cannot be written: {e}.", dir.display());
+    let failed = |e: io::Error| format!("The directory {} cannot be written: {}.", dir.display(), io_reason(&e));
     let mut added = Vec::new();
     for (name, entry) in &manifest.modules {
         let package_dir = data_dir.join(DIR).join(name);

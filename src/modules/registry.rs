@@ -200,7 +200,11 @@ impl Registries {
                      mean registry.terraform.io.",
                     module.package()
                 ),
-                _ => format!("The module \"{}\" cannot be looked up: {e}.", module.package()),
+                _ => format!(
+                    "The module \"{}\" cannot be looked up: {e}.{}",
+                    module.package(),
+                    without_network(e.is_unreachable())
+                ),
             },
         })?;
         if let Ok(mut path) = url.path_segments_mut() {
@@ -224,6 +228,14 @@ fn others(versions: &[Available], newest: &Available) -> String {
     }
 }
 
+/// What helps where there is no network, after a sentence.
+fn without_network(is_unreachable: bool) -> String {
+    match is_unreachable {
+        true => format!(" {}", net::WITHOUT_NETWORK),
+        false => String::new(),
+    }
+}
+
 fn unreachable(module: &RegistrySource, error: &net::Error) -> Problem {
     let variable = module.host.replace('-', "__").replace('.', "_");
     let hint = match error.status().map(|s| s.as_u16()) {
@@ -232,7 +244,7 @@ fn unreachable(module: &RegistrySource, error: &net::Error) -> Problem {
              in the environment variable TF_TOKEN_{variable}.",
             module.host
         ),
-        _ => String::new(),
+        _ => without_network(error.is_unreachable()),
     };
     Problem {
         summary: "Error accessing remote module registry",

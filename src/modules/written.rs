@@ -40,7 +40,7 @@ pub(crate) fn write(path: &Path, manifest: &Manifest) -> Result<(), Diagnostic> 
     let failed = |e: std::io::Error| {
         Diagnostic::error(
             "Failed to update module manifest",
-            format!("The file {} cannot be written: {e}.", path.display()),
+            format!("The file {} cannot be written: {}.", path.display(), net::io_reason(&e)),
         )
     };
     let dir = path.parent().unwrap_or(Path::new("."));

@@ -1,6 +1,6 @@
 //! Requests: one client for a run.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -10,13 +10,16 @@ use url::Url;
 
 use crate::credentials::{self, Token};
 use crate::discovery::Services;
-use crate::error::{Error, chain};
+use crate::error::Error;
 use crate::hosts::{Host, HostSettings};
 use crate::netrc::Netrc;
+use crate::reason::{chain, plain};
 use crate::tls;
 
-/// How long making a connection may take.
-pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long making a connection may take: the system repeats its first packet twice in this time.
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a server may take to begin its answer, where a request says nothing else.
+pub(crate) const FIRST_BYTE: Duration = Duration::from_secs(30);
 /// How long a peer may be silent in the middle of an answer.
 pub(crate) const SILENCE: Duration = Duration::from_secs(60);
 /// What a client must know.
@@ -62,6 +65,18 @@ pub struct Retry {
     pub of: u64,
 }
 
+/// What somebody who waits should know.
+#[derive(Clone, Debug)]
+pub enum Notice<'n> {
+    /// A request is about to be tried again.
+    Retry(&'n Retry),
+    /// A host has not answered for a while; reported once for each.
+    Waiting(&'n str),
+}
+
+/// How long nothing is said about a host that does not answer.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
+
 /// Makes requests. Cheap to clone; nothing is prepared before the first request.
 #[derive(Clone, Debug)]
 pub struct Client(Arc<Inner>);
@@ -71,7 +86,8 @@ struct Inner {
     tokens: BTreeMap<Host, Token>,
     http: OnceLock<Result<reqwest::Client, Error>>,
     netrc: OnceLock<Netrc>,
-    tell: Option<Box<dyn Fn(&Retry) + Send + Sync>>,
+    report: Option<Box<dyn Fn(Notice<'_>) + Send + Sync>>,
+    slow: Mutex<BTreeSet<String>>,
     helped: Mutex<HashMap<Host, Arc<OnceCell<Option<Token>>>>>,
     pub(crate) services: Mutex<HashMap<Host, Arc<OnceCell<Services>>>>,
     #[cfg(test)]
@@ -93,7 +109,8 @@ impl Client {
             settings,
             http: OnceLock::new(),
             netrc: OnceLock::new(),
-            tell: None,
+            report: None,
+            slow: Mutex::default(),
             helped: Mutex::default(),
             services: Mutex::default(),
             #[cfg(test)]
@@ -111,20 +128,35 @@ impl Client {
         client
     }
 
-    /// The same, telling somebody of every request that is tried again. For a client that was not cloned yet.
+    /// The same, with a report of every request that is tried again, and of hosts that do not answer. For a client that was not
+    /// cloned yet.
     #[must_use]
-    pub fn telling(mut self, tell: impl Fn(&Retry) + Send + Sync + 'static) -> Client {
+    pub fn reporting(mut self, report: impl Fn(Notice<'_>) + Send + Sync + 'static) -> Client {
         if let Some(inner) = Arc::get_mut(&mut self.0) {
-            inner.tell = Some(Box::new(tell));
+            inner.report = Some(Box::new(report));
         }
         self
+    }
+
+    /// Reports that a host has not answered for a while, once.
+    pub(crate) fn waiting(&self, url: &Url) {
+        let host = url.host_str().unwrap_or_default();
+        let new = self
+            .0
+            .slow
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(host.to_owned());
+        if let Some(report) = self.0.report.as_ref().filter(|_| new) {
+            report(Notice::Waiting(host));
+        }
     }
 
     /// Waits before something is tried again, and tells.
     pub async fn before_another_try(&self, retry: Retry) {
         tracing::debug!(why = retry.why, attempt = retry.attempt, "trying again");
-        if let Some(tell) = &self.0.tell {
-            tell(&retry);
+        if let Some(report) = &self.0.report {
+            report(Notice::Retry(&retry));
         }
         tokio::time::sleep(retry.pause).await;
     }
@@ -185,7 +217,7 @@ impl Client {
     }
 
     fn build(&self) -> Result<reqwest::Client, Error> {
-        let failed = |e: &dyn std::error::Error| Error::NoClient(chain(e));
+        let failed = |e: &dyn std::error::Error| Error::NoClient(plain(&chain(e)));
         #[cfg(test)]
         let tls = self.0.tls.clone().map_or_else(tls::configuration, Ok);
         #[cfg(not(test))]
@@ -204,6 +236,32 @@ impl Client {
             .user_agent(agent.trim())
             .build()
             .map_err(|e| failed(&e))
+    }
+
+    /// The proxy that the environment names for an address, without its password. Whether an exception applies is left to the
+    /// library that uses it: this is for errors only.
+    pub(crate) fn proxy_for(&self, url: &Url) -> Option<String> {
+        let variables = &self.0.settings.variables;
+        let get = |name: String| {
+            let value = variables
+                .get(&name.to_lowercase())
+                .or_else(|| variables.get(&name.to_uppercase()));
+            value.filter(|value| !value.trim().is_empty())
+        };
+        let host = url.host_str().unwrap_or_default();
+        let excepted = get("no_proxy".to_owned()).is_some_and(|list| {
+            list.split(',')
+                .map(|one| one.trim().trim_start_matches(['*', '.']))
+                .any(|one| !one.is_empty() && (host == one || host.ends_with(&format!(".{one}"))) || one == "*")
+        });
+        let proxy = get(format!("{}_proxy", url.scheme())).or_else(|| get("all_proxy".to_owned()))?;
+        let parsed = Url::parse(proxy)
+            .or_else(|_| Url::parse(&format!("http://{proxy}")))
+            .ok()?;
+        let port = parsed
+            .port_or_known_default()
+            .map_or_else(String::new, |port| format!(":{port}"));
+        (!excepted).then(|| format!("{}{port}", parsed.host_str().unwrap_or_default()))
     }
 
     pub(crate) fn number(&self, variable: &str, default: u64) -> u64 {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::error::Error;
 use crate::hosts::{CredentialsHelper, Host};
+use crate::reason::io_reason;
 
 /// A helper may ask a person or a service; one that never ends is stopped.
 const HELPER_TIMEOUT: Duration = Duration::from_secs(60);
@@ -100,7 +101,7 @@ pub async fn ask_helper(helper: &CredentialsHelper, program: &Path, host: &Host)
     let output = tokio::time::timeout(HELPER_TIMEOUT, command.output())
         .await
         .map_err(|_| failed(format!("it did not answer within {} seconds", HELPER_TIMEOUT.as_secs())))?
-        .map_err(|e| failed(format!("{} cannot be run: {e}", program.display())))?;
+        .map_err(|e| failed(format!("{} cannot be run: {}", program.display(), io_reason(&e))))?;
     if !output.status.success() {
         let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         let message = if message.is_empty() {

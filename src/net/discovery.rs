@@ -9,6 +9,7 @@ use url::Url;
 use crate::client::Client;
 use crate::error::{Error, shown};
 use crate::hosts::Host;
+use crate::reason::plain;
 
 /// The service of module registries.
 pub const MODULES: &str = "modules.v1";
@@ -59,6 +60,14 @@ pub enum DiscoveryError {
         /// What is wrong.
         reason: String,
     },
+}
+
+impl DiscoveryError {
+    /// Whether the host could not be reached at all: perhaps there is no network.
+    #[must_use]
+    pub fn is_unreachable(&self) -> bool {
+        matches!(self, DiscoveryError::Unreachable { error, .. } if error.is_unreachable())
+    }
 }
 
 fn offers(service: &str, others: &[String]) -> String {
@@ -187,12 +196,13 @@ impl Client {
                 Err(Error::Timeout {
                     url: shown(&base),
                     seconds: TIMEOUT.as_secs(),
+                    connecting: false,
                 })
             })?;
         let entries: BTreeMap<String, serde_json::Value> =
             serde_json::from_slice(&body).map_err(|e| Error::BadAnswer {
                 url: shown(&base),
-                reason: format!("it is not a JSON object ({e})"),
+                reason: format!("it is not a JSON object ({})", plain(&e.to_string())),
             })?;
         Ok(Services {
             base: Some(base),

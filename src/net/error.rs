@@ -4,11 +4,28 @@ use reqwest::StatusCode;
 use url::Url;
 
 use crate::client::{CONNECT_TIMEOUT, SILENCE};
+use crate::reason::{Broken, connection_reason, plain};
 
 /// Why a request came to nothing. Each is a sentence without its full stop.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Error {
-    /// No connection, or it broke.
+    /// The host is not there, or accepts no connection.
+    #[error("{reason} (the request was for {url})")]
+    Unreachable {
+        /// What was asked for, as it may be shown.
+        url: String,
+        /// What the host did, and what to check.
+        reason: String,
+    },
+    /// The server's certificate is not trusted, or it does not speak TLS.
+    #[error("the request to {url} failed: {reason}")]
+    Tls {
+        /// What was asked for, as it may be shown.
+        url: String,
+        /// Why.
+        reason: String,
+    },
+    /// A connection broke.
     #[error("the request to {url} failed: {reason}")]
     Connection {
         /// What was asked for, as it may be shown.
@@ -23,6 +40,8 @@ pub enum Error {
         url: String,
         /// How long we waited.
         seconds: u64,
+        /// Whether not even a connection was made.
+        connecting: bool,
     },
     /// An answer that is not a success.
     #[error("{url} answered with status {status}")]
@@ -87,8 +106,18 @@ impl Error {
         }
     }
 
+    /// Whether no connection was made, or nothing came over it: perhaps there is no network.
+    #[must_use]
+    pub fn is_unreachable(&self) -> bool {
+        matches!(self, Error::Unreachable { .. } | Error::Timeout { .. })
+    }
+
+    /// A host that accepts a connection and is silent has had its time.
     pub(crate) fn worth_another_try(&self) -> bool {
-        matches!(self, Error::Connection { .. } | Error::Timeout { .. })
+        matches!(
+            self,
+            Error::Unreachable { .. } | Error::Connection { .. } | Error::Timeout { connecting: true, .. }
+        )
     }
 }
 
@@ -104,52 +133,30 @@ pub fn shown(url: &Url) -> String {
     url.into()
 }
 
-/// What broke a connection, in words.
-pub(crate) fn connection(url: &Url, error: &reqwest::Error) -> Error {
-    let url = shown(url);
+/// What broke a connection, in words. `proxy` is the proxy that requests to this address go by.
+pub(crate) fn connection(url: &Url, error: &reqwest::Error, proxy: Option<&str>) -> Error {
+    let shown = shown(url);
     if error.is_timeout() {
+        let connecting = error.is_connect();
         return Error::Timeout {
-            url,
-            seconds: if error.is_connect() { CONNECT_TIMEOUT } else { SILENCE }.as_secs(),
+            url: shown,
+            seconds: if connecting { CONNECT_TIMEOUT } else { SILENCE }.as_secs(),
+            connecting,
         };
     }
-    let mut reason = error.source_text();
-    if reason.contains("UnknownIssuer") {
-        reason.push_str(
-            ". The certificate is not signed by anybody this machine trusts; the environment variable SSL_CERT_FILE can name a \
-             file with more certificates to trust",
-        );
+    // The error itself names the address with all its parts: only its causes are told.
+    let Some(cause) = std::error::Error::source(error) else {
+        return Error::Connection {
+            url: shown,
+            reason: "the connection broke".to_owned(),
+        };
+    };
+    match connection_reason(url, cause, proxy) {
+        Broken::Unreachable(reason) => Error::Unreachable { url: shown, reason },
+        Broken::Refused(reason) => Error::Tls { url: shown, reason },
+        Broken::Failed(reason) => Error::Connection {
+            url: shown,
+            reason: plain(&reason),
+        },
     }
-    Error::Connection { url, reason }
-}
-
-trait SourceText {
-    fn source_text(&self) -> String;
-}
-
-impl SourceText for reqwest::Error {
-    /// The causes only: the error itself names the address with all its parts.
-    fn source_text(&self) -> String {
-        std::error::Error::source(self).map_or_else(|| "the connection broke".to_owned(), chain)
-    }
-}
-
-/// An error with its causes. Layers that say only that something below failed are left out.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut texts: Vec<String> = Vec::new();
-    let mut next = Some(error);
-    while let Some(error) = next {
-        let text = error.to_string();
-        if let Some(last) = texts.last_mut()
-            && (last.starts_with("client error (") || last.ends_with(&text) || last == "tls handshake eof")
-        {
-            if !last.ends_with(&text) {
-                *last = text;
-            }
-        } else {
-            texts.push(text);
-        }
-        next = error.source();
-    }
-    texts.join(": ")
 }

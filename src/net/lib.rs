@@ -6,8 +6,10 @@
 //! - [`hosts`]: names of hosts, and what the CLI configuration says about them ([`HostSettings`]).
 //! - [`credentials`]: the token for a host, from the environment, the CLI configuration, or a helper program.
 //! - [`client`]: one [`Client`] for a run. It costs nothing until the first request: only then are roots of trust read.
-//!   A request and its answer, tried again where that may help, are in `request`; what can go wrong, in words, in `error`.
+//!   A request and its answer, tried again where that may help, are in `request`; what can go wrong is in `error`, and I/O and
+//!   network errors in words in `reason` ([`io_reason`], for files as well).
 //! - [`discovery`]: what a host offers, by its `/.well-known/terraform.json`.
+//! - [`UnpackLimits`]: how large what comes from outside may be.
 //! - [`netrc`]: names and passwords for web servers.
 //!
 //! Redirects are followed here and not by the library below, because every caller has its own limit, and because a token
@@ -21,7 +23,9 @@ pub mod credentials;
 pub mod discovery;
 mod error;
 pub mod hosts;
+mod limits;
 pub mod netrc;
+mod reason;
 mod request;
 #[cfg(test)]
 #[path = "../../tests/support/server.rs"]
@@ -34,9 +38,11 @@ mod request;
 mod test_server;
 mod tls;
 
-pub use client::{Client, NetSettings, Retry, decoded_path, form};
+pub use client::{Client, NetSettings, Notice, Retry, decoded_path, form};
 pub use credentials::Token;
 pub use error::{Error, shown};
 pub use hosts::{Host, HostSettings};
+pub use limits::{Bounded, MAX_UNPACKED_SIZE, Size, UnpackLimits};
+pub use reason::{WITHOUT_NETWORK, io_reason};
 pub use request::{Request, Response};
 pub use url::Url;

@@ -6,7 +6,7 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, LOCATIO
 use reqwest::{Method, StatusCode};
 use url::Url;
 
-use crate::client::{Client, Retry};
+use crate::client::{Client, FIRST_BYTE, PATIENCE, Retry};
 use crate::credentials::Token;
 use crate::error::{Error, connection, shown};
 
@@ -72,6 +72,8 @@ pub struct Request<'c> {
 pub struct Response {
     /// Where it came from, after redirects.
     pub url: Url,
+    /// The proxy it came by.
+    proxy: Option<String>,
     inner: reqwest::Response,
 }
 
@@ -206,6 +208,7 @@ impl<'c> Request<'c> {
                 Err(Error::Timeout {
                     url: shown(&self.url),
                     seconds: limit.as_secs(),
+                    connecting: false,
                 })
             }),
         }
@@ -229,9 +232,28 @@ impl<'c> Request<'c> {
             if let Some(body) = &body {
                 request = request.body(body.clone());
             }
-            let inner = request.send().await.map_err(|e| connection(&url, &e))?;
+            let proxy = self.client.proxy_for(&url);
+            let sent = async {
+                let mut sent = std::pin::pin!(request.send());
+                match tokio::time::timeout(PATIENCE, &mut sent).await {
+                    Ok(sent) => sent,
+                    Err(_) => {
+                        self.client.waiting(&url);
+                        sent.await
+                    }
+                }
+            };
+            let Ok(sent) = tokio::time::timeout(FIRST_BYTE, sent).await else {
+                return Err(Error::Timeout {
+                    url: shown(&url),
+                    seconds: FIRST_BYTE.as_secs(),
+                    connecting: false,
+                });
+            };
+            let inner = sent.map_err(|e| connection(&url, &e, proxy.as_deref()))?;
             let response = Response {
                 url: url.clone(),
+                proxy,
                 inner,
             };
             let location = match response.status().as_u16() {
@@ -311,7 +333,10 @@ impl Response {
 
     /// The next part of the body; `None` at its end.
     pub async fn chunk(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, Error> {
-        self.inner.chunk().await.map_err(|e| connection(&self.url, &e))
+        self.inner
+            .chunk()
+            .await
+            .map_err(|e| connection(&self.url, &e, self.proxy.as_deref()))
     }
 
     /// The whole body, unless it is larger than this.
@@ -324,7 +349,12 @@ impl Response {
             return Err(too_large());
         }
         let mut body = Vec::new();
-        while let Some(chunk) = self.inner.chunk().await.map_err(|e| connection(&self.url, &e))? {
+        while let Some(chunk) = self
+            .inner
+            .chunk()
+            .await
+            .map_err(|e| connection(&self.url, &e, self.proxy.as_deref()))?
+        {
             if (body.len() + chunk.len()) as u64 > limit {
                 return Err(too_large());
             }
@@ -359,7 +389,7 @@ fn pause(tries: u64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::NetSettings;
+    use crate::client::{NetSettings, Notice};
     use crate::test_server::{Asked, Reply, Server};
 
     fn client() -> Client {
@@ -428,7 +458,11 @@ mod tests {
         });
         let told = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
         let hear = told.clone();
-        let client = client().telling(move |retry| hear.lock().unwrap().push(retry.clone()));
+        let client = client().reporting(move |notice| {
+            if let Notice::Retry(retry) = notice {
+                hear.lock().unwrap().push(retry.clone());
+            }
+        });
         let read = async |path: &str, limit| client.get(server.url(path).parse().unwrap()).read(limit).await;
         assert_eq!(read("/later", 4).await.unwrap().1, b"done");
         assert_eq!(
@@ -458,6 +492,54 @@ mod tests {
         assert!(matches!(read("/big", 3).await, Err(Error::TooLarge { limit: 3, .. })));
     }
 
+    /// A server that does this with every connection.
+    fn server(act: impl Fn(std::net::TcpStream) + Send + 'static) -> u16 {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || listener.incoming().flatten().for_each(act));
+        port
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_fails_is_told_with_host_and_remedy_and_without_layers() {
+        use std::io::{Read, Write};
+        let hasty = server(|stream| {
+            let _ = (&stream).read(&mut [0; 64]);
+            drop(stream);
+        });
+        let plain = server(|mut stream| {
+            let _ = stream.read(&mut [0; 64]);
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        });
+        let silent = server(std::mem::forget);
+        let secure = Server::https(|_| Reply::ok(""));
+        let mut settings = NetSettings::default();
+        settings
+            .variables
+            .insert("TF_REGISTRY_CLIENT_TIMEOUT".into(), "1".into());
+        let client = Client::trusting(settings, secure.trusted());
+        for (url, expected) in [
+            (
+                "http://no-such-host.invalid/x".to_owned(),
+                "the name no-such-host.invalid cannot be resolved",
+            ),
+            (format!("http://127.0.0.1:{hasty}/x"), "127.0.0.1 closed the connection"),
+            (format!("https://127.0.0.1:{plain}/x"), "does not speak TLS"),
+            (
+                format!("http://127.0.0.1:{silent}/x"),
+                "/x did not answer within 1 seconds",
+            ),
+        ] {
+            let url = url.parse().unwrap();
+            let error = client.get(url).to_registry().retries(0).send().await.unwrap_err();
+            let text = error.to_string();
+            assert!(text.contains(expected), "{text}");
+            for layer in ["os error", "client error", "Kind", "{"] {
+                assert!(!text.contains(layer), "{text}");
+            }
+        }
+    }
+
     #[tokio::test]
     async fn nobody_there_is_told_without_secrets() {
         let url = {
@@ -466,6 +548,10 @@ mod tests {
         };
         let error = client().get(url.parse().unwrap()).retries(0).send().await.unwrap_err();
         let text = error.to_string();
-        assert!(text.contains("onnection refused") && !text.contains("secret"), "{text}");
+        assert!(
+            text.starts_with("127.0.0.1 refuses connections at port ") && !text.contains("secret"),
+            "{text}"
+        );
+        assert!(error.is_unreachable() && !text.contains("os error"));
     }
 }

@@ -24,20 +24,48 @@ pub struct BuiltinProvider {
     pub address: Provider,
     /// The name it is served under: the NAME of `internal-plugin provider NAME`.
     pub name: String,
-    /// The version of the official provider that it stands for; none for a provider that is part of the language, which has no
-    /// versions.
+    /// The version of the official provider whose schema and behaviour it implements; none for a provider that is part of the
+    /// language, which has no versions.
     pub version: Option<Version>,
-    /// Earlier released versions that it stands for, too: those of the same major.
+    /// Earlier released versions that it may be used in place of: those of the same major.
     pub earlier: Vec<Version>,
+    /// Which releases raised the schema version of a resource type.
+    pub schema_changes: Vec<SchemaChange>,
     /// The protocols it can speak.
     pub protocols: Vec<u32>,
 }
 
+/// A release that raised the schema version of a resource type: earlier ones refuse states with the new version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemaChange {
+    /// The resource type.
+    pub resource: String,
+    /// The first release with the new schema version.
+    pub since: Version,
+    /// The schema version.
+    pub version: u64,
+}
+
 impl BuiltinProvider {
-    /// The version it stands for under this constraint: its own if that is allowed, else the newest earlier one that is.
+    /// Whether its own version meets a constraint.
     #[must_use]
-    pub fn version_for(&self, allowed: impl Fn(&Version) -> bool) -> Option<&Version> {
-        let own = self.version.iter().filter(|v| allowed(v)).max();
-        own.or_else(|| self.earlier.iter().filter(|v| allowed(v)).max())
+    pub fn meets(&self, allowed: impl Fn(&Version) -> bool) -> bool {
+        self.version.as_ref().is_some_and(allowed)
+    }
+
+    /// The newest earlier release that meets a constraint.
+    #[must_use]
+    pub fn newest_earlier(&self, allowed: impl Fn(&Version) -> bool) -> Option<&Version> {
+        self.earlier.iter().filter(|v| allowed(v)).max()
+    }
+
+    /// The resource types whose objects, as this provider writes them, a release refuses to read.
+    #[must_use]
+    pub fn unreadable_by(&self, release: &Version) -> Vec<&str> {
+        let newer = self.schema_changes.iter().filter(|change| change.since > *release);
+        let mut types: Vec<&str> = newer.map(|change| change.resource.as_str()).collect();
+        types.sort_unstable();
+        types.dedup();
+        types
     }
 }

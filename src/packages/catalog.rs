@@ -10,7 +10,7 @@ use syntax::{Diagnostic, Diagnostics};
 use versions::Constraints;
 
 use crate::discovery::{self, Found};
-use crate::install::{self, Askers};
+use crate::install::{self, Origins};
 use crate::lock_file::LockFile;
 use crate::selection::{self, Chooser, Selection, Selections};
 use crate::settings::Settings;
@@ -84,7 +84,7 @@ impl Catalog {
     /// # Errors
     /// A provider is not available in a version that meets its constraints.
     pub fn resolve(&self, requirements: &BTreeMap<Address, Constraints>) -> Result<Selections, Diagnostics> {
-        self.resolve_for(requirements, &Askers::new())
+        self.resolve_for(requirements, &Origins::new())
     }
 
     /// The same; errors name the requirement origins.
@@ -94,11 +94,11 @@ impl Catalog {
     pub fn resolve_for(
         &self,
         requirements: &BTreeMap<Address, Constraints>,
-        askers: &Askers,
+        origins: &Origins,
     ) -> Result<Selections, Diagnostics> {
         let (lock, mut warnings) = LockFile::load(&self.settings.working_dir)?;
         let mut chooser = Chooser::new(&self.settings, &self.reattached, &lock);
-        chooser.askers = Some(askers);
+        chooser.origins = Some(origins);
         let mut providers = BTreeMap::new();
         let mut errors = Diagnostics::new();
         for (provider, constraints) in requirements {
@@ -112,16 +112,17 @@ impl Catalog {
         if errors.has_errors() {
             return Err(errors);
         }
+        warnings.extend(chooser.substituted(&providers));
         self.known().selections.extend(providers.clone());
         Ok(Selections { providers, warnings })
     }
 
-    /// Whether a provider is built in, in a version that meets these constraints, and may be used.
+    /// Whether a provider is built in, may be used, and meets these constraints or may be used in place of a version that does.
     #[must_use]
     pub fn is_built_in(&self, provider: &Address, constraints: &Constraints) -> bool {
         let nothing = LockFile::default();
         let chooser = Chooser::new(&self.settings, &self.reattached, &nothing);
-        provider.is_builtin() || chooser.builtin_for(provider, constraints).is_some()
+        provider.is_builtin() || chooser.builtin_for(provider, constraints, false).is_some()
     }
 
     /// What serves a provider, its package verified against the lock file. What was not resolved before is resolved now,
@@ -194,14 +195,37 @@ impl Catalog {
     }
 
     fn no_provisioner(&self, name: &str) -> Diagnostic {
-        let names = &self.settings.builtins.provisioners;
-        let near = did_you_mean(suggest(name, names.iter().map(String::as_str)));
-        let builtin = names.join(", ");
+        let builtin = self.settings.builtins.provisioners.iter();
+        let builtin: Vec<&str> = builtin
+            .map(String::as_str)
+            .filter(|n| self.settings.allows_builtin(n))
+            .collect();
+        let dirs = discovery::search_dirs(&self.settings);
+        let installed: Vec<discovery::Flat> = dirs.iter().flat_map(|dir| dir.in_flat("provisioner", None)).collect();
+        let known = builtin
+            .iter()
+            .copied()
+            .chain(installed.iter().map(|flat| flat.name.as_str()));
+        let hint = did_you_mean(suggest(name, known));
+        let built_in = match builtin.is_empty() {
+            true => "None is built in.".to_owned(),
+            false => format!("Built in are: {}.", builtin.join(", ")),
+        };
+        let searched: BTreeSet<&std::path::Path> = dirs
+            .iter()
+            .map(|dir| dir.path.as_path())
+            .filter(|d| d.is_dir())
+            .collect();
+        let searched: String = searched.iter().map(|dir| format!("\n  - {}", dir.display())).collect();
+        let searched = match searched.is_empty() {
+            true => "no plugin directory exists".to_owned(),
+            false => format!("these directories were searched:{searched}"),
+        };
         Diagnostic::error(
             "Missing required provisioner plugin",
             format!(
-                "There is no provisioner \"{name}\".{near} Built in are: {builtin}. Others are executables named \
-                 terraform-provisioner-{name} in a plugin directory."
+                "There is no provisioner \"{name}\".{hint} {built_in} Others are executables named terraform-provisioner-{name} in a \
+                 plugin directory; {searched}"
             ),
         )
     }
@@ -226,7 +250,7 @@ impl Catalog {
                     let path = found.package.path().display();
                     Diagnostic::error(
                         "Failed to verify provider",
-                        format!("The package {path} cannot be read: {error}."),
+                        format!("The package {path} cannot be read: {}.", net::io_reason(&error)),
                     )
                 })?;
             if !locked.hashes.contains(&hash) {

@@ -1,6 +1,6 @@
 //! The CLI configuration file: what a person says about their machine, not about their infrastructure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use addrs::Provider;
@@ -24,6 +24,10 @@ pub struct CliConfig {
     pub provider_installation: Option<Vec<Method>>,
     /// Directories with providers under development.
     pub dev_overrides: BTreeMap<Provider, PathBuf>,
+    /// Names of built-in plugins not to be used; `*` means all.
+    pub disabled_builtins: BTreeSet<String>,
+    /// Names of built-in plugins that are used for no version but their own; `*` means all.
+    pub exact_builtins: BTreeSet<String>,
 }
 
 /// A way to get providers.
@@ -173,7 +177,7 @@ impl Loader<'_> {
     fn file(&mut self, path: &Path) {
         let parsed = match std::fs::read_to_string(path) {
             Ok(text) => hcl1::parse(&text).map_err(|error| error.to_string()),
-            Err(error) => Err(format!("cannot be read: {error}")),
+            Err(error) => Err(format!("cannot be read: {}", net::io_reason(&error))),
         };
         let items = match parsed {
             Ok(items) => items,
@@ -215,6 +219,8 @@ impl Loader<'_> {
             "plugin_cache_may_break_dependency_lock_file" => {
                 self.config.plugin_cache_may_break_lock_file |= boolean(&item.value, &name)?;
             }
+            "disable_internal_plugins" => self.config.disabled_builtins.extend(texts(item.value, &name)?),
+            "exact_internal_plugins" => self.config.exact_builtins.extend(texts(item.value, &name)?),
             "host" => {
                 for (host, body) in labelled(item)? {
                     let mut services = BTreeMap::new();

@@ -4,6 +4,7 @@
 //! *flat* layout has executables named `terraform-provider-NAME_vX.Y.Z` in one directory; such a file says no namespace, so it
 //! stands for `hashicorp/NAME`, which is what a bare name means.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use addrs::Provider;
@@ -214,13 +215,40 @@ pub fn provider_dir(base: &Path, provider: &Provider) -> PathBuf {
         .join(&*provider.ty)
 }
 
-/// Whether a directory in mirror layout has any version of a provider, for whatever platform.
+/// The unpacked packages that a directory in mirror layout has of a provider: for which platforms there is each version.
 #[must_use]
-pub fn has_any(base: &Path, provider: &Provider) -> bool {
+pub fn platforms_below(base: &Path, provider: &Provider) -> BTreeMap<Version, BTreeSet<Platform>> {
     let below = provider_dir(base, provider);
-    entries(&below)
-        .iter()
-        .any(|name| Version::parse(name).is_ok() && below.join(name).is_dir())
+    let mut out: BTreeMap<Version, BTreeSet<Platform>> = BTreeMap::new();
+    for name in entries(&below) {
+        let Ok(version) = Version::parse(&name) else {
+            continue;
+        };
+        let dir = below.join(&name);
+        let platforms = entries(&dir).into_iter().filter_map(|name| {
+            let platform: Platform = name.parse().ok()?;
+            executable_in(&dir.join(name), &provider.ty).map(|_| platform)
+        });
+        let platforms: BTreeSet<Platform> = platforms.collect();
+        if !platforms.is_empty() {
+            out.insert(version, platforms);
+        }
+    }
+    out
+}
+
+/// The addresses that a directory in mirror layout has packages of, as far as it names them.
+#[must_use]
+pub fn providers_below(base: &Path) -> Vec<Provider> {
+    let mut out = Vec::new();
+    for host in entries(base).into_iter().filter(|host| host.contains(['.', ':'])) {
+        for namespace in entries(&base.join(&host)) {
+            for ty in entries(&base.join(&host).join(&namespace)) {
+                out.extend(Provider::parse(&format!("{host}/{namespace}/{ty}")));
+            }
+        }
+    }
+    out
 }
 
 /// The versions of a provider below a directory in mirror layout.

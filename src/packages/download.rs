@@ -5,14 +5,12 @@ use std::io::{self, Seek, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use net::{Client, Response, Retry, Url, shown};
+use net::{Client, Response, Retry, UnpackLimits, Url, io_reason, shown};
 use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 
 /// How often a download is taken up again.
 const RETRIES: u64 = 4;
-/// The largest package that is accepted.
-const LIMIT: u64 = 4 << 30;
 /// How many parts may wait for the disk.
 const WAITING: usize = 16;
 /// How often somebody is told how far things are.
@@ -99,6 +97,7 @@ impl Sink {
 ///
 /// A download that breaks off goes on where it ended, if the server can do that, and begins again otherwise.
 pub async fn download(client: &Client, url: &Url, to: File, progress: &Progress) -> Result<String, String> {
+    let limits = UnpackLimits::from_variables(&client.settings().variables)?;
     let mut sink = Sink {
         file: to,
         hash: Sha256::new(),
@@ -131,17 +130,20 @@ pub async fn download(client: &Client, url: &Url, to: File, progress: &Progress)
         }
         let response = response.success().map_err(|e| e.to_string())?;
         let size = response.announced_size().unwrap_or(0);
+        if received.saturating_add(size) > limits.download {
+            return Err(format!("what {} sends {}", shown(url), limits.too_long()));
+        }
         progress
             .expected
             .store(if size == 0 { 0 } else { received + size }, Ordering::Relaxed);
         let broken;
-        (sink, broken) = pour(response, sink, &mut received, progress).await?;
+        (sink, broken) = pour(response, sink, &mut received, limits.download, progress).await?;
         let Some(error) = broken else {
             progress.expected.store(received, Ordering::Relaxed);
             return Ok(crate::hash::hex(&sink.hash.finalize()));
         };
-        if received > LIMIT {
-            return Err(format!("what {} sends is larger than {LIMIT} bytes", shown(url)));
+        if received > limits.download {
+            return Err(format!("what {} sends {}", shown(url), limits.too_long()));
         }
         if tries >= RETRIES {
             return Err(error);
@@ -163,6 +165,7 @@ async fn pour(
     mut response: Response,
     mut sink: Sink,
     received: &mut u64,
+    limit: u64,
     progress: &Progress,
 ) -> Result<(Sink, Option<String>), String> {
     let (sender, mut parts) = mpsc::channel::<Vec<u8>>(WAITING);
@@ -177,7 +180,7 @@ async fn pour(
             Ok(Some(part)) => {
                 let part = part.as_ref().to_vec();
                 *received += part.len() as u64;
-                if *received > LIMIT {
+                if *received > limit {
                     break Some("it is too large".to_owned());
                 }
                 progress.received.store(*received, Ordering::Relaxed);
@@ -199,7 +202,7 @@ async fn pour(
 }
 
 fn unwritable(error: &io::Error) -> String {
-    format!("the package cannot be written to the disk: {error}")
+    format!("the package cannot be written to the disk: {}", io_reason(error))
 }
 
 #[cfg(test)]

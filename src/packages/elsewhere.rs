@@ -10,16 +10,17 @@ use std::path::{Path, PathBuf};
 
 use addrs::Provider;
 use futures::StreamExt;
-use net::Client;
+use net::{Client, UnpackLimits, io_reason};
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::discovery;
 use crate::download::{Overall, Progress, watching};
 use crate::fetch::{self, Wanted, blocking};
 use crate::hash;
-use crate::install::{self, Askers};
+use crate::install::Origins;
 use crate::lock_file::{LockFile, Locked};
 use crate::network_mirror::{Archive, Archives, Index};
+use crate::newest::newest;
 use crate::places::{self, Authentication, Place};
 use addrs::platform::Platform;
 use versions::{Constraints, Version};
@@ -31,8 +32,8 @@ pub struct Request<'r> {
     pub client: &'r Client,
     /// The providers, and which of their versions will do.
     pub requirements: &'r BTreeMap<Provider, Constraints>,
-    /// Who asks, for errors.
-    pub askers: &'r Askers,
+    /// What requires each provider, for errors.
+    pub origins: &'r Origins,
     /// The platforms.
     pub platforms: &'r [Platform],
     /// Where the packages come from.
@@ -106,7 +107,7 @@ impl Request<'_> {
                 return Ok(old.version.clone());
             }
             let asked: String = self
-                .askers
+                .origins
                 .get(provider)
                 .into_iter()
                 .flatten()
@@ -134,8 +135,9 @@ impl Request<'_> {
         let here = mirrored.into_iter().map(|found| found.version);
         let here = here.filter(|version| constraints.allows(version)).max();
         let places = std::slice::from_ref(&self.place);
-        install::newest(self.client, provider, constraints, places, here, Some(self.askers))
+        newest(self.client, provider, constraints, places, here, Some(self.origins))
             .await
+            .map(|newest| newest.version)
             .map_err(|(summary, why)| Diagnostic::error(summary, why))
     }
 
@@ -181,26 +183,30 @@ impl Request<'_> {
             Vec::new()
         };
         if let Some((.., dir)) = unpacked.into_iter().find(|(v, p, _)| v == version && p == platform) {
-            let hash =
-                blocking(move || hash::directory(&dir).map_err(|e| format!("{} cannot be read: {e}", dir.display())));
+            let hash = blocking(move || {
+                hash::directory(&dir).map_err(|e| format!("{} cannot be read: {}", dir.display(), io_reason(&e)))
+            });
             return Ok(Got {
                 authentication: Authentication::None,
                 hashes: [hash.await?].into(),
             });
         }
-        let offer = fetch::offer(self.client, &self.wanted(provider, version), platform).await?;
+        let offer = fetch::offer(self.client, &self.wanted(provider, version), platform).await;
+        let offer = offer.map_err(|why| why.text())?;
+        let limits = UnpackLimits::from_variables(&self.client.settings().variables)?;
         let temporary = match keep.and_then(Path::parent) {
             Some(dir) => {
                 fs::create_dir_all(dir).and_then(|()| tempfile::Builder::new().prefix(".staging-").tempdir_in(dir))
             }
             None => tempfile::tempdir(),
         };
-        let temporary = temporary.map_err(|e| format!("there is no place for the package: {e}"))?;
+        let temporary = temporary.map_err(|e| format!("there is no place for the package: {}", io_reason(&e)))?;
         let (path, sum) = fetch::archive(self.client, &offer, temporary.path(), progress).await?;
         let keep = keep.map(Path::to_owned);
         blocking(move || {
-            fetch::verify_offer(&offer, &path, &sum)?;
-            let own = hash::archive(&path).map_err(|e| format!("the package cannot be read: {e}"))?;
+            fetch::verify_offer(&offer, &path, &sum, &limits)?;
+            let own =
+                hash::archive(&path, &limits).map_err(|e| format!("the package cannot be read: {}", io_reason(&e)))?;
             let mut hashes = offer.known;
             hashes.insert(own);
             hashes.insert(format!("zh:{sum}"));
@@ -212,7 +218,7 @@ impl Request<'_> {
                 } else {
                     fs::copy(&path, &keep).map(drop)
                 };
-                put.map_err(|e| format!("{} cannot be written: {e}", keep.display()))?;
+                put.map_err(|e| format!("{} cannot be written: {}", keep.display(), io_reason(&e)))?;
             }
             drop(temporary);
             Ok(Got {
@@ -354,7 +360,8 @@ impl Request<'_> {
             drop(gets);
             if complete {
                 let (base, provider) = (to.to_owned(), provider.clone());
-                let written = blocking(move || documents(&base, &provider, &version)).await;
+                let limits = UnpackLimits::from_variables(&self.client.settings().variables);
+                let written = blocking(move || documents(&base, &provider, &version, &limits?)).await;
                 if let Err(why) = written {
                     let detail = format!("The documents of the mirror cannot be written: {why}.");
                     errors.push(Diagnostic::error("Failed to update indexes", detail));
@@ -376,15 +383,15 @@ fn could_not(provider: &Provider, version: &Version, platform: &Platform, why: &
 }
 
 /// Writes `VERSION.json` for the archives that are there, and adds the version to `index.json`.
-fn documents(base: &Path, provider: &Provider, version: &Version) -> Result<(), String> {
+fn documents(base: &Path, provider: &Provider, version: &Version, limits: &UnpackLimits) -> Result<(), String> {
     let dir = discovery::provider_dir(base, provider);
-    let failed = |e: io::Error| format!("{}: {e}", dir.display());
+    let failed = |e: io::Error| format!("{}: {}", dir.display(), io_reason(&e));
     let mut archives = Archives::default();
     for archive in places::packed(base, provider) {
         if archive.version != *version {
             continue;
         }
-        let hash = hash::archive(&archive.path).map_err(failed)?;
+        let hash = hash::archive(&archive.path, limits).map_err(failed)?;
         let url = archive
             .path
             .file_name()

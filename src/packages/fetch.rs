@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use addrs::Provider;
-use net::Client;
+use net::{Client, UnpackLimits, io_reason};
 
 use crate::discovery::{self, Package};
 use crate::download::{Progress, download};
@@ -42,6 +42,37 @@ pub enum How {
     Installed(Authentication),
 }
 
+/// Why a package cannot be had. Each is a sentence without its full stop.
+#[derive(Clone, Debug)]
+pub(crate) enum FetchError {
+    /// The sources have the version, but not for this platform; what each of them says.
+    NotForPlatform(Vec<String>),
+    /// There is no source to ask.
+    NoSource,
+    /// A source cannot be asked.
+    Source(Refusal),
+    /// What a source sent cannot be used, or this machine cannot take it.
+    Package(String),
+}
+
+impl From<String> for FetchError {
+    fn from(why: String) -> FetchError {
+        FetchError::Package(why)
+    }
+}
+
+impl FetchError {
+    /// In words.
+    pub fn text(&self) -> String {
+        match self {
+            FetchError::NotForPlatform(missing) => missing.join("; "),
+            FetchError::NoSource => "the CLI configuration names no place that it may be installed from".to_owned(),
+            FetchError::Source(refusal) => refusal.advised(),
+            FetchError::Package(why) => why.clone(),
+        }
+    }
+}
+
 /// A package that is there now.
 #[derive(Clone, Debug)]
 pub(crate) struct Fetched {
@@ -57,7 +88,7 @@ pub(crate) async fn fetch(
     client: &Client,
     wanted: &Wanted,
     progress: &Progress,
-) -> Result<Fetched, String> {
+) -> Result<Fetched, FetchError> {
     let dir = package_dir(&settings.providers_dir(), wanted);
     let before = hash_of(dir.clone(), &wanted.provider).await;
     if let Some(hash) = before.filter(|hash| wanted.locked.contains(hash)) {
@@ -68,13 +99,13 @@ pub(crate) async fn fetch(
         return Ok(fetched(dir, How::Installed(offer.authentication), hash, offer.known));
     };
     if !cache.is_dir() {
-        return Err(format!(
+        return Err(FetchError::Package(format!(
             "the plugin cache directory {} does not exist: create it, or change the setting plugin_cache_dir or the \
              environment variable TF_PLUGIN_CACHE_DIR",
             cache.display()
-        ));
+        )));
     }
-    let cache = std::path::absolute(cache).map_err(|e| e.to_string())?;
+    let cache = std::path::absolute(cache).map_err(|e| io_reason(&e))?;
     let cached = package_dir(&cache, wanted);
     let good = |hash: &String| wanted.locked.contains(hash) || settings.config.plugin_cache_may_break_lock_file;
     let mut known = BTreeSet::new();
@@ -92,7 +123,7 @@ pub(crate) async fn fetch(
         }
     }
     let target = dir.clone();
-    blocking(move || place(&Package::Directory(cached), &target).map_err(|e| e.to_string())).await?;
+    blocking(move || place(&Package::Directory(cached), &target).map_err(|e| unwritable(&target, &e))).await?;
     Ok(fetched(dir, how, hash.unwrap_or_default(), known))
 }
 
@@ -110,7 +141,7 @@ fn package_dir(base: &Path, wanted: &Wanted) -> PathBuf {
 /// The checksum of a package that is complete enough to be run.
 async fn hash_of(dir: PathBuf, provider: &Provider) -> Option<String> {
     discovery::executable_in(&dir, &provider.ty)?;
-    blocking(move || hash::directory(&dir).map_err(|e| e.to_string()))
+    blocking(move || hash::directory(&dir).map_err(|e| io_reason(&e)))
         .await
         .ok()
 }
@@ -132,7 +163,7 @@ async fn turn(cached: &Path) -> Option<fs::File> {
             file.lock()?;
             Ok(file)
         };
-        open().map_err(|e: io::Error| e.to_string())
+        open().map_err(|e: io::Error| io_reason(&e))
     });
     lock.await.ok()
 }
@@ -144,29 +175,29 @@ async fn get(
     beside: &Path,
     to: &Path,
     progress: &Progress,
-) -> Result<(String, Offer), String> {
+) -> Result<(String, Offer), FetchError> {
     let offer = offer(client, wanted, &Platform::current()).await?;
-    let unwritable = |e: io::Error| format!("{} cannot be written: {e}", beside.display());
-    fs::create_dir_all(beside).map_err(unwritable)?;
+    fs::create_dir_all(beside).map_err(|e| unwritable(beside, &e))?;
     let staging = tempfile::Builder::new()
         .prefix(".staging-")
         .tempdir_in(beside)
-        .map_err(unwritable)?;
+        .map_err(|e| unwritable(beside, &e))?;
+    let limits = UnpackLimits::from_variables(&client.settings().variables)?;
     let archive = archive(client, &offer, staging.path(), progress).await?;
     let (wanted, to, checked) = (wanted.clone(), to.to_owned(), offer.clone());
     let hash = blocking(move || {
         let (path, sum) = archive;
-        verify_offer(&checked, &path, &sum)?;
+        verify_offer(&checked, &path, &sum, &limits)?;
         let unpacked = staging.path().join("package");
-        fs::create_dir(&unpacked).map_err(|e| e.to_string())?;
-        unpack::unpack(&path, &unpacked)?;
+        fs::create_dir(&unpacked).map_err(|e| unwritable(&unpacked, &e))?;
+        unpack::unpack(&path, &unpacked, &limits)?;
         if discovery::executable_in(&unpacked, &wanted.provider.ty).is_none() {
             return Err(format!(
                 "the package has no file terraform-provider-{} at its top",
                 wanted.provider.ty
             ));
         }
-        let hash = hash::directory(&unpacked).map_err(|e| e.to_string())?;
+        let hash = hash::directory(&unpacked).map_err(|e| io_reason(&e))?;
         if !wanted.locked.is_empty() && !wanted.locked.contains(&hash) && !wanted.locked.contains(&format!("zh:{sum}"))
         {
             return Err(format!(
@@ -176,27 +207,30 @@ async fn get(
                 checked.location
             ));
         }
-        settle(&unpacked, &to, staging.path(), &hash)
-            .map_err(|e| format!("{} cannot be written: {e}", to.display()))?;
+        settle(&unpacked, &to, staging.path(), &hash).map_err(|e| unwritable(&to, &e))?;
         Ok(hash)
     });
     Ok((hash.await?, offer))
 }
 
 /// What the first place that has the package says about it.
-pub(crate) async fn offer(client: &Client, wanted: &Wanted, platform: &Platform) -> Result<Offer, String> {
+pub(crate) async fn offer(client: &Client, wanted: &Wanted, platform: &Platform) -> Result<Offer, FetchError> {
     let mut missing = Vec::new();
     for place in &wanted.places {
         match place.offer(client, &wanted.provider, &wanted.version, platform).await {
             Ok(offer) => return Ok(offer),
             Err(Refusal::Missing(why)) => missing.push(why),
-            Err(Refusal::Failed(why)) => return Err(why),
+            Err(refusal) => return Err(FetchError::Source(refusal)),
         }
     }
-    if missing.is_empty() {
-        return Err("the CLI configuration names no place that it may be installed from".to_owned());
-    }
-    Err(missing.join("; "))
+    Err(match missing.is_empty() {
+        true => FetchError::NoSource,
+        false => FetchError::NotForPlatform(missing),
+    })
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> String {
+    format!("{} cannot be written: {}", path.display(), io_reason(error))
 }
 
 /// The archive of an offer, and its SHA-256.
@@ -210,14 +244,15 @@ pub(crate) async fn archive(
         Location::File(path) => {
             let path = path.clone();
             blocking(move || {
-                let sum = hash::bytes(&path).map_err(|e| format!("{} cannot be read: {e}", path.display()))?;
+                let sum =
+                    hash::bytes(&path).map_err(|e| format!("{} cannot be read: {}", path.display(), io_reason(&e)))?;
                 Ok((path, sum.trim_start_matches("zh:").to_owned()))
             })
             .await
         }
         Location::Url(url) => {
             let path = dir.join("package.zip");
-            let file = fs::File::create_new(&path).map_err(|e| format!("{} cannot be written: {e}", path.display()))?;
+            let file = fs::File::create_new(&path).map_err(|e| unwritable(&path, &e))?;
             let sum = download(client, url, file, progress).await?;
             Ok((path, sum))
         }
@@ -225,15 +260,15 @@ pub(crate) async fn archive(
 }
 
 /// Whether an archive is the one that was offered.
-pub(crate) fn verify_offer(offer: &Offer, archive: &Path, sum: &str) -> Result<(), String> {
+pub(crate) fn verify_offer(offer: &Offer, archive: &Path, sum: &str, limits: &UnpackLimits) -> Result<(), String> {
     let usable = |hash: &&String| hash.starts_with("zh:") || hash.starts_with("h1:");
     let expected: Vec<&String> = offer.hashes.iter().filter(usable).collect();
     if offer.hashes.is_empty() || expected.iter().any(|hash| **hash == format!("zh:{sum}")) {
         return Ok(());
     }
     if expected.iter().any(|hash| hash.starts_with("h1:")) {
-        let own =
-            hash::archive(archive).map_err(|e| format!("the package from {} cannot be read: {e}", offer.location))?;
+        let own = hash::archive(archive, limits)
+            .map_err(|e| format!("the package from {} cannot be read: {}", offer.location, io_reason(&e)))?;
         if expected.iter().any(|hash| **hash == own) {
             return Ok(());
         }

@@ -4,34 +4,33 @@
 //! is, and the working directory gets a link to it; what is nowhere here comes from a [`Place`]. Either way the lock file
 //! gets an entry.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
 use addrs::Provider;
 use futures::StreamExt;
-use net::Client;
+use net::{Client, io_reason};
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::catalog::Catalog;
 use crate::discovery::{self, Found, Package};
 use crate::download::{Overall, Progress, watching};
 pub use crate::fetch::How;
-use crate::fetch::{self, Fetched, Wanted};
+use crate::fetch::{self, FetchError, Fetched, Wanted};
 use crate::lock_file::{LockFile, Locked};
-use crate::places::{self, Listed, Place, Refusal};
+use crate::newest::{Newest, newest};
+use crate::not_available::incompatible;
+use crate::places::{self, Place};
 use crate::selection::{Chooser, Selection};
 use addrs::platform::Platform;
 use versions::{Constraints, Version};
 
 /// How many packages are fetched at a time.
 const AT_ONCE: usize = 8;
-/// How many versions an error lists.
-const LISTED: usize = 8;
-
-/// Who asks for which versions of each provider, in words: `module.a asks for "~> 1.0"`.
-pub type Askers = BTreeMap<Provider, Vec<String>>;
+/// The blocks and objects that require each provider, in words: `required_providers of the root module: "~> 1.0" (main.tf line 3)`.
+pub type Origins = BTreeMap<Provider, Vec<String>>;
 
 /// How to install.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,8 +39,8 @@ pub struct InstallOptions<'a> {
     pub upgrade: bool,
     /// Fail rather than change the lock file.
     pub read_only_lock: bool,
-    /// Who asks, for errors.
-    pub askers: Option<&'a Askers>,
+    /// What requires the providers, for errors.
+    pub origins: Option<&'a Origins>,
 }
 
 /// What was done.
@@ -92,6 +91,8 @@ struct Needed<'r> {
     old: Option<&'r Locked>,
     /// Of the newest versions on this machine, which need no place.
     here: Option<Found>,
+    /// What is used where no place has it: the built-in, in place of the version that is required or locked.
+    fallback: Option<Selection>,
     places: Vec<Place>,
 }
 
@@ -112,7 +113,7 @@ impl Catalog {
     ) -> Result<Installation, Diagnostics> {
         let (lock, mut warnings) = LockFile::load(&self.settings().working_dir)?;
         let mut chooser = Chooser::new(self.settings(), self.reattached(), &lock);
-        chooser.askers = options.askers;
+        chooser.origins = options.origins;
         let mut work = Work {
             catalog: self,
             options,
@@ -123,6 +124,18 @@ impl Catalog {
         let mut needed = Vec::new();
         for (provider, constraints) in requirements {
             let old = lock.providers.get(provider);
+            if provider.is_builtin() && !constraints.is_any() {
+                work.errors.push(Diagnostic::error(
+                    "Invalid dependency on built-in provider",
+                    format!(
+                        "Cannot use {provider}: built-in providers do not support explicit version constraints. Remove the \
+                         \"version\" argument.\n{}",
+                        chooser.required_by(provider)
+                    )
+                    .trim_end(),
+                ));
+                continue;
+            }
             let here = match chooser.among_what_is_here(provider, constraints, !options.upgrade, &mut warnings) {
                 Ok(selection) => selection,
                 Err(diagnostic) => {
@@ -135,24 +148,55 @@ impl Catalog {
                 constraints,
                 old,
                 here,
+                fallback: None,
                 places: places::places(self.settings(), provider),
             };
             match here {
                 Some(Selection::External(found))
                     if self.settings().client.is_some()
                         && old.filter(|_| !options.upgrade).is_none()
-                        && chooser.builtin_for(provider, constraints).is_none() =>
+                        && chooser.builtin_for(provider, constraints, !options.upgrade).is_none() =>
                 {
                     // What is here will do, but a place may have a newer one: one that the CLI configuration names, or an
                     // archive beside it. Nobody else is asked about what a person has put here, not even for an upgrade.
                     let more = from_places(Some(found.clone()));
                     let implied = self.settings().config.provider_installation.is_none();
                     match more.places.is_empty() || (implied && more.places.contains(&Place::Direct)) {
-                        true => work.take(provider, constraints, Selection::External(found), old, tell),
+                        true => match chooser.newer_for_others(
+                            provider,
+                            constraints,
+                            !options.upgrade,
+                            &Selection::External(found.clone()),
+                        ) {
+                            Some(incompatible) => work.errors.push(incompatible),
+                            None => work.take(provider, constraints, Selection::External(found), old, tell),
+                        },
                         false => needed.push(more),
                     }
                 }
-                Some(selection) => work.take(provider, constraints, selection, old, tell),
+                Some(
+                    selection @ Selection::Builtin {
+                        in_place_of: Some(_), ..
+                    },
+                ) if self.settings().client.is_some() => {
+                    // A mirror or the plugin cache may have the version that is required. No registry is asked: a built-in
+                    // needs no network.
+                    let mut more = from_places(None);
+                    more.places.retain(|place| *place != Place::Direct);
+                    let cached = old.is_some() && !options.upgrade && self.settings().config.plugin_cache_dir.is_some();
+                    if more.places.is_empty() && !cached {
+                        work.take(provider, constraints, selection, old, tell);
+                    } else {
+                        more.fallback = Some(selection);
+                        needed.push(more);
+                    }
+                }
+                Some(selection) => {
+                    match chooser.newer_for_others(provider, constraints, !options.upgrade, &selection) {
+                        Some(incompatible) => work.errors.push(incompatible),
+                        None => work.take(provider, constraints, selection, old, tell),
+                    }
+                }
                 None => {
                     let lock_allows = old.is_none_or(|l| options.upgrade || constraints.allows(&l.version));
                     if self.settings().client.is_some() && lock_allows {
@@ -167,7 +211,7 @@ impl Catalog {
         if let Some(client) = self.settings().client.as_ref().filter(|_| !needed.is_empty()) {
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
             let runtime = runtime.map_err(|e| {
-                let detail = format!("The system does not let us start threads: {e}.");
+                let detail = format!("The system does not let us start threads: {}.", io_reason(&e));
                 Diagnostics::from(Diagnostic::error("Cannot start", detail))
             })?;
             runtime.block_on(work.fetch(client, needed, &chooser, tell));
@@ -176,14 +220,36 @@ impl Catalog {
             return Err(work.errors);
         }
         let (new_lock, providers) = (work.lock, work.providers);
-        let lock_changed = new_lock != lock;
+        let selected = providers
+            .iter()
+            .map(|(provider, outcome)| (provider, &outcome.selection));
+        warnings.extend(chooser.substituted(selected));
+        // The text of constraints alone is no change: the choices are the same.
+        let mut lock_changed = !new_lock.chooses_as(&lock);
         if lock_changed && options.read_only_lock {
-            return Err(Diagnostic::error(
-                "Provider dependency changes detected",
-                "The choice of providers has changed, so the dependency lock file must be changed, too, but it was asked \
-                 to leave it as it is. Run init without -lockfile=readonly.",
-            )
-            .into());
+            let versions = |file: &LockFile| -> Vec<(Provider, Version)> {
+                file.providers
+                    .iter()
+                    .map(|(p, l)| (p.clone(), l.version.clone()))
+                    .collect()
+            };
+            if versions(&new_lock) != versions(&lock) {
+                return Err(Diagnostic::error(
+                    "Provider dependency changes detected",
+                    "The providers that are required, or their versions, are not those of the dependency lock file, which \
+                     -lockfile=readonly keeps as it is. Run init without that option to record the new choice.",
+                )
+                .into());
+            }
+            warnings.push(Diagnostic::warning(
+                "Provider lock file not updated",
+                format!(
+                    "Checksums were found that the file {} does not record, and -lockfile=readonly keeps it as it is. Run init \
+                     without that option to record them.",
+                    crate::lock_file::FILE_NAME
+                ),
+            ));
+            lock_changed = false;
         }
         let lock_created = lock_changed && !self.settings().working_dir.join(crate::lock_file::FILE_NAME).exists();
         if lock_changed {
@@ -231,7 +297,14 @@ impl Work<'_> {
                 }
             }
             // Not ours to pin: what others wrote stays.
-            Selection::Builtin { .. } | Selection::DevOverride(_) | Selection::Reattached => old.cloned(),
+            Selection::Builtin { .. } | Selection::DevOverride(_) | Selection::Reattached => {
+                if self.options.upgrade
+                    && let Err(diagnostic) = self.forget(provider)
+                {
+                    return self.errors.push(diagnostic);
+                }
+                old.cloned()
+            }
         };
         let outcome = Outcome {
             selection,
@@ -240,6 +313,19 @@ impl Work<'_> {
             how: None,
         };
         self.finish(provider, entry, outcome, tell);
+    }
+
+    /// Removes what was installed of a provider before an upgrade led to the built-in: it would be the choice again, by what the
+    /// lock file says.
+    fn forget(&self, provider: &Provider) -> Result<(), Diagnostic> {
+        let dir = discovery::provider_dir(&self.catalog.settings().providers_dir(), provider);
+        match std::fs::remove_dir_all(&dir) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Diagnostic::error(
+                "Failed to upgrade provider",
+                format!("The directory {} cannot be removed: {}.", dir.display(), io_reason(&e)),
+            )),
+            _ => Ok(()),
+        }
     }
 
     fn finish(&mut self, provider: &Provider, entry: Option<Locked>, outcome: Outcome, tell: &mut dyn FnMut(Step<'_>)) {
@@ -258,7 +344,8 @@ impl Work<'_> {
         chooser: &Chooser<'_>,
         tell: &mut dyn FnMut(Step<'_>),
     ) {
-        for one in &needed {
+        // Where the built-in may be the outcome, nothing is promised.
+        for one in needed.iter().filter(|one| one.fallback.is_none()) {
             match one.locked(&self.options) {
                 Some(_) => tell(Step::Reusing(one.provider)),
                 None => tell(Step::Finding(one.provider, one.constraints)),
@@ -266,26 +353,44 @@ impl Work<'_> {
         }
         let options = self.options;
         let versions = futures::future::join_all(needed.iter().map(async |one| match one.locked(&options) {
-            Some(locked) => Ok(locked.version.clone()),
+            Some(locked) => Ok(Newest {
+                version: locked.version.clone(),
+                for_platform: None,
+            }),
             None => {
                 let here = one.here.as_ref().map(|found| found.version.clone());
-                newest(client, one.provider, one.constraints, &one.places, here, options.askers).await
+                newest(
+                    client,
+                    one.provider,
+                    one.constraints,
+                    &one.places,
+                    here,
+                    options.origins,
+                )
+                .await
             }
         }))
         .await;
         let mut chosen = Vec::new();
-        for (one, version) in needed.into_iter().zip(versions) {
-            match version {
-                Ok(version) => match &one.here {
-                    Some(found) if found.version >= version => {
-                        let selection = Selection::External(found.clone());
+        for (one, found) in needed.into_iter().zip(versions) {
+            match found {
+                Ok(found) => match &one.here {
+                    Some(here) if here.version >= found.version => {
+                        let selection = Selection::External(here.clone());
                         self.take(one.provider, one.constraints, selection, one.old, tell);
                     }
-                    _ => chosen.push((one, version)),
+                    _ => chosen.push((one, found)),
                 },
-                Err((summary, why)) => {
+                Err((_, why)) if one.fallback.is_some() => {
+                    tracing::debug!(provider = %one.provider, why, "no source has the required version");
+                    self.fall_back(one, tell);
+                }
+                Err((summary, mut why)) => {
                     let about = chooser.nothing(one.provider, one.constraints, !options.upgrade).detail;
                     tracing::debug!(provider = %one.provider, about, "what is on this machine");
+                    if let Some(hint) = chooser.near_name(one.provider) {
+                        let _ = write!(why, "\n\n{hint}");
+                    }
                     self.errors.push(Diagnostic::error(summary, why));
                 }
             }
@@ -294,10 +399,14 @@ impl Work<'_> {
             return;
         }
         let settings = self.catalog.settings();
-        let order: Vec<(&Provider, Version)> = chosen.iter().map(|(one, v)| (one.provider, v.clone())).collect();
+        let order: Vec<(&Provider, Version)> = chosen
+            .iter()
+            .map(|(one, found)| (one.provider, found.version.clone()))
+            .collect();
         let progress: Vec<Progress> = chosen.iter().map(|_| Progress::default()).collect();
-        let mut fetches = futures::stream::iter(chosen.into_iter().zip(&progress).map(
-            async |((one, version), progress)| {
+        let mut fetches =
+            futures::stream::iter(chosen.into_iter().zip(&progress).map(async |((one, found), progress)| {
+                let version = found.version.clone();
                 let wanted = Wanted {
                     provider: one.provider.clone(),
                     locked: one
@@ -309,23 +418,46 @@ impl Work<'_> {
                     places: one.places.clone(),
                 };
                 let fetched = fetch::fetch(settings, client, &wanted, progress).await;
-                (one, wanted, fetched)
-            },
-        ))
-        .buffered(AT_ONCE);
+                (one, found, wanted, fetched)
+            }))
+            .buffered(AT_ONCE);
         for (provider, version) in &order {
             tell(Step::Installing(provider, version));
             let fetched = watching(fetches.next(), || tell(Step::Downloading(Overall::of(&progress)))).await;
-            let Some((one, wanted, fetched)) = fetched else {
+            let Some((one, found, wanted, fetched)) = fetched else {
                 break;
             };
             match fetched {
                 Ok(fetched) => self.fetched(&one, wanted, fetched, tell),
+                Err(why @ (FetchError::NoSource | FetchError::NotForPlatform(_) | FetchError::Source(_)))
+                    if one.fallback.is_some() =>
+                {
+                    tracing::debug!(provider = %one.provider, why = why.text(), "no source has the required version");
+                    self.fall_back(one, tell);
+                }
+                Err(FetchError::NotForPlatform(missing)) => {
+                    let required = chooser.required_by(provider);
+                    let older = found.for_platform.as_ref().filter(|older| **older != *version);
+                    let platform = Platform::current();
+                    self.errors
+                        .push(incompatible(provider, version, &platform, &missing, older, &required));
+                }
                 Err(why) => self.errors.push(Diagnostic::error(
                     "Failed to install provider",
-                    format!("{} v{version} cannot be installed: {why}.", provider.for_display()),
+                    format!(
+                        "{} v{version} cannot be installed: {}.",
+                        provider.for_display(),
+                        why.text()
+                    ),
                 )),
             }
+        }
+    }
+
+    /// Takes the built-in in place of the version that no source has.
+    fn fall_back(&mut self, one: Needed<'_>, tell: &mut dyn FnMut(Step<'_>)) {
+        if let Some(selection) = one.fallback {
+            self.take(one.provider, one.constraints, selection, one.old, tell);
         }
     }
 
@@ -363,10 +495,11 @@ impl Work<'_> {
             Diagnostic::error(
                 "Failed to install provider",
                 format!(
-                    "The provider {} {} from {} could not be installed: {error}.",
+                    "The provider {} {} from {} could not be installed: {}.",
                     provider.for_display(),
                     found.version,
-                    found.package.path().display()
+                    found.package.path().display(),
+                    io_reason(&error)
                 ),
             )
         };
@@ -400,77 +533,6 @@ impl Work<'_> {
             fresh,
         ))
     }
-}
-
-/// The newest version that a place has, among those that will do.
-pub(crate) async fn newest(
-    client: &Client,
-    provider: &Provider,
-    constraints: &Constraints,
-    places: &[Place],
-    here: Option<Version>,
-    askers: Option<&Askers>,
-) -> Result<Version, (&'static str, String)> {
-    const SUMMARY: &str = "Failed to query available provider packages";
-    let name = provider.for_display();
-    let lists = places.iter().map(|place| place.versions(client, provider));
-    let mut all: BTreeMap<Version, Option<BTreeSet<String>>> = BTreeMap::new();
-    let mut missing = Vec::new();
-    for (place, list) in places.iter().zip(futures::future::join_all(lists).await) {
-        match list {
-            Ok(list) => {
-                if list.is_empty() {
-                    missing.push(format!("{place} has none of its versions"));
-                }
-                for Listed { version, platforms } in list {
-                    match (all.entry(version).or_insert_with(|| Some(BTreeSet::new())), platforms) {
-                        (Some(known), Some(more)) => known.extend(more),
-                        (known, _) => *known = None,
-                    }
-                }
-            }
-            Err(Refusal::Missing(why)) => missing.push(why),
-            Err(Refusal::Failed(why)) => {
-                return Err((
-                    SUMMARY,
-                    format!("The versions of the provider {name} cannot be listed: {why}."),
-                ));
-            }
-        }
-    }
-    let allowed = all.keys().rev().find(|version| constraints.allows(version)).cloned();
-    if let Some(version) = allowed.max(here) {
-        return Ok(version);
-    }
-    let mut text = format!("There is no version of the provider {name}");
-    if !constraints.is_any() {
-        let _ = write!(text, " that meets \"{}\"", constraints);
-    }
-    text.push('.');
-    for asker in askers.and_then(|a| a.get(provider)).into_iter().flatten() {
-        let _ = write!(text, "\n  - {asker}");
-    }
-    if places.is_empty() {
-        text.push_str("\n\nThe CLI configuration names no place that it may be installed from.");
-    }
-    let found: Vec<String> = all.keys().rev().take(LISTED).map(Version::to_string).collect();
-    if !found.is_empty() {
-        let places: Vec<String> = places.iter().map(Place::to_string).collect();
-        let more = if all.len() > found.len() { " and older ones" } else { "" };
-        let _ = write!(
-            text,
-            "\n\nThese versions are offered by {}: {}{more}.",
-            places.join(", "),
-            found.join(", ")
-        );
-        if all.keys().all(Version::is_prerelease) {
-            text.push_str(" A pre-release is chosen only if a constraint names exactly it.");
-        }
-    }
-    for why in missing {
-        let _ = write!(text, "\n\nAsked, but of no use: {why}.");
-    }
-    Err((SUMMARY, text))
 }
 
 /// A package that is not the one that was locked.

@@ -5,6 +5,7 @@
 //!
 //! - [`settings`]: what the caller, the environment and the CLI configuration ([`cli_config`]) say.
 //! - [`discovery`]: what is on this machine. [`selection`]: which of it is used, under which constraints.
+//!   `newest`: which of the versions that package sources have. `not_available`: why there is no selection.
 //!   [`install`] and [`lock_file`]: what `init` writes.
 //! - [`places`]: package sources: a provider's registry (`origin`), a [`network_mirror`], archives on this machine. `fetch`
 //!   gets, verifies and unpacks one package ([`download`], [`signature`], `unpack`), by way of the plugin cache.
@@ -25,6 +26,8 @@ mod hcl1;
 pub mod install;
 pub mod lock_file;
 mod network_mirror;
+mod newest;
+mod not_available;
 mod openpgp;
 mod origin;
 pub mod places;

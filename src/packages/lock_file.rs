@@ -7,6 +7,7 @@ use std::path::Path;
 
 use addrs::Provider;
 use hcl::{Body, Expression};
+use net::io_reason;
 use syntax::{Diagnostic, Diagnostics};
 
 use versions::{Constraints, Version};
@@ -37,13 +38,23 @@ pub struct Locked {
 }
 
 impl LockFile {
+    /// Whether it makes the same choices: of the same providers, in the same versions, with the same checksums. The constraints
+    /// that led to them do not count.
+    #[must_use]
+    pub fn chooses_as(&self, other: &LockFile) -> bool {
+        let choice = |locked: &Locked| (locked.version.clone(), locked.hashes.clone());
+        let choices =
+            |file: &LockFile| -> Vec<_> { file.providers.iter().map(|(p, l)| (p.clone(), choice(l))).collect() };
+        choices(self) == choices(other)
+    }
+
     /// Reads the file in this directory; a missing one is empty. Warnings come with the content.
     pub fn load(dir: &Path) -> Result<(LockFile, Diagnostics), Diagnostics> {
         let path = dir.join(FILE_NAME);
         match std::fs::read_to_string(&path) {
             Ok(text) => LockFile::parse(&text),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((LockFile::default(), Diagnostics::new())),
-            Err(error) => Err(invalid(format!("It cannot be read: {error}."))),
+            Err(error) => Err(invalid(format!("It cannot be read: {}.", io_reason(&error)))),
         }
     }
 
@@ -124,7 +135,10 @@ impl LockFile {
             Ok(())
         };
         write().map_err(|error| {
-            let detail = format!("The file {FILE_NAME} could not be written: {error}. It is as it was before.");
+            let detail = format!(
+                "The file {FILE_NAME} could not be written: {}. It is as it was before.",
+                io_reason(&error)
+            );
             Diagnostic::error("Failed to update dependency lock file", detail).into()
         })
     }

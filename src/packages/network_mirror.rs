@@ -99,7 +99,9 @@ async fn document<T: for<'d> Deserialize<'d>>(
     name: &str,
     missing: impl Fn() -> String,
 ) -> Result<(Url, T), Refusal> {
-    let failed = |e: String| Refusal::Failed(format!("the network mirror {} is of no use: {e}", net::shown(base)));
+    let explained = |e: String| format!("the network mirror {} is of no use: {e}", net::shown(base));
+    let failed = |e: String| Refusal::Failed(explained(e));
+    let request_failed = |e: net::Error| Refusal::of(&e, explained);
     let mut url = base.clone();
     if let Ok(mut path) = url.path_segments_mut() {
         path.pop_if_empty()
@@ -111,7 +113,7 @@ async fn document<T: for<'d> Deserialize<'d>>(
         (None, _) => None,
     };
     let token = match &host {
-        Some(host) => client.token(host).await.map_err(|e| failed(e.to_string()))?,
+        Some(host) => client.token(host).await.map_err(request_failed)?,
         None => None,
     };
     let request = client
@@ -119,7 +121,7 @@ async fn document<T: for<'d> Deserialize<'d>>(
         .token(token.as_ref())
         .header("accept", "application/json");
     let sent = request.to_registry().redirects(REDIRECTS).send().await;
-    let mut response = sent.map_err(|e| failed(e.to_string()))?;
+    let mut response = sent.map_err(request_failed)?;
     if response.status().as_u16() == 404 {
         return Err(Refusal::Missing(missing()));
     }
@@ -134,7 +136,7 @@ async fn document<T: for<'d> Deserialize<'d>>(
     if !response.status().is_success() {
         return Err(failed(response.failure().to_string()));
     }
-    let body = response.bytes(LIMIT).await.map_err(|e| failed(e.to_string()))?;
+    let body = response.bytes(LIMIT).await.map_err(request_failed)?;
     let parsed = serde_json::from_slice(&body);
     let parsed = parsed.map_err(|e| failed(format!("the answer of {} cannot be used: {e}", net::shown(&at))))?;
     Ok((at, parsed))

@@ -134,7 +134,7 @@ pub async fn offer(
     let read = async |url: Url, what: &str| {
         let got = client.get(url).to_registry().read(DOCUMENT_LIMIT).await;
         got.map(|(_, body)| body)
-            .map_err(|e| Refusal::Failed(format!("the {what} of the package cannot be had: {e}")))
+            .map_err(|e| Refusal::of(&e, |e| format!("the {what} of the package cannot be had: {e}")))
     };
     let document = read(sums, "list of checksums").await?;
     let known = sums_of(&document);
@@ -231,7 +231,7 @@ fn refusal(provider: &Provider, error: &net::Error, missing: impl Fn() -> String
             provider.host,
             provider.host.replace('-', "__").replace('.', "_")
         )),
-        _ => Refusal::Failed(error.to_string()),
+        _ => Refusal::of(error, |text| text),
     }
 }
 
@@ -241,7 +241,10 @@ async fn endpoint(client: &Client, provider: &Provider, more: &[&str]) -> Result
     let mut url = client
         .service(&host, PROVIDERS)
         .await
-        .map_err(|e| Refusal::Failed(e.to_string()))?;
+        .map_err(|e| match e.is_unreachable() {
+            true => Refusal::Unreachable(e.to_string()),
+            false => Refusal::Failed(e.to_string()),
+        })?;
     if let Ok(mut path) = url.path_segments_mut() {
         path.pop_if_empty()
             .extend([&*provider.namespace, &*provider.ty])

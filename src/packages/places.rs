@@ -15,7 +15,7 @@ use crate::cli_config::Source;
 use crate::discovery;
 use crate::settings::Settings;
 use crate::signature::Standing;
-use crate::{network_mirror, origin};
+use crate::{network_mirror, not_available, origin};
 use addrs::platform::Platform;
 use versions::Version;
 
@@ -102,6 +102,8 @@ pub enum Refusal {
     Missing(String),
     /// It should know, but something is wrong.
     Failed(String),
+    /// It cannot be reached: perhaps there is no network.
+    Unreachable(String),
 }
 
 impl Refusal {
@@ -109,7 +111,26 @@ impl Refusal {
     #[must_use]
     pub fn text(&self) -> &str {
         match self {
-            Refusal::Missing(text) | Refusal::Failed(text) => text,
+            Refusal::Missing(text) | Refusal::Failed(text) | Refusal::Unreachable(text) => text,
+        }
+    }
+
+    /// What a request that failed means.
+    #[must_use]
+    pub fn of(error: &net::Error, explained: impl FnOnce(String) -> String) -> Refusal {
+        let text = explained(error.to_string());
+        match error.is_unreachable() {
+            true => Refusal::Unreachable(text),
+            false => Refusal::Failed(text),
+        }
+    }
+
+    /// The sentence, and what helps where it is about the network: for the end of a text that is complete sentences.
+    #[must_use]
+    pub fn advised(&self) -> String {
+        match self {
+            Refusal::Unreachable(text) => format!("{text}. {}", net::WITHOUT_NETWORK.trim_end_matches('.')),
+            other => other.text().to_owned(),
         }
     }
 }
@@ -135,10 +156,11 @@ pub fn places(settings: &Settings, provider: &Provider) -> Vec<Place> {
         .into_iter()
         .filter(discovery::SearchDir::is_mirror)
         .map(|dir| dir.path)
+        .filter(|dir| dir.is_dir())
         .collect();
     let here = dirs
         .iter()
-        .any(|dir| discovery::has_any(dir, provider) || !packed(dir, provider).is_empty());
+        .any(|dir| !discovery::platforms_below(dir, provider).is_empty() || !packed(dir, provider).is_empty());
     if here {
         dirs.into_iter().map(Place::Packed).collect()
     } else {
@@ -161,21 +183,11 @@ impl Place {
     pub async fn versions(&self, client: &Client, provider: &Provider) -> Result<Vec<Listed>, Refusal> {
         match self {
             Place::Packed(dir) => {
-                let mut found: Vec<Listed> = Vec::new();
-                for archive in packed(dir, provider) {
-                    let platform = archive.platform.to_string();
-                    match found.iter_mut().find(|l| l.version == archive.version) {
-                        Some(listed) => listed.platforms.get_or_insert_default().insert(platform),
-                        None => {
-                            found.push(Listed {
-                                version: archive.version,
-                                platforms: Some([platform].into()),
-                            });
-                            true
-                        }
-                    };
-                }
-                Ok(found)
+                let listed = |(version, platforms): (Version, BTreeSet<Platform>)| Listed {
+                    version,
+                    platforms: Some(platforms.iter().map(Platform::to_string).collect()),
+                };
+                Ok(not_available::mirrored(dir, provider).into_iter().map(listed).collect())
             }
             Place::Mirror(base) => network_mirror::versions(client, base, provider).await,
             Place::Direct => origin::versions(client, provider).await,
@@ -200,7 +212,12 @@ impl Place {
                     known: BTreeSet::new(),
                     authentication: Authentication::None,
                 })
-                .ok_or_else(|| Refusal::Missing(format!("{self} has no archive of it for {platform}"))),
+                .ok_or_else(|| {
+                    Refusal::Missing(match not_available::mirrored(dir, provider).get(version) {
+                        Some(platforms) => format!("{self} has it for {} only", not_available::listed(platforms)),
+                        None => format!("{self} does not have it"),
+                    })
+                }),
             Place::Mirror(base) => network_mirror::offer(client, base, provider, version, platform).await,
             Place::Direct => origin::offer(client, provider, version, platform).await,
         }

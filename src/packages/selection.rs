@@ -1,8 +1,9 @@
 //! Which plugin stands for which provider.
 //!
 //! In order: a provider that is running already (`TF_REATTACH_PROVIDERS`), one under development (`dev_overrides`), an executable
-//! that somebody put on this machine and that meets the constraints, the built-in, what `init` has installed. The lock
-//! file binds what is not built in; a built-in is part of the executable and stands for every listed version.
+//! that somebody put on this machine and that meets the constraints, the built-in if its own version is the one that is required
+//! or locked, what `init` has installed; last the built-in in place of an earlier or the locked version, with a warning. The lock
+//! file binds all that is not part of this executable.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -13,7 +14,7 @@ use syntax::{Diagnostic, Diagnostics};
 
 use crate::builtin::BuiltinProvider;
 use crate::discovery::{self, Flat, Found, Package, SearchDir};
-use crate::install::Askers;
+use crate::install::Origins;
 use crate::lock_file::{LockFile, Locked};
 use crate::settings::Settings;
 use addrs::platform::Platform;
@@ -22,12 +23,14 @@ use versions::{Constraints, Version};
 /// What stands for a provider.
 #[derive(Clone, Debug)]
 pub enum Selection {
-    /// Ourselves.
+    /// A built-in provider, served by this executable.
     Builtin {
         /// The name it is served under.
         name: String,
-        /// The version it stands for under the constraints; none for a part of the language.
+        /// Its version; none for a part of the language.
         version: Option<Version>,
+        /// The version that is required or locked, if that is another one.
+        in_place_of: Option<Version>,
         /// The protocols it speaks.
         protocols: Vec<u32>,
     },
@@ -67,11 +70,13 @@ pub(crate) struct Chooser<'r> {
     pub settings: &'r Settings,
     pub reattached: &'r BTreeSet<Provider>,
     pub lock: &'r LockFile,
-    /// Who asks, for errors.
-    pub askers: Option<&'r Askers>,
-    platform: Platform,
-    dirs: Vec<SearchDir>,
-    flat: Vec<Flat>,
+    /// What requires each provider, for errors.
+    pub origins: Option<&'r Origins>,
+    pub(crate) platform: Platform,
+    pub(crate) dirs: Vec<SearchDir>,
+    pub(crate) flat: Vec<Flat>,
+    /// This executable.
+    own: Option<PathBuf>,
 }
 
 impl<'r> Chooser<'r> {
@@ -86,10 +91,11 @@ impl<'r> Chooser<'r> {
             settings,
             reattached,
             lock,
-            askers: None,
+            origins: None,
             platform: Platform::current(),
             dirs,
             flat,
+            own,
         }
     }
 
@@ -102,7 +108,10 @@ impl<'r> Chooser<'r> {
         warnings: &mut Diagnostics,
     ) -> Result<Selection, Diagnostic> {
         match self.among_what_is_here(provider, constraints, heed_lock, warnings)? {
-            Some(selection) => Ok(selection),
+            Some(selection) => match self.newer_for_others(provider, constraints, heed_lock, &selection) {
+                Some(incompatible) => Err(incompatible),
+                None => Ok(selection),
+            },
             None => Err(self.nothing(provider, constraints, heed_lock)),
         }
     }
@@ -122,10 +131,10 @@ impl<'r> Chooser<'r> {
             return self.dev_override(provider, dir, warnings).map(Some);
         }
         if provider.is_builtin() {
-            return self.part_of_the_language(provider, constraints).map(Some);
+            return self.part_of_the_language(provider).map(Some);
         }
         let locked = self.locked(provider, heed_lock);
-        let builtin = self.builtin(provider);
+        let builtin = self.builtin_for(provider, constraints, heed_lock);
         let candidates = self.candidates(provider);
         let usable = |found: &&Found| {
             constraints.allows(&found.version) && locked.is_none_or(|locked| locked.version == found.version)
@@ -137,19 +146,17 @@ impl<'r> Chooser<'r> {
             .rev()
             .max_by(|a, b| a.version.cmp(&b.version));
         if let Some(found) = newest {
-            if builtin.is_some() {
+            if self.builtin(provider).is_some() {
                 warnings.push(overridden("provider", &provider.ty, &found.executable));
             }
             return Ok(Some(Selection::External(found.clone())));
         }
-        if let Some((builtin, version)) = self.builtin_for(provider, constraints) {
-            return Ok(Some(Selection::Builtin {
-                name: builtin.name.clone(),
-                version: Some(version.clone()),
-                protocols: builtin.protocols.clone(),
-            }));
+        let own_version = matches!(&builtin, Some(Selection::Builtin { in_place_of: None, .. }));
+        if own_version {
+            return Ok(builtin);
         }
-        Ok(self.installed(provider, constraints, locked).map(Selection::Installed))
+        let installed = self.installed(provider, constraints, locked).map(Selection::Installed);
+        Ok(installed.or(builtin))
     }
 
     /// The choice that the lock file records, if it is to be heeded.
@@ -157,14 +164,79 @@ impl<'r> Chooser<'r> {
         self.lock.providers.get(provider).filter(|_| heed_lock)
     }
 
-    /// The built-in that stands for a provider under these constraints, and the version it stands for.
-    pub fn builtin_for(
-        &self,
-        provider: &Provider,
-        constraints: &Constraints,
-    ) -> Option<(&'r BuiltinProvider, &'r Version)> {
+    /// The built-in that can be used for a provider under these constraints and with what the lock file says.
+    pub fn builtin_for(&self, provider: &Provider, constraints: &Constraints, heed_lock: bool) -> Option<Selection> {
         let builtin = self.builtin(provider)?;
-        Some((builtin, builtin.version_for(|v| constraints.allows(v))?))
+        let version = builtin.version.clone()?;
+        let locked = self.locked(provider, heed_lock).map(|locked| &locked.version);
+        let locked = locked.filter(|locked| constraints.allows(locked));
+        let in_place_of = if builtin.meets(|v| constraints.allows(v)) {
+            locked.filter(|locked| **locked != version)
+        } else {
+            let earlier = builtin.newest_earlier(|v| constraints.allows(v))?;
+            Some(locked.unwrap_or(earlier))
+        };
+        if in_place_of.is_some() && self.settings.exact_builtin(&builtin.name) {
+            return None;
+        }
+        Some(Selection::Builtin {
+            name: builtin.name.clone(),
+            version: Some(version),
+            in_place_of: in_place_of.cloned(),
+            protocols: builtin.protocols.clone(),
+        })
+    }
+
+    /// The warning about built-in providers that are used in place of other versions, if there are any among these.
+    pub fn substituted<'s>(
+        &self,
+        selections: impl IntoIterator<Item = (&'s Provider, &'s Selection)>,
+    ) -> Option<Diagnostic> {
+        let (mut lines, mut unreadable, mut names) = (String::new(), String::new(), Vec::new());
+        for (provider, selection) in selections {
+            let Selection::Builtin {
+                name,
+                version: Some(version),
+                in_place_of: Some(other),
+                ..
+            } = selection
+            else {
+                continue;
+            };
+            let display = provider.for_display();
+            let locked = self
+                .lock
+                .providers
+                .get(provider)
+                .is_some_and(|locked| locked.version == *other);
+            let by = if locked { " of the dependency lock file" } else { "" };
+            let _ = write!(lines, "\n  - {display} {version}, built in, in place of {other}{by}");
+            let types = self
+                .builtin(provider)
+                .map(|b| b.unreadable_by(other))
+                .unwrap_or_default();
+            if !types.is_empty() {
+                let _ = write!(
+                    unreadable,
+                    "\n\nThe schema versions that {display} {version} records for {} are newer than {display} {other} accepts: once \
+                     such objects are in the state, that release refuses it.",
+                    types.join(" and ")
+                );
+            }
+            names.push(name.as_str());
+        }
+        if names.is_empty() {
+            return None;
+        }
+        Some(Diagnostic::warning(
+            "Built-in provider version differs",
+            format!(
+                "Versions of providers that are required or locked are not installed. Used instead:{lines}{unreadable}\n\nTo insist on \
+                 the exact versions, set {}={} in the environment, or exact_internal_plugins in the CLI configuration, and run init.",
+                crate::settings::EXACT_BUILTINS,
+                names.join(",")
+            ),
+        ))
     }
 
     fn dev_override(
@@ -198,48 +270,39 @@ impl<'r> Chooser<'r> {
         Ok(Selection::DevOverride(executable))
     }
 
-    fn part_of_the_language(&self, provider: &Provider, constraints: &Constraints) -> Result<Selection, Diagnostic> {
-        if !constraints.is_any() {
-            return Err(Diagnostic::error(
-                "Invalid provider version constraint",
-                format!(
-                    "The provider {provider} is part of this tool and has no versions of its own: remove the constraint."
-                ),
-            ));
-        }
+    /// A provider that is part of the language. Constraints on its version have no meaning; only init refuses them.
+    fn part_of_the_language(&self, provider: &Provider) -> Result<Selection, Diagnostic> {
         match self.settings.builtins.providers.iter().find(|b| b.address == *provider) {
             Some(builtin) => Ok(Selection::Builtin {
                 name: builtin.name.clone(),
                 version: None,
+                in_place_of: None,
                 protocols: builtin.protocols.clone(),
             }),
-            None => Err(Diagnostic::error(
-                "Provider not available",
-                format!(
-                    "There is no provider {provider}: no provider of the name \"{}\" is part of this tool. If the one of \
-                     the registry is meant, write its source address in required_providers.",
-                    provider.ty
-                ),
-            )),
+            None => Err(self.no_part_of_the_language(provider)),
         }
     }
 
-    fn builtin(&self, provider: &Provider) -> Option<&'r BuiltinProvider> {
+    pub(crate) fn builtin(&self, provider: &Provider) -> Option<&'r BuiltinProvider> {
         let found = self.settings.builtins.providers.iter().find(|b| b.address == *provider);
         found.filter(|b| self.settings.allows_builtin(&b.name))
     }
 
+    /// Whether it is this executable: links to it stand in mirrors so that other tools can use our plugins; here they are the
+    /// built-in.
+    fn is_own(&self, executable: &std::path::Path) -> bool {
+        let own = self.own.as_deref();
+        own.is_some() && executable.canonicalize().ok().as_deref() == own
+    }
+
     /// Everything on this machine that could be the provider, in order of the directories.
-    fn candidates(&self, provider: &Provider) -> Vec<Found> {
+    pub(crate) fn candidates(&self, provider: &Provider) -> Vec<Found> {
         let mut out: Vec<Found> = self
             .dirs
             .iter()
             .flat_map(|dir| dir.in_mirror(provider, &self.platform))
             .collect();
-        // Links to ourselves stand in mirrors so that other tools can use our plugins; to us they are the built-in.
-        if let Ok(own) = self.settings.builtins.executable.canonicalize() {
-            out.retain(|found| found.executable.canonicalize().ok().as_ref() != Some(&own));
-        }
+        out.retain(|found| !self.is_own(&found.executable));
         if *provider == Provider::default_for(provider.ty.clone()) {
             let flat = self.flat.iter().filter(|flat| flat.name == *provider.ty);
             out.extend(flat.map(|flat| Found {
@@ -253,95 +316,9 @@ impl<'r> Chooser<'r> {
 
     fn installed(&self, provider: &Provider, constraints: &Constraints, locked: Option<&Locked>) -> Option<Found> {
         let locked = locked.filter(|locked| constraints.allows(&locked.version))?;
-        let installed = discovery::versions_below(&self.settings.providers_dir(), provider, &self.platform);
+        let mut installed = discovery::versions_below(&self.settings.providers_dir(), provider, &self.platform);
+        installed.retain(|found| !self.is_own(&found.executable));
         installed.into_iter().find(|found| found.version == locked.version)
-    }
-
-    /// Why there is no choice: what is asked for, where it was looked for, what was found instead.
-    pub fn nothing(&self, provider: &Provider, constraints: &Constraints, heed_lock: bool) -> Diagnostic {
-        let (locked, builtin) = (self.locked(provider, heed_lock), self.builtin(provider));
-        let candidates = self.candidates(provider);
-        let name = provider.for_display();
-        let mut text = format!("The provider {name} is required");
-        match constraints.is_any() {
-            true => text.push_str(", in any version"),
-            false => {
-                let _ = write!(text, " in a version that meets \"{constraints}\"");
-            }
-        }
-        text.push_str(", but it is not available.\n");
-        for asker in self.askers.and_then(|a| a.get(provider)).into_iter().flatten() {
-            let _ = writeln!(text, "  - {asker}");
-        }
-        if let Some(locked) = locked {
-            if constraints.allows(&locked.version) {
-                let _ = write!(
-                    text,
-                    "\nThe dependency lock file has chosen version {}, and that is not installed: run init to install it, \
-                     or init -upgrade to choose another.\n",
-                    locked.version
-                );
-            } else {
-                let _ = write!(
-                    text,
-                    "\nThe dependency lock file has chosen version {}, which does not meet the constraints: run \
-                     init -upgrade to choose another.\n",
-                    locked.version
-                );
-            }
-        }
-        if let Some(version) = builtin.and_then(|b| b.version.as_ref()) {
-            let _ = write!(
-                text,
-                "\nThe built-in provider stands for version {version} and for earlier releases of the same major version; \
-                 none of these meets the constraints.\n"
-            );
-        } else if self.settings.builtins.providers.iter().any(|b| b.address == *provider) {
-            let _ = write!(
-                text,
-                "\nThere is a built-in provider of this name, but it is switched off.\n"
-            );
-        }
-        if !candidates.is_empty() {
-            text.push_str("\nThese versions are on this machine, but cannot be used:\n");
-            for found in &candidates {
-                let _ = writeln!(text, "  - {} ({})", found.version, found.executable.display());
-            }
-        }
-        let others = self
-            .flat
-            .iter()
-            .filter(|f| f.name == *provider.ty && &*provider.namespace != "hashicorp");
-        for flat in others {
-            let _ = write!(
-                text,
-                "\nThe file {} does not say which namespace it belongs to and stands for hashicorp/{} only. For {name}, put it \
-                 into {}/{}/{}/{} below a plugin directory.\n",
-                flat.path.display(),
-                flat.name,
-                provider,
-                flat.version,
-                self.platform,
-                flat.path.file_name().unwrap_or_default().to_string_lossy()
-            );
-        }
-        let existing: Vec<String> = self
-            .dirs
-            .iter()
-            .filter(|d| d.path.is_dir())
-            .map(|d| format!("  - {}\n", d.path.display()))
-            .collect();
-        text.push_str("\nIt was looked for in these directories:\n");
-        match existing.is_empty() {
-            true => text.push_str("  (none of the usual plugin directories exists)\n"),
-            false => text.extend(existing),
-        }
-        if locked.is_none() {
-            text.push_str("\nRun init to have it installed, if it can be.");
-        } else {
-            text.truncate(text.trim_end().len());
-        }
-        Diagnostic::error("Provider not available", text)
     }
 }
 

@@ -10,6 +10,10 @@ use crate::environment::Environment;
 /// Switches off built-in plugins, by name: `null,random`, or `*` for all.
 pub const DISABLE_BUILTINS: &str = "MONOFORM_DISABLE_INTERNAL_PLUGINS";
 
+/// Lets built-in plugins be used for exactly their own version only, by name: `null,random`, or `*` for all. Any other version
+/// that is required or locked must be installed.
+pub const EXACT_BUILTINS: &str = "MONOFORM_EXACT_INTERNAL_PLUGINS";
+
 /// What a [`crate::Catalog`] needs to know.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -17,6 +21,8 @@ pub struct Settings {
     pub builtins: Builtins,
     /// Names of built-in plugins not to be used; `*` means all.
     pub disabled_builtins: BTreeSet<String>,
+    /// Names of built-in plugins that are used for no version but their own; `*` means all.
+    pub exact_builtins: BTreeSet<String>,
     /// The environment variables.
     pub environment: Environment,
     /// The CLI configuration.
@@ -41,14 +47,16 @@ impl Settings {
         let plugin_dirs = remembered
             .and_then(|json| serde_json::from_slice(&json).ok())
             .unwrap_or_default();
-        let disabled = environment.get(DISABLE_BUILTINS).unwrap_or("");
+        let names = |variable: &str, configured: &BTreeSet<String>| -> BTreeSet<String> {
+            let listed = environment.get(variable).unwrap_or("").split(',').map(str::trim);
+            let listed = listed.filter(|s| !s.is_empty()).map(str::to_owned);
+            listed.chain(configured.iter().cloned()).collect()
+        };
+        let disabled_builtins = names(DISABLE_BUILTINS, &config.disabled_builtins);
+        let exact_builtins = names(EXACT_BUILTINS, &config.exact_builtins);
         Settings {
-            disabled_builtins: disabled
-                .split(',')
-                .map(str::trim)
-                .filter(|s| !s.is_empty())
-                .map(str::to_owned)
-                .collect(),
+            disabled_builtins,
+            exact_builtins,
             builtins,
             environment,
             config,
@@ -63,6 +71,12 @@ impl Settings {
     #[must_use]
     pub fn allows_builtin(&self, name: &str) -> bool {
         !self.disabled_builtins.contains(name) && !self.disabled_builtins.contains("*")
+    }
+
+    /// Whether a built-in plugin of this name may be used only as exactly its own version.
+    #[must_use]
+    pub fn exact_builtin(&self, name: &str) -> bool {
+        self.exact_builtins.contains(name) || self.exact_builtins.contains("*")
     }
 
     /// Where installed providers are.

@@ -7,33 +7,32 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read};
 use std::path::{Component, Path, PathBuf};
 
-/// How many entries a package may have.
-const MAX_ENTRIES: usize = 100_000;
-/// How many bytes its files may have together.
-const MAX_BYTES: u64 = 8 << 30;
+use net::{UnpackLimits, io_reason};
 
 /// Unpacks a package into a directory that is there and empty. The error is a sentence without its full stop.
-pub fn unpack(archive: &Path, to: &Path) -> Result<(), String> {
-    within(archive, to, MAX_ENTRIES, MAX_BYTES)
-}
-
-fn within(archive: &Path, to: &Path, entries: usize, mut bytes: u64) -> Result<(), String> {
-    let limit = bytes;
-    let file = File::open(archive).map_err(|e| format!("the package cannot be read: {e}"))?;
-    let mut zip =
-        zip::ZipArchive::new(BufReader::new(file)).map_err(|e| format!("the package is not a zip archive: {e}"))?;
-    if zip.len() > entries {
-        return Err(format!("the package has more than {entries} entries"));
+pub fn unpack(archive: &Path, to: &Path, limits: &UnpackLimits) -> Result<(), String> {
+    let file = File::open(archive).map_err(|e| format!("the package cannot be read: {}", io_reason(&e)))?;
+    let mut zip = zip::ZipArchive::new(BufReader::new(file))
+        .map_err(|e| format!("the package is not a zip archive that can be read: {}", zip_reason(e)))?;
+    let refused = |why: String| format!("the package is refused: {why}");
+    if zip.len() > limits.entries {
+        return Err(refused(limits.too_many()));
     }
+    // What an archive says of itself is enough to refuse it, not to accept it.
+    let announced = zip.decompressed_size().unwrap_or(0);
+    if announced > u128::from(limits.bytes) {
+        return Err(refused(limits.too_large()));
+    }
+    let mut left = limits.bytes;
     for index in 0..zip.len() {
         let mut entry = zip
             .by_index(index)
-            .map_err(|e| format!("the package is damaged: {e}"))?;
+            .map_err(|e| format!("the package is damaged: {}", zip_reason(e)))?;
         let name = entry
             .name()
-            .map_err(|e| format!("the package is damaged: {e}"))?
+            .map_err(|e| format!("the package is damaged: {}", zip_reason(e)))?
             .into_owned();
-        let failed = |e: io::Error| format!("\"{name}\" of the package cannot be unpacked: {e}");
+        let failed = |e: io::Error| format!("\"{name}\" of the package cannot be unpacked: {}", io_reason(&e));
         let path = to.join(inside(&name)?);
         if entry.is_dir() {
             fs::create_dir_all(&path).map_err(failed)?;
@@ -58,12 +57,21 @@ fn within(archive: &Path, to: &Path, entries: usize, mut bytes: u64) -> Result<(
             options.mode(if plugin || mode & 0o111 != 0 { 0o777 } else { 0o666 });
         }
         let mut out = options.open(&path).map_err(failed)?;
-        let written = io::copy(&mut (&mut entry).take(bytes.saturating_add(1)), &mut out).map_err(failed)?;
-        bytes = bytes
-            .checked_sub(written)
-            .ok_or_else(|| format!("the package is refused: its files are larger than {limit} bytes"))?;
+        let written = io::copy(&mut (&mut entry).take(left.saturating_add(1)), &mut out).map_err(failed)?;
+        left = left.checked_sub(written).ok_or_else(|| refused(limits.too_large()))?;
     }
     Ok(())
+}
+
+/// What is wrong with an archive, in words.
+pub(crate) fn zip_reason(error: zip::result::ZipError) -> String {
+    match error {
+        zip::result::ZipError::Io(error) => io_reason(&error),
+        zip::result::ZipError::InvalidArchive(why) => why.to_lowercase(),
+        zip::result::ZipError::UnsupportedArchive(why) => format!("it needs what is not supported here ({why})"),
+        zip::result::ZipError::FileNotFound => "an entry is missing".to_owned(),
+        other => other.to_string(),
+    }
 }
 
 /// The path of an entry below the top.
@@ -115,7 +123,7 @@ mod tests {
     fn files_and_directories() {
         let dir = tempfile::tempdir().unwrap();
         let zip = package(&[("terraform-provider-x", "run", 0o644), ("docs/a.txt", "text", 0o644)]);
-        unpack(zip.path(), dir.path()).unwrap();
+        unpack(zip.path(), dir.path(), &UnpackLimits::default()).unwrap();
         assert_eq!(fs::read_to_string(dir.path().join("docs/a.txt")).unwrap(), "text");
         #[cfg(unix)]
         {
@@ -138,26 +146,43 @@ mod tests {
             let dir = tempfile::tempdir().unwrap();
             let to = dir.path().join("to");
             fs::create_dir(&to).unwrap();
-            let error = unpack(package(&[(name, text, 0o644)]).path(), &to).unwrap_err();
+            let error = unpack(package(&[(name, text, 0o644)]).path(), &to, &UnpackLimits::default()).unwrap_err();
             assert!(error.contains(expected), "{name}: {error}");
             assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "{name}");
         }
     }
 
     #[test]
-    fn no_more_than_is_accepted() {
+    fn a_package_that_unpacks_beyond_a_limit_is_refused_with_the_limit_and_the_variable() {
+        let limits = |bytes, entries| UnpackLimits {
+            bytes,
+            entries,
+            ..UnpackLimits::default()
+        };
         let dir = tempfile::tempdir().unwrap();
         let zip = package(&[("a", "12345", 0o644), ("b", "67890", 0o644)]);
-        let error = within(zip.path(), dir.path(), 10, 9).unwrap_err();
-        assert!(error.contains("larger than 9 bytes"), "{error}");
-        let dir = tempfile::tempdir().unwrap();
-        assert!(within(zip.path(), dir.path(), 1, 99).unwrap_err().contains("entries"));
+        let error = unpack(zip.path(), dir.path(), &limits(9, 10)).unwrap_err();
+        assert!(
+            error.contains("larger than the 9 bytes") && error.contains("MONOFORM_MAX_UNPACKED_SIZE"),
+            "{error}"
+        );
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "nothing is written");
+        let error = unpack(zip.path(), dir.path(), &limits(99, 1)).unwrap_err();
+        assert!(
+            error.contains("more than the 1 entries") && error.contains("MONOFORM_MAX_UNPACKED_FILES"),
+            "{error}"
+        );
+        // One that says it is small.
+        let mut bytes = fs::read(zip.path()).unwrap();
+        let size = 5_u32.to_le_bytes();
+        while let Some(at) = bytes.windows(8).position(|w| w[4..] == size && w[..4] == size) {
+            bytes[at + 4..at + 8].copy_from_slice(&1_u32.to_le_bytes());
+        }
+        fs::write(zip.path(), bytes).unwrap();
+        assert!(unpack(zip.path(), dir.path(), &limits(6, 10)).is_err());
         let mut text = tempfile::NamedTempFile::new().unwrap();
         text.write_all(b"not an archive").unwrap();
-        assert!(
-            unpack(text.path(), dir.path())
-                .unwrap_err()
-                .contains("not a zip archive")
-        );
+        let error = unpack(text.path(), dir.path(), &UnpackLimits::default()).unwrap_err();
+        assert!(error.contains("not a zip archive"), "{error}");
     }
 }

@@ -111,7 +111,7 @@ fn one_that_does_not_exist() {
         refused(
             &w,
             &[command, "-no-color"],
-            &["hashicorp/broken", "looked for in these directories", &plugins],
+            &["hashicorp/broken", "directories were searched", &plugins],
         );
     }
     w.write(

@@ -95,9 +95,14 @@ fn a_mirror_is_enough_to_install_from() {
     let mut configuration = requiring(&server, &[("acme/anvil", "~> 1.0"), ("acme/rocket", "")]);
     configuration.push_str("resource \"null_resource\" \"built_in\" {}\n");
     let w = workspace(&server, &configuration);
-    w.run(&["providers", "mirror", "../mirror"])
-        .fails_with(&["There is no directory ../mirror"]);
-    std::fs::create_dir(w.dir().join("../mirror")).unwrap();
+    w.write("file", "");
+    w.run(&["providers", "mirror", "file/mirror"]).fails_with(&[
+        "Cannot use the output directory",
+        "a part of the path is not a directory",
+    ]);
+    // It is made, with its parents.
+    w.run(&["providers", "mirror", "a/b/mirror"]).ok();
+    assert!(w.exists(&format!("a/b/mirror/{anvil}/index.json")));
     let here = platform();
     let current = format!("-platform={here}");
 

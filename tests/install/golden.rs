@@ -77,7 +77,49 @@ const CASES: &[Case] = &[
         w.write("main.tf", &requiring("hashicorp/null", ""));
         w.env("MONOFORM_DISABLE_INTERNAL_PLUGINS", "*")
     }),
-    case("part of the language, with a version", PLAN, |w| {
+    case("near a name that is there", PLAN, |w| {
+        w.write("main.tf", "resource \"nul_resource\" \"a\" {}\n");
+        w
+    }),
+    case("in another namespace", PLAN, |w| {
+        w.write(
+            "main.tf",
+            &format!("{}\nresource \"x_y\" \"z\" {{}}\n", requiring("acme/null", "")),
+        );
+        w
+    }),
+    case("here for another platform only", PLAN, |w| {
+        w.write("main.tf", &requiring(ACME, ""));
+        plugin(
+            &w,
+            "terraform.d/plugins/example.com/acme/x/1.1.0/plan9_mips/terraform-provider-x",
+        );
+        w
+    }),
+    case("newer for another platform", INIT, |w| {
+        w.write("main.tf", &requiring(ACME, ""));
+        plugin(
+            &w,
+            "terraform.d/plugins/example.com/acme/x/1.1.0/plan9_mips/terraform-provider-x",
+        );
+        let here = format!(
+            "terraform.d/plugins/example.com/acme/x/1.0.0/{}/terraform-provider-x",
+            platform()
+        );
+        plugin(&w, &here);
+        w
+    }),
+    case("needed by the state", PLAN, |w| {
+        w.write("main.tf", "");
+        let state = r#"{"version":4,"terraform_version":"1.11.4","serial":1,"lineage":"a","outputs":{},"resources":[{"mode":"managed","type":"x_y","name":"z","provider":"provider[\"example.com/acme/x\"]","instances":[]}]}"#;
+        w.write("terraform.tfstate", state);
+        w
+    }),
+    case("built in, and exactly another version is required", PLAN, |w| {
+        w.write("main.tf", &requiring("hashicorp/null", "3.2.0"));
+        w.env("MONOFORM_EXACT_INTERNAL_PLUGINS", "*")
+    }),
+    case("part of the language, with a version", INIT, |w| {
         w.write("main.tf", &requiring("terraform.io/builtin/terraform", "1.0"));
         w
     }),
@@ -108,7 +150,7 @@ const CASES: &[Case] = &[
     }),
     case("installed from a mirror that has none", INIT, |w| {
         w.write("main.tf", &requiring(ACME, ">= 1.0"));
-        w.write("given/readme", "");
+        plugin(&w, "given/example.com/acme/xx/1.0.0/plan9_mips/terraform-provider-xx");
         w
     }),
     case("a method that does not exist", INIT, |w| {
@@ -173,6 +215,13 @@ const CASES: &[Case] = &[
             "{\"example.com/acme/x\":{\"Addr\":{\"Network\":\"pigeon\",\"String\":\"\"}}}",
         )
     }),
+    case("a provisioner near a name that is there", PLAN, |w| {
+        w.write(
+            "main.tf",
+            "resource \"terraform_data\" \"a\" {\n  provisioner \"local-exce\" {}\n}\n",
+        );
+        w
+    }),
     case("a provisioner that is nowhere", PLAN, |w| {
         w.write(
             "main.tf",
@@ -197,6 +246,8 @@ fn every_message() {
     let mut found = String::new();
     for Case { name, prepare, args } in CASES {
         let w = prepare(Workspace::new());
+        let share = w.dir().join("../share").display().to_string();
+        let w = w.env("XDG_DATA_DIRS", share.replace("/work/..", ""));
         let mut args: Vec<&str> = args.to_vec();
         args.push("-no-color");
         if *name == "installed from a mirror that has none" {
@@ -222,7 +273,9 @@ fn every_message() {
             .replace(&root, "ROOT")
             .replace(&beside.display().to_string(), "BESIDE")
             .replace(&platform(), "PLATFORM");
-        let message = without(&without(&message, "Built in are: ", "."), "stands for version ", " and");
+        let message = without(&message, "Built in are: ", ".");
+        let message = without(&message, "provider is version ", ",");
+        let message = without(&message, "built in as version ", ",");
         let _ = write!(found, "== {name}\n\n{}\n\n", message.trim());
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/install/golden.txt");

@@ -15,9 +15,11 @@ mod support;
 mod cache;
 mod elsewhere;
 mod golden;
+mod limits;
 mod mirrors;
 mod refusals;
 mod registry;
+mod versions;
 
 use support::Workspace;
 use support::registry::Registry;

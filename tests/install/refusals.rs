@@ -164,7 +164,9 @@ fn packages_that_are_none() {
     let error = refusal(other, |_, _| None);
     assert_eq!(
         error,
-        format!("{START}the registry HOST has no package of it for PLATFORM.")
+        "Error: Incompatible provider version Provider HOST/acme/anvil v1.0.0 does not have a package available for your current \
+         platform, PLATFORM. - required_providers of the root module (main.tf line 3) These were asked: - the registry HOST has no \
+         package of it for PLATFORM Other versions of this provider may have packages for other platforms."
     );
     let mut future = one();
     future
@@ -193,8 +195,9 @@ fn versions_and_providers_that_are_not_there() {
     assert_eq!(
         error_of(&w, &server, "none"),
         format!(
-            "{query}There is no version of the provider HOST/acme/anvil that meets \">= 0.5.0, ~> 2.0\". - the root module asks \
-             for \"~> 2.0\" (main.tf line 3) - module.child asks for \">= 0.5\" (child/main.tf line 3) These versions are \
+            "{query}There is no version of the provider HOST/acme/anvil that meets \">= 0.5.0, ~> 2.0\". - required_providers \
+             of the root module: \"~> 2.0\" (main.tf line 3) - required_providers of module.child: \">= 0.5\" (child/main.tf line 3) \
+             These versions are \
              offered by its registry: 1.1.0, 1.0.0."
         )
     );

@@ -5,6 +5,29 @@ use crate::support::server::{Reply, Server};
 use crate::{call, says, zip};
 
 #[test]
+fn a_directory_of_a_bucket_is_bounded_like_an_archive() {
+    let server = Server::http(|asked| match asked.path() {
+        "/bucket/" | "/bucket" => Reply::ok(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?><ListBucketResult \
+             xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Name>bucket</Name><KeyCount>2</KeyCount><MaxKeys>1000</MaxKeys><IsTruncated>false</IsTruncated><Contents><Key>m/a.tf</Key><Size>1</Size></Contents><Contents><Key>m/b.tf</Key><Size>1</Size></Contents></ListBucketResult>",
+        ),
+        _ => Reply::ok(says("x")),
+    });
+    let source = format!(
+        "s3::{}",
+        server.url("/bucket/m?aws_access_key_id=key&aws_access_key_secret=hidden")
+    );
+    for (variable, value) in [
+        ("MONOFORM_MAX_UNPACKED_FILES", "1"),
+        ("MONOFORM_MAX_UNPACKED_SIZE", "30"),
+    ] {
+        let w = Workspace::with(&[("main.tf", &call(&source, ""))]).env(variable, value);
+        w.run(&["get", "-no-color"])
+            .fails_with(&["Failed to download module", variable]);
+    }
+}
+
+#[test]
 fn objects_and_directories_of_s3() {
     let server = Server::http(|asked| {
         let signed = asked.line.contains("X-Amz-Signature=") && asked.line.contains("X-Amz-Credential=key%2F");

@@ -25,8 +25,6 @@ fn a_mirror_stands_for_everything_from_elsewhere() {
         "../roots.pem",
         &format!("{}{}", server.certificate, archive.certificate),
     );
-    std::fs::create_dir(w.dir().join("../mirror")).unwrap();
-
     let filled = w.run(&["modules", "mirror", "-no-color", "../mirror"]).ok();
     for line in [
         format!("- Fetching {source} 1.2.0 for m..."),
@@ -75,8 +73,10 @@ fn a_mirror_stands_for_everything_from_elsewhere() {
 #[test]
 fn what_is_no_mirror() {
     let w = Workspace::with(&[("main.tf", &call("https://example.com/a.zip", ""))]);
-    w.run(&["modules", "mirror", "nowhere"])
-        .fails_with(&["There is no directory nowhere"]);
+    w.run(&["modules", "mirror", "main.tf/m"]).fails_with(&[
+        "Cannot use the output directory",
+        "a part of the path is not a directory",
+    ]);
     w.run(&["modules", "mirror"])
         .fails_with(&["No output directory specified"]);
     w.run(&["get", "-mirror=nowhere"])

@@ -182,6 +182,6 @@ fn hosts_by_the_cli_configuration() {
     w.run(&["init"]).fails_with(&[
         "Error accessing remote module registry",
         "127.0.0.1:1",
-        "onnection refused",
+        "refuses connections",
     ]);
 }

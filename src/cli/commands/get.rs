@@ -94,6 +94,7 @@ pub fn install(session: &Session, upgrade: bool, mirror: Option<&str>) -> Result
         Event::Downloading { key, package, .. } => say(format!("Downloading {package} for {key}...")),
         Event::Installed { key, dir } => say(format!("- {key} in {dir}")),
     };
+    session.ui.flush();
     let outcome = runtime.block_on(install.run(".", &mut tell));
     let (loaded, mut problems, mut sources) = (outcome.loaded, outcome.problems, outcome.sources);
     // Where installing failed, that is what is wrong with a module that is not there.

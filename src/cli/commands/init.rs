@@ -15,7 +15,7 @@ use crate::TERRAFORM_VERSION;
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
 use crate::commands::{Command, get, no_positional};
-use crate::plugin_source::{askers, requirements};
+use crate::plugin_source::{origins, requirements};
 use crate::session::{Session, Status};
 use crate::views::downloads;
 use crate::workdir::{self, Project};
@@ -213,11 +213,11 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         if missing.has_errors() {
             return Err(missing);
         }
-        let askers = askers(&project.config);
+        let origins = origins(&project.config, &state);
         let options = InstallOptions {
             upgrade: given.on("upgrade"),
             read_only_lock,
-            askers: Some(&askers),
+            origins: Some(&origins),
         };
         let mut installation = catalog.install(&needed, options, &mut |step| tell(session, &step))?;
         missing.extend(std::mem::take(&mut installation.warnings));
@@ -271,7 +271,7 @@ fn copy_module(session: &Session, source: &str) -> Result<(), Diagnostics> {
         Err(e) => {
             return Err(Diagnostic::error(
                 "Failed to read target directory",
-                format!("The working directory cannot be read: {e}."),
+                format!("The working directory cannot be read: {}.", net::io_reason(&e)),
             )
             .into());
         }
@@ -325,7 +325,7 @@ fn write(path: &Path, text: &[u8]) -> Result<(), Diagnostics> {
     let failed = |e: std::io::Error| {
         Diagnostics::from(Diagnostic::error(
             "Failed to write to the data directory",
-            format!("{} cannot be written: {e}.", path.display()),
+            format!("{} cannot be written: {}.", path.display(), net::io_reason(&e)),
         ))
     };
     if let Some(dir) = path.parent() {
@@ -346,6 +346,8 @@ fn tell(session: &Session, step: &Step<'_>) {
                     false => format!("- Finding {name} versions matching \"{constraints}\"..."),
                 },
             );
+            // Somebody may wait for it.
+            session.ui.flush();
         }
         Step::Reusing(provider) => note(
             session,
@@ -384,15 +386,15 @@ fn done(session: &Session, provider: &Provider, outcome: &Outcome) {
     match &outcome.selection {
         Selection::Builtin { version: None, .. } => note(session, format!("- {name} is built in to Monoform")),
         Selection::Builtin {
-            version: Some(version), ..
+            version: Some(version),
+            in_place_of,
+            ..
         } => {
-            note(session, format!("- {name} v{version} is built in to Monoform"));
-            if let Some(locked) = outcome.locked.as_ref().filter(|l| *l != version) {
-                note(
-                    session,
-                    format!("  (the lock file chose v{locked}, which holds for programs without built-in plugins)"),
-                );
-            }
+            let instead = match in_place_of {
+                Some(other) => format!(", in place of v{other}"),
+                None => String::new(),
+            };
+            note(session, format!("- {name} v{version} is built in to Monoform{instead}"));
         }
         Selection::External(found) | Selection::Installed(found) => match (&outcome.locked, outcome.new) {
             (Some(_), false) => {
@@ -461,13 +463,13 @@ fn told(session: &Session, installation: &Installation) {
     }
     if installation.lock_created {
         space(session);
-        let text = "Terraform has created a lock file .terraform.lock.hcl to record the provider\nselections it made above. Include \
+        let text = "Monoform has created a lock file .terraform.lock.hcl to record the provider\nselections it made above. Include \
              this file in your version control repository\nso that Monoform can guarantee to make the same selections by \
              default when\nyou run \"monoform init\" in the future.";
         say(session, "lock_info", text.to_owned());
     } else if installation.lock_changed {
         space(session);
-        let text = "Terraform has made some changes to the provider dependency selections recorded\nin the .terraform.lock.hcl file. \
+        let text = "Monoform has made some changes to the provider dependency selections recorded\nin the .terraform.lock.hcl file. \
              Review those changes and commit them to your\nversion control system if they represent changes you intended to make.";
         say(session, "dependencies_lock_changes_info", text.to_owned());
     }

@@ -52,10 +52,25 @@ pub struct ProviderSource<'c> {
 pub struct Requirement {
     /// The constraint; `None` where a module needs the provider without saying which version.
     pub constraint: Option<Constraint>,
+    /// The kind of block that needs it.
+    pub origin: RequirementOrigin,
     /// Where it is needed.
     pub range: Range,
     /// The module that needs it.
     pub module: addrs::Module,
+}
+
+/// The block of a module by which it needs a provider.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RequirementOrigin {
+    /// An entry of `required_providers`.
+    RequiredProviders,
+    /// A `provider` block.
+    ProviderBlock,
+    /// The first resource or data source of the provider.
+    Resource(addrs::Resource),
+    /// An `import` block.
+    Import,
 }
 
 impl Config {

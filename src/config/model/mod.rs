@@ -11,7 +11,7 @@ pub mod settings;
 pub mod variable;
 
 pub use check::{Check, CheckRule};
-pub use config::{Config, ModuleNode, ProviderSource, Requirement};
+pub use config::{Config, ModuleNode, ProviderSource, Requirement, RequirementOrigin};
 pub use lang::refs::Reference;
 pub use module::{Losses, Module, ModuleFile};
 pub use module_call::{ModuleCall, PassedProvider};

@@ -9,10 +9,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek};
 use std::path::{Component, Path, PathBuf};
 
-/// How many entries an archive may have.
-const MAX_ENTRIES: usize = 200_000;
-/// How many bytes its files may have together.
-const MAX_BYTES: u64 = 4 << 30;
+use net::{UnpackLimits, io_reason};
+
 /// How long the target of a symbolic link may be.
 const MAX_TARGET: u64 = 4096;
 
@@ -70,20 +68,17 @@ impl Kind {
     }
 }
 
-/// Unpacks an archive to a path where nothing is yet.
-pub fn unpack(kind: Kind, file: &Path, to: &Path) -> Result<(), String> {
-    unpack_within(kind, file, to, MAX_ENTRIES, MAX_BYTES)
-}
-
-fn unpack_within(kind: Kind, file: &Path, to: &Path, entries: usize, bytes: u64) -> Result<(), String> {
-    let source = File::open(file).map_err(|e| e.to_string())?;
-    fs::create_dir(to).map_err(|e| e.to_string())?;
+/// Unpacks an archive to a path where nothing is yet. One that grows beyond the limits is refused.
+pub fn unpack(kind: Kind, file: &Path, to: &Path, limits: &UnpackLimits) -> Result<(), String> {
+    let source = File::open(file).map_err(|e| io_reason(&e))?;
+    fs::create_dir(to).map_err(|e| format!("{} cannot be made: {}", to.display(), io_reason(&e)))?;
     let mut target = Target {
         root: to.to_owned(),
         links: BTreeMap::new(),
         copies: Vec::new(),
-        entries_left: entries,
-        bytes_left: bytes,
+        limits: *limits,
+        entries_left: limits.entries,
+        bytes_left: limits.bytes,
         empty: true,
     };
     let source = BufReader::new(source);
@@ -121,14 +116,24 @@ struct Target {
     links: BTreeMap<PathBuf, String>,
     /// Hard links, and the entries they are the same as.
     copies: Vec<(PathBuf, PathBuf)>,
+    limits: UnpackLimits,
     entries_left: usize,
     bytes_left: u64,
     empty: bool,
 }
 
 impl Target {
+    /// Why the stream of an archive cannot be read on; one without an end is too large.
+    fn stream_reason(&self, error: &io::Error) -> String {
+        let text = io_reason(error);
+        match text.contains(net::MAX_UNPACKED_SIZE) {
+            true => self.limits.too_large(),
+            false => text,
+        }
+    }
+
     fn count(&mut self) -> Result<(), String> {
-        self.entries_left = self.entries_left.checked_sub(1).ok_or("it has too many entries")?;
+        self.entries_left = self.entries_left.checked_sub(1).ok_or_else(|| self.limits.too_many())?;
         Ok(())
     }
 
@@ -140,12 +145,12 @@ impl Target {
                 return Err(format!("\"{}\" is both a link and a directory in it", so_far.display()));
             }
         }
-        fs::create_dir_all(self.root.join(path)).map_err(|e| format!("\"{}\": {e}", path.display()))
+        fs::create_dir_all(self.root.join(path)).map_err(|e| format!("\"{}\": {}", path.display(), io_reason(&e)))
     }
 
     /// Writes a file; of its mode, only whether it can be run counts.
     fn file(&mut self, path: &Path, mode: u32, content: &mut dyn Read) -> Result<(), String> {
-        let failed = |e: io::Error| format!("\"{}\": {e}", path.display());
+        let failed = |e: io::Error| format!("\"{}\": {}", path.display(), io_reason(&e));
         if let Some(parent) = path.parent() {
             self.dir(parent)?;
         }
@@ -160,11 +165,11 @@ impl Target {
         #[cfg(not(unix))]
         let _ = mode;
         let mut file = options.open(self.root.join(path)).map_err(failed)?;
-        let written = io::copy(&mut content.take(self.bytes_left + 1), &mut file).map_err(failed)?;
+        let written = io::copy(&mut content.take(self.bytes_left.saturating_add(1)), &mut file).map_err(failed)?;
         self.bytes_left = self
             .bytes_left
             .checked_sub(written)
-            .ok_or_else(|| format!("its files are larger than the {} that are accepted", size(MAX_BYTES)))?;
+            .ok_or_else(|| self.limits.too_large())?;
         self.empty = false;
         Ok(())
     }
@@ -196,7 +201,7 @@ impl Target {
         }
         let mut bytes_left = self.bytes_left;
         for (path, original) in &self.copies {
-            let failed = |e: io::Error| format!("\"{}\": {e}", path.display());
+            let failed = |e: io::Error| format!("\"{}\": {}", path.display(), io_reason(&e));
             let from = self.root.join(original);
             let found = fs::symlink_metadata(&from).map_err(failed)?;
             if !found.is_file() {
@@ -213,7 +218,7 @@ impl Target {
             fs::copy(&from, self.root.join(path)).map_err(failed)?;
         }
         for (path, target) in &self.links {
-            let failed = |e: io::Error| format!("the link \"{}\" cannot be made: {e}", path.display());
+            let failed = |e: io::Error| format!("the link \"{}\" cannot be made: {}", path.display(), io_reason(&e));
             if let Some(parent) = path.parent() {
                 // Each step must be a directory, not another link.
                 let mut so_far = self.root.clone();
@@ -243,16 +248,31 @@ impl Target {
     }
 }
 
-fn size(bytes: u64) -> String {
-    format!("{} GiB", bytes >> 30)
+/// What is wrong with an archive, in words.
+fn zip_reason(error: zip::result::ZipError) -> String {
+    match error {
+        zip::result::ZipError::Io(error) => io_reason(&error),
+        zip::result::ZipError::InvalidArchive(why) => why.to_lowercase(),
+        other => other.to_string(),
+    }
 }
 
 fn zip(source: impl Read + Seek, target: &mut Target) -> Result<(), String> {
-    let mut archive = zip::ZipArchive::new(source).map_err(|e| e.to_string())?;
+    let mut archive = zip::ZipArchive::new(source).map_err(zip_reason)?;
+    // What an archive says of itself is enough to refuse it, not to accept it.
+    if archive.len() > target.limits.entries {
+        return Err(target.limits.too_many());
+    }
+    if archive
+        .decompressed_size()
+        .is_some_and(|size| size > u128::from(target.limits.bytes))
+    {
+        return Err(target.limits.too_large());
+    }
     for index in 0..archive.len() {
-        let mut entry = archive.by_index(index).map_err(|e| e.to_string())?;
+        let mut entry = archive.by_index(index).map_err(zip_reason)?;
         target.count()?;
-        let name = entry.name().map_err(|e| e.to_string())?.into_owned();
+        let name = entry.name().map_err(zip_reason)?.into_owned();
         let path = inside(&name)?;
         if entry.is_dir() {
             target.dir(&path)?;
@@ -261,7 +281,7 @@ fn zip(source: impl Read + Seek, target: &mut Target) -> Result<(), String> {
         } else if entry.is_symlink() {
             let mut to = String::new();
             let read = (&mut entry).take(MAX_TARGET).read_to_string(&mut to);
-            read.map_err(|e| format!("\"{name}\": {e}"))?;
+            read.map_err(|e| format!("\"{name}\": {}", io_reason(&e)))?;
             target.link(path, &to)?;
         } else {
             let mode = entry.unix_mode().unwrap_or(0o644);
@@ -277,10 +297,16 @@ fn zip(source: impl Read + Seek, target: &mut Target) -> Result<(), String> {
 fn tar(source: impl Read, target: &mut Target) -> Result<(), String> {
     use tar::EntryType;
     // Headers and padding count as well: a stream that only grows has an end here.
-    let bound = target.bytes_left.saturating_add(target.entries_left as u64 * 2048);
-    let mut archive = tar::Archive::new(source.take(bound));
-    for entry in archive.entries().map_err(|e| e.to_string())? {
-        let mut entry = entry.map_err(|e| e.to_string())?;
+    let bound = target
+        .bytes_left
+        .saturating_add((target.entries_left as u64).saturating_mul(2048));
+    let limits = UnpackLimits {
+        bytes: bound,
+        ..target.limits
+    };
+    let mut archive = tar::Archive::new(limits.bound(source));
+    for entry in archive.entries().map_err(|e| io_reason(&e))? {
+        let mut entry = entry.map_err(|e| target.stream_reason(&e))?;
         target.count()?;
         let kind = entry.header().entry_type();
         if matches!(kind, EntryType::XGlobalHeader | EntryType::XHeader) {
@@ -336,6 +362,14 @@ mod tests {
         out
     }
 
+    fn limits(entries: usize, bytes: u64) -> UnpackLimits {
+        UnpackLimits {
+            bytes,
+            entries,
+            ..UnpackLimits::default()
+        }
+    }
+
     fn try_tar(entries: &[Vec<u8>]) -> Result<tempfile::TempDir, String> {
         let dir = tempfile::tempdir().unwrap();
         let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -343,7 +377,7 @@ mod tests {
         gz.write_all(&[0; 1024]).unwrap();
         let file = dir.path().join("a.tgz");
         fs::write(&file, gz.finish().unwrap()).unwrap();
-        unpack_within(Kind::TarGz, &file, &dir.path().join("out"), 10, 10_000)?;
+        unpack(Kind::TarGz, &file, &dir.path().join("out"), &limits(10, 10_000))?;
         Ok(dir)
     }
 
@@ -415,7 +449,7 @@ mod tests {
                 }
             }
             writer.finish().unwrap();
-            let done = unpack_within(Kind::Zip, &file, &dir.path().join("out"), 10, 1000);
+            let done = unpack(Kind::Zip, &file, &dir.path().join("out"), &limits(10, 1000));
             done.map(|()| dir)
         };
         let dir = make(&[
@@ -441,6 +475,61 @@ mod tests {
         assert!(make(&[("l", "../x", 0o120_777)]).is_err());
         let bomb = "0".repeat(2000);
         assert!(make(&[("x", &bomb, 0o644)]).unwrap_err().contains("larger"));
+    }
+
+    #[test]
+    fn every_kind_of_archive_is_refused_beyond_the_limits_with_the_variable_that_changes_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut tar: Vec<u8> = (0..5)
+            .flat_map(|i| entry(T::Regular, &format!("f{i}"), "", &[b'0'; 1000]))
+            .collect();
+        tar.resize(tar.len() + 1024, 0);
+        let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gz.write_all(&tar).unwrap();
+        let mut bz2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+        bz2.write_all(&tar).unwrap();
+        let mut xz = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(0)).unwrap();
+        xz.write_all(&tar).unwrap();
+        let mut zip = zip::ZipWriter::new(io::Cursor::new(Vec::new()));
+        for i in 0..5 {
+            zip.start_file(format!("f{i}"), zip::write::SimpleFileOptions::default())
+                .unwrap();
+            zip.write_all(&[b'0'; 1000]).unwrap();
+        }
+        for (kind, bytes) in [
+            (Kind::TarGz, gz.finish().unwrap()),
+            (Kind::TarBz2, bz2.finish().unwrap()),
+            (Kind::TarXz, xz.finish().unwrap()),
+            (Kind::Zip, zip.finish().unwrap().into_inner()),
+        ] {
+            let file = dir.path().join("archive");
+            fs::write(&file, bytes).unwrap();
+            let mut count = 0;
+            let mut refused = |entries, bytes, variable: &str| {
+                count += 1;
+                let error = unpack(
+                    kind,
+                    &file,
+                    &dir.path().join(format!("{kind:?}{count}")),
+                    &limits(entries, bytes),
+                );
+                assert!(
+                    error.as_ref().is_err_and(|e| e.contains(variable)),
+                    "{kind:?}: {error:?}"
+                );
+            };
+            refused(10, 4999, "MONOFORM_MAX_UNPACKED_SIZE");
+            refused(4, 10_000, "MONOFORM_MAX_UNPACKED_FILES");
+            unpack(kind, &file, &dir.path().join(format!("{kind:?}")), &limits(5, 5000)).unwrap();
+        }
+        // Padding without an end, in a stream of no entries.
+        let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gz.write_all(&entry(T::XGlobalHeader, "h", "", &[b' '; 60_000]))
+            .unwrap();
+        let file = dir.path().join("archive");
+        fs::write(&file, gz.finish().unwrap()).unwrap();
+        let error = unpack(Kind::TarGz, &file, &dir.path().join("padding"), &limits(2, 1000)).unwrap_err();
+        assert!(error.contains("1000 bytes"), "{error}");
     }
 
     #[test]

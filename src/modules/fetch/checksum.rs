@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use md5::Digest;
-use net::Url;
+use net::{Url, io_reason};
 
 use super::{Address, Fetcher};
 
@@ -82,12 +82,12 @@ impl Checksum {
                 };
                 let address = Address::parse(&list).map_err(wrong)?;
                 let file = tempfile::NamedTempFile::new()
-                    .map_err(|e| wrong(e.to_string()))?
+                    .map_err(|e| wrong(io_reason(&e)))?
                     .into_temp_path();
                 fetcher.file(&address.way, &address.url, &file).await.map_err(wrong)?;
                 let mut content = Vec::new();
                 let read = std::fs::File::open(&file).and_then(|f| f.take(LIST_LIMIT).read_to_end(&mut content));
-                read.map_err(|e| wrong(e.to_string()))?;
+                read.map_err(|e| wrong(io_reason(&e)))?;
                 let name = url.path_segments().and_then(|mut s| s.next_back()).unwrap_or("");
                 Checksum::in_list(&String::from_utf8_lossy(&content), name)
                     .ok_or_else(|| wrong(format!("it has none for \"{name}\"")))
@@ -157,7 +157,7 @@ impl Checksum {
     pub(super) fn verify(&self, file: &Path, name: &str) -> Result<(), String> {
         let actual = std::fs::File::open(file)
             .and_then(|f| self.method.hash(f))
-            .map_err(|e| format!("{} cannot be read: {e}", file.display()))?;
+            .map_err(|e| format!("{} cannot be read: {}", file.display(), io_reason(&e)))?;
         if actual == self.hex {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use net::Url;
+use net::{Url, io_reason};
 
 /// The path of a `file:` address.
 pub(super) fn path(url: &Url) -> Result<PathBuf, String> {
@@ -21,11 +21,11 @@ pub(super) fn directory(url: &Url, to: &Path) -> Result<(), String> {
                 path.display()
             ));
         }
-        Err(e) => return Err(format!("{} cannot be read: {e}", path.display())),
+        Err(e) => return Err(format!("{} cannot be read: {}", path.display(), io_reason(&e))),
     }
     #[cfg(unix)]
     let linked = std::os::unix::fs::symlink(&path, to);
     #[cfg(not(unix))]
     let linked = crate::tree::copy(&path, to);
-    linked.map_err(|e| format!("a link to {} cannot be made: {e}", path.display()))
+    linked.map_err(|e| format!("a link to {} cannot be made: {}", path.display(), io_reason(&e)))
 }

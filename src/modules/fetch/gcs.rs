@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use net::{Client, Response, Token, Url};
+use net::{Client, Response, Token, UnpackLimits, Url, io_reason};
 use rustls::SignatureScheme;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
@@ -123,6 +123,7 @@ pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(
     let top = format!("{}/", place.object.trim_end_matches('/'));
     let mut more: Option<String> = None;
     let mut any = false;
+    let mut budget = http::Budget::new(client)?;
     loop {
         let mut url = place.url(None);
         url.query_pairs_mut().append_pair("prefix", &top);
@@ -140,9 +141,10 @@ pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(
             };
             let target = to.join(archive::inside(inside)?);
             any = true;
-            let failed = |e| format!("{} cannot be written: {e}", target.display());
+            let failed = |e| format!("{} cannot be written: {}", target.display(), io_reason(&e));
             std::fs::create_dir_all(target.parent().unwrap_or(to)).map_err(failed)?;
             object(client, &place, name, None, &target).await?;
+            budget.spend(&target)?;
         }
         more = answer.get("nextPageToken").and_then(|t| t.as_str()).map(str::to_owned);
         match (&more, any) {
@@ -166,7 +168,12 @@ async fn object(client: &Client, place: &Place, name: &str, generation: Option<&
     }
     let response = client.get(url).token(place.token.as_ref()).retries(2).send().await;
     let response = response.and_then(Response::success).map_err(|e| place.explained(&e))?;
-    http::save(response, to).await
+    http::save(
+        response,
+        to,
+        &UnpackLimits::from_variables(&client.settings().variables)?,
+    )
+    .await
 }
 
 /// The first token that is found.
@@ -183,7 +190,7 @@ async fn token(client: &Client, variables: &BTreeMap<String, String>) -> Result<
     let path = named.clone().or_else(|| usual.filter(|p| p.exists()));
     if let Some(path) = path {
         let failed = |why: String| format!("the Google credentials in {} cannot be used: {why}", path.display());
-        let text = std::fs::read(&path).map_err(|e| failed(e.to_string()))?;
+        let text = std::fs::read(&path).map_err(|e| failed(io_reason(&e)))?;
         let file: serde_json::Value = serde_json::from_slice(&text).map_err(|_| failed("it is not JSON".to_owned()))?;
         return from_file(client, &file).await.map(Some).map_err(failed);
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 
 use base64::Engine;
-use net::{Url, shown};
+use net::{Url, io_reason, shown};
 use tokio::process::Command;
 
 /// A commit's identifier, and the reference that it was asked for by.
@@ -100,7 +100,7 @@ pub(super) async fn fetch(url: &Url, to: &Path) -> Result<(), String> {
             // A temporary file can be read by its owner only.
             let file = tempfile::NamedTempFile::new().and_then(|mut file| file.write_all(key).map(|()| file));
             Some(
-                file.map_err(|e| format!("the SSH key cannot be put into a temporary file: {e}"))?
+                file.map_err(|e| format!("the SSH key cannot be put into a temporary file: {}", io_reason(&e)))?
                     .into_temp_path(),
             )
         }
@@ -199,7 +199,7 @@ async fn run(mut command: Command) -> Result<Output, String> {
             "it is in a git repository, and there is no program \"git\" on the PATH. Install git, and try again"
                 .to_owned(),
         ),
-        Err(e) => Err(format!("git cannot be run: {e}")),
+        Err(e) => Err(format!("git cannot be run: {}", io_reason(&e))),
     }
 }
 

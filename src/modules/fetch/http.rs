@@ -3,10 +3,8 @@
 use std::path::Path;
 
 use config::source_address::RemoteSource;
-use net::{Client, Response, Url, shown};
+use net::{Client, Response, UnpackLimits, Url, io_reason, shown};
 use tokio::io::AsyncWriteExt;
-
-use super::DOWNLOAD_LIMIT;
 
 /// A page that says where a module is has it in its first part.
 const PAGE_LIMIT: u64 = 4 << 20;
@@ -15,23 +13,24 @@ const PAGE_LIMIT: u64 = 4 << 20;
 pub(super) async fn download(client: &Client, url: &Url, to: &Path) -> Result<(), String> {
     let response = client.get(url.clone()).with_netrc().retries(2).send().await;
     let response = response.and_then(Response::success).map_err(|e| explained(&e))?;
-    save(response, to).await
+    let limits = UnpackLimits::from_variables(&client.settings().variables)?;
+    save(response, to, &limits).await
 }
 
 /// Writes the body of an answer to a file.
-pub(super) async fn save(mut response: Response, to: &Path) -> Result<(), String> {
-    let failed = |e: std::io::Error| format!("{} cannot be written: {e}", to.display());
+pub(super) async fn save(mut response: Response, to: &Path, limits: &UnpackLimits) -> Result<(), String> {
+    let failed = |e: std::io::Error| format!("{} cannot be written: {}", to.display(), io_reason(&e));
     let mut file = tokio::fs::File::create(to).await.map_err(failed)?;
     let announced = response.announced_size();
+    if announced.is_some_and(|size| size > limits.download) {
+        return Err(format!("{} {}", shown(&response.url), limits.too_long()));
+    }
     let mut size = 0_u64;
     while let Some(chunk) = response.chunk().await.map_err(|e| e.to_string())? {
         let chunk = chunk.as_ref();
         size += chunk.len() as u64;
-        if size > DOWNLOAD_LIMIT {
-            return Err(format!(
-                "{} is larger than the 4 GiB that are accepted",
-                shown(&response.url)
-            ));
+        if size > limits.download {
+            return Err(format!("{} {}", shown(&response.url), limits.too_long()));
         }
         file.write_all(chunk).await.map_err(failed)?;
     }
@@ -45,10 +44,38 @@ pub(super) async fn save(mut response: Response, to: &Path) -> Result<(), String
     }
 }
 
+/// What a directory of many files may still grow by.
+pub(super) struct Budget {
+    limits: UnpackLimits,
+    bytes: u64,
+    entries: usize,
+}
+
+impl Budget {
+    pub fn new(client: &Client) -> Result<Budget, String> {
+        let limits = UnpackLimits::from_variables(&client.settings().variables)?;
+        Ok(Budget {
+            limits,
+            bytes: limits.bytes,
+            entries: limits.entries,
+        })
+    }
+
+    /// Counts a file that has come.
+    pub fn spend(&mut self, file: &Path) -> Result<(), String> {
+        let size = std::fs::metadata(file).map_or(0, |found| found.len());
+        self.bytes = self.bytes.checked_sub(size).ok_or_else(|| self.limits.too_large())?;
+        self.entries = self.entries.checked_sub(1).ok_or_else(|| self.limits.too_many())?;
+        Ok(())
+    }
+}
+
 /// An error with what helps, where that is known.
 pub(super) fn explained(error: &net::Error) -> String {
+    let without_network = format!(". {}", net::WITHOUT_NETWORK.trim_end_matches('.'));
     let hint = match error.status().map(|s| s.as_u16()) {
         Some(401 | 403) => ". A name and a password can be given in the .netrc file",
+        _ if error.is_unreachable() => &without_network,
         _ => "",
     };
     format!("{error}{hint}")

@@ -11,7 +11,7 @@ mod s3;
 use std::path::{Path, PathBuf};
 
 use config::source_address::{RemoteSource, forced};
-use net::{Client, Url};
+use net::{Client, UnpackLimits, Url, io_reason};
 
 use crate::tree;
 use archive::Kind;
@@ -22,8 +22,6 @@ pub(crate) use http::location;
 
 /// How often one address may lead to another.
 const REDIRECTS: usize = 10;
-/// The largest file that is downloaded.
-const DOWNLOAD_LIMIT: u64 = 4 << 30;
 
 /// Brings packages from anywhere. Every error is a sentence without its full stop.
 #[derive(Clone, Debug)]
@@ -71,7 +69,7 @@ impl Fetcher {
                         Some(subdir) => tree::subdirectory(&raw, subdir)?,
                         None => raw.clone(),
                     };
-                    let failed = |e| format!("the package cannot be put in its place: {e}");
+                    let failed = |e| format!("the package cannot be put in its place: {}", io_reason(&e));
                     // What a link leads to belongs to somebody, and stays where it is.
                     let theirs = raw.is_symlink() && found != raw;
                     if theirs {
@@ -139,15 +137,23 @@ impl Fetcher {
         let file = tempfile::Builder::new()
             .prefix(".archive-")
             .tempfile_in(parent)
-            .map_err(|e| format!("a temporary file cannot be made in {}: {e}", parent.display()))?
+            .map_err(|e| {
+                format!(
+                    "a temporary file cannot be made in {}: {}",
+                    parent.display(),
+                    io_reason(&e)
+                )
+            })?
             .into_temp_path();
         self.file(&address.way, &address.url, &file).await?;
+        let limits = UnpackLimits::from_variables(&self.client.settings().variables)?;
         let (file, to, name) = (file.to_path_buf(), to.to_path_buf(), net::shown(&address.url));
         let work = move || {
             if let Some(checksum) = checksum {
                 checksum.verify(&file, &name)?;
             }
-            archive::unpack(kind, &file, &to).map_err(|e| format!("the archive {name} cannot be unpacked: {e}"))
+            archive::unpack(kind, &file, &to, &limits)
+                .map_err(|e| format!("the archive {name} cannot be unpacked: {e}"))
         };
         tokio::task::spawn_blocking(work)
             .await
@@ -165,7 +171,7 @@ impl Fetcher {
                 let copied = tokio::fs::copy(&path, to).await;
                 copied
                     .map(drop)
-                    .map_err(|e| format!("{} cannot be read: {e}", path.display()))
+                    .map_err(|e| format!("{} cannot be read: {}", path.display(), io_reason(&e)))
             }
             other => Err(format!("files cannot be fetched by \"{other}\"")),
         }
@@ -250,7 +256,7 @@ async fn hg(url: &Url, to: &Path) -> Result<(), String> {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             Err("it is a Mercurial repository, and there is no program \"hg\" on the PATH".to_owned())
         }
-        Err(e) => Err(format!("hg cannot be run: {e}")),
+        Err(e) => Err(format!("hg cannot be run: {}", io_reason(&e))),
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use net::{Client, Response, Url};
+use net::{Client, Response, UnpackLimits, Url, io_reason};
 use rusty_s3::actions::ListObjectsV2;
 use rusty_s3::{Bucket, Credentials, S3Action, UrlStyle};
 
@@ -139,6 +139,7 @@ pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(
     let top = format!("{}/", place.key.trim_end_matches('/'));
     let mut more = None;
     let mut any = false;
+    let mut budget = http::Budget::new(client)?;
     loop {
         let (keys, next) = list(client, &place, more.as_deref(), None).await?;
         for key in keys {
@@ -149,9 +150,10 @@ pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(
             let path = archive::inside(inside)?;
             any = true;
             let target = to.join(path);
-            let failed = |e| format!("{} cannot be written: {e}", target.display());
+            let failed = |e| format!("{} cannot be written: {}", target.display(), io_reason(&e));
             std::fs::create_dir_all(target.parent().unwrap_or(to)).map_err(failed)?;
             object(client, &place, &key, None, &target).await?;
+            budget.spend(&target)?;
         }
         match next {
             Some(token) => more = Some(token),
@@ -174,7 +176,12 @@ async fn object(client: &Client, place: &Place, key: &str, version: Option<&str>
     }
     let response = client.get(action.sign(VALID)).retries(2).send().await;
     let response = response.and_then(Response::success).map_err(|e| explained(place, &e))?;
-    http::save(response, to).await
+    http::save(
+        response,
+        to,
+        &UnpackLimits::from_variables(&client.settings().variables)?,
+    )
+    .await
 }
 
 async fn list(

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use addrs::Provider;
 use addrs::platform::Platform;
-use packages::builtin::{BuiltinProvider, Builtins};
+use packages::builtin::{BuiltinProvider, Builtins, SchemaChange};
 use packages::cli_config::CliConfig;
 use packages::environment::Environment;
 use packages::install::InstallOptions;
@@ -76,6 +76,11 @@ impl Machine {
                     name: "null".into(),
                     version: Some(v("3.2.3")),
                     earlier: vec![v("3.0.0"), v("3.2.0"), v("3.2.2")],
+                    schema_changes: vec![SchemaChange {
+                        resource: "null_thing".into(),
+                        since: v("3.2.1"),
+                        version: 1,
+                    }],
                     protocols: vec![5, 6],
                 },
                 BuiltinProvider {
@@ -83,6 +88,7 @@ impl Machine {
                     name: "terraform".into(),
                     version: None,
                     earlier: vec![],
+                    schema_changes: vec![],
                     protocols: vec![6],
                 },
             ],
@@ -119,39 +125,207 @@ fn executable(selection: &Selection) -> &Path {
     }
 }
 
+/// The version that a built-in is used in place of.
+fn in_place_of(selection: &Selection) -> Option<String> {
+    match selection {
+        Selection::Builtin { in_place_of, .. } => in_place_of.as_ref().map(ToString::to_string),
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
-fn the_builtin_stands_for_earlier_versions_of_its_major() {
+fn the_builtin_is_used_in_place_of_earlier_versions_and_says_so() {
     let machine = Machine::new();
     for (constraints, expected) in [
-        ("", "3.2.3"),
-        ("~> 3.2.1", "3.2.3"),
-        ("3.2.0", "3.2.0"),
-        ("< 3.2.3", "3.2.2"),
-        (">= 3.0", "3.2.3"),
+        ("", None),
+        ("~> 3.2.1", None),
+        (">= 3.0", None),
+        ("3.2.0", Some("3.2.0")),
+        ("< 3.2.3", Some("3.2.2")),
     ] {
         let (selection, warnings) = machine.resolve("null", constraints).unwrap();
-        assert!(matches!(selection, Selection::Builtin { .. }) && warnings.is_empty());
-        assert_eq!(selection.version().unwrap().to_string(), expected, "{constraints}");
+        assert_eq!(
+            selection.version().unwrap().to_string(),
+            "3.2.3",
+            "its own, whatever is required"
+        );
+        assert_eq!(in_place_of(&selection).as_deref(), expected, "{constraints}");
+        assert_eq!(
+            warnings.len(),
+            usize::from(expected.is_some()),
+            "{constraints}: {warnings:?}"
+        );
     }
+    let (_, warnings) = machine.resolve("null", "3.2.0").unwrap();
+    let text = &warnings.0[0].detail;
+    for part in [
+        "hashicorp/null 3.2.3, built in, in place of 3.2.0",
+        "records for null_thing are newer than hashicorp/null 3.2.0 accepts",
+        "MONOFORM_EXACT_INTERNAL_PLUGINS=null",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    let (_, warnings) = machine.resolve("null", "3.2.2").unwrap();
+    assert!(!warnings.0[0].detail.contains("null_thing"), "{warnings:?}");
     for constraints in ["~> 2.1", ">= 4.0.0", "3.1.7"] {
         let errors = machine.resolve("null", constraints).unwrap_err();
         assert!(
-            errors.0[0]
-                .detail
-                .contains("The built-in provider stands for version 3.2.3"),
+            errors.0[0].detail.contains("The built-in provider is version 3.2.3"),
             "{errors:?}"
         );
         assert!(errors.0[0].detail.contains(constraints), "{errors:?}");
     }
 }
 
+fn null_lock(version: &str) -> String {
+    format!("provider \"registry.terraform.io/hashicorp/null\" {{\n  version = \"{version}\"\n}}\n")
+}
+
 #[test]
-fn what_is_part_of_the_language_has_no_versions() {
+fn an_installed_locked_version_comes_before_the_builtin_of_another_version() {
     let machine = Machine::new();
-    let (selection, _) = machine.resolve("terraform.io/builtin/terraform", "").unwrap();
-    assert!(matches!(selection, Selection::Builtin { version: None, .. }));
-    assert!(machine.resolve("terraform.io/builtin/terraform", "1.0.0").is_err());
+    machine.write("work/.terraform.lock.hcl", &null_lock("3.2.4"));
+    let (selection, warnings) = machine.resolve("null", "").unwrap();
+    assert_eq!(in_place_of(&selection).as_deref(), Some("3.2.4"));
+    assert!(
+        warnings.0[0]
+            .detail
+            .contains("in place of 3.2.4 of the dependency lock file"),
+        "{warnings:?}"
+    );
+    let dir = "work/.terraform/providers/registry.terraform.io/hashicorp/null/3.2.4/OS_ARCH";
+    let file = machine.file(&format!("{dir}/terraform-provider-null_v3.2.4"));
+    for constraints in ["", "~> 3.0", "3.2.4"] {
+        let (selection, warnings) = machine.resolve("null", constraints).unwrap();
+        assert_eq!(executable(&selection), file, "{constraints}");
+        assert!(warnings.is_empty(), "{warnings:?}");
+    }
+    // An upgrade leads to the built-in, and the installed one is not the choice again.
+    let upgrade = InstallOptions {
+        upgrade: true,
+        ..InstallOptions::default()
+    };
+    let done = machine
+        .catalog()
+        .install(&requirement("null", ""), upgrade, &mut |_| {})
+        .unwrap();
+    assert_eq!(
+        in_place_of(&done.providers[&Provider::default_for("null")].selection),
+        None
+    );
+    assert!(matches!(
+        machine.resolve("null", "").unwrap().0,
+        Selection::Builtin { .. }
+    ));
+    // A link to this executable is the built-in.
+    std::fs::create_dir_all(machine.path(dir)).unwrap();
+    std::os::unix::fs::symlink(machine.path("bin/monoform"), &file).unwrap();
+    assert!(matches!(
+        machine.resolve("null", "").unwrap().0,
+        Selection::Builtin { .. }
+    ));
+    // Its own version is itself.
+    machine.write("work/.terraform.lock.hcl", &null_lock("3.2.3"));
+    let (selection, warnings) = machine.resolve("null", "").unwrap();
+    assert!(in_place_of(&selection).is_none() && warnings.is_empty());
+}
+
+#[test]
+fn exact_builtins_are_used_for_their_own_version_only() {
+    let mut machine = Machine::new();
+    for names in ["null", "*", "random, null"] {
+        machine
+            .environment
+            .insert("MONOFORM_EXACT_INTERNAL_PLUGINS".into(), names.into());
+        assert!(matches!(
+            machine.resolve("null", "~> 3.2").unwrap().0,
+            Selection::Builtin { .. }
+        ));
+        let errors = machine.resolve("null", "3.2.0").unwrap_err();
+        assert!(errors.0[0].detail.contains("exact_internal_plugins"), "{errors:?}");
+    }
+    machine.environment.remove("MONOFORM_EXACT_INTERNAL_PLUGINS");
+    machine.write("rc", "exact_internal_plugins = [\"null\"]");
+    machine
+        .environment
+        .insert("TF_CLI_CONFIG_FILE".into(), machine.path("rc").display().to_string());
+    assert!(machine.resolve("null", "3.2.0").is_err());
+    machine.write("rc", "disable_internal_plugins = [\"*\"]");
+    let errors = machine.resolve("null", "").unwrap_err();
+    assert!(errors.0[0].detail.contains("switched off"), "{errors:?}");
+}
+
+#[test]
+fn constraints_on_a_part_of_the_language_are_refused_by_installation_only() {
+    let machine = Machine::new();
+    let terraform = "terraform.io/builtin/terraform";
+    for constraints in ["", "1.0.0", "~> 99.0"] {
+        let (selection, _) = machine.resolve(terraform, constraints).unwrap();
+        assert!(matches!(selection, Selection::Builtin { version: None, .. }));
+    }
+    let install = |constraints| {
+        let required = requirement(terraform, constraints);
+        machine
+            .catalog()
+            .install(&required, InstallOptions::default(), &mut |_| {})
+    };
+    assert!(install("").is_ok());
+    assert_eq!(
+        install("1.0.0").unwrap_err().0[0].summary,
+        "Invalid dependency on built-in provider"
+    );
     assert!(machine.resolve("terraform.io/builtin/other", "").is_err());
+}
+
+#[test]
+fn a_newer_version_for_another_platform_is_no_reason_to_choose_an_older_one() {
+    let machine = Machine::new();
+    let base = "home/.terraform.d/plugins/example.com/acme/anvil";
+    machine.file(&format!("{base}/1.1.0/OS_ARCH/terraform-provider-anvil"));
+    machine.file(&format!("{base}/1.2.0/plan9_mips/terraform-provider-anvil"));
+    let address = "example.com/acme/anvil";
+    let install = |constraints| {
+        let required = requirement(address, constraints);
+        machine
+            .catalog()
+            .install(&required, InstallOptions::default(), &mut |_| {})
+    };
+    for errors in [machine.resolve(address, "").unwrap_err(), install("").unwrap_err()] {
+        assert_eq!(errors.0[0].summary, "Incompatible provider version");
+        let text = &errors.0[0].detail;
+        assert!(
+            text.contains("v1.2.0") && text.contains("plan9_mips") && text.contains("\"1.1.0\""),
+            "{text}"
+        );
+    }
+    assert!(machine.resolve(address, "< 1.2.0").is_ok());
+    assert!(install("1.1.0").is_ok());
+    // The lock file has made the choice.
+    assert_eq!(
+        machine.resolve(address, "").unwrap().0.version().unwrap().to_string(),
+        "1.1.0"
+    );
+}
+
+#[test]
+fn near_names_and_namespaces_are_suggested() {
+    let machine = Machine::new();
+    machine.file("home/.terraform.d/plugins/example.com/acme/anvil/1.1.0/OS_ARCH/terraform-provider-anvil");
+    for (wrong, right) in [
+        ("hashicorp/nul", "hashicorp/null"),
+        ("acme/null", "hashicorp/null"),
+        ("example.com/acme/anvill", "example.com/acme/anvil"),
+        ("anvil", "example.com/acme/anvil"),
+    ] {
+        let errors = machine.resolve(wrong, "").unwrap_err();
+        let hint = format!("Did you mean {right}?");
+        assert!(errors.0[0].detail.contains(&hint), "{}", errors.0[0].detail);
+    }
+    let missing = machine.catalog().check_provisioners(["local-exc"]);
+    assert!(
+        missing.0[0].detail.contains("Did you mean \"local-exec\"?"),
+        "{missing:?}"
+    );
 }
 
 #[test]
@@ -177,7 +351,8 @@ fn executables_that_a_person_installed_come_first_with_a_warning() {
         assert!(warnings.0[0].detail.starts_with(&text), "{warnings:?}");
         // One that does not meet the constraints does not.
         let (selection, warnings) = machine.resolve("null", "3.2.2").unwrap();
-        assert!(matches!(selection, Selection::Builtin { .. }) && warnings.is_empty());
+        assert_eq!(in_place_of(&selection).as_deref(), Some("3.2.2"));
+        assert_eq!(warnings.0[0].summary, "Built-in provider version differs");
     }
 }
 
@@ -269,14 +444,19 @@ fn the_error_says_what_was_found_and_where() {
     let machine = Machine::new();
     let file = machine.file("home/.terraform.d/plugins/terraform-provider-acme_v1.0.0");
     let errors = machine.resolve("acme", ">= 2.0.0").unwrap_err();
+    let path = |path: &str| machine.path(path).display().to_string();
     let expected = format!(
         "The provider hashicorp/acme is required in a version that meets \">= 2.0.0\", but it is not available.\n\nThese \
-         versions are on this machine, but cannot be used:\n  - 1.0.0 ({})\n\nIt was looked for in these directories:\n  - \
-         {}\n  - {}\n  - {}\n\nRun init to have it installed, if it can be.",
+         versions are on this machine, but cannot be used:\n  - 1.0.0 ({})\n\nThese directories were searched:\n  - \
+         {}\n  - {}\n  - {} (does not exist)\n  - {}\n  - {} (does not exist)\n  - {} (does not exist)\n\nRun init to have it \
+         installed, if it can be.",
         file.display(),
-        machine.path("work").display(),
-        machine.path("bin").display(),
-        machine.path("home/.terraform.d/plugins").display(),
+        path("work"),
+        path("bin"),
+        path("work/terraform.d/plugins"),
+        path("home/.terraform.d/plugins"),
+        path("home/.local/share/terraform/plugins"),
+        path("share/terraform/plugins"),
     );
     assert_eq!(errors.0[0].detail, expected);
     // A flat file says no namespace: it is not taken for another's, but the way is shown.
@@ -343,6 +523,51 @@ fn installation_links_and_locks_what_is_not_built_in() {
     assert_eq!(outcome.selection.version().unwrap().to_string(), "2.4.0");
     assert_eq!(outcome.locked.as_ref().unwrap().to_string(), "2.3.1");
     assert!(machine.read("work/.terraform.lock.hcl").contains("\"2.4.0\""));
+}
+
+#[test]
+fn the_text_of_constraints_alone_changes_no_lock_file_and_checksums_are_a_warning_where_it_is_read_only() {
+    let machine = Machine::new();
+    machine
+        .file("home/.terraform.d/plugins/registry.terraform.io/hashicorp/demo/2.3.1/OS_ARCH/terraform-provider-demo");
+    let install = |constraints: &str, read_only_lock| {
+        let options = InstallOptions {
+            read_only_lock,
+            ..InstallOptions::default()
+        };
+        machine
+            .catalog()
+            .install(&requirement("demo", constraints), options, &mut |_| {})
+    };
+    install("~> 2.0", false).unwrap();
+    let lock = machine.read("work/.terraform.lock.hcl");
+    for constraints in ["", ">= 2.0", "2.3.1"] {
+        for read_only_lock in [true, false] {
+            let done = install(constraints, read_only_lock).unwrap();
+            assert!(
+                !done.lock_changed && done.warnings.is_empty(),
+                "{constraints}: {:?}",
+                done.warnings
+            );
+        }
+        assert_eq!(machine.read("work/.terraform.lock.hcl"), lock);
+    }
+    let bare = "provider \"registry.terraform.io/hashicorp/demo\" {\n  version = \"2.3.1\"\n}\n";
+    machine.write("work/.terraform.lock.hcl", bare);
+    let done = install("", true).unwrap();
+    assert_eq!(done.warnings.0[0].summary, "Provider lock file not updated");
+    assert_eq!(machine.read("work/.terraform.lock.hcl"), bare);
+    assert!(install("", false).unwrap().lock_changed);
+    // A provider that is gone is a change.
+    let read_only = InstallOptions {
+        read_only_lock: true,
+        ..InstallOptions::default()
+    };
+    let errors = machine
+        .catalog()
+        .install(&BTreeMap::new(), read_only, &mut |_| {})
+        .unwrap_err();
+    assert_eq!(errors.0[0].summary, "Provider dependency changes detected");
 }
 
 #[test]

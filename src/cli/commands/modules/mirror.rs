@@ -39,10 +39,10 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         ));
     };
     let to = Path::new(dir);
-    if !to.is_dir() {
+    if let Err(e) = std::fs::create_dir_all(to) {
         return Ok(session.fail(
             "Cannot use the output directory",
-            format!("There is no directory {dir}: create it first."),
+            format!("The directory {dir} cannot be made: {}.", net::io_reason(&e)),
         ));
     }
     // What this working directory has installed has nothing to do with it.
@@ -54,7 +54,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         Err(e) => {
             return Ok(session.fail(
                 "Cannot use the output directory",
-                format!("{dir} cannot be written: {e}."),
+                format!("{dir} cannot be written: {}.", net::io_reason(&e)),
             ));
         }
     };

@@ -10,7 +10,7 @@ use super::{asked, configured, fetching, platforms};
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
 use crate::commands::Command;
-use crate::plugin_source::askers;
+use crate::plugin_source::origins;
 use crate::session::{Session, Status};
 use crate::views::downloads;
 
@@ -107,7 +107,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     let request = Request {
         client: &client,
         requirements: &asked.wanted,
-        askers: &askers(&project.config),
+        origins: &origins(&project.config, &state::State::default()),
         platforms: &platforms,
         place,
         cache: cache.filter(|_| given.on("enable-plugin-cache")),

@@ -11,7 +11,7 @@ use super::{asked, configured, fetching, platforms};
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
 use crate::commands::Command;
-use crate::plugin_source::askers;
+use crate::plugin_source::origins;
 use crate::session::{Session, Status};
 use crate::views::downloads;
 
@@ -57,10 +57,10 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     let Some(project) = configured(session) else {
         return Ok(1);
     };
-    if !Path::new(dir).is_dir() {
+    if let Err(e) = std::fs::create_dir_all(dir) {
         return Ok(session.fail(
             "Cannot use the output directory",
-            format!("There is no directory {dir}: create it first."),
+            format!("The directory {dir} cannot be made: {}.", net::io_reason(&e)),
         ));
     }
     let prepared = asked(session, &project, &[]).and_then(|asked| {
@@ -87,7 +87,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     let request = Request {
         client: &client,
         requirements: &asked.wanted,
-        askers: &askers(&project.config),
+        origins: &origins(&project.config, &state::State::default()),
         platforms: &platforms,
         place: Place::Direct,
         cache: None,

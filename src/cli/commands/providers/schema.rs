@@ -8,7 +8,7 @@ use crate::args::{UsageError, flags};
 use crate::commands::Command;
 use crate::commands::output::current_state;
 use crate::json::schemas;
-use crate::plugin_source::Plugins;
+use crate::plugin_source::{Plugins, requirements};
 use crate::session::{Session, Status};
 use crate::workdir;
 
@@ -44,10 +44,9 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     let ask = || -> Result<Plugins, Diagnostics> {
         let plugins = session.plugins()?;
         plugins.resolve(&project.config, &state)?;
-        let failed = session
-            .runtime()?
-            .block_on(plugins.ask_all(Some(&project.config), &state));
-        failed.into_result(plugins)
+        // Those that are only required, and those that only functions are called of, as well.
+        let all = requirements(&project.config, &state)?.into_keys();
+        session.runtime()?.block_on(plugins.ask(all)).into_result(plugins)
     };
     let plugins = match ask() {
         Ok(plugins) => plugins,
@@ -62,7 +61,10 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         .iter()
         .map(|(p, schema)| (p.to_string(), schemas::provider(schema)))
         .collect();
-    let document = json!({"format_version": "1.0", "provider_schemas": all});
+    let document = match all.is_empty() {
+        true => json!({"format_version": "1.0"}),
+        false => json!({"format_version": "1.0", "provider_schemas": all}),
+    };
     session.ui.line(cty::json::to_text(&document, None));
     Ok(0)
 }

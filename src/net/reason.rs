@@ -1,0 +1,219 @@
+//! I/O and network errors in words: the one place that says why something could not be read, written or reached.
+//!
+//! The texts of the operating system and of the libraries below name numbers and layers (`os error 111`,
+//! `client error (Connect)`) that help nobody; here they become what happened, to which host, and what to do.
+
+use std::error::Error as StdError;
+use std::io::{self, ErrorKind};
+
+use rustls::CertificateError;
+use url::Url;
+
+/// What helps where no host can be reached: appended to errors of commands that install.
+pub const WITHOUT_NETWORK: &str = "Where there is no connection, \"init -mirror=DIR\" installs from a directory that \"providers mirror\" and \"modules \
+     mirror\" have filled.";
+
+/// Why an operation on a file or a process failed, without the number of the operating system's error: part of a sentence, in
+/// lower case, without a full stop.
+#[must_use]
+pub fn io_reason(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => "there is no such file or directory".to_owned(),
+        ErrorKind::PermissionDenied => "permission is denied".to_owned(),
+        ErrorKind::StorageFull => "there is no space left on the device".to_owned(),
+        ErrorKind::QuotaExceeded => "the disk quota is exceeded".to_owned(),
+        ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
+        ErrorKind::NotADirectory => "a part of the path is not a directory".to_owned(),
+        ErrorKind::IsADirectory => "it is a directory".to_owned(),
+        ErrorKind::AlreadyExists => "it exists already".to_owned(),
+        ErrorKind::UnexpectedEof => "it ends too early".to_owned(),
+        _ => plain(&error.to_string()),
+    }
+}
+
+/// A text without the number of an operating system's error, and without its first capital if that begins a word.
+pub(crate) fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(" (os error ") {
+        let (before, after) = rest.split_at(at);
+        out.push_str(before);
+        rest = after.split_once(')').map_or("", |(_, tail)| tail);
+    }
+    out.push_str(rest);
+    let mut letters = out.chars();
+    match (letters.next(), letters.next()) {
+        (Some(first), Some(second)) if first.is_uppercase() && second.is_lowercase() => {
+            let tail = out.get(first.len_utf8()..).unwrap_or_default();
+            first.to_lowercase().chain(tail.chars()).collect()
+        }
+        _ => out.trim_end_matches('.').to_owned(),
+    }
+}
+
+/// What became of a connection.
+pub(crate) enum Broken {
+    /// None was made: the host is not there, or does not want one.
+    Unreachable(String),
+    /// It was made, and failed.
+    Failed(String),
+    /// Both sides do not agree on TLS: trying again leads to the same.
+    Refused(String),
+}
+
+/// Why a connection to the host of an address failed. `proxy` is the proxy that was to make it, if one was.
+pub(crate) fn connection_reason(url: &Url, error: &(dyn StdError + 'static), proxy: Option<&str>) -> Broken {
+    let host = url.host_str().unwrap_or("the host");
+    let peer = proxy.map_or_else(|| host.to_owned(), |proxy| format!("the proxy {proxy}"));
+    let texts: Vec<String> = layers(error).map(ToString::to_string).collect();
+    if let Some(tls) = find::<rustls::Error>(error) {
+        return Broken::Refused(tls_reason(url, tls));
+    }
+    if texts
+        .iter()
+        .any(|t| t.contains("dns error") || t.contains("failed to lookup address"))
+    {
+        let name = proxy.map_or(host, |proxy| proxy);
+        return Broken::Unreachable(format!(
+            "the name {name} cannot be resolved: check how it is written, and whether this machine can reach a name server"
+        ));
+    }
+    if texts.iter().any(|t| t.contains("tunnel") || t.contains("socks")) {
+        return Broken::Unreachable(format!(
+            "{peer} does not connect to {host}: check the environment variables HTTPS_PROXY and NO_PROXY"
+        ));
+    }
+    let port = match proxy {
+        None => url
+            .port_or_known_default()
+            .map_or_else(String::new, |port| format!(" at port {port}")),
+        Some(_) => String::new(),
+    };
+    match find::<io::Error>(error).map(innermost).map(io::Error::kind) {
+        Some(ErrorKind::ConnectionRefused) => Broken::Unreachable(format!(
+            "{peer} refuses connections{port}: no server runs there, or a firewall keeps it from answering"
+        )),
+        Some(ErrorKind::NetworkUnreachable | ErrorKind::HostUnreachable | ErrorKind::NetworkDown) => {
+            Broken::Unreachable(format!("there is no route from this machine to {peer}"))
+        }
+        Some(ErrorKind::TimedOut) => Broken::Unreachable(format!("{peer} does not answer")),
+        Some(
+            ErrorKind::ConnectionReset
+            | ErrorKind::ConnectionAborted
+            | ErrorKind::BrokenPipe
+            | ErrorKind::NotConnected
+            | ErrorKind::UnexpectedEof,
+        ) => Broken::Failed(format!("{peer} closed the connection before its answer was complete")),
+        _ if texts
+            .iter()
+            .any(|t| t.contains("connection closed") || t.contains("IncompleteMessage")) =>
+        {
+            Broken::Failed(format!("{peer} closed the connection before its answer was complete"))
+        }
+        _ => Broken::Failed(plain(&chain(error))),
+    }
+}
+
+fn tls_reason(url: &Url, error: &rustls::Error) -> String {
+    let host = url.host_str().unwrap_or("the host");
+    let why = match error {
+        rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
+            "is not signed by anybody this machine trusts; the environment variable SSL_CERT_FILE can name a file with more \
+             certificates to trust"
+        }
+        rustls::Error::InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => {
+            "has expired; if that is not so, check the clock of this machine"
+        }
+        rustls::Error::InvalidCertificate(
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. },
+        ) => "is not valid yet; check the clock of this machine",
+        rustls::Error::InvalidCertificate(
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+        ) => "is for other names; check how the host's name is written",
+        rustls::Error::InvalidCertificate(CertificateError::Revoked) => "was revoked",
+        rustls::Error::InvalidCertificate(CertificateError::Other(why)) => {
+            return format!("the certificate of {host} cannot be used: {}", plain(&why.to_string()));
+        }
+        rustls::Error::InvalidCertificate(other) => {
+            return format!(
+                "the certificate of {host} cannot be used: {}",
+                plain(&other.to_string())
+            );
+        }
+        rustls::Error::InvalidMessage(_) => {
+            let port = url.port_or_known_default().unwrap_or_default();
+            return format!("what answers at port {port} of {host} does not speak TLS, as https addresses need it");
+        }
+        rustls::Error::AlertReceived(alert) => {
+            return format!("{host} refused the TLS connection (alert {alert:?})");
+        }
+        other => return format!("no TLS connection to {host} can be made: {}", plain(&other.to_string())),
+    };
+    format!("the certificate of {host} {why}")
+}
+
+/// An error and its causes.
+fn layers<'e>(error: &'e (dyn StdError + 'static)) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |error| {
+        let error: &'e (dyn StdError + 'static) = *error;
+        error.source()
+    })
+}
+
+/// The first of these errors among the causes, those inside I/O errors included.
+fn find<'e, T: StdError + 'static>(error: &'e (dyn StdError + 'static)) -> Option<&'e T> {
+    layers(error).find_map(|layer| {
+        layer.downcast_ref::<T>().or_else(|| {
+            let inner = innermost(layer.downcast_ref::<io::Error>()?).get_ref()?;
+            let inner: &(dyn StdError + 'static) = inner;
+            inner.downcast_ref::<T>()
+        })
+    })
+}
+
+/// The I/O error inside others.
+fn innermost(error: &io::Error) -> &io::Error {
+    let mut found = error;
+    while let Some(inner) = found.get_ref().and_then(|inner| inner.downcast_ref::<io::Error>()) {
+        found = inner;
+    }
+    found
+}
+
+/// An error with its causes. Layers that say only that something below failed are left out.
+pub(crate) fn chain(error: &dyn StdError) -> String {
+    let mut texts: Vec<String> = Vec::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let text = error.to_string();
+        let idle = |text: &str| {
+            text.starts_with("client error (") || text == "tls handshake eof" || text.starts_with("error ")
+        };
+        match texts.last_mut() {
+            Some(last) if idle(last) => *last = text,
+            Some(last) if last.ends_with(&text) => {}
+            _ => texts.push(text),
+        }
+        next = error.source();
+    }
+    texts.join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn io_errors_have_no_numbers() {
+        for code in 1..134 {
+            let text = io_reason(&io::Error::from_raw_os_error(code));
+            assert!(!text.contains("os error") && !text.ends_with('.'), "{text}");
+            assert!(!text.is_empty());
+        }
+        let wrapped = io::Error::other("it cannot be read: No such file or directory (os error 2): more");
+        assert_eq!(
+            io_reason(&wrapped),
+            "it cannot be read: No such file or directory: more"
+        );
+    }
+}

@@ -1,0 +1,132 @@
+//! The newest version of a provider among those that package sources have.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use addrs::Provider;
+use net::Client;
+
+use crate::discovery;
+use crate::install::Origins;
+use crate::not_available::required_by;
+use crate::places::{Listed, Place, Refusal};
+use addrs::platform::Platform;
+use versions::{Constraints, Version};
+
+/// How many versions an error lists.
+const LISTED: usize = 8;
+
+/// Why a place lists no version, and what it has instead.
+fn without_versions(place: &Place) -> String {
+    let Place::Packed(dir) = place else {
+        return format!("{place} has none of its versions");
+    };
+    if !dir.is_dir() {
+        return format!("{place} does not exist");
+    }
+    let others = discovery::providers_below(dir);
+    let named: Vec<String> = others.iter().take(LISTED).map(Provider::for_display).collect();
+    match (named.is_empty(), others.len() > named.len()) {
+        (true, _) => format!("{place} has none of its versions"),
+        (false, true) => format!(
+            "{place} has none of its versions; it has packages of {} and others",
+            named.join(", ")
+        ),
+        (false, false) => format!(
+            "{place} has none of its versions; it has packages of {}",
+            named.join(", ")
+        ),
+    }
+}
+
+/// A choice among the versions that places have.
+pub(crate) struct Newest {
+    /// The newest version that meets the constraints.
+    pub version: Version,
+    /// The newest one of these that is said to have a package for this platform.
+    pub for_platform: Option<Version>,
+}
+
+/// The newest version that a place has, among those that will do.
+pub(crate) async fn newest(
+    client: &Client,
+    provider: &Provider,
+    constraints: &Constraints,
+    places: &[Place],
+    here: Option<Version>,
+    origins: Option<&Origins>,
+) -> Result<Newest, (&'static str, String)> {
+    const SUMMARY: &str = "Failed to query available provider packages";
+    let name = provider.for_display();
+    let lists = places.iter().map(|place| place.versions(client, provider));
+    let mut all: BTreeMap<Version, Option<BTreeSet<String>>> = BTreeMap::new();
+    let mut missing = Vec::new();
+    for (place, list) in places.iter().zip(futures::future::join_all(lists).await) {
+        match list {
+            Ok(list) => {
+                if list.is_empty() {
+                    missing.push(without_versions(place));
+                }
+                for Listed { version, platforms } in list {
+                    match (all.entry(version).or_insert_with(|| Some(BTreeSet::new())), platforms) {
+                        (Some(known), Some(more)) => known.extend(more),
+                        (known, _) => *known = None,
+                    }
+                }
+            }
+            Err(Refusal::Missing(why)) => missing.push(why),
+            Err(refusal) => {
+                let why = refusal.advised();
+                return Err((
+                    SUMMARY,
+                    format!(
+                        "The versions of the provider {name} cannot be listed: {why}.\n{}",
+                        required_by(provider, origins)
+                    )
+                    .trim_end()
+                    .to_owned(),
+                ));
+            }
+        }
+    }
+    let allowed = all.keys().rev().find(|version| constraints.allows(version)).cloned();
+    if let Some(version) = allowed.max(here.clone()) {
+        let platform = Platform::current().to_string();
+        let mut runnable = all.iter().rev().filter(|(version, _)| constraints.allows(version));
+        let runnable = runnable.find(|(_, platforms)| platforms.as_ref().is_some_and(|p| p.contains(&platform)));
+        return Ok(Newest {
+            version,
+            for_platform: runnable.map(|(version, _)| version.clone()).max(here),
+        });
+    }
+    let mut text = format!("There is no version of the provider {name}");
+    if !constraints.is_any() {
+        let _ = write!(text, " that meets \"{}\"", constraints);
+    }
+    text.push('.');
+    let required = required_by(provider, origins);
+    if !required.is_empty() {
+        let _ = write!(text, "\n{required}");
+    }
+    if places.is_empty() {
+        text.push_str("\n\nThe CLI configuration names no place that it may be installed from.");
+    }
+    let found: Vec<String> = all.keys().rev().take(LISTED).map(Version::to_string).collect();
+    if !found.is_empty() {
+        let places: Vec<String> = places.iter().map(Place::to_string).collect();
+        let more = if all.len() > found.len() { " and older ones" } else { "" };
+        let _ = write!(
+            text,
+            "\n\nThese versions are offered by {}: {}{more}.",
+            places.join(", "),
+            found.join(", ")
+        );
+        if all.keys().all(Version::is_prerelease) {
+            text.push_str(" A pre-release is chosen only if a constraint names exactly it.");
+        }
+    }
+    for why in missing {
+        let _ = write!(text, "\n\nAsked, but of no use: {why}.");
+    }
+    Err((SUMMARY, text))
+}

@@ -1,0 +1,327 @@
+//! Why there is no choice for a provider: what requires it, every directory that was searched, what is there instead, and a near
+//! name.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+
+use addrs::Provider;
+use syntax::Diagnostic;
+use syntax::content::suggest;
+
+use crate::discovery;
+use crate::install::Origins;
+use crate::places;
+use crate::selection::{Chooser, Selection};
+use crate::settings::{DISABLE_BUILTINS, EXACT_BUILTINS};
+use addrs::platform::Platform;
+use versions::{Constraints, Version};
+
+/// How many requirement origins are named.
+const ORIGINS: usize = 8;
+
+impl Chooser<'_> {
+    /// Why there is no choice.
+    pub fn nothing(&self, provider: &Provider, constraints: &Constraints, heed_lock: bool) -> Diagnostic {
+        let name = provider.for_display();
+        let mut text = format!("The provider {name} is required");
+        match constraints.is_any() {
+            true => text.push_str(", in any version"),
+            false => {
+                let _ = write!(text, " in a version that meets \"{constraints}\"");
+            }
+        }
+        text.push_str(", but it is not available.\n");
+        let required = self.required_by(provider);
+        if !required.is_empty() {
+            let _ = writeln!(text, "{required}");
+        }
+        let locked = self.locked(provider, heed_lock);
+        if let Some(locked) = locked {
+            let advice = match constraints.allows(&locked.version) {
+                true => "and that is not installed: run init to install it, or init -upgrade to choose another",
+                false => "which does not meet the constraints: run init -upgrade to choose another",
+            };
+            let _ = writeln!(
+                text,
+                "\nThe dependency lock file has chosen version {}, {advice}.",
+                locked.version
+            );
+        }
+        text.push_str(&self.about_the_builtin(provider, constraints));
+        let candidates = self.candidates(provider);
+        if !candidates.is_empty() {
+            text.push_str("\nThese versions are on this machine, but cannot be used:\n");
+            for found in &candidates {
+                let _ = writeln!(text, "  - {} ({})", found.version, found.executable.display());
+            }
+        }
+        self.for_other_platforms(provider, &mut text);
+        let others = self
+            .flat
+            .iter()
+            .filter(|f| f.name == *provider.ty && &*provider.namespace != "hashicorp");
+        for flat in others {
+            let _ = write!(
+                text,
+                "\nThe file {} does not say which namespace it belongs to and stands for hashicorp/{} only. For {name}, put it \
+                 into {}/{}/{}/{} below a plugin directory.\n",
+                flat.path.display(),
+                flat.name,
+                provider,
+                flat.version,
+                self.platform,
+                flat.path.file_name().unwrap_or_default().to_string_lossy()
+            );
+        }
+        text.push_str(&self.searched(provider));
+        if let Some(hint) = self.near_name(provider) {
+            let _ = writeln!(text, "\n{hint}");
+        }
+        if locked.is_none() {
+            text.push_str("\nRun init to have it installed, if it can be.");
+        }
+        text.truncate(text.trim_end().len());
+        Diagnostic::error("Provider not available", text)
+    }
+
+    /// There is no such part of the language.
+    pub(crate) fn no_part_of_the_language(&self, provider: &Provider) -> Diagnostic {
+        let mut text = format!(
+            "There is no provider {provider}: no provider of the name \"{}\" is part of this tool. If the one of the registry is \
+             meant, write its source address in required_providers.\n{}",
+            provider.ty,
+            self.required_by(provider)
+        );
+        text.truncate(text.trim_end().len());
+        Diagnostic::error("Provider not available", text)
+    }
+
+    /// The blocks and objects that require a provider, one a line.
+    pub(crate) fn required_by(&self, provider: &Provider) -> String {
+        required_by(provider, self.origins)
+    }
+
+    fn about_the_builtin(&self, provider: &Provider, constraints: &Constraints) -> String {
+        let Some(builtin) = self.settings.builtins.providers.iter().find(|b| b.address == *provider) else {
+            return String::new();
+        };
+        let Some(version) = &builtin.version else {
+            return String::new();
+        };
+        if !self.settings.allows_builtin(&builtin.name) {
+            return format!(
+                "\nThe provider is built in as version {version}, but switched off ({DISABLE_BUILTINS} in the environment, or \
+                 disable_internal_plugins in the CLI configuration).\n"
+            );
+        }
+        let earlier = builtin.newest_earlier(|v| constraints.allows(v)).is_some();
+        if self.settings.exact_builtin(&builtin.name) && (earlier || builtin.meets(|v| constraints.allows(v))) {
+            return format!(
+                "\nThe provider is built in as version {version}, but exactly the required version must be used \
+                 ({EXACT_BUILTINS} in the environment, or exact_internal_plugins in the CLI configuration).\n"
+            );
+        }
+        format!(
+            "\nThe built-in provider is version {version}, and can be used in place of earlier releases of the same major version; \
+             none of these meets the constraints.\n"
+        )
+    }
+
+    fn for_other_platforms(&self, provider: &Provider, text: &mut String) {
+        let mut lines = String::new();
+        for dir in self.dirs.iter().filter(|d| d.is_mirror() && d.applies_to(provider)) {
+            for (version, platforms) in mirrored(&dir.path, provider) {
+                if !platforms.contains(&self.platform) {
+                    let _ = writeln!(
+                        lines,
+                        "  - {version} for {} ({})",
+                        listed(&platforms),
+                        dir.path.display()
+                    );
+                }
+            }
+        }
+        if !lines.is_empty() {
+            let _ = write!(
+                text,
+                "\nThese packages are for other platforms than {}:\n{lines}",
+                self.platform
+            );
+        }
+    }
+
+    /// Every directory that was searched. One that is missing is named unless it lies in another of them.
+    fn searched(&self, provider: &Provider) -> String {
+        let mut out = String::from("\nThese directories were searched:\n");
+        let mut seen: BTreeSet<&Path> = BTreeSet::new();
+        let mut all = self.dirs.iter().filter(|dir| dir.applies_to(provider)).peekable();
+        if all.peek().is_none() {
+            out.push_str("  (none: the CLI configuration names no directory for this provider)\n");
+        }
+        for dir in all {
+            let exists = dir.path.is_dir();
+            // Some directories have another one inside for each platform.
+            let for_platform = dir
+                .path
+                .file_name()
+                .is_some_and(|name| *name == *self.platform.to_string());
+            if !seen.insert(&dir.path) || (!exists && for_platform) {
+                continue;
+            }
+            let note = if exists { "" } else { " (does not exist)" };
+            let _ = writeln!(out, "  - {}{note}", dir.path.display());
+        }
+        let packages = self.settings.providers_dir();
+        if packages.is_dir() && self.lock.providers.contains_key(provider) {
+            let _ = writeln!(out, "  - {}", packages.display());
+        }
+        out
+    }
+
+    /// A provider that may have been meant: one of the same type in another namespace, or one of nearly the same name.
+    pub(crate) fn near_name(&self, provider: &Provider) -> Option<String> {
+        let mut known: BTreeSet<Provider> = BTreeSet::new();
+        let builtins = self.settings.builtins.providers.iter();
+        known.extend(
+            builtins
+                .filter(|b| self.settings.allows_builtin(&b.name))
+                .map(|b| b.address.clone()),
+        );
+        known.extend(self.origins.into_iter().flat_map(|o| o.keys().cloned()));
+        known.extend(self.lock.providers.keys().cloned());
+        known.extend(self.flat.iter().map(|flat| Provider::default_for(flat.name.clone())));
+        for dir in self.dirs.iter().filter(|d| d.is_mirror()) {
+            known.extend(discovery::providers_below(&dir.path));
+        }
+        known.remove(provider);
+        let hint = |found: &Provider| {
+            let source = if found.is_builtin() {
+                found.to_string()
+            } else {
+                found.for_display()
+            };
+            format!(
+                "Did you mean {source}? Its source in required_providers is \"{source}\", and the types of its resources begin with \
+                 \"{}_\".",
+                found.ty
+            )
+        };
+        if let Some(same_type) = known.iter().find(|known| known.ty == provider.ty) {
+            return Some(hint(same_type));
+        }
+        let beside = |known: &&Provider| known.namespace == provider.namespace && known.host == provider.host;
+        let types: Vec<&str> = known.iter().filter(beside).map(|known| &*known.ty).collect();
+        let near = suggest(&provider.ty, types)?;
+        known.iter().filter(beside).find(|known| *known.ty == *near).map(hint)
+    }
+
+    /// Whether a newer version than the one selected meets the constraints, and is there for other platforms only: it would be
+    /// the choice on those, so an older one is not taken in silence.
+    pub(crate) fn newer_for_others(
+        &self,
+        provider: &Provider,
+        constraints: &Constraints,
+        heed_lock: bool,
+        selection: &Selection,
+    ) -> Option<Diagnostic> {
+        let Selection::External(found) = selection else {
+            return None;
+        };
+        if self.locked(provider, heed_lock).is_some() {
+            return None;
+        }
+        let mirrors = self.dirs.iter().filter(|d| d.is_mirror() && d.applies_to(provider));
+        let mut newest: Option<(Version, String)> = None;
+        let mut here: BTreeSet<Version> = BTreeSet::new();
+        for dir in mirrors {
+            for (version, platforms) in mirrored(&dir.path, provider) {
+                if platforms.contains(&self.platform) {
+                    here.insert(version);
+                } else if version > found.version
+                    && constraints.allows(&version)
+                    && newest.as_ref().is_none_or(|(newest, _)| version > *newest)
+                {
+                    let has = format!(
+                        "the directory {} has it for {} only",
+                        dir.path.display(),
+                        listed(&platforms)
+                    );
+                    newest = Some((version, has));
+                }
+            }
+        }
+        let (version, has) = newest.filter(|(version, _)| !here.contains(version))?;
+        let required = self.required_by(provider);
+        Some(incompatible(
+            provider,
+            &version,
+            &self.platform,
+            &[has],
+            Some(&found.version),
+            &required,
+        ))
+    }
+}
+
+/// The blocks and objects that require a provider, one a line.
+pub(crate) fn required_by(provider: &Provider, origins: Option<&Origins>) -> String {
+    let origins = origins.and_then(|o| o.get(provider)).map_or(&[][..], Vec::as_slice);
+    let mut lines: Vec<String> = origins
+        .iter()
+        .take(ORIGINS)
+        .map(|origin| format!("  - {origin}"))
+        .collect();
+    if origins.len() > ORIGINS {
+        lines.push("  - and more".to_owned());
+    }
+    lines.join("\n")
+}
+
+/// The packages that a directory in mirror layout has of a provider, unpacked or as archives.
+pub(crate) fn mirrored(base: &Path, provider: &Provider) -> BTreeMap<Version, BTreeSet<Platform>> {
+    let mut all = discovery::platforms_below(base, provider);
+    for archive in places::packed(base, provider) {
+        all.entry(archive.version).or_default().insert(archive.platform);
+    }
+    all
+}
+
+pub(crate) fn listed(platforms: &BTreeSet<Platform>) -> String {
+    platforms.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// The version that constraints and sources lead to has no package for this platform. `sources` says what each source has;
+/// `older` is the newest version that has a package.
+pub(crate) fn incompatible(
+    provider: &Provider,
+    version: &Version,
+    platform: &Platform,
+    sources: &[String],
+    older: Option<&Version>,
+    required_by: &str,
+) -> Diagnostic {
+    let name = provider.for_display();
+    let mut text =
+        format!("Provider {name} v{version} does not have a package available for your current platform, {platform}.");
+    if !required_by.is_empty() {
+        let _ = write!(text, "\n{required_by}");
+    }
+    if !sources.is_empty() {
+        text.push_str("\n\nThese were asked:");
+    }
+    for source in sources {
+        let _ = write!(text, "\n  - {source}");
+    }
+    match older {
+        Some(older) => {
+            let _ = write!(
+                text,
+                "\n\nThe newest version with a package for {platform} is {older}. Add the missing package, or choose that version in \
+                 required_providers: version = \"{older}\"."
+            );
+        }
+        None => text.push_str("\n\nOther versions of this provider may have packages for other platforms."),
+    }
+    Diagnostic::error("Incompatible provider version", text)
+}
