@@ -7,6 +7,8 @@
 //! | `TF_WORKSPACE` | the workspace |
 //! | `TF_VAR_<name>` | the value of a root input variable |
 //! | `TF_INPUT` | `0` or `false`: never ask |
+//! | `NO_COLOR` | not empty: no colours |
+//! | `COMP_LINE`, `COMP_POINT` | a line to be completed, and where in it the cursor is |
 //! | `TF_IN_AUTOMATION` | not empty: no hints about what to do next |
 //! | `TF_LOG`, `TF_LOG_CORE`, `TF_LOG_PROVIDER` | how much to log |
 //! | `TF_LOG_PATH` | the file to append the log to |
@@ -81,6 +83,12 @@ impl Env {
             self.get("TF_INPUT"),
             Some("0" | "f" | "F" | "false" | "FALSE" | "False")
         )
+    }
+
+    /// Whether output is to have no colours, as other programs take it, too.
+    #[must_use]
+    pub fn no_color(&self) -> bool {
+        self.get("NO_COLOR").is_some()
     }
 
     /// Whether hints about what to do next are of no use.

@@ -12,6 +12,7 @@
 //! This room may use all others below it. Nothing uses it but the executable.
 
 mod args;
+mod backend;
 mod commands;
 pub mod env;
 mod interrupt;
@@ -22,8 +23,11 @@ mod panics;
 mod planfile;
 mod planned_variables;
 mod plugin_source;
+mod program;
+mod prompt;
 mod session;
 mod state_access;
+mod terminal;
 mod ui;
 mod views;
 mod workdir;

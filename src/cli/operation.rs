@@ -26,6 +26,7 @@ use crate::interrupt;
 use crate::planfile::{self, SavedPlan};
 use crate::planned_variables;
 use crate::plugin_source::Plugins;
+use crate::program;
 use crate::session::{Session, Status};
 use crate::views;
 use crate::views::progress::{Done, Progress};
@@ -66,8 +67,11 @@ pub fn plan_options(given: &Given) -> Result<PlanOptions, UsageError> {
     if refresh_only && !refresh {
         return Err(UsageError::new(
             "Incompatible refresh options",
-            "It doesn't make sense to use -refresh-only at the same time as -refresh=false, because Monoform would have \
-             nothing to do.",
+            format!(
+                "It doesn't make sense to use -refresh-only at the same time as -refresh=false, because {} would have \
+                 nothing to do.",
+                program::tool()
+            ),
         ));
     }
     let mode = match (destroy, refresh_only) {
@@ -146,10 +150,16 @@ impl<'s> Operation<'s> {
     ) -> Result<Operation<'s>, Status> {
         if !workdir::has_configuration() && mode != Mode::Destroy {
             let advice = if verb.0 == "Plan" {
-                "If you would like to destroy everything, run plan with the -destroy option. Otherwise, create a Monoform \
-                 configuration file (.tf file) and try again."
+                format!(
+                    "If you would like to destroy everything, run plan with the -destroy option. Otherwise, create a {} \
+                     configuration file (.tf file) and try again.",
+                    program::tool()
+                )
             } else {
-                "If you would like to destroy everything, run 'terraform destroy' instead."
+                format!(
+                    "If you would like to destroy everything, run '{} destroy' instead.",
+                    program::command()
+                )
             };
             return Err(session.fail(
                 "No configuration files",
@@ -382,7 +392,7 @@ impl<'s> Operation<'s> {
         match result {
             Ok((state, mut problems)) => {
                 if plan.is_partial() {
-                    problems.push(views::plan::incomplete_warning(self.session.program));
+                    problems.push(views::plan::incomplete_warning());
                 }
                 problems.extend(self.save(&state));
                 (state, progress.done(), problems)
@@ -431,7 +441,7 @@ impl<'s> Operation<'s> {
                     ),
                 ));
                 if let Ok(text) = state::document::encode(&snapshot) {
-                    self.session.ui.line(String::from_utf8_lossy(&text));
+                    self.session.ui.exact_line(String::from_utf8_lossy(&text));
                 }
             }
         }

@@ -23,8 +23,6 @@ pub struct Session {
     pub ui: Arc<Ui>,
     /// The environment.
     pub env: Env,
-    /// The name this program was called by.
-    pub program: &'static str,
     /// The plugins that are part of the executable.
     pub builtins: Builtins,
     /// The CLI configuration.

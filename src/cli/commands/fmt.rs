@@ -9,6 +9,7 @@ use syntax::{Diagnostic, Diagnostics, SourceMap};
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
 use crate::commands::Command;
+use crate::program;
 use crate::session::{Session, Status};
 use crate::views::unified_diff;
 
@@ -127,7 +128,7 @@ impl Formatter<'_> {
                 Ok(_) => self.problem(
                     format!(
                         "Only .tf, .tfvars, and .tftest.hcl files can be processed with {} fmt",
-                        self.session.program
+                        program::command()
                     ),
                     format!(
                         "The file {shown} has none of these endings, nor that of a mock file, .tfmock.hcl. Files in the JSON \

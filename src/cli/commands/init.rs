@@ -9,13 +9,16 @@ use plugins::places::Authentication;
 use plugins::selection::Selection;
 use plugins::signature::Standing;
 use plugins::version::Constraints;
+use state::store::LocalStore;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use crate::TERRAFORM_VERSION;
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
+use crate::backend::configure::configure;
 use crate::commands::{Command, get, no_positional};
 use crate::plugin_source::{askers, requirements};
+use crate::program;
 use crate::session::{Session, Status};
 use crate::views::downloads;
 use crate::workdir::{self, Project};
@@ -37,8 +40,27 @@ pub const COMMAND: Command = Command {
                 false,
                 "Tell what goes on as JSON, one object a line, and ask nothing.",
             ))
-            .arg(flags::switch("backend", true, "Whether to look at the backend."))
-            .arg(flags::switch("cloud", true, "The same."))
+            .arg(flags::switch(
+                "backend",
+                true,
+                "Leave the backend as it was initialized before, or uninitialized.",
+            ))
+            .arg(flags::switch("cloud", true, "The same as -backend=false."))
+            .arg(flags::values(
+                "backend-config",
+                "PATH",
+                "Add settings to the \"backend\" block: from this file, or one as NAME=VALUE. May be given many times.",
+            ))
+            .arg(flags::switch(
+                "migrate-state",
+                false,
+                "Agree to a changed backend, and bring the states along, after a question.",
+            ))
+            .arg(flags::switch(
+                "force-copy",
+                false,
+                "Bring the states along without a question. Includes -migrate-state.",
+            ))
             .arg(flags::value(
                 "from-module",
                 "SOURCE",
@@ -58,7 +80,7 @@ pub const COMMAND: Command = Command {
             .arg(flags::switch(
                 "reconfigure",
                 false,
-                "Take the backend as it is configured now.",
+                "Take the backend as it is configured now, whatever was initialized before, and leave the states where they are.",
             ))
             .arg(flags::switch(
                 "compact-warnings",
@@ -78,12 +100,6 @@ pub const COMMAND: Command = Command {
             ))
     },
     refused: &[
-        (
-            "backend-config",
-            "states are kept in local files only, which the \"backend\" block configures.",
-        ),
-        ("migrate-state", "there is only one kind of backend to keep states in."),
-        ("force-copy", "there is only one kind of backend to keep states in."),
         ("ignore-remote-version", "there are no remote states."),
         ("test-directory", "test files are not read yet."),
         ("target", "it has no meaning for init."),
@@ -114,6 +130,18 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
             "The -upgrade flag conflicts with -lockfile=readonly.",
         ));
     }
+    if given.on("reconfigure") && given.on("migrate-state") {
+        return Err(UsageError::new(
+            "Invalid init options",
+            "The -migrate-state and -reconfigure options are mutually-exclusive.",
+        ));
+    }
+    if session.stream.is_some() && given.on("migrate-state") {
+        return Err(UsageError::new(
+            "The -migrate-state and -json options are mutually-exclusive",
+            "With -json nobody can be asked whether to bring the states along. Use -force-copy, or leave -json out.",
+        ));
+    }
     let plugin_dirs = given.values("plugin-dir");
     let mirror = get::mirror(session, given);
     if !plugin_dirs.is_empty() && given.written("mirror") {
@@ -131,10 +159,11 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         return Ok(1);
     }
     if !workdir::has_configuration() {
-        let title = style.bold("Monoform initialized in an empty directory!");
+        let title = style.bold(format!("{} initialized in an empty directory!", program::tool()));
         let text = format!(
-            "{title}\n\nThe directory has no Terraform configuration files. You may begin working\nwith Monoform immediately by creating \
-             Terraform configuration files."
+            "{title}\n\nThe directory has no Terraform configuration files. You may begin working\nwith {} immediately by creating \
+             Terraform configuration files.",
+            program::tool()
         );
         say(session, "output_init_empty_message", text);
         return Ok(0);
@@ -154,17 +183,25 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         config: loaded.config,
         sources: loaded.sources,
     };
-    say(
-        session,
-        "initializing_backend_message",
-        style.bold("Initializing the backend..."),
-    );
-    let place = match workdir::state_place(session, Some(&project.config)) {
-        Ok(place) => place,
-        Err(problems) => {
-            session.show(&problems, &project.sources);
-            return Ok(1);
+    let mut backend_warnings = Diagnostics::new();
+    // Without its backend a working directory has no state whose providers would be needed.
+    let state_file = if given.on("backend") && given.on("cloud") {
+        say(
+            session,
+            "initializing_backend_message",
+            style.bold("Initializing the backend..."),
+        );
+        let configured = workdir::workspace(session)
+            .and_then(|workspace| Ok((configure(session, given, &project.config)?.on_to(&mut backend_warnings), workspace)));
+        match configured {
+            Ok((local, workspace)) => Some(local.state(&workspace)),
+            Err(problems) => {
+                session.show(&problems, &project.sources);
+                return Ok(1);
+            }
         }
+    } else {
+        None
     };
     if given.on("get") && !project.config.root.module.module_calls.is_empty() {
         let (code, text) = if given.on("upgrade") {
@@ -191,8 +228,8 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         "initializing_provider_plugin_message",
         style.bold("Initializing provider plugins..."),
     );
-    let state = match workdir::store(&place, given).read() {
-        Ok(state) => state.unwrap_or_default(),
+    let state = match state_file.map(|path| LocalStore::new(path).read()).transpose() {
+        Ok(state) => state.flatten().unwrap_or_default(),
         Err(e) => return fail(workdir::state_problem(&e)),
     };
     let needed = match requirements(&project.config, &state) {
@@ -235,21 +272,24 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     {
         return fail(problems);
     }
-    session.show(&installation.warnings, &SourceMap::default());
+    backend_warnings.extend(installation.warnings);
+    session.show(&backend_warnings, &SourceMap::default());
     space(session);
     say(
         session,
         "output_init_success_message",
-        style.good("Monoform has been successfully initialized!"),
+        style.good(format!("{} has been successfully initialized!", program::tool())),
     );
     if !session.env.in_automation() {
         space(session);
-        let text = style.green(
-            "You may now begin working with Monoform. Try running \"monoform plan\" to see\nany changes that are required for \
-             your infrastructure. All Monoform commands\nshould now work.\n\nIf you ever set or change modules or backend \
-             configuration for Monoform,\nrerun this command to reinitialize your working directory. If you forget, other\n\
+        let text = style.green(format!(
+            "You may now begin working with {tool}. Try running \"{command} plan\" to see\nany changes that are required for \
+             your infrastructure. All {tool} commands\nshould now work.\n\nIf you ever set or change modules or backend \
+             configuration for {tool},\nrerun this command to reinitialize your working directory. If you forget, other\n\
              commands will detect it and remind you to do so if necessary.",
-        );
+            tool = program::tool(),
+            command = program::command()
+        ));
         say(session, "output_init_success_cli_message", text);
     }
     Ok(0)
@@ -461,14 +501,21 @@ fn told(session: &Session, installation: &Installation) {
     }
     if installation.lock_created {
         space(session);
-        let text = "Terraform has created a lock file .terraform.lock.hcl to record the provider\nselections it made above. Include \
-             this file in your version control repository\nso that Monoform can guarantee to make the same selections by \
-             default when\nyou run \"monoform init\" in the future.";
-        say(session, "lock_info", text.to_owned());
+        let text = format!(
+            "{tool} has created a lock file .terraform.lock.hcl to record the provider\nselections it made above. Include this \
+             file in your version control repository\nso that {tool} can guarantee to make the same selections by default \
+             when\nyou run \"{command} init\" in the future.",
+            tool = program::tool(),
+            command = program::command()
+        );
+        say(session, "lock_info", text);
     } else if installation.lock_changed {
         space(session);
-        let text = "Terraform has made some changes to the provider dependency selections recorded\nin the .terraform.lock.hcl file. \
-             Review those changes and commit them to your\nversion control system if they represent changes you intended to make.";
-        say(session, "dependencies_lock_changes_info", text.to_owned());
+        let text = format!(
+            "{} has made some changes to the provider dependency selections recorded\nin the .terraform.lock.hcl file. Review \
+             those changes and commit them to your\nversion control system if they represent changes you intended to make.",
+            program::tool()
+        );
+        say(session, "dependencies_lock_changes_info", text);
     }
 }

@@ -207,7 +207,7 @@ pub fn read(path: &Path, tool_version: &str) -> Result<SavedPlan, Diagnostic> {
     };
     let file = std::fs::File::open(path).map_err(|e| failed(&e.to_string()))?;
     let mut zip = zip::ZipArchive::new(std::io::BufReader::new(file)).map_err(|_| {
-        failed("it is not a saved plan, or it is damaged. Make a new one with \"monoform plan -out=FILE\"")
+        failed("it is not a saved plan, or it is damaged. Make a new one with \"plan -out=FILE\"")
     })?;
     if zip.index_for_name(DOCUMENT).is_none() {
         if zip.index_for_name("tfplan").is_some() {

@@ -8,6 +8,7 @@ use super::edit;
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
 use crate::commands::Command;
+use crate::program;
 use crate::session::{Session, Status};
 
 pub const COMMAND: Command = Command {
@@ -68,7 +69,7 @@ fn remove(session: &Session, given: &Given, args: &[String]) -> Result<Status, S
             "Invalid target address",
             format!(
                 "Nothing in the state has such an address. \"{} state list\" lists what there is.",
-                session.program
+                program::command()
             ),
         );
         return Ok(opened.close(session, status));

@@ -64,6 +64,6 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         width: session.ui.width(),
     };
     let text = views::diff::state_text(&only, &schemas, style);
-    session.ui.out(text.strip_suffix('\n').unwrap_or(&text));
+    session.ui.out(text);
     Ok(0)
 }
