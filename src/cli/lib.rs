@@ -35,6 +35,8 @@ mod workdir;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+pub use state::io_reason;
+
 /// The version of Terraform we answer as: of the language, the state, the plans and the JSON.
 pub const TERRAFORM_VERSION: &str = "1.11.4";
 

@@ -118,7 +118,7 @@ impl Session {
             .map_err(|e| {
                 Diagnostic::error(
                     "Cannot start",
-                    format!("The system does not let us start threads: {e}."),
+                    format!("The system does not let this program start threads: {}.", state::io_reason(&e)),
                 )
                 .into()
             })

@@ -1,7 +1,7 @@
 //! What `init` does about the backend: compares the configuration with the record, brings states along, and writes the record.
 
 use config::Config;
-use syntax::{Diagnostic, Diagnostics};
+use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use super::migrate::{Migration, migrate};
 use super::record::{Record, Saved};
@@ -31,7 +31,12 @@ impl Configured {
 ///
 /// # Errors
 /// The settings are wrong, or the change was not agreed to. The record is as it was.
-pub fn configure(session: &Session, given: &Given, config: &Config) -> Result<Configured, Diagnostics> {
+pub fn configure(
+    session: &Session,
+    given: &Given,
+    config: &Config,
+    sources: &mut SourceMap,
+) -> Result<Configured, Diagnostics> {
     let data_dir = session.env.data_dir();
     let mut record = Record::read(data_dir)?;
     let previous = record.backend.take().filter(|_| !given.on("reconfigure"));
@@ -88,7 +93,7 @@ pub fn configure(session: &Session, given: &Given, config: &Config) -> Result<Co
     };
     let hash = local.hash();
     let overridden = overrides.iter().any(|o| !o.is_empty());
-    let local = apply_overrides(local, &overrides)?;
+    let local = apply_overrides(local, &overrides, sources)?;
     let saved = Saved::new(&local, hash);
     match previous {
         // What came from the command line before holds as long as the block is the same.
@@ -185,10 +190,14 @@ fn missing_block() -> Diagnostic {
 }
 
 /// Adds what `-backend-config` says to the settings of a block, in the order of the command line.
-fn apply_overrides(mut local: Local, overrides: &[String]) -> Result<Local, Diagnostics> {
+fn apply_overrides(
+    mut local: Local,
+    overrides: &[String],
+    sources: &mut SourceMap,
+) -> Result<Local, Diagnostics> {
     for text in overrides.iter().filter(|text| !text.is_empty()) {
         let Some((name, value)) = text.split_once('=') else {
-            file(text, &mut local)?;
+            file(text, &mut local, sources)?;
             continue;
         };
         let name = name.trim();
@@ -210,13 +219,14 @@ fn apply_overrides(mut local: Local, overrides: &[String]) -> Result<Local, Diag
     Ok(local)
 }
 
-fn file(path: &str, local: &mut Local) -> Result<(), Diagnostics> {
+fn file(path: &str, local: &mut Local, sources: &mut SourceMap) -> Result<(), Diagnostics> {
     let bytes = std::fs::read(path).map_err(|e| {
         Diagnostics::from(Diagnostic::error(
             "Failed to read file",
             format!("The file \"{path}\" could not be read: {}.", state::io_reason(&e)),
         ))
     })?;
+    sources.insert(path, &*String::from_utf8_lossy(&bytes));
     let (body, mut problems) = syntax::parse_file(path, &bytes);
     problems.extend(settings(&body, local));
     problems.into_result(())

@@ -209,23 +209,23 @@ pub fn current(session: &Session, config: Option<&Config>) -> Result<Local, Diag
         (Some((local, _)), None) => Ok(local),
         (None, None) => Ok(Local::default()),
         // A directory without any configuration has lost it, or never had one: nothing says what belongs there.
-        (None, Some(saved)) => Err(needs_init(&format!(
+        (None, Some(saved)) => Err(needs_init(',', &format!(
             "Unsetting the previously set backend \"{}\"",
             saved.ty
         ))
         .into()),
         (Some((local, _)), Some(saved)) => match saved.local() {
             Some(recorded) if saved.hash == local.hash() || recorded == local => Ok(recorded),
-            Some(_) => Err(needs_init("Backend configuration block has changed").into()),
-            None => Err(needs_init(&format!("Backend type changed from \"{}\" to \"local\"", saved.ty)).into()),
+            Some(_) => Err(needs_init(':', "Backend configuration block has changed").into()),
+            None => Err(needs_init(',', &format!("Backend type changed from \"{}\" to \"local\"", saved.ty)).into()),
         },
     }
 }
 
-fn needs_init(reason: &str) -> Diagnostic {
+fn needs_init(sign: char, reason: &str) -> Diagnostic {
     let command = program::command();
     Diagnostic::error(
-        format!("Backend initialization required, please run \"{command} init\""),
+        format!("Backend initialization required{sign} please run \"{command} init\""),
         format!(
             "Reason: {reason}\n\nThe \"backend\" block says where the state is kept, and it does not agree with what the last init \
              wrote down. To go on with the block as it is, run \"{command} init\" with -migrate-state, which brings the state \

@@ -66,11 +66,11 @@ pub const COMMAND: Command = Command {
                 "SOURCE",
                 "Copy this module into the working directory, which must be empty, before anything else.",
             ))
-            .arg(flags::switch("get", true, "Whether to install modules."))
+            .arg(flags::switch("get", true, "Do not install modules."))
             .arg(flags::switch(
                 "input",
                 true,
-                "Whether to ask for values that are missing.",
+                "Do not ask questions.",
             ))
             .arg(flags::switch(
                 "upgrade",
@@ -192,7 +192,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
             style.bold("Initializing the backend..."),
         );
         let configured = workdir::workspace(session)
-            .and_then(|workspace| Ok((configure(session, given, &project.config)?.on_to(&mut backend_warnings), workspace)));
+            .and_then(|workspace| Ok((configure(session, given, &project.config, &mut project.sources)?.on_to(&mut backend_warnings), workspace)));
         match configured {
             Ok((local, workspace)) => Some(local.state(&workspace)),
             Err(problems) => {
@@ -311,7 +311,7 @@ fn copy_module(session: &Session, source: &str) -> Result<(), Diagnostics> {
         Err(e) => {
             return Err(Diagnostic::error(
                 "Failed to read target directory",
-                format!("The working directory cannot be read: {e}."),
+                format!("The working directory cannot be read: {}.", state::io_reason(&e)),
             )
             .into());
         }
@@ -365,7 +365,7 @@ fn write(path: &Path, text: &[u8]) -> Result<(), Diagnostics> {
     let failed = |e: std::io::Error| {
         Diagnostics::from(Diagnostic::error(
             "Failed to write to the data directory",
-            format!("{} cannot be written: {e}.", path.display()),
+            format!("{} cannot be written: {}.", path.display(), state::io_reason(&e)),
         ))
     };
     if let Some(dir) = path.parent() {

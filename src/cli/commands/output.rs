@@ -1,6 +1,7 @@
 //! `output`.
 
 use state::{OutputValue, State};
+use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, SourceMap};
 
 use crate::args::matches::Given;
@@ -78,9 +79,10 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
             format!("Output \"{name}\" not found"),
             format!(
                 "The output variable requested could not be found in the state file. If you recently added this to your \
-             configuration, be sure to run `{} apply`, since the state won't be updated with new output variables until \
-             that command is run.",
-                program::command()
+                 configuration, be sure to run `{} apply`, since the state won't be updated with new output variables until \
+                 that command is run.{}",
+                program::command(),
+                did_you_mean(suggest(name, state.outputs.keys().map(|name| &**name)))
             ),
         ));
     };

@@ -165,8 +165,9 @@ fn write_generated(path: &std::path::Path, plan: &Plan) -> Result<(), Diagnostic
         Diagnostic::error(
             "Failed to write generated configuration",
             format!(
-                "The configuration that was generated could not be written to {}: {e}.",
-                path.display()
+                "The configuration that was generated could not be written to {}: {}.",
+                path.display(),
+                state::io_reason(&e)
             ),
         )
     })

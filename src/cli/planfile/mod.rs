@@ -205,7 +205,7 @@ pub fn read(path: &Path, tool_version: &str) -> Result<SavedPlan, Diagnostic> {
             format!("The plan file {} cannot be read: {e}.", path.display()),
         )
     };
-    let file = std::fs::File::open(path).map_err(|e| failed(&e.to_string()))?;
+    let file = std::fs::File::open(path).map_err(|e| failed(&::state::io_reason(&e)))?;
     let mut zip = zip::ZipArchive::new(std::io::BufReader::new(file)).map_err(|_| {
         failed("it is not a saved plan, or it is damaged. Make a new one with \"plan -out=FILE\"")
     })?;

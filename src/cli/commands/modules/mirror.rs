@@ -54,7 +54,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         Err(e) => {
             return Ok(session.fail(
                 "Cannot use the output directory",
-                format!("{dir} cannot be written: {e}."),
+                format!("{dir} cannot be written: {}.", state::io_reason(&e)),
             ));
         }
     };

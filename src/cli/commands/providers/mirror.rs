@@ -35,7 +35,7 @@ pub const COMMAND: Command = Command {
             .arg(flags::switch(
                 "lock-file",
                 true,
-                "Whether the dependency lock file says which versions to get.",
+                "Get the newest versions that are allowed, whatever the dependency lock file says.",
             ))
     },
     refused: &[],

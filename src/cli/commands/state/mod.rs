@@ -9,6 +9,7 @@ mod replace_provider;
 mod rm;
 mod show;
 
+pub use edit::nearest;
 pub use list::COMMAND as LIST;
 pub use mv::COMMAND as MV;
 pub use pull::COMMAND as PULL;

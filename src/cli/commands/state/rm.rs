@@ -68,8 +68,12 @@ fn remove(session: &Session, given: &Given, args: &[String]) -> Result<Status, S
         let status = session.fail(
             "Invalid target address",
             format!(
-                "Nothing in the state has such an address. \"{} state list\" lists what there is.",
-                program::command()
+                "Nothing in the state has such an address. \"{} state list\" lists what there is.{}",
+                program::command(),
+                args.iter()
+                    .map(|text| edit::nearest(&state, text))
+                    .find(|hint| !hint.is_empty())
+                    .unwrap_or_default()
             ),
         );
         return Ok(opened.close(session, status));
