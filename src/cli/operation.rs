@@ -347,6 +347,9 @@ impl<'s> Operation<'s> {
             }
         });
         progress.clear();
+        for change in result.plan.iter().flat_map(|plan| &plan.changes) {
+            tracing::trace!(address = %change.address, action = ?change.action, reason = ?change.reason, "decided");
+        }
         result
             .plan
             .iter_mut()

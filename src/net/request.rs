@@ -1,6 +1,6 @@
 //! One request: put together, sent, tried again where that may help; and its answer.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
 use reqwest::{Method, StatusCode};
@@ -229,7 +229,14 @@ impl<'c> Request<'c> {
             if let Some(body) = &body {
                 request = request.body(body.clone());
             }
+            let began = Instant::now();
             let inner = request.send().await.map_err(|e| connection(&url, &e))?;
+            tracing::debug!(
+                url = %shown(&url),
+                status = inner.status().as_u16(),
+                elapsed = ?began.elapsed(),
+                "response"
+            );
             let response = Response {
                 url: url.clone(),
                 inner,

@@ -143,7 +143,13 @@ pub fn run(invocation: Invocation) -> Status {
             }
         }
     }
-    let log_problem = logging::start(&env);
+    let log_problems = logging::start(&env);
+    tracing::info!(
+        version = crate::VERSION,
+        terraform = crate::TERRAFORM_VERSION,
+        called_as = program::command(),
+        "started"
+    );
     let parsed = match Parsed::new(&arguments, &env) {
         Ok(parsed) => parsed,
         Err(message) => {
@@ -152,9 +158,10 @@ pub fn run(invocation: Invocation) -> Status {
         }
     };
     let ui = Arc::new(early(parsed.no_color));
-    if let Some(problem) = log_problem {
+    for problem in log_problems {
         ui.err(format!("{problem}\n"));
     }
+    tracing::info!(command = parsed.path, arguments = ?logging::arguments(&parsed.arguments), "command");
     let status = start(invocation.builtins, env, parsed, &ui);
     ui.flush();
     status
