@@ -164,7 +164,7 @@ struct Lines {
 
 impl<S: Subscriber> Layer<S> for Lines {
     fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
-        metadata.is_event() && *metadata.level() <= self.levels.of_target(metadata.target())
+        !metadata.is_span() && *metadata.level() <= self.levels.of_target(metadata.target())
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {

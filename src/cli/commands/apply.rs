@@ -134,7 +134,7 @@ pub fn direct(session: &Session, given: &Given, work: &Work) -> Status {
         // Warnings are to be known before the question is answered; without a question they come at the end.
         session.show(&std::mem::take(&mut problems), &operation.project.sources);
         let (question, explanation) = question(plan.mode, &operation.workspace);
-        match confirmed(session, &question, &explanation) {
+        match confirmed(session, &question, &explanation, "-auto-approve") {
             Ok(true) => {}
             Ok(false) => {
                 let what = if plan.mode == Mode::Destroy { "Destroy" } else { "Apply" };

@@ -44,7 +44,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
              though it\n  may still be in use. Only 'yes' will be accepted to confirm.",
             program::tool()
         );
-        match confirmed(session, "Do you really want to force-unlock?", &explanation) {
+        match confirmed(session, "Do you really want to force-unlock?", &explanation, "-force") {
             Ok(true) => {}
             Ok(false) => {
                 session.ui.line("force-unlock cancelled.");

@@ -384,26 +384,26 @@ fn no_positional(given: &Given, what: &str) -> Result<(), UsageError> {
     ))
 }
 
-/// Asks for the one word that means yes.
-fn confirmed(session: &Session, question: &str, explanation: &str) -> Result<bool, Status> {
+/// Asks for the one word that means yes; `skip` is the option that does so without a question.
+fn confirmed(session: &Session, question: &str, explanation: &str, skip: &str) -> Result<bool, Status> {
     let style = session.ui.style();
     let prompt = format!(
         "\n{}\n{explanation}\n\n  {} ",
         style.bold(question),
         style.bold("Enter a value:")
     );
-    approval(session, &prompt)
+    approval(session, &prompt, skip)
 }
 
 /// Asks for approval in words of the caller's own.
-fn approval(session: &Session, prompt: &str) -> Result<bool, Status> {
+fn approval(session: &Session, prompt: &str, skip: &str) -> Result<bool, Status> {
     let answer = session.ui.ask(prompt, Echo::On);
     session.ui.line("");
     match answer {
         Answer::Line(answer) => Ok(answer.trim_end() == "yes"),
         Answer::End => Err(session.fail(
             "Error asking for approval: EOF",
-            "There is no answer: the input has ended. Where nobody can answer, the option that skips the question must be used.",
+            format!("There is no answer: the input has ended. To go on without a question, use {skip}."),
         )),
         Answer::Interrupted => Err(session.fail(
             "Error asking for approval: interrupted",

@@ -76,7 +76,7 @@ fn replace(session: &Session, given: &Given, from: &str, to: &str) -> Result<Sta
             style.bold("Do you want to make these changes?"),
             style.bold("Enter a value:")
         );
-        match approval(session, &prompt) {
+        match approval(session, &prompt, "-auto-approve") {
             Ok(true) => {}
             Ok(false) => {
                 ui.line("Cancelled replacing providers.");
