@@ -152,11 +152,21 @@ fn link(dir: &Path) -> Result<String, String> {
         for host in ["registry.terraform.io", "registry.opentofu.org"] {
             let package: PathBuf = [host, "hashicorp", plugin.name, version, &platform].iter().collect();
             let package = dir.join(package);
-            std::fs::create_dir_all(&package)
-                .map_err(|e| format!("The directory {} cannot be created: {}.\n", package.display(), cli::io_reason(&e)))?;
+            std::fs::create_dir_all(&package).map_err(|e| {
+                format!(
+                    "The directory {} cannot be created: {}.\n",
+                    package.display(),
+                    cli::io_reason(&e)
+                )
+            })?;
             let path = package.join(format!("terraform-provider-{}_v{version}", plugin.name));
-            replace_link(&executable, &path)
-                .map_err(|e| format!("The link {} cannot be created: {}.\n", path.display(), cli::io_reason(&e)))?;
+            replace_link(&executable, &path).map_err(|e| {
+                format!(
+                    "The link {} cannot be created: {}.\n",
+                    path.display(),
+                    cli::io_reason(&e)
+                )
+            })?;
             out.push_str(&format!("{}\n", path.display()));
         }
     }

@@ -343,7 +343,10 @@ mod tests {
         assert_eq!(levels.of_target("engine::planner"), LevelFilter::DEBUG);
         assert_eq!(levels.of_target("hyper::client"), LevelFilter::WARN);
         assert_eq!(levels.of_target("provider"), LevelFilter::TRACE);
-        assert_eq!(levels.of_plugin("terraform-provider-my-cloud_v1.0.0"), LevelFilter::TRACE);
+        assert_eq!(
+            levels.of_plugin("terraform-provider-my-cloud_v1.0.0"),
+            LevelFilter::TRACE
+        );
         assert_eq!(levels.of_plugin("terraform-provider-null_v3.2.3"), LevelFilter::WARN);
     }
 
@@ -352,7 +355,11 @@ mod tests {
         let fields = || Fields {
             message: "calling\x1b[2J".into(),
             plugin: None,
-            all: vec![("a".into(), "b".into()), ("c".into(), "d \"e\"".into()), ("n".into(), 5.into())],
+            all: vec![
+                ("a".into(), "b".into()),
+                ("c".into(), "d \"e\"".into()),
+                ("n".into(), 5.into()),
+            ],
         };
         assert_eq!(
             text_line("2026-01-02T03:04:05.006Z", Level::INFO, "plugins", &fields()),
@@ -368,7 +375,14 @@ mod tests {
 
     #[test]
     fn values_of_variables_are_not_in_logged_arguments() {
-        let all = ["plan", "-var=a=secret", "-var", "b=secret", "--backend-config=k=secret", "-out=x"];
+        let all = [
+            "plan",
+            "-var=a=secret",
+            "-var",
+            "b=secret",
+            "--backend-config=k=secret",
+            "-out=x",
+        ];
         let all: Vec<String> = all.iter().map(|a| (*a).to_owned()).collect();
         assert_eq!(
             arguments(&all),

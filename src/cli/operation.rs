@@ -126,8 +126,12 @@ fn addresses(given: &Given, flag: &str, file_flag: &str, what: &str) -> Result<V
         out.push(parse(&text, String::new())?);
     }
     for path in given.values(file_flag) {
-        let text = std::fs::read_to_string(&path)
-            .map_err(|e| UsageError::new(format!("Cannot read the {what}s"), format!("The file {path} cannot be read: {}.", state::io_reason(&e))))?;
+        let text = std::fs::read_to_string(&path).map_err(|e| {
+            UsageError::new(
+                format!("Cannot read the {what}s"),
+                format!("The file {path} cannot be read: {}.", state::io_reason(&e)),
+            )
+        })?;
         for (i, line) in text.lines().enumerate() {
             let address = line.trim();
             if !address.is_empty() && !address.starts_with('#') {

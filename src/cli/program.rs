@@ -3,6 +3,7 @@
 //! Called by the name `terraform`, it says Terraform wherever that program names itself, so that scripts which search its
 //! output go on working. This is the one place that decides it.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 /// A name of the program.
@@ -49,6 +50,17 @@ pub fn tool() -> &'static str {
 #[must_use]
 pub fn command() -> &'static str {
     name().command
+}
+
+/// The summary of a problem with the right name in it. The crates below do not know the name, and write ours where Terraform
+/// writes its own; programs search for these lines.
+#[must_use]
+pub fn summary(text: &str) -> Cow<'_, str> {
+    const WITH_NAME: &[&str] = &["Some objects will no longer be managed by Monoform"];
+    if is_terraform() && WITH_NAME.contains(&text) {
+        return text.replace(MONOFORM.tool, TERRAFORM.tool).into();
+    }
+    text.into()
 }
 
 /// Whether the program stands in for Terraform.

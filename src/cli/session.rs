@@ -1,5 +1,6 @@
 //! What every command has at hand.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use crate::TERRAFORM_VERSION;
 use crate::env::Env;
+use crate::program;
 use crate::ui::Ui;
 use crate::views::diagnostics;
 use crate::views::stream::Stream;
@@ -40,6 +42,13 @@ pub struct Session {
 impl Session {
     /// Shows problems; says whether there was an error among them.
     pub fn show(&self, problems: &Diagnostics, sources: &SourceMap) -> bool {
+        let mut named = problems.clone();
+        for problem in &mut named.0 {
+            if let Cow::Owned(summary) = program::summary(&problem.summary) {
+                problem.summary = summary;
+            }
+        }
+        let problems = &named;
         if let Some(stream) = &self.stream {
             for problem in problems {
                 stream.diagnostic(problem, sources);
@@ -118,7 +127,10 @@ impl Session {
             .map_err(|e| {
                 Diagnostic::error(
                     "Cannot start",
-                    format!("The system does not let this program start threads: {}.", state::io_reason(&e)),
+                    format!(
+                        "The system does not let this program start threads: {}.",
+                        state::io_reason(&e)
+                    ),
                 )
                 .into()
             })

@@ -33,7 +33,10 @@ pub fn shown(text: &str) -> Cow<'_, str> {
         rest = behind;
         match found {
             SGR => {
-                let code = behind.split_once('m').map(|(code, _)| code).filter(|c| CODES.contains(c));
+                let code = behind
+                    .split_once('m')
+                    .map(|(code, _)| code)
+                    .filter(|c| CODES.contains(c));
                 match code {
                     Some(code) => {
                         out.push_str("\x1b[");
@@ -84,7 +87,10 @@ mod tests {
     #[test]
     fn control_characters_become_visible() {
         assert_eq!(shown("a\x1b[31mred\x07\x08\r\x7f"), "a\\x1b[31mred\\a\\b\\r\\x7f");
-        assert_eq!(shown("\u{9b}2J \u{202e}x\u{2069} \u{85}"), "\\u009b2J \\u202ex\\u2069 \\u0085");
+        assert_eq!(
+            shown("\u{9b}2J \u{202e}x\u{2069} \u{85}"),
+            "\\u009b2J \\u202ex\\u2069 \\u0085"
+        );
     }
 
     #[test]

@@ -8,13 +8,31 @@ use crate::support::{MONOFORM, Ran, Workspace};
 /// The tests, by name.
 pub const TESTS: &[(&str, fn())] = &[
     ("backend::the_record_is_terraforms", the_record_is_terraforms),
-    ("backend::a_changed_path_must_go_through_init", a_changed_path_must_go_through_init),
+    (
+        "backend::a_changed_path_must_go_through_init",
+        a_changed_path_must_go_through_init,
+    ),
     ("backend::states_are_brought_along", states_are_brought_along),
-    ("backend::a_state_that_is_there_is_replaced_only_when_agreed", a_state_that_is_there_is_replaced_only_when_agreed),
-    ("backend::all_workspaces_are_brought_along", all_workspaces_are_brought_along),
-    ("backend::settings_come_from_the_command_line", settings_come_from_the_command_line),
-    ("backend::init_without_backend_leaves_it_alone", init_without_backend_leaves_it_alone),
-    ("backend::options_that_contradict_are_refused", options_that_contradict_are_refused),
+    (
+        "backend::a_state_that_is_there_is_replaced_only_when_agreed",
+        a_state_that_is_there_is_replaced_only_when_agreed,
+    ),
+    (
+        "backend::all_workspaces_are_brought_along",
+        all_workspaces_are_brought_along,
+    ),
+    (
+        "backend::settings_come_from_the_command_line",
+        settings_come_from_the_command_line,
+    ),
+    (
+        "backend::init_without_backend_leaves_it_alone",
+        init_without_backend_leaves_it_alone,
+    ),
+    (
+        "backend::options_that_contradict_are_refused",
+        options_that_contradict_are_refused,
+    ),
 ];
 
 const RECORD: &str = ".terraform/terraform.tfstate";
@@ -59,7 +77,11 @@ fn the_record_is_terraforms() {
     let w = Workspace::new();
     configure(&w, "{}");
     let ran = w.run(&["init", "-no-color"]).ok();
-    assert!(ran.stdout.contains("Successfully configured the backend \"local\"!"), "{}", ran.all());
+    assert!(
+        ran.stdout.contains("Successfully configured the backend \"local\"!"),
+        "{}",
+        ran.all()
+    );
     // As Terraform 1.11.4 writes it, byte for byte.
     assert_eq!(
         w.read(RECORD),
@@ -88,16 +110,23 @@ fn a_changed_path_must_go_through_init() {
         &["show"],
         &["console"],
     ] {
-        w.run(args)
-            .fails_with(&["Backend initialization required: please run \"monoform init\"", "block has changed"]);
+        w.run(args).fails_with(&[
+            "Backend initialization required: please run \"monoform init\"",
+            "block has changed",
+        ]);
     }
     w.run(&["validate"]).ok();
-    w.run(&["init"])
-        .fails_with(&["Backend configuration changed", "init -migrate-state", "init -reconfigure"]);
+    w.run(&["init"]).fails_with(&[
+        "Backend configuration changed",
+        "init -migrate-state",
+        "init -reconfigure",
+    ]);
     assert_eq!(w.read(RECORD), before);
     configure(&w, "");
-    w.run(&["plan"])
-        .fails_with(&["Backend initialization required, please", "Unsetting the previously set backend \"local\""]);
+    w.run(&["plan"]).fails_with(&[
+        "Backend initialization required, please",
+        "Unsetting the previously set backend \"local\"",
+    ]);
     // Left where it is.
     configure(&w, "path = \"two.tfstate\"");
     w.run(&["init", "-reconfigure"]).ok();
@@ -119,19 +148,34 @@ fn states_are_brought_along() {
         assert_eq!(w.read("terraform.tfstate"), state);
     }
     let ran = answer(&w, &["init", "-no-color"], "yes\n").ok();
-    assert!(ran.stdout.contains("Do you want to copy existing state to the new backend?"), "{}", ran.all());
+    assert!(
+        ran.stdout
+            .contains("Do you want to copy existing state to the new backend?"),
+        "{}",
+        ran.all()
+    );
     assert_eq!(w.read("one.tfstate"), state);
     // What it moved out of is empty, with a backup.
-    assert_eq!((w.read("terraform.tfstate"), w.read("terraform.tfstate.backup")), (String::new(), state.clone()));
+    assert_eq!(
+        (w.read("terraform.tfstate"), w.read("terraform.tfstate.backup")),
+        (String::new(), state.clone())
+    );
     configure(&w, "path = \"two.tfstate\"");
     answer(&w, &["init", "-migrate-state"], "yes\n").ok();
-    assert_eq!((w.read("one.tfstate"), w.read("two.tfstate")), (state.clone(), state.clone()));
+    assert_eq!(
+        (w.read("one.tfstate"), w.read("two.tfstate")),
+        (state.clone(), state.clone())
+    );
     configure(&w, "path = \"three.tfstate\"");
     w.run(&["init", "-force-copy"]).ok();
     assert_eq!(w.read("three.tfstate"), state);
     configure(&w, "");
     let ran = answer(&w, &["init", "-no-color", "-migrate-state"], "yes\n").ok();
-    assert!(ran.stdout.contains("Successfully unset the backend \"local\"."), "{}", ran.all());
+    assert!(
+        ran.stdout.contains("Successfully unset the backend \"local\"."),
+        "{}",
+        ran.all()
+    );
     assert_eq!(w.read("terraform.tfstate"), state);
     assert!(record(&w)["backend"].is_null());
     let plan = w.run(&["plan", "-no-color"]).ok();
@@ -151,7 +195,11 @@ fn a_state_that_is_there_is_replaced_only_when_agreed() {
     w.write("two.tfstate", &two);
     configure(&w, "path = \"two.tfstate\"");
     let ran = answer(&w, &["init", "-no-color", "-migrate-state"], "no\n").ok();
-    assert!(ran.stdout.contains("An existing non-empty state already exists"), "{}", ran.all());
+    assert!(
+        ran.stdout.contains("An existing non-empty state already exists"),
+        "{}",
+        ran.all()
+    );
     assert_eq!(w.read("two.tfstate"), two);
     configure(&w, "path = \"one.tfstate\"");
     w.run(&["init", "-reconfigure"]).ok();
@@ -161,7 +209,9 @@ fn a_state_that_is_there_is_replaced_only_when_agreed() {
     // The copies that were made for the question are gone.
     let root = w.dir().parent().expect("a parent").to_owned();
     let left = std::fs::read_dir(root).expect("a directory").filter_map(Result::ok);
-    let left: Vec<_> = left.filter(|e| e.file_name().to_string_lossy().contains("states")).collect();
+    let left: Vec<_> = left
+        .filter(|e| e.file_name().to_string_lossy().contains("states"))
+        .collect();
     assert!(left.is_empty(), "{left:?}");
 }
 
@@ -171,10 +221,19 @@ fn all_workspaces_are_brought_along() {
     w.run(&["apply", "-auto-approve"]).ok();
     configure(&w, "path = \"two.tfstate\"\n    workspace_dir = \"ws\"");
     let ran = answer(&w, &["init", "-no-color", "-migrate-state"], "no\n");
-    assert!(ran.status == 1 && ran.stderr.contains("Migration aborted by user."), "{}", ran.all());
+    assert!(
+        ran.status == 1 && ran.stderr.contains("Migration aborted by user."),
+        "{}",
+        ran.all()
+    );
     assert!(!w.exists("ws") && !w.exists("two.tfstate"));
     let ran = answer(&w, &["init", "-no-color", "-migrate-state"], "yes\n").ok();
-    assert!(ran.stdout.contains("Do you want to migrate all workspaces to \"local\"?"), "{}", ran.all());
+    assert!(
+        ran.stdout
+            .contains("Do you want to migrate all workspaces to \"local\"?"),
+        "{}",
+        ran.all()
+    );
     assert!(w.exists("two.tfstate") && w.exists("ws/w/terraform.tfstate"));
     assert_eq!(w.run(&["workspace", "list"]).ok().stdout, "  default\n* w\n\n");
 }
@@ -188,8 +247,12 @@ fn settings_come_from_the_command_line() {
     assert_eq!(record(&w)["backend"]["hash"], 666_019_178);
     w.run(&["init"]).ok();
     w.run(&["apply", "-auto-approve"]).ok();
-    assert!(w.exists("y.tfstate") && !w.exists("terraform.tfstate"), "the record decides");
-    w.run(&["init", "-backend-config=b.hcl"]).fails_with(&["Backend configuration changed"]);
+    assert!(
+        w.exists("y.tfstate") && !w.exists("terraform.tfstate"),
+        "the record decides"
+    );
+    w.run(&["init", "-backend-config=b.hcl"])
+        .fails_with(&["Backend configuration changed"]);
     answer(&w, &["init", "-migrate-state", "-backend-config=b.hcl"], "yes\n").ok();
     assert!(w.exists("x.tfstate"));
     for (setting, error) in [
@@ -205,7 +268,11 @@ fn settings_come_from_the_command_line() {
     let w = Workspace::new();
     configure(&w, "");
     let ran = w.run(&["init", "-no-color", "-backend-config=path=z"]).ok();
-    assert!(ran.stdout.contains("Warning: Missing backend configuration"), "{}", ran.all());
+    assert!(
+        ran.stdout.contains("Warning: Missing backend configuration"),
+        "{}",
+        ran.all()
+    );
 }
 
 fn init_without_backend_leaves_it_alone() {
@@ -219,9 +286,13 @@ fn init_without_backend_leaves_it_alone() {
     w.run(&["init", "-backend=false"]).ok();
     w.run(&["init"]).fails_with(&["Backend not supported", "s3"]);
     std::fs::create_dir_all(w.dir().join(".terraform")).expect("a directory");
-    w.write(RECORD, "{\"version\": 3, \"backend\": {\"type\": \"s3\", \"config\": {}, \"hash\": 1}}");
+    w.write(
+        RECORD,
+        "{\"version\": 3, \"backend\": {\"type\": \"s3\", \"config\": {}, \"hash\": 1}}",
+    );
     configure(&w, "path = \"one.tfstate\"");
-    w.run(&["init", "-migrate-state"]).fails_with(&["Backend not supported", "s3", "-reconfigure"]);
+    w.run(&["init", "-migrate-state"])
+        .fails_with(&["Backend not supported", "s3", "-reconfigure"]);
     w.run(&["init", "-reconfigure"]).ok();
     w.write(RECORD, "{");
     w.run(&["plan"]).fails_with(&["Cannot read the backend record"]);
@@ -233,5 +304,9 @@ fn options_that_contradict_are_refused() {
     w.run(&["init", "-migrate-state", "-reconfigure"])
         .fails_with(&["Invalid init options", "mutually-exclusive"]);
     let ran = w.run(&["init", "-migrate-state", "-json"]);
-    assert!(ran.status == 1 && ran.stdout.contains("-migrate-state and -json"), "{}", ran.all());
+    assert!(
+        ran.status == 1 && ran.stdout.contains("-migrate-state and -json"),
+        "{}",
+        ran.all()
+    );
 }

@@ -7,12 +7,24 @@ use crate::support::{MONOFORM, Ran, Workspace};
 /// The tests, by name.
 pub const TESTS: &[(&str, fn())] = &[
     ("line::two_flags_stand_anywhere", two_flags_stand_anywhere),
-    ("line::completion_prints_candidates_only", completion_prints_candidates_only),
-    ("line::called_as_terraform_it_says_terraform", called_as_terraform_it_says_terraform),
+    (
+        "line::completion_prints_candidates_only",
+        completion_prints_candidates_only,
+    ),
+    (
+        "line::called_as_terraform_it_says_terraform",
+        called_as_terraform_it_says_terraform,
+    ),
     ("line::help_has_a_page_for_everything", help_has_a_page_for_everything),
     ("line::near_names_are_suggested", near_names_are_suggested),
-    ("line::no_numbers_of_the_system_in_errors", no_numbers_of_the_system_in_errors),
-    ("line::small_outputs_end_as_terraform_ends_them", small_outputs_end_as_terraform_ends_them),
+    (
+        "line::no_numbers_of_the_system_in_errors",
+        no_numbers_of_the_system_in_errors,
+    ),
+    (
+        "line::small_outputs_end_as_terraform_ends_them",
+        small_outputs_end_as_terraform_ends_them,
+    ),
 ];
 
 const MAIN: &str = r#"
@@ -66,11 +78,16 @@ fn complete(line: &str) -> Vec<String> {
 fn completion_prints_candidates_only() {
     assert_eq!(complete("monoform pla"), ["plan"]);
     assert_eq!(complete("monoform state s"), ["show"]);
-    assert_eq!(complete("monoform workspace "), ["delete", "list", "new", "select", "show"]);
+    assert_eq!(
+        complete("monoform workspace "),
+        ["delete", "list", "new", "select", "show"]
+    );
     assert_eq!(complete("monoform apply -auto"), ["-auto-approve"]);
     assert!(complete("monoform apply -").contains(&"-refresh-only".to_owned()));
     assert!(complete("monoform nonsense").is_empty());
-    let w = Workspace::new().env("COMP_LINE", "monoform plan").env("COMP_POINT", "11");
+    let w = Workspace::new()
+        .env("COMP_LINE", "monoform plan")
+        .env("COMP_POINT", "11");
     assert_eq!(w.run(&[]).ok().stdout, "plan\n");
 }
 
@@ -85,7 +102,10 @@ fn as_terraform(w: &Workspace, args: &[&str]) -> Ran {
 fn called_as_terraform_it_says_terraform() {
     let w = Workspace::with(&[("main.tf", MAIN)]);
     for (args, text) in [
-        (&["init", "-no-color"][..], "Terraform has been successfully initialized!"),
+        (
+            &["init", "-no-color"][..],
+            "Terraform has been successfully initialized!",
+        ),
         (&["init", "-no-color"], "Try running \"terraform plan\""),
         (&["plan", "-no-color"], "Terraform will perform the following actions:"),
         (&["plan", "-no-color"], "Terraform used the selected providers"),
@@ -103,12 +123,25 @@ fn called_as_terraform_it_says_terraform() {
         assert!(flat(&ours.stdout).contains(&text), "{text}\n{}", ours.all());
     }
     let ran = as_terraform(&w, &["aply"]);
-    assert!(ran.stderr.contains("Terraform has no command named \"aply\""), "{}", ran.all());
+    assert!(
+        ran.stderr.contains("Terraform has no command named \"aply\""),
+        "{}",
+        ran.all()
+    );
     let ran = as_terraform(&w, &["apply", "-no-color"]);
-    assert!(ran.stdout.contains("  Terraform will perform the actions described above."), "{}", ran.all());
+    assert!(
+        ran.stdout
+            .contains("  Terraform will perform the actions described above."),
+        "{}",
+        ran.all()
+    );
     as_terraform(&w, &["apply", "-no-color", "-auto-approve"]).ok();
     let ran = as_terraform(&w, &["plan", "-no-color"]).ok();
-    assert!(ran.stdout.contains("Terraform has compared your real infrastructure"), "{}", ran.all());
+    assert!(
+        ran.stdout.contains("Terraform has compared your real infrastructure"),
+        "{}",
+        ran.all()
+    );
     assert!(!ran.stdout.contains("onoform"), "{}", ran.all());
 }
 
@@ -120,27 +153,52 @@ fn help_has_a_page_for_everything() {
     let w = Workspace::new();
     let overview = w.run(&["-help"]).ok().stdout;
     for command in ["plan", "force-unlock", "state", "workspace"] {
-        let line = overview.lines().find(|l| l.starts_with(&format!("  {command} "))).expect(command);
+        let line = overview
+            .lines()
+            .find(|l| l.starts_with(&format!("  {command} ")))
+            .expect(command);
         let about = line.find(|c: char| c.is_ascii_uppercase());
         assert_eq!(about, Some(16), "aligned: {line}");
     }
-    assert!(!overview.contains("state replace-provider") && !overview.contains("env list"), "{overview}");
+    assert!(
+        !overview.contains("state replace-provider") && !overview.contains("env list"),
+        "{overview}"
+    );
     for (args, text) in [
-        (&["state", "-help"][..], "    replace-provider  Replace provider in the state"),
+        (
+            &["state", "-help"][..],
+            "    replace-provider  Replace provider in the state",
+        ),
         (&["providers", "-help"], "    schema  Show schemas"),
         (&["env", "-help"], "    select  "),
         (&["graph", "-help"], "Usage: monoform [global options] graph"),
-        (&["internal-plugin", "-help"], "Usage: monoform internal-plugin provider NAME"),
-        (&["internal-plugin", "list", "-help"], "Usage: monoform internal-plugin list"),
-        (&["internal-plugin", "link", "-help"], "Usage: monoform internal-plugin link DIR"),
+        (
+            &["internal-plugin", "-help"],
+            "Usage: monoform internal-plugin provider NAME",
+        ),
+        (
+            &["internal-plugin", "list", "-help"],
+            "Usage: monoform internal-plugin list",
+        ),
+        (
+            &["internal-plugin", "link", "-help"],
+            "Usage: monoform internal-plugin link DIR",
+        ),
     ] {
         let ran = w.run(args).ok();
         assert!(ran.stdout.contains(text), "{}", ran.all());
     }
-    assert_eq!(std::fs::read_dir(w.dir()).expect("a directory").count(), 0, "no directory was made");
+    assert_eq!(
+        std::fs::read_dir(w.dir()).expect("a directory").count(),
+        0,
+        "no directory was made"
+    );
     assert_eq!(w.run(&["internal-plugin", "link", "-x"]).status, 1);
     let plan = flat(&w.run(&["plan", "-help"]).ok().stdout);
-    assert!(plan.contains("-lock=false Work without holding the state's lock"), "{plan}");
+    assert!(
+        plan.contains("-lock=false Work without holding the state's lock"),
+        "{plan}"
+    );
     assert!(plan.contains("-input=false Do not ask"), "{plan}");
 }
 
@@ -154,18 +212,40 @@ fn near_names_are_suggested() {
         (&["workspace", "select", "stagign"], "Did you mean \"staging\"?"),
         (&["workspace", "delete", "stagin"], "Did you mean \"staging\"?"),
         (&["output", "reslut"], "Did you mean \"result\"?"),
-        (&["state", "show", "terraform_data.on"], "Did you mean terraform_data.one?"),
-        (&["state", "show", "terraform_data.many"], "Did you mean terraform_data.many[0]?"),
-        (&["state", "rm", "terraform_data.ones"], "Did you mean terraform_data.one?"),
-        (&["state", "mv", "terraform_data.noe", "terraform_data.x"], "Did you mean terraform_data.one?"),
-        (&["state", "list", "terraform_data.oen"], "Did you mean terraform_data.one?"),
+        (
+            &["state", "show", "terraform_data.on"],
+            "Did you mean terraform_data.one?",
+        ),
+        (
+            &["state", "show", "terraform_data.many"],
+            "Did you mean terraform_data.many[0]?",
+        ),
+        (
+            &["state", "rm", "terraform_data.ones"],
+            "Did you mean terraform_data.one?",
+        ),
+        (
+            &["state", "mv", "terraform_data.noe", "terraform_data.x"],
+            "Did you mean terraform_data.one?",
+        ),
+        (
+            &["state", "list", "terraform_data.oen"],
+            "Did you mean terraform_data.one?",
+        ),
         (&["taint", "terraform_data.oen"], "Did you mean terraform_data.one?"),
-        (&["untaint", "terraform_data.many"], "Did you mean terraform_data.many[0]?"),
+        (
+            &["untaint", "terraform_data.many"],
+            "Did you mean terraform_data.many[0]?",
+        ),
     ] {
         w.run(args).fails_with(&[text]);
     }
     let ran = w.run(&["state", "shwo"]);
-    assert!(ran.status == 1 && ran.stdout.contains("Did you mean \"show\"?"), "{}", ran.all());
+    assert!(
+        ran.status == 1 && ran.stdout.contains("Did you mean \"show\"?"),
+        "{}",
+        ran.all()
+    );
 }
 
 fn no_numbers_of_the_system_in_errors() {
@@ -185,12 +265,19 @@ fn no_numbers_of_the_system_in_errors() {
         assert!(!ran.all().contains("os error"), "{args:?}\n{}", ran.all());
     }
     let ran = w.run(&["-chdir=nowhere", "plan"]);
-    assert!(ran.stderr.contains("chdir nowhere: no such file or directory\n"), "{}", ran.all());
+    assert!(
+        ran.stderr.contains("chdir nowhere: no such file or directory\n"),
+        "{}",
+        ran.all()
+    );
 }
 
 fn small_outputs_end_as_terraform_ends_them() {
     let w = Workspace::new();
-    assert_eq!(w.run(&["providers", "schema", "-json"]).ok().stdout, "{\"format_version\":\"1.0\"}\n");
+    assert_eq!(
+        w.run(&["providers", "schema", "-json"]).ok().stdout,
+        "{\"format_version\":\"1.0\"}\n"
+    );
     w.write("main.tf", MAIN);
     w.run(&["apply", "-auto-approve"]).ok();
     let shown = w.run(&["state", "show", "-no-color", "terraform_data.one"]).ok().stdout;

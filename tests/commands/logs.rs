@@ -9,7 +9,10 @@ pub const TESTS: &[(&str, fn())] = &[
     ("logs::lines_have_one_form", lines_have_one_form),
     ("logs::json_has_an_object_a_line", json_has_an_object_a_line),
     ("logs::parts_have_levels_of_their_own", parts_have_levels_of_their_own),
-    ("logs::plugins_have_names_and_what_they_write_is_seen", plugins_have_names_and_what_they_write_is_seen),
+    (
+        "logs::plugins_have_names_and_what_they_write_is_seen",
+        plugins_have_names_and_what_they_write_is_seen,
+    ),
     ("logs::no_secret_is_in_any_log", no_secret_is_in_any_log),
 ];
 
@@ -45,7 +48,12 @@ fn lines_have_one_form() {
     assert_eq!(mode & 0o777, 0o600);
     let w = Workspace::new().env("TF_LOG", "loud");
     let ran = w.run(&["version"]).ok();
-    assert!(ran.stderr.contains("[WARN] Invalid log level: \"loud\". Defaulting to level: TRACE."), "{}", ran.all());
+    assert!(
+        ran.stderr
+            .contains("[WARN] Invalid log level: \"loud\". Defaulting to level: TRACE."),
+        "{}",
+        ran.all()
+    );
 }
 
 fn json_has_an_object_a_line() {
@@ -78,7 +86,9 @@ fn plugins_have_names_and_what_they_write_is_seen() {
         "terraform {\n  required_providers {\n    odd = {\n      source = \"example.com/a/odd\"\n    }\n  }\n}\nresource \"odd_x\" \"a\" {}\n",
     )])
     .env("TF_LOG", "debug");
-    let dir = w.home().join(".terraform.d/plugins/example.com/a/odd/1.2.3/linux_amd64");
+    let dir = w
+        .home()
+        .join(".terraform.d/plugins/example.com/a/odd/1.2.3/linux_amd64");
     std::fs::create_dir_all(&dir).expect("a directory");
     let path = dir.join("terraform-provider-odd_v1.2.3");
     let script = "#!/bin/sh\necho 'plain words' >&2\necho '{\"@level\":\"debug\",\"@message\":\"in form\",\"@module\":\"sdk\",\"n\":1}' \
@@ -179,7 +189,14 @@ module "m" {{
     w.write("main.tf", main.split("module \"m\"").next().unwrap_or_default());
     for args in [
         &["plan", "-no-color", &flag, "-var-file=x.tfvars", "-out=p"][..],
-        &["apply", "-no-color", "-auto-approve", "-var", &flag[5..], "-var-file=x.tfvars"],
+        &[
+            "apply",
+            "-no-color",
+            "-auto-approve",
+            "-var",
+            &flag[5..],
+            "-var-file=x.tfvars",
+        ],
         &["apply", "-no-color", "-auto-approve", &flag, "-var-file=x.tfvars"],
         &["show", "-no-color"],
         &["output", "-no-color"],
@@ -195,5 +212,7 @@ module "m" {{
 
 /// The log among what was written to standard error: the errors that are shown there are for the person who knows the secrets.
 fn log_lines(text: &str) -> String {
-    text.lines().filter(|line| is_line(line)).fold(String::new(), |all, line| all + line + "\n")
+    text.lines()
+        .filter(|line| is_line(line))
+        .fold(String::new(), |all, line| all + line + "\n")
 }

@@ -75,7 +75,11 @@ fn main() -> ExitCode {
         let name = format!("{}::{}", scenario.file, scenario.name.replace(' ', "_"));
         trials.push(Trial::test(name, move || check(&scenario)));
     }
-    let all = own::TESTS.iter().chain(line::TESTS).chain(logs::TESTS).chain(backend::TESTS);
+    let all = own::TESTS
+        .iter()
+        .chain(line::TESTS)
+        .chain(logs::TESTS)
+        .chain(backend::TESTS);
     for (name, test) in all {
         trials.push(Trial::test(*name, move || {
             test();

@@ -50,8 +50,15 @@ fn piped(w: &Workspace, args: &[&str], input: &str) -> Ran {
 fn answers_come_through_a_pipe() {
     let w = Workspace::with(&[("main.tf", ASKING)]);
     let ran = piped(&w, &["apply", "-no-color"], "5\nhidden\nyes\n").ok();
-    assert!(ran.stdout.contains("Apply complete! Resources: 1 added"), "{}", ran.all());
-    assert_eq!(w.state()["resources"][0]["instances"][0]["attributes"]["input"]["value"], "5 hidden");
+    assert!(
+        ran.stdout.contains("Apply complete! Resources: 1 added"),
+        "{}",
+        ran.all()
+    );
+    assert_eq!(
+        w.state()["resources"][0]["instances"][0]["attributes"]["input"]["value"],
+        "5 hidden"
+    );
     let args = ["destroy", "-no-color", "-var=n=5", "-var=secret=hidden"];
     let ran = piped(&w, &args, "no\n");
     assert_eq!(ran.status, 1);
@@ -118,7 +125,10 @@ fn a_sensitive_value_is_not_echoed_and_a_wrong_one_asked_again() {
     assert!(!all.contains("hunter2"), "{all}");
     // Answers that are no secrets are seen.
     assert!(all.contains("many") && all.contains("yes\r"), "{all}");
-    assert_eq!(w.state()["resources"][0]["instances"][0]["attributes"]["input"]["value"], "7 hunter2");
+    assert_eq!(
+        w.state()["resources"][0]["instances"][0]["attributes"]["input"]["value"],
+        "7 hunter2"
+    );
 }
 
 #[test]
@@ -158,7 +168,13 @@ fn an_interrupted_question_of_a_state_command_releases_the_lock() {
     let w = Workspace::with(&[("main.tf", PLAIN)]);
     w.run(&["apply", "-auto-approve"]).ok();
     let before = files(&w);
-    let args = ["state", "replace-provider", "-no-color", "terraform.io/builtin/terraform", "a/b"];
+    let args = [
+        "state",
+        "replace-provider",
+        "-no-color",
+        "terraform.io/builtin/terraform",
+        "a/b",
+    ];
     let mut screen = terminal(&w, &args);
     screen.sees("Enter a value: ");
     assert!(w.exists(".terraform.tfstate.lock.info"));

@@ -163,7 +163,11 @@ pub fn variables(command: Command) -> Command {
 pub fn operation(command: Command) -> Command {
     locking(command)
         .arg(value("parallelism", "N", "How many operations may run at a time.").default_value("10"))
-        .arg(switch("input", true, "Do not ask for values of variables that are missing."))
+        .arg(switch(
+            "input",
+            true,
+            "Do not ask for values of variables that are missing.",
+        ))
         .arg(switch(
             "json",
             false,

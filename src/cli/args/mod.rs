@@ -77,7 +77,9 @@ pub fn normalise(command: &Command, refused: &[Refused], arguments: &[String]) -
             let hint = suggest(name, known)
                 .map(|near| format!(". Did you mean -{near}?"))
                 .unwrap_or_default();
-            return Err(UsageError::flag(format!("flag provided but not defined: -{name}{hint}")));
+            return Err(UsageError::flag(format!(
+                "flag provided but not defined: -{name}{hint}"
+            )));
         };
         let value = if flags::is_switch(declared) {
             let text = value.unwrap_or_else(|| "true".into());

@@ -190,11 +190,7 @@ fn missing_block() -> Diagnostic {
 }
 
 /// Adds what `-backend-config` says to the settings of a block, in the order of the command line.
-fn apply_overrides(
-    mut local: Local,
-    overrides: &[String],
-    sources: &mut SourceMap,
-) -> Result<Local, Diagnostics> {
+fn apply_overrides(mut local: Local, overrides: &[String], sources: &mut SourceMap) -> Result<Local, Diagnostics> {
     for text in overrides.iter().filter(|text| !text.is_empty()) {
         let Some((name, value)) = text.split_once('=') else {
             file(text, &mut local, sources)?;

@@ -103,7 +103,11 @@ fn one(how: &Migration<'_>, from: &Path, to: &Path, force: bool) -> Result<bool,
                 copies.path().join("2-local.tfstate").display()
             )
         };
-        if !agreed(how, "Do you want to copy existing state to the new backend?", &explanation)? {
+        if !agreed(
+            how,
+            "Do you want to copy existing state to the new backend?",
+            &explanation,
+        )? {
             return Ok(false);
         }
     }

@@ -72,7 +72,11 @@ impl Local {
             Err(e) => {
                 return Err(Diagnostic::error(
                     "Failed to list workspaces",
-                    format!("The directory {} cannot be read: {}.", dir.display(), state::io_reason(&e)),
+                    format!(
+                        "The directory {} cannot be read: {}.",
+                        dir.display(),
+                        state::io_reason(&e)
+                    ),
                 ));
             }
         }
@@ -209,11 +213,9 @@ pub fn current(session: &Session, config: Option<&Config>) -> Result<Local, Diag
         (Some((local, _)), None) => Ok(local),
         (None, None) => Ok(Local::default()),
         // A directory without any configuration has lost it, or never had one: nothing says what belongs there.
-        (None, Some(saved)) => Err(needs_init(',', &format!(
-            "Unsetting the previously set backend \"{}\"",
-            saved.ty
-        ))
-        .into()),
+        (None, Some(saved)) => {
+            Err(needs_init(',', &format!("Unsetting the previously set backend \"{}\"", saved.ty)).into())
+        }
         (Some((local, _)), Some(saved)) => match saved.local() {
             Some(recorded) if saved.hash == local.hash() || recorded == local => Ok(recorded),
             Some(_) => Err(needs_init(':', "Backend configuration block has changed").into()),

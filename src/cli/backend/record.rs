@@ -72,7 +72,12 @@ impl Record {
         };
         let text = match std::fs::read(&path) {
             Ok(text) => text,
-            Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
+            Err(e)
+                if matches!(
+                    e.kind(),
+                    std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+                ) =>
+            {
                 return Ok(Record::default());
             }
             Err(e) => return Err(failed(state::io_reason(&e))),
@@ -87,7 +92,11 @@ impl Record {
                 let saved = || {
                     Some(Saved {
                         ty: backend.get("type")?.as_str()?.to_owned(),
-                        config: backend.get("config").and_then(Json::as_object).cloned().unwrap_or_default(),
+                        config: backend
+                            .get("config")
+                            .and_then(Json::as_object)
+                            .cloned()
+                            .unwrap_or_default(),
                         hash: u32::try_from(backend.get("hash")?.as_u64()?).ok()?,
                     })
                 };

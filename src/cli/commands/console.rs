@@ -246,9 +246,10 @@ impl Conversation<'_> {
             let line = match line {
                 Ok(line) => line,
                 Err(e) => {
-                    return self
-                        .session
-                        .fail("Cannot read expressions", format!("Standard input cannot be read: {}.", state::io_reason(&e)));
+                    return self.session.fail(
+                        "Cannot read expressions",
+                        format!("Standard input cannot be read: {}.", state::io_reason(&e)),
+                    );
                 }
             };
             match self.answer(line.trim()) {

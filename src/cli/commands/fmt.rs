@@ -147,10 +147,12 @@ impl Formatter<'_> {
         let entries = fs::read_dir(dir).and_then(Iterator::collect::<io::Result<Vec<_>>>);
         let mut entries = match entries {
             Ok(entries) => entries,
-            Err(e) => return self.problem(
-                format!("Cannot read directory {}", dir.display()),
-                format!("Its files cannot be listed: {}.", state::io_reason(&e)),
-            ),
+            Err(e) => {
+                return self.problem(
+                    format!("Cannot read directory {}", dir.display()),
+                    format!("Its files cannot be listed: {}.", state::io_reason(&e)),
+                );
+            }
         };
         entries.sort_by_key(fs::DirEntry::file_name);
         for entry in entries {
@@ -179,10 +181,12 @@ impl Formatter<'_> {
         let shown = path.display().to_string();
         let text = match fs::read(path) {
             Ok(text) => text,
-            Err(e) => return self.problem(
-                format!("Failed to read file {shown}"),
-                format!("It cannot be formatted: {}.", state::io_reason(&e)),
-            ),
+            Err(e) => {
+                return self.problem(
+                    format!("Failed to read file {shown}"),
+                    format!("It cannot be formatted: {}.", state::io_reason(&e)),
+                );
+            }
         };
         self.text(&shown, &text);
     }

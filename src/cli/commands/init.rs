@@ -191,8 +191,12 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
             "initializing_backend_message",
             style.bold("Initializing the backend..."),
         );
-        let configured = workdir::workspace(session)
-            .and_then(|workspace| Ok((configure(session, given, &project.config, &mut project.sources)?.on_to(&mut backend_warnings), workspace)));
+        let configured = workdir::workspace(session).and_then(|workspace| {
+            Ok((
+                configure(session, given, &project.config, &mut project.sources)?.on_to(&mut backend_warnings),
+                workspace,
+            ))
+        });
         match configured {
             Ok((local, workspace)) => Some(local.state(&workspace)),
             Err(problems) => {
@@ -422,7 +426,9 @@ fn done(session: &Session, provider: &Provider, outcome: &Outcome) {
         None => {}
     }
     match &outcome.selection {
-        Selection::Builtin { version: None, .. } => note(session, format!("- {name} is built in to Monoform")),
+        Selection::Builtin { version: None, .. } => {
+            note(session, format!("- {name} is built in to {}", program::tool()))
+        }
         Selection::Builtin {
             version: Some(version), ..
         } => {

@@ -26,9 +26,9 @@ mod workspace;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ::state::io_reason;
 use plugins::cli_config::CliConfig;
 use plugins::environment::Environment;
-use ::state::io_reason;
 use syntax::SourceMap;
 
 use crate::args::matches::Given;
@@ -167,12 +167,7 @@ pub fn run(invocation: Invocation) -> Status {
     status
 }
 
-fn start(
-    builtins: plugins::builtin::Builtins,
-    env: Env,
-    parsed: Parsed,
-    ui: &Arc<Ui>,
-) -> Status {
+fn start(builtins: plugins::builtin::Builtins, env: Env, parsed: Parsed, ui: &Arc<Ui>) -> Status {
     let (cli_config, problems) = CliConfig::load(&Environment(env.all().clone()));
     if !problems.is_empty() {
         ui.err("There are some problems with the CLI configuration:\n");

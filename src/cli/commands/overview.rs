@@ -74,9 +74,15 @@ pub fn general() -> String {
         columns(
             "  ",
             &[
-                ("-chdir=DIR", "Switch to a different working directory before executing the"),
+                (
+                    "-chdir=DIR",
+                    "Switch to a different working directory before executing the"
+                ),
                 ("", "given subcommand."),
-                ("-help", "Show this help output, or the help for a specified subcommand."),
+                (
+                    "-help",
+                    "Show this help output, or the help for a specified subcommand."
+                ),
                 ("-version", "An alias for the \"version\" subcommand."),
             ]
         )
@@ -125,9 +131,9 @@ pub fn unknown(session: &Session, path: &str, arguments: &[String], help: bool) 
     if TO_COME.contains(&path) {
         let text = format!("The command \"{path}\" is not supported by this version of Monoform.\n");
         if help {
-            session
-                .ui
-                .out(format!("Usage: {command} [global options] {path} [options]\n\n  {text}"));
+            session.ui.out(format!(
+                "Usage: {command} [global options] {path} [options]\n\n  {text}"
+            ));
             return 0;
         }
         session.ui.err(text);

@@ -53,7 +53,10 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     if let Some(dir) = args.first()
         && let Err(e) = std::env::set_current_dir(dir)
     {
-        return Ok(session.fail("Invalid directory", format!("The directory {dir} cannot be used: {}.", state::io_reason(&e))));
+        return Ok(session.fail(
+            "Invalid directory",
+            format!("The directory {dir} cannot be used: {}.", state::io_reason(&e)),
+        ));
     }
     let (project, mut problems) = workdir::read(session);
     if !problems.has_errors() {

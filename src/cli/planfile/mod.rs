@@ -206,9 +206,8 @@ pub fn read(path: &Path, tool_version: &str) -> Result<SavedPlan, Diagnostic> {
         )
     };
     let file = std::fs::File::open(path).map_err(|e| failed(&::state::io_reason(&e)))?;
-    let mut zip = zip::ZipArchive::new(std::io::BufReader::new(file)).map_err(|_| {
-        failed("it is not a saved plan, or it is damaged. Make a new one with \"plan -out=FILE\"")
-    })?;
+    let mut zip = zip::ZipArchive::new(std::io::BufReader::new(file))
+        .map_err(|_| failed("it is not a saved plan, or it is damaged. Make a new one with \"plan -out=FILE\""))?;
     if zip.index_for_name(DOCUMENT).is_none() {
         if zip.index_for_name("tfplan").is_some() {
             return Err(failed(
