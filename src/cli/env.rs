@@ -10,7 +10,7 @@
 //! | `NO_COLOR` | not empty: no colours |
 //! | `COMP_LINE`, `COMP_POINT` | a line to be completed, and where in it the cursor is |
 //! | `TF_IN_AUTOMATION` | not empty: no hints about what to do next |
-//! | `TF_LOG`, `TF_LOG_CORE`, `TF_LOG_PROVIDER` | how much to log |
+//! | `TF_LOG`, `TF_LOG_CORE`, `TF_LOG_PROVIDER`, `TF_LOG_PROVIDER_<NAME>` | how much to log |
 //! | `TF_LOG_PATH` | the file to append the log to |
 //! | `TF_STATE_PERSIST_INTERVAL` | seconds between writes of the state during a long apply |
 //! | `TF_CLI_CONFIG_FILE`, `TERRAFORM_CONFIG`, `TF_PLUGIN_CACHE_DIR`, `TF_REATTACH_PROVIDERS`, … | for the search for plugins, which reads them from [`Env::get`] |

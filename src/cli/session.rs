@@ -39,16 +39,24 @@ pub struct Session {
     pub stream: Option<Arc<Stream>>,
 }
 
+/// A problem with the name of this program in its summary.
+fn with_name(mut problem: Diagnostic) -> Diagnostic {
+    if let Cow::Owned(summary) = program::summary(&problem.summary) {
+        problem.summary = summary;
+    }
+    problem
+}
+
 impl Session {
     /// Shows problems; says whether there was an error among them.
     pub fn show(&self, problems: &Diagnostics, sources: &SourceMap) -> bool {
-        let mut named = problems.clone();
-        for problem in &mut named.0 {
-            if let Cow::Owned(summary) = program::summary(&problem.summary) {
-                problem.summary = summary;
-            }
-        }
-        let problems = &named;
+        let named;
+        let problems = if program::is_terraform() {
+            named = problems.clone().into_iter().map(with_name).collect();
+            &named
+        } else {
+            problems
+        };
         if let Some(stream) = &self.stream {
             for problem in problems {
                 stream.diagnostic(problem, sources);

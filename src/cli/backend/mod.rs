@@ -224,6 +224,16 @@ pub fn current(session: &Session, config: Option<&Config>) -> Result<Local, Diag
     }
 }
 
+/// Where the states are by what the last `init` wrote down, whatever the configuration says now; `None` if that is a place that
+/// cannot be read here.
+pub fn as_recorded(session: &Session) -> Result<Option<Local>, Diagnostics> {
+    let record = Record::read(session.env.data_dir())?;
+    Ok(match record.backend {
+        Some(saved) => saved.local(),
+        None => Some(Local::default()),
+    })
+}
+
 fn needs_init(sign: char, reason: &str) -> Diagnostic {
     let command = program::command();
     Diagnostic::error(

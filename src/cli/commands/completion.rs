@@ -3,6 +3,7 @@
 
 use super::{COMMANDS, Command, find, overview};
 use crate::args::flags::is_switch;
+use crate::backend::record::Record;
 
 /// The part of the line before the cursor, if this run is for completion.
 pub fn line(env: &crate::env::Env) -> Option<String> {
@@ -11,22 +12,29 @@ pub fn line(env: &crate::env::Env) -> Option<String> {
     Some(line.get(..end).unwrap_or(line).to_owned())
 }
 
-/// The candidates, one a line.
+/// The workspaces of the working directory, as far as the last `init` or the default says where they are.
+pub fn workspaces(env: &crate::env::Env) -> Vec<String> {
+    let record = Record::read(env.data_dir()).unwrap_or_default();
+    let local = record.backend.and_then(|saved| saved.local()).unwrap_or_default();
+    local.workspaces().unwrap_or_default()
+}
+
+/// The candidates, one a line. `workspaces` are the names there are.
 #[must_use]
-pub fn candidates(line: &str) -> String {
+pub fn candidates(line: &str, workspaces: &[String]) -> String {
     let mut words: Vec<&str> = line.split_whitespace().skip(1).collect();
     let last = if line.ends_with(char::is_whitespace) || words.is_empty() {
         ""
     } else {
         words.pop().unwrap_or_default()
     };
-    let mut found: Vec<String> = of_word(&words, last);
+    let mut found: Vec<String> = of_word(&words, last, workspaces);
     found.sort_unstable();
     found.dedup();
     found.into_iter().map(|c| c + "\n").collect()
 }
 
-fn of_word(words: &[&str], last: &str) -> Vec<String> {
+fn of_word(words: &[&str], last: &str, workspaces: &[String]) -> Vec<String> {
     let mut rest = words.iter().copied().skip_while(|w| w.starts_with('-')).peekable();
     let mut path = String::new();
     while let Some(word) = rest.peek() {
@@ -63,6 +71,11 @@ fn of_word(words: &[&str], last: &str) -> Vec<String> {
     if last.starts_with('-') {
         return command.map(|command| flags(command, last)).unwrap_or_default();
     }
+    let first = arguments.iter().all(|argument| argument.starts_with('-'));
+    if first && matches!(&*path, "workspace select" | "workspace delete") {
+        let names = workspaces.iter().map(String::as_str);
+        return starting(names.collect());
+    }
     if arguments.is_empty() {
         let below = overview::below(&path).into_iter();
         return starting(below.map(|c| &c.path[path.len() + 1..]).collect());
@@ -89,9 +102,10 @@ fn flags(command: &Command, last: &str) -> Vec<String> {
     let dashes = &last[..last.len() - name.len()];
     declared
         .get_arguments()
-        .filter_map(|a| Some((a.get_long()?, is_switch(a))))
-        .filter(|(long, _)| long.starts_with(name))
-        .map(|(long, on_its_own)| format!("{dashes}{long}{}", if on_its_own { "" } else { "=" }))
+        .filter_map(clap::Arg::get_long)
+        .filter(|long| long.starts_with(name))
+        // A value may follow as a word of its own, and shells put a blank behind what they complete.
+        .map(|long| format!("{dashes}{long}"))
         .collect()
 }
 
@@ -100,7 +114,7 @@ mod tests {
     use super::*;
 
     fn of(line: &str) -> Vec<String> {
-        candidates(line).lines().map(ToOwned::to_owned).collect()
+        candidates(line, &["default".into(), "staging".into()]).lines().map(ToOwned::to_owned).collect()
     }
 
     #[test]
@@ -111,16 +125,18 @@ mod tests {
         assert_eq!(of("monoform providers "), ["lock", "mirror", "schema"]);
         assert!(of("monoform ").contains(&"workspace".to_owned()));
         assert!(!of("monoform ").contains(&"env".to_owned()));
+        assert_eq!(of("monoform workspace select s"), ["staging"]);
+        assert_eq!(of("monoform workspace delete -force "), ["default", "staging"]);
         assert!(of("monoform nonsense ").is_empty());
     }
 
     #[test]
     fn flags_and_truth_values() {
         assert_eq!(of("monoform plan -detailed"), ["-detailed-exitcode"]);
-        assert_eq!(of("monoform plan -o"), ["-out="]);
+        assert_eq!(of("monoform plan -o"), ["-out"]);
         assert_eq!(of("monoform plan --refresh-o"), ["--refresh-only"]);
         assert_eq!(of("monoform plan -input="), ["false", "true"]);
-        assert_eq!(of("monoform workspace new -st"), ["-state="]);
+        assert_eq!(of("monoform workspace new -st"), ["-state"]);
         assert!(of("monoform state -").is_empty());
     }
 }

@@ -15,6 +15,7 @@ use syntax::{Diagnostic, Diagnostics, SourceMap};
 use crate::TERRAFORM_VERSION;
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
+use crate::backend;
 use crate::backend::configure::configure;
 use crate::commands::{Command, get, no_positional};
 use crate::plugin_source::{askers, requirements};
@@ -184,28 +185,28 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         sources: loaded.sources,
     };
     let mut backend_warnings = Diagnostics::new();
-    // Without its backend a working directory has no state whose providers would be needed.
-    let state_file = if given.on("backend") && given.on("cloud") {
+    // The providers of what is in the state are needed, too.
+    let local = if given.on("backend") && given.on("cloud") {
         say(
             session,
             "initializing_backend_message",
             style.bold("Initializing the backend..."),
         );
-        let configured = workdir::workspace(session).and_then(|workspace| {
-            Ok((
-                configure(session, given, &project.config, &mut project.sources)?.on_to(&mut backend_warnings),
-                workspace,
-            ))
-        });
-        match configured {
-            Ok((local, workspace)) => Some(local.state(&workspace)),
-            Err(problems) => {
-                session.show(&problems, &project.sources);
-                return Ok(1);
-            }
-        }
+        configure(session, given, &project.config, &mut project.sources)
+            .map(|configured| Some(configured.on_to(&mut backend_warnings)))
     } else {
-        None
+        backend::as_recorded(session)
+    };
+    let state_file = local.and_then(|local| {
+        let workspace = workdir::workspace(session)?;
+        Ok(local.map(|local| local.state(&workspace)))
+    });
+    let state_file = match state_file {
+        Ok(state_file) => state_file,
+        Err(problems) => {
+            session.show(&problems, &project.sources);
+            return Ok(1);
+        }
     };
     if given.on("get") && !project.config.root.module.module_calls.is_empty() {
         let (code, text) = if given.on("upgrade") {

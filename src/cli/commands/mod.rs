@@ -129,7 +129,7 @@ pub fn run(invocation: Invocation) -> Status {
     let early = |no_color: bool| Ui::process(no_color || env.no_color());
     if let Some(line) = completion::line(&env) {
         let ui = early(true);
-        ui.out(completion::candidates(&line));
+        ui.out(completion::candidates(&line, &completion::workspaces(&env)));
         ui.flush();
         return 0;
     }
