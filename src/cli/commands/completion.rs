@@ -114,7 +114,10 @@ mod tests {
     use super::*;
 
     fn of(line: &str) -> Vec<String> {
-        candidates(line, &["default".into(), "staging".into()]).lines().map(ToOwned::to_owned).collect()
+        candidates(line, &["default".into(), "staging".into()])
+            .lines()
+            .map(ToOwned::to_owned)
+            .collect()
     }
 
     #[test]
