@@ -574,8 +574,8 @@ mod tests {
         ));
         let secret: Url = "http://me:secret@host/x".parse().unwrap();
         assert_eq!(shown(&secret), "http://me:xxxxx@host/x");
-        let secret = Url::parse("http://me:secret@host/x?token=secret#secret").unwrap();
-        assert_eq!(logged(&secret), "http://host/x");
+        let signed: Url = "http://me:secret@host/x?token=secret#secret".parse().unwrap();
+        assert_eq!(logged(&signed), "http://host/x");
         assert_eq!(referer(&secret, &number).unwrap(), "http://host/x");
         assert_eq!(referer(&home, &number), None);
     }

@@ -219,10 +219,12 @@ fn asked(
     let description = variable
         .description
         .as_deref()
-        .map(|d| format!("  {}\n", d.trim()))
+        .map(str::trim)
+        .filter(|d| !d.is_empty())
+        .map(|d| format!("  {}\n\n", d.replace('\n', "\n  ")))
         .unwrap_or_default();
     let prompt = format!(
-        "{}\n{description}\n  {} ",
+        "{}\n{description}  {} ",
         style.bold(format!("var.{}", variable.name)),
         style.bold("Enter a value:")
     );

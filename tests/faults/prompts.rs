@@ -107,12 +107,12 @@ fn other_commands_read_answers_from_a_pipe() {
 fn a_sensitive_value_is_not_echoed_and_a_wrong_one_asked_again() {
     let w = Workspace::with(&[("main.tf", ASKING)]);
     let mut screen = terminal(&w, &["apply", "-no-color"]);
-    screen.sees("var.n\n\n  Enter a value: ");
+    screen.sees("var.n\n  Enter a value: ");
     screen.press("many\r");
     screen.sees("a number is required");
-    screen.sees("var.n\n\n  Enter a value: ");
+    screen.sees("var.n\n  Enter a value: ");
     screen.press("7\r");
-    screen.sees("var.secret\n\n  Enter a value: ");
+    screen.sees("var.secret\n  Enter a value: ");
     // What is typed before the terminal is told to be silent would be seen.
     std::thread::sleep(std::time::Duration::from_millis(300));
     screen.press("hunter2\r");

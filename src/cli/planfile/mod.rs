@@ -164,7 +164,7 @@ fn write_archive(out: impl Write + Seek, saved: &SavedPlan, tool_version: &str) 
         .large_file(true);
     let mut entry = |name: &str, content: &[u8]| {
         zip.start_file(name, options).map_err(|e| e.to_string())?;
-        zip.write_all(content).map_err(|e| e.to_string())
+        zip.write_all(content).map_err(|e| ::state::io_reason(&e))
     };
     let document = serde_json::to_vec(&document(saved, tool_version)?).map_err(|e| e.to_string())?;
     entry(DOCUMENT, &document)?;
@@ -184,7 +184,7 @@ fn write_archive(out: impl Write + Seek, saved: &SavedPlan, tool_version: &str) 
         entry(".terraform.lock.hcl", lock_file)?;
     }
     let mut inner = zip.finish().map_err(|e| e.to_string())?;
-    inner.flush().map_err(|e| e.to_string())
+    inner.flush().map_err(|e| ::state::io_reason(&e))
 }
 
 /// Whether a file is an archive at all: a saved plan, rather than a state.
