@@ -24,6 +24,31 @@ Usage: monoform internal-plugin provider NAME
   filesystem mirror, for use by other tools.
 ";
 
+const USAGE_PROVIDER: &str = "\
+Usage: monoform internal-plugin provider NAME
+       monoform internal-plugin provisioner NAME
+
+  Serves a built-in plugin over gRPC to the program that started it. People
+  do not run it themselves.
+";
+
+const USAGE_LIST: &str = "\
+Usage: monoform internal-plugin list
+
+  Lists the built-in plugins: name, kind, the version each one implements,
+  and the protocol versions it is served with.
+";
+
+const USAGE_LINK: &str = "\
+Usage: monoform internal-plugin link DIR
+
+  Makes links to the built-in providers below DIR, in the layout of a
+  filesystem mirror. With DIR as a filesystem_mirror in its CLI
+  configuration another tool uses the providers of this executable. Existing
+  links are replaced. A directory whose name begins with a dash is written
+  as ./-DIR.
+";
+
 /// Serves a plugin.
 pub fn serve(plugin: &Plugin) -> ExitCode {
     (plugin.serve)()
@@ -32,15 +57,30 @@ pub fn serve(plugin: &Plugin) -> ExitCode {
 /// Runs what follows `internal-plugin` on the command line.
 pub fn run(args: &[OsString]) -> ExitCode {
     let words: Vec<String> = args.iter().map(|a| a.to_string_lossy().into_owned()).collect();
-    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let helps = |word: &&str| matches!(*word, "-help" | "--help" | "-h");
+    if words.iter().any(helps) {
+        let command = words.iter().find(|word| !helps(word));
+        return print(match command {
+            Some(&("provider" | "provisioner")) => USAGE_PROVIDER,
+            Some(&"list") => USAGE_LIST,
+            Some(&"link") => USAGE_LINK,
+            _ => USAGE,
+        });
+    }
+    match words.as_slice() {
         ["provider", name] => named(name, false),
         ["provisioner", name] => named(name, true),
         ["list"] => print(&list()),
+        ["link", dir] if dir.starts_with('-') => fail(&format!("There is no option {dir}.\n\n{USAGE_LINK}")),
         ["link", _] => match link(Path::new(&args[1])) {
             Ok(report) => print(&report),
             Err(message) => fail(&message),
         },
-        ["-help" | "--help" | "-h"] | ["help"] => print(USAGE),
+        ["help"] => print(USAGE),
+        ["list", ..] => fail(USAGE_LIST),
+        ["link", ..] => fail(USAGE_LINK),
+        ["provider" | "provisioner", ..] => fail(USAGE_PROVIDER),
         _ => fail(USAGE),
     }
 }
@@ -112,11 +152,21 @@ fn link(dir: &Path) -> Result<String, String> {
         for host in ["registry.terraform.io", "registry.opentofu.org"] {
             let package: PathBuf = [host, "hashicorp", plugin.name, version, &platform].iter().collect();
             let package = dir.join(package);
-            std::fs::create_dir_all(&package)
-                .map_err(|e| format!("The directory {} cannot be created: {e}\n", package.display()))?;
+            std::fs::create_dir_all(&package).map_err(|e| {
+                format!(
+                    "The directory {} cannot be created: {}.\n",
+                    package.display(),
+                    cli::io_reason(&e)
+                )
+            })?;
             let path = package.join(format!("terraform-provider-{}_v{version}", plugin.name));
-            replace_link(&executable, &path)
-                .map_err(|e| format!("The link {} cannot be created: {e}\n", path.display()))?;
+            replace_link(&executable, &path).map_err(|e| {
+                format!(
+                    "The link {} cannot be created: {}.\n",
+                    path.display(),
+                    cli::io_reason(&e)
+                )
+            })?;
             out.push_str(&format!("{}\n", path.display()));
         }
     }

@@ -167,7 +167,7 @@ impl Request {
                 return Err(self.given_up(&failure, tries + 1, limits));
             }
             let pause = asked_pause.unwrap_or_else(|| pause(tries, limits));
-            tracing::debug!(url = %shown(&self.url), reason = failure.reason, ?pause, "trying again");
+            tracing::debug!(url = %logged(&self.url), reason = failure.reason, ?pause, "trying again");
             sleep(pause).await;
             tries += 1;
         }
@@ -243,7 +243,7 @@ impl Request {
                 _ if method == Method::POST => request = request.header(CONTENT_LENGTH, 0),
                 _ => {}
             }
-            tracing::debug!(%method, url = %shown(&url), "request");
+            tracing::debug!(%method, url = %logged(&url), "request");
             let response = request.send().await.map_err(|e| failure(&e))?;
             let Some(location) = location(&response) else {
                 return Ok(response);
@@ -372,6 +372,17 @@ fn shown(url: &Url) -> String {
     if url.password().is_some() {
         let _ = url.set_password(Some("xxxxx"));
     }
+    url.into()
+}
+
+/// An address as it is logged: a query may hold keys and signatures.
+fn logged(url: &Url) -> String {
+    let mut url = url.clone();
+    // Of an address that cannot have these parts, there is nothing to remove.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.set_query(None);
+    url.set_fragment(None);
     url.into()
 }
 
@@ -563,6 +574,8 @@ mod tests {
         ));
         let secret: Url = "http://me:secret@host/x".parse().unwrap();
         assert_eq!(shown(&secret), "http://me:xxxxx@host/x");
+        let signed: Url = "http://me:secret@host/x?token=secret#secret".parse().unwrap();
+        assert_eq!(logged(&signed), "http://host/x");
         assert_eq!(referer(&secret, &number).unwrap(), "http://host/x");
         assert_eq!(referer(&home, &number), None);
     }

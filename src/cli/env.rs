@@ -7,8 +7,10 @@
 //! | `TF_WORKSPACE` | the workspace |
 //! | `TF_VAR_<name>` | the value of a root input variable |
 //! | `TF_INPUT` | `0` or `false`: never ask |
+//! | `NO_COLOR` | not empty: no colours |
+//! | `COMP_LINE`, `COMP_POINT` | a line to be completed, and where in it the cursor is |
 //! | `TF_IN_AUTOMATION` | not empty: no hints about what to do next |
-//! | `TF_LOG`, `TF_LOG_CORE`, `TF_LOG_PROVIDER` | how much to log |
+//! | `TF_LOG`, `TF_LOG_CORE`, `TF_LOG_PROVIDER`, `TF_LOG_PROVIDER_<NAME>` | how much to log |
 //! | `TF_LOG_PATH` | the file to append the log to |
 //! | `TF_STATE_PERSIST_INTERVAL` | seconds between writes of the state during a long apply |
 //! | `TF_CLI_CONFIG_FILE`, `TERRAFORM_CONFIG`, `TF_PLUGIN_CACHE_DIR`, `TF_REATTACH_PROVIDERS`, … | for the search for plugins, which reads them from [`Env::get`] |
@@ -81,6 +83,12 @@ impl Env {
             self.get("TF_INPUT"),
             Some("0" | "f" | "F" | "false" | "FALSE" | "False")
         )
+    }
+
+    /// Whether output is to have no colours, as other programs take it, too.
+    #[must_use]
+    pub fn no_color(&self) -> bool {
+        self.get("NO_COLOR").is_some()
     }
 
     /// Whether hints about what to do next are of no use.

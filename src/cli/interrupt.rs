@@ -15,6 +15,7 @@ pub fn listen(ui: Arc<Ui>, stop: Stop) {
 
 /// The same, telling a program.
 pub fn listen_telling(ui: Arc<Ui>, stream: Option<Arc<Stream>>, stop: Stop) {
+    crate::prompt::listened();
     tokio::spawn(async move {
         let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
         else {
@@ -30,6 +31,11 @@ pub fn listen_telling(ui: Arc<Ui>, stream: Option<Arc<Stream>>, stop: Stop) {
             if received.is_none() {
                 return;
             }
+            if crate::prompt::is_asking() {
+                // The question ends, and with it the command.
+                stop.request();
+                continue;
+            }
             if !first {
                 let text = "\nTwo interrupts received. Exiting immediately. Note that data loss may have occurred.\n";
                 match &stream {
@@ -39,10 +45,12 @@ pub fn listen_telling(ui: Arc<Ui>, stream: Option<Arc<Stream>>, stop: Stop) {
                 std::process::exit(1);
             }
             first = false;
-            let text = "\nInterrupt received.\nPlease wait for Monoform to exit or data loss may occur.\nGracefully shutting \
-                        down...\n";
+            let text = format!(
+                "\nInterrupt received.\nPlease wait for {} to exit or data loss may occur.\nGracefully shutting down...\n",
+                crate::program::tool()
+            );
             match &stream {
-                Some(stream) => stream.log(text),
+                Some(stream) => stream.log(&text),
                 None => ui.line(text),
             }
             ui.flush();

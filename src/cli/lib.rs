@@ -12,6 +12,7 @@
 //! This room may use all others below it. Nothing uses it but the executable.
 
 mod args;
+mod backend;
 mod commands;
 pub mod env;
 mod interrupt;
@@ -22,14 +23,19 @@ mod panics;
 mod planfile;
 mod planned_variables;
 mod plugin_source;
+mod program;
+mod prompt;
 mod session;
 mod state_access;
+mod terminal;
 mod ui;
 mod views;
 mod workdir;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+
+pub use state::io_reason;
 
 /// The version of Terraform we answer as: of the language, the state, the plans and the JSON.
 pub const TERRAFORM_VERSION: &str = "1.11.4";

@@ -27,6 +27,7 @@ use crate::interrupt;
 use crate::planfile::{self, SavedPlan};
 use crate::planned_variables;
 use crate::plugin_source::Plugins;
+use crate::program;
 use crate::session::{Session, Status};
 use crate::views;
 use crate::views::progress::{Done, Progress};
@@ -69,8 +70,11 @@ pub fn plan_options(given: &Given) -> Result<PlanOptions, UsageError> {
     if refresh_only && !refresh {
         return Err(UsageError::new(
             "Incompatible refresh options",
-            "It doesn't make sense to use -refresh-only at the same time as -refresh=false, because Monoform would have \
-             nothing to do.",
+            format!(
+                "It doesn't make sense to use -refresh-only at the same time as -refresh=false, because {} would have \
+                 nothing to do.",
+                program::tool()
+            ),
         ));
     }
     let mode = match (destroy, refresh_only) {
@@ -125,8 +129,12 @@ fn addresses(given: &Given, flag: &str, file_flag: &str, what: &str) -> Result<V
         out.push(parse(&text, String::new())?);
     }
     for path in given.values(file_flag) {
-        let text = std::fs::read_to_string(&path)
-            .map_err(|e| UsageError::new(format!("Cannot read the {what}s"), format!("The file {path}: {e}.")))?;
+        let text = std::fs::read_to_string(&path).map_err(|e| {
+            UsageError::new(
+                format!("Cannot read the {what}s"),
+                format!("The file {path} cannot be read: {}.", state::io_reason(&e)),
+            )
+        })?;
         for (i, line) in text.lines().enumerate() {
             let address = line.trim();
             if !address.is_empty() && !address.starts_with('#') {
@@ -149,10 +157,16 @@ impl<'s> Operation<'s> {
     ) -> Result<Operation<'s>, Status> {
         if !workdir::has_configuration() && mode != Mode::Destroy {
             let advice = if verb.0 == "Plan" {
-                "If you would like to destroy everything, run plan with the -destroy option. Otherwise, create a Monoform \
-                 configuration file (.tf file) and try again."
+                format!(
+                    "If you would like to destroy everything, run plan with the -destroy option. Otherwise, create a {} \
+                     configuration file (.tf file) and try again.",
+                    program::tool()
+                )
             } else {
-                "If you would like to destroy everything, run 'terraform destroy' instead."
+                format!(
+                    "If you would like to destroy everything, run '{} destroy' instead.",
+                    program::command()
+                )
             };
             return Err(session.fail(
                 "No configuration files",
@@ -362,6 +376,9 @@ impl<'s> Operation<'s> {
         });
         progress.clear();
         result.diagnostics.0.splice(0..0, self.take_warnings());
+        for change in result.plan.iter().flat_map(|plan| &plan.changes) {
+            tracing::trace!(address = %change.address, action = ?change.action, reason = ?change.reason, "decided");
+        }
         result
             .plan
             .iter_mut()
@@ -396,7 +413,7 @@ impl<'s> Operation<'s> {
             Ok((state, mut problems)) => {
                 problems.0.splice(0..0, self.take_warnings());
                 if plan.is_partial() {
-                    problems.push(views::plan::incomplete_warning(self.session.program));
+                    problems.push(views::plan::incomplete_warning());
                 }
                 problems.extend(self.save(&state));
                 (state, progress.done(), problems)
@@ -445,7 +462,7 @@ impl<'s> Operation<'s> {
                     ),
                 ));
                 if let Ok(text) = state::document::encode(&snapshot) {
-                    self.session.ui.line(String::from_utf8_lossy(&text));
+                    self.session.ui.exact_line(String::from_utf8_lossy(&text));
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! What every command has at hand.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use syntax::{Diagnostic, Diagnostics, SourceMap};
 use crate::TERRAFORM_VERSION;
 use crate::env::Env;
 use crate::plugin_source::Plugins;
+use crate::program;
 use crate::ui::Ui;
 use crate::views::diagnostics;
 use crate::views::stream::Stream;
@@ -26,8 +28,6 @@ pub struct Session {
     pub ui: Arc<Ui>,
     /// The environment.
     pub env: Env,
-    /// The name this program was called by.
-    pub program: &'static str,
     /// The plugins that are part of the executable.
     pub builtins: Builtins,
     /// The CLI configuration.
@@ -42,9 +42,24 @@ pub struct Session {
     pub stream: Option<Arc<Stream>>,
 }
 
+/// A problem with the name of this program in its summary.
+fn with_name(mut problem: Diagnostic) -> Diagnostic {
+    if let Cow::Owned(summary) = program::summary(&problem.summary) {
+        problem.summary = summary;
+    }
+    problem
+}
+
 impl Session {
     /// Shows problems; says whether there was an error among them.
     pub fn show(&self, problems: &Diagnostics, sources: &SourceMap) -> bool {
+        let named;
+        let problems = if program::is_terraform() {
+            named = problems.clone().into_iter().map(with_name).collect();
+            &named
+        } else {
+            problems
+        };
         if let Some(stream) = &self.stream {
             for problem in problems {
                 stream.diagnostic(problem, sources);
@@ -140,7 +155,10 @@ impl Session {
             .map_err(|e| {
                 Diagnostic::error(
                     "Cannot start",
-                    format!("The system does not let us start threads: {e}."),
+                    format!(
+                        "The system does not let this program start threads: {}.",
+                        state::io_reason(&e)
+                    ),
                 )
                 .into()
             })

@@ -1,12 +1,15 @@
 //! What a person sees: two streams, colours, widths, questions.
 
-use std::io::{self, BufRead as _, BufWriter, IsTerminal as _, Write};
+use std::io::{self, BufWriter, IsTerminal as _, Write};
 #[cfg(test)]
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use unicode_width::UnicodeWidthStr as _;
+
+use crate::prompt::{self, Answer, Echo};
+use crate::terminal::{SGR, shown};
 
 /// Colours and other attributes of text, or none of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,7 +25,7 @@ impl Style {
 
     fn paint(self, code: &str, text: impl std::fmt::Display) -> String {
         if self.on {
-            format!("\x1b[{code}m{text}\x1b[0m")
+            format!("{SGR}{code}m{text}{SGR}0m")
         } else {
             text.to_string()
         }
@@ -98,8 +101,8 @@ pub struct Ui {
 }
 
 enum Input {
-    /// Standard input, if it is a terminal.
-    Terminal,
+    /// Standard input.
+    Standard,
     /// Nobody to ask.
     #[cfg(test)]
     Nobody,
@@ -133,7 +136,7 @@ impl Ui {
                 writer: Mutex::new(Box::new(err)),
             },
             plain: no_color,
-            input: Input::Terminal,
+            input: Input::Standard,
             passing: AtomicBool::new(false),
         }
     }
@@ -159,21 +162,36 @@ impl Ui {
         (Arc::new(ui), out, err)
     }
 
-    /// Writes to standard output. A reader that has gone away is no concern of ours.
+    /// Writes text for people to standard output. A reader that has gone away is no concern of ours.
     pub fn out(&self, text: impl AsRef<str>) {
-        let _ = self.written().write_all(text.as_ref().as_bytes());
+        self.out_bytes(shown(text.as_ref()).as_bytes());
     }
 
-    /// Writes to standard output what need not be text.
+    /// Writes to standard output what is read by programs, or need not be text, as it is.
     pub fn out_bytes(&self, bytes: &[u8]) {
         let _ = self.written().write_all(bytes);
     }
 
-    /// Writes a line to standard output.
+    /// Writes a line for people to standard output.
     pub fn line(&self, text: impl AsRef<str>) {
+        self.exact_line(shown(text.as_ref()));
+    }
+
+    /// Writes a line for programs to standard output, as it is.
+    pub fn exact_line(&self, text: impl AsRef<str>) {
         let mut out = self.written();
         let _ = out.write_all(text.as_ref().as_bytes());
         let _ = out.write_all(b"\n");
+    }
+
+    /// Writes over the last line of the terminal, which is to be replaced later.
+    pub fn status(&self, text: &str) {
+        self.out_bytes(format!("\r\x1b[2K{}", shown(text)).as_bytes());
+    }
+
+    /// Takes away what [`Ui::status`] wrote.
+    pub fn clear_status(&self) {
+        self.out_bytes(b"\r\x1b[2K");
     }
 
     /// Says on the last line of the terminal how far something is, until anything else is written. Without a terminal, or
@@ -183,7 +201,7 @@ impl Ui {
             return;
         }
         let mut out = self.written();
-        let _ = write!(out, "{text}");
+        let _ = out.write_all(shown(text).as_bytes());
         let _ = out.flush();
         self.passing.store(true, Ordering::SeqCst);
     }
@@ -197,12 +215,12 @@ impl Ui {
         out
     }
 
-    /// Writes to standard error, after everything that went to standard output before.
+    /// Writes text for people to standard error, after everything that went to standard output before.
     pub fn err(&self, text: impl AsRef<str>) {
         drop(self.written());
         self.flush();
         let mut err = self.err.lock();
-        let _ = err.write_all(text.as_ref().as_bytes());
+        let _ = err.write_all(shown(text.as_ref()).as_bytes());
         let _ = err.flush();
     }
 
@@ -241,30 +259,23 @@ impl Ui {
         self.out.terminal
     }
 
-    /// Whether there is a person to ask.
+    /// Whether a person types the answers. Scripts pipe theirs in.
     #[must_use]
-    pub fn can_ask(&self) -> bool {
+    pub fn is_interactive(&self) -> bool {
         match self.input {
-            Input::Terminal => io::stdin().is_terminal(),
+            Input::Standard => io::stdin().is_terminal(),
             #[cfg(test)]
             Input::Nobody => false,
         }
     }
 
-    /// Asks for one line; `None` at the end of the input. Standard input that is no terminal is read nevertheless, as
-    /// scripts pipe their answers in.
+    /// Asks for one line.
     #[must_use]
-    pub fn ask(&self, prompt: &str) -> Option<String> {
-        self.out(prompt);
-        self.flush();
-        let mut line = String::new();
+    pub fn ask(&self, question: &str, echo: Echo) -> Answer {
         match self.input {
+            Input::Standard => prompt::ask(self, question, echo),
             #[cfg(test)]
-            Input::Nobody => None,
-            Input::Terminal => match io::stdin().lock().read_line(&mut line) {
-                Ok(0) | Err(_) => None,
-                Ok(_) => Some(line.trim_end_matches(['\r', '\n']).to_owned()),
-            },
+            Input::Nobody => Answer::End,
         }
     }
 }

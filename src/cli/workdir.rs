@@ -6,16 +6,18 @@ use std::sync::Arc;
 
 use config::files::Disk;
 use config::manifest::Manifest;
-use config::values::{self, ValueInputs, ValueSource, VariableFlag};
+use config::model::Variable;
+use config::values::{self, ValueInputs, ValueSource, VariableFlag, VariableValue};
 use config::{Config, LoadOptions, Loaded};
 use cty::Value;
 use engine::eval::Surroundings;
-use lang::eval::Context;
-use lang::scope::{Constant, FunctionSettings};
+use lang::scope::FunctionSettings;
 use state::store::LocalStore;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use crate::TERRAFORM_VERSION;
+use crate::backend;
+use crate::prompt::{Answer, Echo};
 use crate::session::Session;
 
 /// A configuration that was read, with the text of its files.
@@ -119,92 +121,9 @@ pub fn is_workspace_name(name: &str) -> bool {
 
 /// Where the state of this configuration is. Without a configuration, where it is by default.
 pub fn state_place(session: &Session, config: Option<&Config>) -> Result<StatePlace, Diagnostics> {
-    state_place_of(config, workspace(session)?)
-}
-
-/// Where the state of one workspace of this configuration is.
-pub fn state_place_of(config: Option<&Config>, workspace: String) -> Result<StatePlace, Diagnostics> {
-    let (file, others) = local_backend(config)?;
-    let path = if workspace == "default" {
-        PathBuf::from(file)
-    } else {
-        Path::new(&others).join(&workspace).join("terraform.tfstate")
-    };
+    let workspace = workspace(session)?;
+    let path = backend::current(session, config)?.state(&workspace);
     Ok(StatePlace { path, workspace })
-}
-
-/// The directory with a directory for each workspace but the default one.
-pub fn workspaces_dir(config: Option<&Config>) -> Result<PathBuf, Diagnostics> {
-    local_backend(config).map(|(_, others)| others.into())
-}
-
-/// The file of the default workspace's state, and the directory of the others.
-fn local_backend(config: Option<&Config>) -> Result<(String, String), Diagnostics> {
-    let mut file = "terraform.tfstate".to_owned();
-    let mut others = "terraform.tfstate.d".to_owned();
-    if let Some(root) = config.map(|c| &c.root.module) {
-        if let Some(cloud) = &root.cloud {
-            return Err(Diagnostic::error(
-                "HCP Terraform not supported",
-                "The \"cloud\" block is not supported by this version of Monoform. Keep the state in a local file: remove the \
-                 block.",
-            )
-            .at(&cloud.range)
-            .into());
-        }
-        if let Some(backend) = &root.backend {
-            if &*backend.ty != "local" {
-                return Err(Diagnostic::error(
-                    "Backend not supported",
-                    format!(
-                        "The backend \"{}\" is not supported by this version of Monoform, which keeps states in local files \
-                         only.",
-                        backend.ty
-                    ),
-                )
-                .at(&backend.type_range)
-                .into());
-            }
-            let mut problems = Diagnostics::new();
-            for attribute in &backend.body.attributes {
-                let place = match &*attribute.name {
-                    "path" => &mut file,
-                    "workspace_dir" => &mut others,
-                    other => {
-                        problems.push(
-                            Diagnostic::error(
-                                "Unsupported argument",
-                                format!("An argument named \"{other}\" is not expected here."),
-                            )
-                            .at(&attribute.name_range),
-                        );
-                        continue;
-                    }
-                };
-                let (value, found) = lang::eval::evaluate(&attribute.expr, Context::new(&Constant));
-                let failed = found.has_errors();
-                problems.extend(found);
-                match value.as_str() {
-                    Some(text) if !text.is_empty() => text.clone_into(place),
-                    _ if failed || value.is_null() => {}
-                    _ => problems.push(
-                        Diagnostic::error(
-                            "Incorrect attribute value type",
-                            format!(
-                                "Inappropriate value for attribute \"{}\": a non-empty string is required.",
-                                attribute.name
-                            ),
-                        )
-                        .at(attribute.expr.range()),
-                    ),
-                }
-            }
-            if problems.has_errors() {
-                return Err(problems);
-            }
-        }
-    }
-    Ok((file, others))
 }
 
 /// The store of a state: at its place, or where flags say.
@@ -257,29 +176,18 @@ pub fn variables(
         let Some(variable) = root.variables.get(&name) else {
             continue;
         };
-        if !(input && session.env.input() && session.ui.can_ask()) {
+        if !(input && session.env.input()) {
             problems.push(values::missing_variable(variable));
             continue;
         }
-        let style = session.ui.style();
-        let description = variable
-            .description
-            .as_deref()
-            .map(|d| format!("  {}\n", d.trim()))
-            .unwrap_or_default();
-        let prompt = format!(
-            "{}\n{description}\n  {} ",
-            style.bold(format!("var.{name}")),
-            style.bold("Enter a value:")
-        );
-        match session.ui.ask(&prompt) {
-            Some(text) => {
-                session.ui.line("");
-                if let Some(value) = problems.take(values::from_prompt(variable, &text)) {
+        match asked(session, &project.sources, variable) {
+            Ok(Some(found)) => {
+                if let Some(value) = problems.take(found) {
                     collected.values.insert(name, value);
                 }
             }
-            None => problems.push(values::missing_variable(variable)),
+            Ok(None) => problems.push(values::missing_variable(variable)),
+            Err(interrupted) => return Err(interrupted.into()),
         }
     }
     if problems.has_errors() {
@@ -297,6 +205,55 @@ pub fn variables(
         }
     }
     Ok((variables, problems))
+}
+
+/// Asks for the value of a variable; `None` if the input has ended. A person who typed something that is no such value is asked
+/// again.
+fn asked(
+    session: &Session,
+    sources: &SourceMap,
+    variable: &Variable,
+) -> Result<Option<Result<VariableValue, Diagnostics>>, Diagnostic> {
+    let ui = &session.ui;
+    let style = ui.style();
+    let description = variable
+        .description
+        .as_deref()
+        .map(str::trim)
+        .filter(|d| !d.is_empty())
+        .map(|d| format!("  {}\n\n", d.replace('\n', "\n  ")))
+        .unwrap_or_default();
+    let prompt = format!(
+        "{}\n{description}  {} ",
+        style.bold(format!("var.{}", variable.name)),
+        style.bold("Enter a value:")
+    );
+    let echo = if variable.sensitive { Echo::Off } else { Echo::On };
+    loop {
+        let answer = ui.ask(&prompt, echo);
+        ui.line("");
+        match answer {
+            Answer::Line(text) => {
+                let found = values::from_prompt(variable, &text);
+                match &found {
+                    Err(problems) if ui.is_interactive() => {
+                        session.show(problems, sources);
+                    }
+                    _ => return Ok(Some(found)),
+                }
+            }
+            Answer::End => return Ok(None),
+            Answer::Interrupted => {
+                return Err(Diagnostic::error(
+                    "Interrupted",
+                    format!(
+                        "The question for the value of var.{} was interrupted, and nothing was changed.",
+                        variable.name
+                    ),
+                ));
+            }
+        }
+    }
 }
 
 /// What expressions can see beside the configuration.

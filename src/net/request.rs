@@ -1,6 +1,6 @@
 //! One request: put together, sent, tried again where that may help; and its answer.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
 use reqwest::{Method, StatusCode};
@@ -233,6 +233,7 @@ impl<'c> Request<'c> {
                 request = request.body(body.clone());
             }
             let proxy = self.client.proxy_for(&url);
+            let began = Instant::now();
             let sent = async {
                 let mut sent = std::pin::pin!(request.send());
                 match tokio::time::timeout(PATIENCE, &mut sent).await {
@@ -251,6 +252,12 @@ impl<'c> Request<'c> {
                 });
             };
             let inner = sent.map_err(|e| connection(&url, &e, proxy.as_deref()))?;
+            tracing::debug!(
+                url = %shown(&url),
+                status = inner.status().as_u16(),
+                elapsed = ?began.elapsed(),
+                "response"
+            );
             let response = Response {
                 url: url.clone(),
                 proxy,

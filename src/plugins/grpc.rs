@@ -17,6 +17,7 @@ use syntax::{Diagnostic, Diagnostics};
 use tonic::transport::Channel;
 
 use crate::peer::Peer;
+use crate::process::Process;
 use crate::{convert, grpc_v5, grpc_v6, logs};
 
 /// How long a plugin may take to end after it was asked to.
@@ -97,7 +98,8 @@ pub(crate) fn encode(peer: &Peer, method: &str, value: &Value, ty: &Type) -> Res
 /// What plugin code prints arrives here, if the plugin's library captures it.
 pub(crate) fn relay_stdio(channel: Channel, peer: &Arc<Peer>) {
     // The task must not keep the peer, and with it the process, alive.
-    let (title, peer) = (peer.title().to_owned(), Arc::downgrade(peer));
+    let name = logs::name(peer.title(), peer.process().map(Process::program));
+    let peer = Arc::downgrade(peer);
     tokio::spawn(async move {
         let mut client = go_plugin::grpc_stdio_client::GrpcStdioClient::new(channel);
         let Ok(response) = client.stream_stdio(()).await else {
@@ -106,7 +108,7 @@ pub(crate) fn relay_stdio(channel: Channel, peer: &Arc<Peer>) {
         let mut stream = response.into_inner();
         while let Ok(Some(data)) = stream.message().await {
             for line in String::from_utf8_lossy(&data.data).lines() {
-                logs::relay(&title, line);
+                logs::relay(&name, line);
                 if let Some(process) = peer.upgrade().as_deref().and_then(Peer::process) {
                     process.remember(line);
                 }

@@ -81,7 +81,10 @@ impl<'l> Entry<'l> {
             };
             let level = level(&text("@level")).unwrap_or(Level::DEBUG);
             let module = text("@module");
-            text("@timestamp");
+            let timestamp = text("@timestamp");
+            if !timestamp.is_empty() {
+                json.insert("timestamp".into(), timestamp.into());
+            }
             let fields = if json.is_empty() {
                 String::new()
             } else {
@@ -94,8 +97,9 @@ impl<'l> Entry<'l> {
                 fields,
             };
         }
+        // What is in no form of a log was written to standard error, and not meant for one.
         let mut entry = Entry {
-            level: Level::DEBUG,
+            level: Level::WARN,
             module: String::new(),
             message: line.into(),
             fields: String::new(),
@@ -124,6 +128,21 @@ fn level(name: &str) -> Option<Level> {
 /// Whether anybody reads what plugins write. Most runs log nothing.
 pub fn wanted() -> bool {
     tracing::enabled!(target: "provider", Level::ERROR)
+}
+
+/// The name a plugin has in logs: that of its executable (`terraform-provider-null_v3.2.3`), or what that would begin with for
+/// one that is part of this executable.
+#[must_use]
+pub fn name(title: &str, program: Option<&std::path::Path>) -> String {
+    let file = program.and_then(|p| p.file_name()).map(|n| n.to_string_lossy());
+    if let Some(file) = file.filter(|n| n.starts_with("terraform-")) {
+        return file.into_owned();
+    }
+    // `provider "hashicorp/null"`.
+    match title.trim_end_matches('"').split_once(" \"") {
+        Some((kind, source)) => format!("terraform-{kind}-{}", source.rsplit('/').next().unwrap_or_default()),
+        None => title.to_owned(),
+    }
 }
 
 /// Writes a plugin's line to our log, under the target `provider`, with the plugin's name.
@@ -192,12 +211,12 @@ mod tests {
             (entry.level, &*entry.message, &*entry.module),
             (Level::WARN, "slow", "sdk.proto")
         );
-        assert_eq!(entry.fields, r#"{"tries":2}"#);
+        assert_eq!(entry.fields, r#"{"tries":2,"timestamp":"2024-01-01"}"#);
         let entry = Entry::read("[ERROR] broken");
         assert_eq!((entry.level, &*entry.message), (Level::ERROR, "broken"));
         for plain in ["hello", "[nonsense] x", "{\"a\":1}", "{", "["] {
             let entry = Entry::read(plain);
-            assert_eq!((entry.level, &*entry.message), (Level::DEBUG, plain));
+            assert_eq!((entry.level, &*entry.message), (Level::WARN, plain));
         }
     }
 

@@ -48,7 +48,7 @@ impl Process {
         let tail = Arc::new(Tail::default());
         let (stderr_sender, stderr_open) = watch::channel(true);
         if let Some(stderr) = child.stderr.take() {
-            let (tail, title) = (tail.clone(), title.to_owned());
+            let (tail, title) = (tail.clone(), logs::name(title, Some(&program)));
             tokio::spawn(async move {
                 let mut reader = BufReader::new(stderr);
                 while let Ok(Some(line)) = logs::read_line(&mut reader).await {

@@ -24,7 +24,7 @@ pub mod upgrade;
 mod v4;
 
 pub use attributes::{Attributes, RawJson};
-pub use error::{FormatError, StateError};
+pub use error::{FormatError, StateError, io_reason};
 pub use lock::{FileLock, LockHeld, LockInfo};
 pub use model::{
     CheckResult, CheckStatus, CheckedObject, DeposedKey, Identity, InstanceState, Object, ObjectStatus, OutputValue,

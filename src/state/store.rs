@@ -22,7 +22,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::document::{decode, encode};
 use crate::lock::{FileLock, LockInfo};
-use crate::{FormatError, State, StateError};
+use crate::{FormatError, State, StateError, io_reason};
 
 /// A state in a local file, together with its backup and its lock.
 #[derive(Debug)]
@@ -344,7 +344,8 @@ fn write_in_place(path: &Path, text: &[u8]) -> Result<(), StateError> {
     // From here on the pending file is needed until the state is whole again.
     write().map_err(|e| {
         let note = format!(
-            "{e} (the new snapshot is complete in {}, and will be used from there)",
+            "{} (the new snapshot is complete in {}, and will be used from there)",
+            io_reason(&e),
             pending.display()
         );
         StateError::io("cannot write", path, io::Error::new(e.kind(), note))

@@ -13,7 +13,8 @@
 //! the files there are (`@ name`) and for each state what it says, with a checksum of its bytes.
 //!
 //! The transcripts are Terraform's own. `MONOFORM_RECORD=terraform cargo test --test commands` writes them again, with the
-//! program of that name and our plugins for it; nothing else here needs it. What has no transcript is in [`own`].
+//! program of that name and our plugins for it; nothing else here needs it. What has no transcript is in [`own`],
+//! [`line`], [`logs`] and [`backend`].
 
 #![allow(
     clippy::expect_used,
@@ -26,7 +27,10 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod backend;
 mod facts;
+mod line;
+mod logs;
 mod own;
 
 use std::fmt::Write as _;
@@ -71,7 +75,12 @@ fn main() -> ExitCode {
         let name = format!("{}::{}", scenario.file, scenario.name.replace(' ', "_"));
         trials.push(Trial::test(name, move || check(&scenario)));
     }
-    for (name, test) in own::TESTS {
+    let all = own::TESTS
+        .iter()
+        .chain(line::TESTS)
+        .chain(logs::TESTS)
+        .chain(backend::TESTS);
+    for (name, test) in all {
         trials.push(Trial::test(*name, move || {
             test();
             Ok(())

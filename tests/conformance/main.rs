@@ -22,6 +22,8 @@
 )]
 
 mod console;
+#[path = "../support/mod.rs"]
+mod support;
 mod terminal;
 
 use std::collections::BTreeMap;

@@ -114,16 +114,13 @@ fn exit_statuses() {
 #[test]
 fn nobody_there_to_approve() {
     let w = Workspace::with(&[("main.tf", "resource \"terraform_data\" \"a\" {\n  input = 1\n}\n")]);
-    refused(
-        &w,
-        &["apply", "-no-color", "-input=false"],
-        &["Approval required", "-auto-approve"],
-    );
-    refused(
-        &w,
-        &["apply", "-no-color"],
-        &["Error asking for approval", "input has ended"],
-    );
+    for args in [&["apply", "-no-color", "-input=false"][..], &["apply", "-no-color"]] {
+        refused(
+            &w,
+            args,
+            &["Error asking for approval: EOF", "input has ended", "-auto-approve"],
+        );
+    }
     assert!(!w.exists("terraform.tfstate"));
     w.run(&["apply", "-no-color", "-auto-approve"]).ok();
     refused(&w, &["destroy", "-no-color", "-input=false"], &["-auto-approve"]);

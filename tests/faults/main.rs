@@ -2,7 +2,7 @@
 //! changes that should not.
 //!
 //! [`configuration`]: what people write. [`arguments`]: what they type. [`states`], [`plans`]: files that are damaged, held
-//! or not ours. [`formatting`]: files that are rewritten. [`plugins`]: plugins that misbehave. [`interrupts`]: being stopped, gently or not.
+//! or not ours. [`formatting`]: files that are rewritten. [`plugins`]: plugins that misbehave. [`interrupts`]: being stopped, gently or not. [`prompts`]: questions.
 
 #![allow(
     clippy::expect_used,
@@ -22,6 +22,7 @@ mod interrupts;
 mod json_syntax;
 mod plans;
 mod plugins;
+mod prompts;
 mod states;
 
 use std::collections::BTreeMap;

@@ -305,11 +305,8 @@ fn configuration(kind: &Kind, address: &str, size: u32, stage: u32) -> String {
 
 /// The requests that a log says were received by a provider.
 fn requests(log: &str) -> std::collections::BTreeSet<String> {
-    let marks = log
-        .split("\"tf_rpc\":\"")
+    log.split(" tf_rpc=")
         .skip(1)
-        .chain(log.split("tf_rpc\\\":\\\"").skip(1));
-    marks
         .map(|rest| rest.chars().take_while(char::is_ascii_alphanumeric).collect())
         .collect()
 }

@@ -12,6 +12,7 @@
 pub mod registry;
 pub mod scenario;
 pub mod server;
+pub mod terminal;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

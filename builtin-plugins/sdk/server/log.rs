@@ -1,10 +1,12 @@
 //! Logs, as the program that started the plugin reads them: one JSON object a line, on standard error.
 //!
-//! Authors write events with `tracing`. `TF_LOG_PROVIDER`, or else `TF_LOG`, says from which level on they are written;
-//! if neither is set, nothing is, and events cost nothing.
+//! Authors write events with `tracing`. `TF_LOG_PROVIDER_<NAME>` with the provider's own name, or else `TF_LOG_PROVIDER`, or else
+//! `TF_LOG`, says from which level on they are written; if none is set, nothing is, and events cost nothing.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::io::Write;
+use std::path::Path;
 
 use serde_json::{Map, Value as Json};
 use tracing::field::{Field, Visit};
@@ -15,12 +17,30 @@ use tracing::{Event, Level, Metadata, Subscriber};
 /// Starts writing logs, if the environment asks for it.
 pub(crate) fn start(environment: impl Fn(&str) -> Option<String>) {
     let set = |name: &str| environment(name).filter(|v| !v.is_empty());
-    let level = level(set("TF_LOG_PROVIDER").or_else(|| set("TF_LOG")).as_deref());
+    let own = own_name(std::env::args_os()).and_then(|name| set(&format!("TF_LOG_PROVIDER_{name}")));
+    let level = level(
+        own.or_else(|| set("TF_LOG_PROVIDER"))
+            .or_else(|| set("TF_LOG"))
+            .as_deref(),
+    );
     if level != LevelFilter::OFF {
         // Somebody else's subscriber stays.
         drop(tracing::subscriber::set_global_default(Log { level }));
     }
     std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
+}
+
+/// The provider's name as it stands in the names of variables, from the name of its executable
+/// (`terraform-provider-my-cloud_v1.0.0`) or from the arguments of one that serves several (`… internal-plugin provider NAME`).
+fn own_name(mut arguments: impl Iterator<Item = OsString>) -> Option<String> {
+    let program = arguments.next()?;
+    let program = Path::new(&program).file_name()?.to_string_lossy();
+    let name = match program.strip_prefix("terraform-provider-") {
+        Some(rest) => rest.split("_v").next().unwrap_or_default().to_owned(),
+        None if arguments.next()? == "internal-plugin" => arguments.nth(1)?.to_string_lossy().into_owned(),
+        None => return None,
+    };
+    Some(name.to_ascii_uppercase().replace('-', "_"))
 }
 
 fn level(text: Option<&str>) -> LevelFilter {
@@ -111,6 +131,21 @@ impl Visit for Fields {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_name_comes_from_the_executable_or_its_arguments() {
+        let name = |all: &[&str]| own_name(all.iter().map(|a| OsString::from(*a)));
+        assert_eq!(
+            name(&["/x/terraform-provider-my-cloud_v1.0.0"]).as_deref(),
+            Some("MY_CLOUD")
+        );
+        assert_eq!(
+            name(&["monoform", "internal-plugin", "provider", "http"]).as_deref(),
+            Some("HTTP")
+        );
+        assert_eq!(name(&["monoform", "plan"]), None);
+        assert_eq!(name(&[]), None);
+    }
 
     #[test]
     fn the_level_comes_from_the_environment() {

@@ -18,7 +18,8 @@ pub fn command(name: &'static str, about: &'static str) -> Command {
     ))
 }
 
-/// A flag that is true or false.
+/// A flag that is true or false. The help of one that is true by default says what it does when it is false, since that is
+/// how it is written.
 #[must_use]
 pub fn switch(name: &'static str, default: bool, help: &'static str) -> Arg {
     Arg::new(name)
@@ -105,7 +106,7 @@ pub fn modes(command: Command) -> Command {
         .arg(switch(
             "refresh",
             true,
-            "Whether to look at the objects before planning.",
+            "Plan with the state as it is, without reading the objects first.",
         ))
         .arg(values(
             "replace",
@@ -162,7 +163,11 @@ pub fn variables(command: Command) -> Command {
 pub fn operation(command: Command) -> Command {
     locking(command)
         .arg(value("parallelism", "N", "How many operations may run at a time.").default_value("10"))
-        .arg(switch("input", true, "Whether to ask for values that are missing."))
+        .arg(switch(
+            "input",
+            true,
+            "Do not ask for values of variables that are missing.",
+        ))
         .arg(switch(
             "json",
             false,
@@ -179,7 +184,11 @@ pub fn operation(command: Command) -> Command {
 #[must_use]
 pub fn locking(command: Command) -> Command {
     command
-        .arg(switch("lock", true, "Whether to hold the state's lock."))
+        .arg(switch(
+            "lock",
+            true,
+            "Work without holding the state's lock: dangerous if others may work on the same state.",
+        ))
         .arg(
             value(
                 "lock-timeout",

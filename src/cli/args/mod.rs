@@ -11,6 +11,7 @@ pub mod matches;
 pub mod words;
 
 use clap::Command;
+use syntax::content::suggest;
 
 /// What is wrong with the arguments of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +73,13 @@ pub fn normalise(command: &Command, refused: &[Refused], arguments: &[String]) -
             ));
         }
         let Some(declared) = command.get_arguments().find(|a| a.get_long() == Some(name)) else {
-            return Err(UsageError::flag(format!("flag provided but not defined: -{name}")));
+            let known = command.get_arguments().filter_map(clap::Arg::get_long);
+            let hint = suggest(name, known)
+                .map(|near| format!(". Did you mean -{near}?"))
+                .unwrap_or_default();
+            return Err(UsageError::flag(format!(
+                "flag provided but not defined: -{name}{hint}"
+            )));
         };
         let value = if flags::is_switch(declared) {
             let text = value.unwrap_or_else(|| "true".into());
@@ -144,6 +151,10 @@ mod tests {
     #[test]
     fn mistakes_are_told_as_the_flags_are_written() {
         assert_eq!(run(&["--foo"]).unwrap_err(), "flag provided but not defined: -foo");
+        assert_eq!(
+            run(&["-taget=x"]).unwrap_err(),
+            "flag provided but not defined: -taget. Did you mean -target?"
+        );
         assert_eq!(run(&["-out"]).unwrap_err(), "flag needs an argument: -out");
         assert_eq!(
             run(&["-refresh=x"]).unwrap_err(),

@@ -13,6 +13,7 @@ use crate::args::{UsageError, flags};
 use crate::commands::plan::finish;
 use crate::commands::{Command, confirmed, is_file, output};
 use crate::operation::{Operation, plan_options};
+use crate::program;
 use crate::session::{Session, Status};
 use crate::views;
 use crate::views::progress::Done;
@@ -132,16 +133,8 @@ pub fn direct(session: &Session, given: &Given, work: &Work) -> Status {
     if asked {
         // Warnings are to be known before the question is answered; without a question they come at the end.
         session.show(&std::mem::take(&mut problems), &operation.project.sources);
-        if !given.on("input") || !session.env.input() {
-            session.fail(
-                "Approval required",
-                "The plan cannot be approved without input. Use -auto-approve to apply it without asking, or save it with \
-                 \"plan -out\" and apply that.",
-            );
-            return finish(session, operation, 1);
-        }
         let (question, explanation) = question(plan.mode, &operation.workspace);
-        match confirmed(session, &question, explanation) {
+        match confirmed(session, &question, &explanation, "-auto-approve") {
             Ok(true) => {}
             Ok(false) => {
                 let what = if plan.mode == Mode::Destroy { "Destroy" } else { "Apply" };
@@ -158,7 +151,8 @@ pub fn direct(session: &Session, given: &Given, work: &Work) -> Status {
     perform(session, given, operation, &plan, problems, work.verb.0)
 }
 
-fn question(mode: Mode, workspace: &str) -> (String, &'static str) {
+fn question(mode: Mode, workspace: &str) -> (String, String) {
+    let tool = program::tool();
     let place = if workspace == "default" {
         String::new()
     } else {
@@ -167,12 +161,14 @@ fn question(mode: Mode, workspace: &str) -> (String, &'static str) {
     match mode {
         Mode::Normal => (
             format!("Do you want to perform these actions{place}?"),
-            "  Monoform will perform the actions described above.\n  Only 'yes' will be accepted to approve.",
+            format!("  {tool} will perform the actions described above.\n  Only 'yes' will be accepted to approve."),
         ),
         Mode::Destroy => (
             format!("Do you really want to destroy all resources{place}?"),
-            "  Monoform will destroy all your managed infrastructure, as shown above.\n  There is no undo. Only 'yes' will be \
-             accepted to confirm.",
+            format!(
+                "  {tool} will destroy all your managed infrastructure, as shown above.\n  There is no undo. Only 'yes' will \
+                 be accepted to confirm."
+            ),
         ),
         Mode::RefreshOnly => (
             if workspace == "default" {
@@ -182,8 +178,10 @@ fn question(mode: Mode, workspace: &str) -> (String, &'static str) {
                     "Would you like to update the Terraform state for \"{workspace}\" to reflect these detected changes?"
                 )
             },
-            "  Monoform will write these changes to the state without modifying any real infrastructure.\n  There is no undo. \
-             Only 'yes' will be accepted to confirm.",
+            format!(
+                "  {tool} will write these changes to the state without modifying any real infrastructure.\n  There is no \
+                 undo. Only 'yes' will be accepted to confirm."
+            ),
         ),
     }
 }

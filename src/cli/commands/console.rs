@@ -206,6 +206,14 @@ enum Answer {
     Exit,
 }
 
+/// Why the terminal cannot be used.
+fn reason(error: &ReadlineError) -> String {
+    match error {
+        ReadlineError::Io(error) => state::io_reason(error),
+        other => other.to_string(),
+    }
+}
+
 impl Conversation<'_> {
     fn answer(&mut self, input: &str) -> Answer {
         match input.trim() {
@@ -260,7 +268,7 @@ impl Conversation<'_> {
         let editor = rustyline::Editor::<Typed, MemHistory>::with_history(config, MemHistory::new());
         let mut editor = match editor {
             Ok(editor) => editor,
-            Err(e) => return self.session.fail("Cannot use the terminal", format!("{e}.")),
+            Err(e) => return self.session.fail("Cannot use the terminal", format!("{}.", reason(&e))),
         };
         editor.set_helper(Some(Typed::default()));
         let mut input = String::new();
@@ -288,7 +296,7 @@ impl Conversation<'_> {
                 }
                 Err(ReadlineError::Interrupted) if editor.helper().is_some_and(|typed| typed.0.get()) => {}
                 Err(ReadlineError::Interrupted | ReadlineError::Eof) => return 0,
-                Err(e) => return self.session.fail("Cannot read expressions", format!("{e}.")),
+                Err(e) => return self.session.fail("Cannot read expressions", format!("{}.", reason(&e))),
             }
         }
     }

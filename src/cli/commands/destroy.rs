@@ -23,7 +23,7 @@ pub const COMMAND: Command = Command {
             .arg(flags::switch(
                 "refresh",
                 true,
-                "Whether to look at the objects before planning.",
+                "Plan with the state as it is, without reading the objects first.",
             ))
             .arg(flags::switch(
                 "auto-approve",

@@ -9,6 +9,7 @@ use syntax::{Diagnostic, Diagnostics, SourceMap};
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
 use crate::commands::Command;
+use crate::program;
 use crate::session::{Session, Status};
 use crate::views::unified_diff;
 
@@ -27,12 +28,12 @@ pub const COMMAND: Command = Command {
             .arg(flags::switch(
                 "list",
                 true,
-                "List files whose formatting differs (always off for standard input).",
+                "Do not list files whose formatting differs. Those of standard input are never listed.",
             ))
             .arg(flags::switch(
                 "write",
                 true,
-                "Write to source files (always off for standard input and with -check).",
+                "Do not write to source files. With standard input and with -check they are never written.",
             ))
             .arg(flags::switch("diff", false, "Display the differences."))
             .arg(flags::switch(
@@ -119,7 +120,10 @@ impl Formatter<'_> {
             match fs::metadata(&path) {
                 Err(e) => {
                     // A name that is wrong may mean that all are.
-                    self.problem(format!("No file or directory at {shown}"), format!("{e}."));
+                    self.problem(
+                        format!("No file or directory at {shown}"),
+                        format!("It cannot be formatted: {}.", state::io_reason(&e)),
+                    );
                     return;
                 }
                 Ok(found) if found.is_dir() => self.directory(&path),
@@ -127,7 +131,7 @@ impl Formatter<'_> {
                 Ok(_) => self.problem(
                     format!(
                         "Only .tf, .tfvars, and .tftest.hcl files can be processed with {} fmt",
-                        self.session.program
+                        program::command()
                     ),
                     format!(
                         "The file {shown} has none of these endings, nor that of a mock file, .tfmock.hcl. Files in the JSON \
@@ -143,7 +147,12 @@ impl Formatter<'_> {
         let entries = fs::read_dir(dir).and_then(Iterator::collect::<io::Result<Vec<_>>>);
         let mut entries = match entries {
             Ok(entries) => entries,
-            Err(e) => return self.problem(format!("Cannot read directory {}", dir.display()), format!("{e}.")),
+            Err(e) => {
+                return self.problem(
+                    format!("Cannot read directory {}", dir.display()),
+                    format!("Its files cannot be listed: {}.", state::io_reason(&e)),
+                );
+            }
         };
         entries.sort_by_key(fs::DirEntry::file_name);
         for entry in entries {
@@ -172,7 +181,12 @@ impl Formatter<'_> {
         let shown = path.display().to_string();
         let text = match fs::read(path) {
             Ok(text) => text,
-            Err(e) => return self.problem(format!("Failed to read file {shown}"), format!("{e}.")),
+            Err(e) => {
+                return self.problem(
+                    format!("Failed to read file {shown}"),
+                    format!("It cannot be formatted: {}.", state::io_reason(&e)),
+                );
+            }
         };
         self.text(&shown, &text);
     }
@@ -199,7 +213,7 @@ impl Formatter<'_> {
             let written = OpenOptions::new()
                 .write(true)
                 .open(path)
-                .map_err(|e| e.to_string())
+                .map_err(|e| format!("It cannot be written: {}", state::io_reason(&e)))
                 .and_then(|_| state::replace_file(Path::new(path), &formatted).map_err(|e| e.to_string()));
             if let Err(e) = written {
                 return self.problem(

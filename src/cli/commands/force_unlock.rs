@@ -3,6 +3,7 @@
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
 use crate::commands::{Command, confirmed};
+use crate::program;
 use crate::session::{Session, Status};
 use crate::workdir;
 
@@ -38,9 +39,12 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         }
     };
     if !given.on("force") {
-        let explanation = "  Monoform will remove the lock on the remote state.\n  This will allow local commands to modify \
-                           this state, even though it\n  may still be in use. Only 'yes' will be accepted to confirm.";
-        match confirmed(session, "Do you really want to force-unlock?", explanation) {
+        let explanation = format!(
+            "  {} will remove the lock on the remote state.\n  This will allow local commands to modify this state, even \
+             though it\n  may still be in use. Only 'yes' will be accepted to confirm.",
+            program::tool()
+        );
+        match confirmed(session, "Do you really want to force-unlock?", &explanation, "-force") {
             Ok(true) => {}
             Ok(false) => {
                 session.ui.line("force-unlock cancelled.");
@@ -52,9 +56,10 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     match state::lock::force_unlock(&place.path, id) {
         Ok(_) => {
             session.ui.line(format!(
-                "{}\n\nThe state has been unlocked, and Monoform commands should now be able to\nobtain a new lock on the remote \
+                "{}\n\nThe state has been unlocked, and {tool} commands should now be able to\nobtain a new lock on the remote \
                  state.",
-                session.ui.style().good("Terraform state has been successfully unlocked!")
+                session.ui.style().good(format!("{} state has been successfully unlocked!", program::tool())),
+                tool = program::tool()
             ));
             Ok(0)
         }

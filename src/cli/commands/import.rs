@@ -37,7 +37,7 @@ pub const COMMAND: Command = Command {
             .arg(flags::switch(
                 "input",
                 true,
-                "Whether to ask for values that are missing.",
+                "Do not ask for values of variables that are missing.",
             ))
             .arg(flags::value("parallelism", "N", "How many operations may run at a time.").default_value("10"))
             .arg(flags::switch(

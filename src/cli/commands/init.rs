@@ -8,14 +8,18 @@ use packages::install::{How, InstallOptions, Installation, Outcome, Step};
 use packages::places::Authentication;
 use packages::selection::Selection;
 use packages::signature::Standing;
+use state::store::LocalStore;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use versions::Constraints;
 
 use crate::TERRAFORM_VERSION;
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
+use crate::backend;
+use crate::backend::configure::configure;
 use crate::commands::{Command, get, no_positional};
 use crate::plugin_source::{origins, requirements};
+use crate::program;
 use crate::session::{Session, Status};
 use crate::views::downloads;
 use crate::workdir::{self, Project};
@@ -37,18 +41,37 @@ pub const COMMAND: Command = Command {
                 false,
                 "Tell what goes on as JSON, one object a line, and ask nothing.",
             ))
-            .arg(flags::switch("backend", true, "Whether to look at the backend."))
-            .arg(flags::switch("cloud", true, "The same."))
+            .arg(flags::switch(
+                "backend",
+                true,
+                "Leave the backend as it was initialized before, or uninitialized.",
+            ))
+            .arg(flags::switch("cloud", true, "The same as -backend=false."))
+            .arg(flags::values(
+                "backend-config",
+                "PATH",
+                "Add settings to the \"backend\" block: from this file, or one as NAME=VALUE. May be given many times.",
+            ))
+            .arg(flags::switch(
+                "migrate-state",
+                false,
+                "Agree to a changed backend, and bring the states along, after a question.",
+            ))
+            .arg(flags::switch(
+                "force-copy",
+                false,
+                "Bring the states along without a question. Includes -migrate-state.",
+            ))
             .arg(flags::value(
                 "from-module",
                 "SOURCE",
                 "Copy this module into the working directory, which must be empty, before anything else.",
             ))
-            .arg(flags::switch("get", true, "Whether to install modules."))
+            .arg(flags::switch("get", true, "Do not install modules."))
             .arg(flags::switch(
                 "input",
                 true,
-                "Whether to ask for values that are missing.",
+                "Do not ask questions.",
             ))
             .arg(flags::switch(
                 "upgrade",
@@ -58,7 +81,7 @@ pub const COMMAND: Command = Command {
             .arg(flags::switch(
                 "reconfigure",
                 false,
-                "Take the backend as it is configured now.",
+                "Take the backend as it is configured now, whatever was initialized before, and leave the states where they are.",
             ))
             .arg(flags::switch(
                 "compact-warnings",
@@ -78,12 +101,6 @@ pub const COMMAND: Command = Command {
             ))
     },
     refused: &[
-        (
-            "backend-config",
-            "states are kept in local files only, which the \"backend\" block configures.",
-        ),
-        ("migrate-state", "there is only one kind of backend to keep states in."),
-        ("force-copy", "there is only one kind of backend to keep states in."),
         ("ignore-remote-version", "there are no remote states."),
         ("test-directory", "test files are not read yet."),
         ("target", "it has no meaning for init."),
@@ -114,6 +131,18 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
             "The -upgrade flag conflicts with -lockfile=readonly.",
         ));
     }
+    if given.on("reconfigure") && given.on("migrate-state") {
+        return Err(UsageError::new(
+            "Invalid init options",
+            "The -migrate-state and -reconfigure options are mutually-exclusive.",
+        ));
+    }
+    if session.stream.is_some() && given.on("migrate-state") {
+        return Err(UsageError::new(
+            "The -migrate-state and -json options are mutually-exclusive",
+            "With -json nobody can be asked whether to bring the states along. Use -force-copy, or leave -json out.",
+        ));
+    }
     let plugin_dirs = given.values("plugin-dir");
     let mirror = get::mirror(session, given);
     if !plugin_dirs.is_empty() && given.written("mirror") {
@@ -131,10 +160,11 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         return Ok(1);
     }
     if !workdir::has_configuration() {
-        let title = style.bold("Monoform initialized in an empty directory!");
+        let title = style.bold(format!("{} initialized in an empty directory!", program::tool()));
         let text = format!(
-            "{title}\n\nThe directory has no Terraform configuration files. You may begin working\nwith Monoform immediately by creating \
-             Terraform configuration files."
+            "{title}\n\nThe directory has no Terraform configuration files. You may begin working\nwith {} immediately by creating \
+             Terraform configuration files.",
+            program::tool()
         );
         say(session, "output_init_empty_message", text);
         return Ok(0);
@@ -154,13 +184,25 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         config: loaded.config,
         sources: loaded.sources,
     };
-    say(
-        session,
-        "initializing_backend_message",
-        style.bold("Initializing the backend..."),
-    );
-    let place = match workdir::state_place(session, Some(&project.config)) {
-        Ok(place) => place,
+    let mut backend_warnings = Diagnostics::new();
+    // The providers of what is in the state are needed, too.
+    let local = if given.on("backend") && given.on("cloud") {
+        say(
+            session,
+            "initializing_backend_message",
+            style.bold("Initializing the backend..."),
+        );
+        configure(session, given, &project.config, &mut project.sources)
+            .map(|configured| Some(configured.on_to(&mut backend_warnings)))
+    } else {
+        backend::as_recorded(session)
+    };
+    let state_file = local.and_then(|local| {
+        let workspace = workdir::workspace(session)?;
+        Ok(local.map(|local| local.state(&workspace)))
+    });
+    let state_file = match state_file {
+        Ok(state_file) => state_file,
         Err(problems) => {
             session.show(&problems, &project.sources);
             return Ok(1);
@@ -191,8 +233,8 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         "initializing_provider_plugin_message",
         style.bold("Initializing provider plugins..."),
     );
-    let state = match workdir::store(&place, given).read() {
-        Ok(state) => state.unwrap_or_default(),
+    let state = match state_file.map(|path| LocalStore::new(path).read()).transpose() {
+        Ok(state) => state.flatten().unwrap_or_default(),
         Err(e) => return fail(workdir::state_problem(&e)),
     };
     let needed = match requirements(&project.config, &state) {
@@ -235,21 +277,24 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     {
         return fail(problems);
     }
-    session.show(&installation.warnings, &SourceMap::default());
+    backend_warnings.extend(installation.warnings);
+    session.show(&backend_warnings, &SourceMap::default());
     space(session);
     say(
         session,
         "output_init_success_message",
-        style.good("Monoform has been successfully initialized!"),
+        style.good(format!("{} has been successfully initialized!", program::tool())),
     );
     if !session.env.in_automation() {
         space(session);
-        let text = style.green(
-            "You may now begin working with Monoform. Try running \"monoform plan\" to see\nany changes that are required for \
-             your infrastructure. All Monoform commands\nshould now work.\n\nIf you ever set or change modules or backend \
-             configuration for Monoform,\nrerun this command to reinitialize your working directory. If you forget, other\n\
+        let text = style.green(format!(
+            "You may now begin working with {tool}. Try running \"{command} plan\" to see\nany changes that are required for \
+             your infrastructure. All {tool} commands\nshould now work.\n\nIf you ever set or change modules or backend \
+             configuration for {tool},\nrerun this command to reinitialize your working directory. If you forget, other\n\
              commands will detect it and remind you to do so if necessary.",
-        );
+            tool = program::tool(),
+            command = program::command()
+        ));
         say(session, "output_init_success_cli_message", text);
     }
     Ok(0)
@@ -384,7 +429,9 @@ fn done(session: &Session, provider: &Provider, outcome: &Outcome) {
         None => {}
     }
     match &outcome.selection {
-        Selection::Builtin { version: None, .. } => note(session, format!("- {name} is built in to Monoform")),
+        Selection::Builtin { version: None, .. } => {
+            note(session, format!("- {name} is built in to {}", program::tool()))
+        }
         Selection::Builtin {
             version: Some(version),
             in_place_of,
@@ -463,14 +510,21 @@ fn told(session: &Session, installation: &Installation) {
     }
     if installation.lock_created {
         space(session);
-        let text = "Monoform has created a lock file .terraform.lock.hcl to record the provider\nselections it made above. Include \
-             this file in your version control repository\nso that Monoform can guarantee to make the same selections by \
-             default when\nyou run \"monoform init\" in the future.";
-        say(session, "lock_info", text.to_owned());
+        let text = format!(
+            "{tool} has created a lock file .terraform.lock.hcl to record the provider\nselections it made above. Include this \
+             file in your version control repository\nso that {tool} can guarantee to make the same selections by default \
+             when\nyou run \"{command} init\" in the future.",
+            tool = program::tool(),
+            command = program::command()
+        );
+        say(session, "lock_info", text);
     } else if installation.lock_changed {
         space(session);
-        let text = "Monoform has made some changes to the provider dependency selections recorded\nin the .terraform.lock.hcl file. \
-             Review those changes and commit them to your\nversion control system if they represent changes you intended to make.";
-        say(session, "dependencies_lock_changes_info", text.to_owned());
+        let text = format!(
+            "{} has made some changes to the provider dependency selections recorded\nin the .terraform.lock.hcl file. Review \
+             those changes and commit them to your\nversion control system if they represent changes you intended to make.",
+            program::tool()
+        );
+        say(session, "dependencies_lock_changes_info", text);
     }
 }

@@ -28,7 +28,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
             "The signatures are shown only in machine-readable form: use -json.",
         ));
     }
-    session.ui.line(cty::json::to_text(&document(), None));
+    session.ui.exact_line(cty::json::to_text(&document(), None));
     Ok(0)
 }
 

@@ -1,6 +1,7 @@
 //! The commands: one file each, and the table of all.
 
 mod apply;
+mod completion;
 mod console;
 mod destroy;
 mod fmt;
@@ -11,6 +12,7 @@ mod init;
 mod metadata;
 mod modules;
 mod output;
+mod overview;
 mod plan;
 mod providers;
 mod refresh;
@@ -24,19 +26,20 @@ mod workspace;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ::state::io_reason;
 use packages::cli_config::CliConfig;
 use packages::environment::Environment;
 use syntax::SourceMap;
-use syntax::content::suggest;
 
 use crate::args::matches::Given;
 use crate::args::{self, Refused, UsageError, help, words};
 use crate::env::Env;
+use crate::prompt::{Answer, Echo};
 use crate::session::{Session, Status};
 use crate::ui::Ui;
 use crate::views::diagnostics;
 use crate::views::stream::Stream;
-use crate::{Invocation, VERSION, logging};
+use crate::{Invocation, logging, program};
 
 /// A command.
 pub struct Command {
@@ -118,12 +121,18 @@ const TO_COME: &[&str] = &["graph", "login", "logout", "test"];
 /// Runs the command that arguments ask for.
 pub fn run(invocation: Invocation) -> Status {
     let env = Env::read(invocation.environment);
-    let program = if invocation.as_terraform {
-        "terraform"
+    program::call(if invocation.as_terraform {
+        program::TERRAFORM
     } else {
-        "monoform"
-    };
-    let early = |no_color: bool| Ui::process(no_color);
+        program::MONOFORM
+    });
+    let early = |no_color: bool| Ui::process(no_color || env.no_color());
+    if let Some(line) = completion::line(&env) {
+        let ui = early(true);
+        ui.out(completion::candidates(&line, &completion::workspaces(&env)));
+        ui.flush();
+        return 0;
+    }
     let mut arguments = Vec::new();
     for argument in invocation.args {
         match argument.into_string() {
@@ -134,7 +143,13 @@ pub fn run(invocation: Invocation) -> Status {
             }
         }
     }
-    let log_problem = logging::start(&env);
+    let log_problems = logging::start(&env);
+    tracing::info!(
+        version = crate::VERSION,
+        terraform = crate::TERRAFORM_VERSION,
+        called_as = program::command(),
+        "started"
+    );
     let parsed = match Parsed::new(&arguments, &env) {
         Ok(parsed) => parsed,
         Err(message) => {
@@ -143,21 +158,16 @@ pub fn run(invocation: Invocation) -> Status {
         }
     };
     let ui = Arc::new(early(parsed.no_color));
-    if let Some(problem) = log_problem {
+    for problem in log_problems {
         ui.err(format!("{problem}\n"));
     }
-    let status = start(invocation.builtins, env, program, parsed, &ui);
+    tracing::info!(command = parsed.path, arguments = ?logging::arguments(&parsed.arguments), "command");
+    let status = start(invocation.builtins, env, parsed, &ui);
     ui.flush();
     status
 }
 
-fn start(
-    builtins: packages::builtin::Builtins,
-    env: Env,
-    program: &'static str,
-    parsed: Parsed,
-    ui: &Arc<Ui>,
-) -> Status {
+fn start(builtins: packages::builtin::Builtins, env: Env, parsed: Parsed, ui: &Arc<Ui>) -> Status {
     let (cli_config, problems) = CliConfig::load(&Environment(env.all().clone()));
     if !problems.is_empty() {
         ui.err("There are some problems with the CLI configuration:\n");
@@ -170,7 +180,10 @@ fn start(
             ui.err(diagnostics::format(problem, &SourceMap::default(), layout));
         }
         if problems.has_errors() {
-            ui.err("\nAs a result of the above problems, Monoform may not behave as intended.\n\n");
+            ui.err(format!(
+                "\nAs a result of the above problems, {} may not behave as intended.\n\n",
+                program::tool()
+            ));
             return 1;
         }
     }
@@ -178,18 +191,21 @@ fn start(
     if let Some(dir) = &parsed.chdir
         && let Err(e) = std::env::set_current_dir(dir)
     {
-        ui.err(format!("Error handling -chdir option: chdir {}: {e}\n", dir.display()));
+        ui.err(format!(
+            "Error handling -chdir option: chdir {}: {}\n",
+            dir.display(),
+            io_reason(&e)
+        ));
         return 1;
     }
     let session = Session {
         ui: ui.clone(),
         env,
-        program,
         builtins,
         cli_config,
         working_dir: std::env::current_dir().unwrap_or_else(|_| original_dir.clone()),
         original_dir,
-        compact_warnings: false,
+        compact_warnings: parsed.compact_warnings,
         stream: None,
     };
     dispatch(session, parsed)
@@ -202,6 +218,7 @@ struct Parsed {
     help: bool,
     version: bool,
     no_color: bool,
+    compact_warnings: bool,
     /// The command's words, and its arguments with those of the environment.
     path: String,
     arguments: Vec<String>,
@@ -260,6 +277,13 @@ impl Parsed {
             }
         }
         all.append(&mut rest);
+        // These words mean the same wherever they are, even behind positional arguments, and are no arguments of the command.
+        let before = all.len();
+        all.retain(|a| a != "-no-color");
+        parsed.no_color |= all.len() < before;
+        let before = all.len();
+        all.retain(|a| a != "-compact-warnings");
+        parsed.compact_warnings = all.len() < before;
         // These two count wherever they are.
         let is = |argument: &String, names: [&str; 2]| {
             let flag = argument.strip_prefix("--").or_else(|| argument.strip_prefix('-'));
@@ -289,15 +313,15 @@ fn dispatch(mut session: Session, parsed: Parsed) -> Status {
         if let Some(flag) = parsed.arguments.first().filter(|_| !parsed.help) {
             session.ui.err(format!(
                 "flag provided but not defined: {flag}\n\n{}",
-                general_help(session.program)
+                overview::general()
             ));
             return 1;
         }
-        session.ui.out(general_help(session.program));
+        session.ui.out(overview::general());
         return if parsed.help { 0 } else { 127 };
     }
     let Some(command) = find(&parsed.path) else {
-        return unknown(&session, &parsed);
+        return overview::unknown(&session, &parsed.path, &parsed.arguments, parsed.help);
     };
     let declared = (command.declare)();
     if !parsed.help && STREAMING.contains(&command.path) && json_asked(&parsed.arguments) {
@@ -305,11 +329,12 @@ fn dispatch(mut session: Session, parsed: Parsed) -> Status {
     }
     if parsed.help {
         session.ui.out(help::command(
-            session.program,
+            program::command(),
             command.path,
             command.positional,
             &declared,
         ));
+        session.ui.out(overview::subcommands(command.path));
         return 0;
     }
     let result = args::normalise(&declared, command.refused, &parsed.arguments).and_then(|normal| {
@@ -323,7 +348,7 @@ fn dispatch(mut session: Session, parsed: Parsed) -> Status {
     });
     let result = result.and_then(|matches| {
         let given = Given(matches);
-        session.compact_warnings = given.on("compact-warnings");
+        session.compact_warnings |= given.on("compact-warnings");
         (command.run)(&session, &given)
     });
     match result {
@@ -335,71 +360,12 @@ fn dispatch(mut session: Session, parsed: Parsed) -> Status {
             }
             session.ui.err(format!(
                 "\nFor more help on using this command, run:\n  {} {} -help\n",
-                session.program, command.path
+                program::command(),
+                command.path
             ));
             1
         }
     }
-}
-
-fn unknown(session: &Session, parsed: &Parsed) -> Status {
-    let (program, path) = (session.program, &parsed.path);
-    let below: Vec<&&Command> = COMMANDS
-        .iter()
-        .filter(|c| c.path.starts_with(&format!("{path} ")))
-        .collect();
-    if !below.is_empty() {
-        let mut text =
-            format!("Usage: {program} [global options] {path} <subcommand> [options] [args]\n\nSubcommands:\n");
-        for command in below {
-            text.push_str(&format!(
-                "    {:<16}{}\n",
-                &command.path[path.len() + 1..],
-                command.about
-            ));
-        }
-        session.ui.out(text);
-        return u8::from(!parsed.help);
-    }
-    if TO_COME.contains(&path.as_str()) {
-        session.ui.err(format!(
-            "The command \"{path}\" is not supported by this version of Monoform.\n"
-        ));
-        return 1;
-    }
-    let names = COMMANDS.iter().map(|c| c.path).chain(["state"]);
-    let hint = suggest(path, names)
-        .map(|name| format!(" Did you mean \"{name}\"?"))
-        .unwrap_or_default();
-    session.ui.err(format!(
-        "Monoform has no command named \"{path}\".{hint}\n\nTo see all of Monoform's top-level commands, run:\n  {program} \
-         -help\n\n"
-    ));
-    1
-}
-
-/// The usage of the whole program.
-fn general_help(program: &str) -> String {
-    let mut out = format!(
-        "Usage: {program} [global options] <subcommand> [args]\n\nMonoform {VERSION}: Terraform-compatible, plugins included.\n\n\
-         The available commands for execution are listed below.\nThe primary workflow commands are given first, followed \
-         by\nless common or more advanced commands.\n\nMain commands:\n"
-    );
-    let main = ["init", "validate", "plan", "apply", "destroy"];
-    let line = |command: &Command| format!("  {:<18}{}\n", command.path, command.about);
-    for command in COMMANDS.iter().filter(|c| main.contains(&c.path)) {
-        out.push_str(&line(command));
-    }
-    out.push_str("\nAll other commands:\n");
-    for command in COMMANDS.iter().filter(|c| !main.contains(&c.path)) {
-        out.push_str(&line(command));
-    }
-    out.push_str(
-        "\nGlobal options (use these before the subcommand, if any):\n  -chdir=DIR    Switch to a different working directory \
-         before executing the\n                given subcommand.\n  -help         Show this help output, or the help for a \
-         specified subcommand.\n  -version      An alias for the \"version\" subcommand.\n",
-    );
-    out
 }
 
 /// Refuses positional arguments.
@@ -413,23 +379,31 @@ fn no_positional(given: &Given, what: &str) -> Result<(), UsageError> {
     ))
 }
 
-/// Asks for the one word that means yes.
-fn confirmed(session: &Session, question: &str, explanation: &str) -> Result<bool, Status> {
+/// Asks for the one word that means yes; `skip` is the option that does so without a question.
+fn confirmed(session: &Session, question: &str, explanation: &str, skip: &str) -> Result<bool, Status> {
     let style = session.ui.style();
     let prompt = format!(
         "\n{}\n{explanation}\n\n  {} ",
         style.bold(question),
         style.bold("Enter a value:")
     );
-    match session.ui.ask(&prompt) {
-        Some(answer) => {
-            session.ui.line("");
-            Ok(answer.trim_end() == "yes")
-        }
-        None => {
-            session.ui.line("");
-            Err(session.fail("Error asking for approval", "There is no answer: the input has ended."))
-        }
+    approval(session, &prompt, skip)
+}
+
+/// Asks for approval in words of the caller's own.
+fn approval(session: &Session, prompt: &str, skip: &str) -> Result<bool, Status> {
+    let answer = session.ui.ask(prompt, Echo::On);
+    session.ui.line("");
+    match answer {
+        Answer::Line(answer) => Ok(answer.trim_end() == "yes"),
+        Answer::End => Err(session.fail(
+            "Error asking for approval: EOF",
+            format!("There is no answer: the input has ended. To go on without a question, use {skip}."),
+        )),
+        Answer::Interrupted => Err(session.fail(
+            "Error asking for approval: interrupted",
+            "The question was not answered, and nothing was changed.",
+        )),
     }
 }
 
@@ -474,7 +448,20 @@ mod tests {
         assert!(!parse(&["plan", "--", "-h"], &[]).help);
         assert!(parse(&["plan", "--", "-v"], &[]).version);
         assert!(parse(&["plan", "-no-color"], &[]).no_color);
+        assert!(!parse(&["plan", "-no-colour"], &[]).no_color);
         assert!(!parse(&["plan", "-no-color=0"], &[]).no_color);
+    }
+
+    #[test]
+    fn two_words_are_taken_out_wherever_they_are() {
+        let parsed = parse(
+            &["workspace", "new", "w", "-no-color", "--", "-compact-warnings"],
+            &[("TF_CLI_ARGS", "-lock=false")],
+        );
+        assert!(parsed.no_color && parsed.compact_warnings);
+        assert_eq!(parsed.arguments, ["-lock=false", "w", "--"]);
+        let parsed = parse(&["show", "p"], &[("TF_CLI_ARGS", "-no-color")]);
+        assert!(parsed.no_color && !parsed.compact_warnings);
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! `output`.
 
 use state::{OutputValue, State};
+use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, SourceMap};
 
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
 use crate::commands::Command;
 use crate::json;
+use crate::program;
 use crate::session::{Session, Status};
 use crate::workdir;
 
@@ -71,22 +73,30 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     };
     let Some(output) = state.outputs.get(&**name) else {
         if state.outputs.is_empty() && as_json {
-            return Ok(session.fail("No outputs found", NO_OUTPUTS));
+            return Ok(session.fail("No outputs found", no_outputs()));
         }
         return Ok(session.fail(
             format!("Output \"{name}\" not found"),
-            "The output variable requested could not be found in the state file. If you recently added this to your \
-             configuration, be sure to run `terraform apply`, since the state won't be updated with new output variables until \
-             that command is run.",
+            format!(
+                "The output variable requested could not be found in the state file. If you recently added this to your \
+                 configuration, be sure to run `{} apply`, since the state won't be updated with new output variables until \
+                 that command is run.{}",
+                program::command(),
+                did_you_mean(suggest(name, state.outputs.keys().map(|name| &**name)))
+            ),
         ));
     };
     Ok(one(session, name, output, as_json, raw))
 }
 
-const NO_OUTPUTS: &str = "The state file either has no outputs defined, or all the defined outputs are empty. Please define an \
-                          output in your configuration with the `output` keyword and run `terraform refresh` for it to become \
-                          available. If you are using interpolation, please verify the interpolated value is not empty. You can \
-                          use the `terraform console` command to assist.";
+fn no_outputs() -> String {
+    let command = program::command();
+    format!(
+        "The state file either has no outputs defined, or all the defined outputs are empty. Please define an output in your \
+         configuration with the `output` keyword and run `{command} refresh` for it to become available. If you are using \
+         interpolation, please verify the interpolated value is not empty. You can use the `{command} console` command to assist."
+    )
+}
 
 fn all(session: &Session, state: &State, as_json: bool) -> Status {
     if as_json {
@@ -95,12 +105,12 @@ fn all(session: &Session, state: &State, as_json: bool) -> Status {
             .iter()
             .map(|(name, o)| (name.to_string(), json::values::output(&o.value, o.sensitive, false)))
             .collect();
-        session.ui.line(cty::json::to_text(&outputs.into(), Some(2)));
+        session.ui.exact_line(cty::json::to_text(&outputs.into(), Some(2)));
         return 0;
     }
     if state.outputs.is_empty() {
         session.show(
-            &Diagnostic::warning("No outputs found", NO_OUTPUTS).into(),
+            &Diagnostic::warning("No outputs found", no_outputs()).into(),
             &SourceMap::default(),
         );
         return 0;
@@ -114,7 +124,7 @@ fn one(session: &Session, name: &str, output: &OutputValue, as_json: bool, raw: 
     if as_json {
         return match cty::json::to_simple_json(value) {
             Ok(json) => {
-                session.ui.line(cty::json::to_text(&json, None));
+                session.ui.exact_line(cty::json::to_text(&json, None));
                 0
             }
             Err(e) => session.fail("Cannot show output value", e.to_string()),
@@ -138,7 +148,7 @@ fn one(session: &Session, name: &str, output: &OutputValue, as_json: bool, raw: 
         }
         return match cty::convert(value, &cty::Type::String) {
             Ok(text) => {
-                session.ui.out(text.as_str().unwrap_or_default());
+                session.ui.out_bytes(text.as_str().unwrap_or_default().as_bytes());
                 0
             }
             Err(_) => fails(&value.ty().friendly_name()),

@@ -9,6 +9,7 @@ use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
 use crate::commands::{Command, no_positional};
 use crate::operation::{Operation, plan_options};
+use crate::program;
 use crate::session::{Session, Status};
 use crate::views;
 
@@ -116,19 +117,22 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         ui.out(views::plan::rule(ui.style(), ui.width()));
         if let Some(path) = generated {
             ui.out(format!(
-                "\nMonoform has generated configuration and written it to {path}. Please review\nthe configuration and edit it \
-                 as necessary before adding it to version\ncontrol.\n"
+                "\n{} has generated configuration and written it to {path}. Please review\nthe configuration and edit it as \
+                 necessary before adding it to version\ncontrol.\n",
+                program::tool()
             ));
         }
         match out {
-            None => ui.out(
-                "\nNote: You didn't use the -out option to save this plan, so Monoform can't\nguarantee to take exactly these \
-                 actions if you run \"monoform apply\" now.\n",
-            ),
+            None => ui.out(format!(
+                "\nNote: You didn't use the -out option to save this plan, so {} can't\nguarantee to take exactly these \
+                 actions if you run \"{} apply\" now.\n",
+                program::tool(),
+                program::command()
+            )),
             Some(out) => ui.out(format!(
                 "\nSaved the plan to: {out}\n\nTo perform exactly these actions, run the following command to apply:\n    {} \
                  apply \"{out}\"\n",
-                session.program
+                program::command()
             )),
         }
     }
@@ -137,13 +141,13 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
 
 /// Writes the blocks that were generated for imports to a new file.
 fn write_generated(path: &std::path::Path, plan: &Plan) -> Result<(), Diagnostic> {
-    let mut text =
-        "# __generated__ by Monoform\n# Please review these resources and move them into your main configuration \
-                    files.\n"
-            .to_owned();
+    let tool = program::tool();
+    let mut text = format!(
+        "# __generated__ by {tool}\n# Please review these resources and move them into your main configuration files.\n"
+    );
     for (address, block) in &plan.generated_config {
         let change = plan.changes.iter().find(|c| c.address == *address);
-        text.push_str("\n# __generated__ by Monoform");
+        text.push_str(&format!("\n# __generated__ by {tool}"));
         if let Some(id) = change.and_then(|c| c.importing.as_ref()) {
             text.push_str(" from ");
             text.push_str(&lang::render::quote(id));
@@ -160,8 +164,9 @@ fn write_generated(path: &std::path::Path, plan: &Plan) -> Result<(), Diagnostic
         Diagnostic::error(
             "Failed to write generated configuration",
             format!(
-                "The configuration that was generated could not be written to {}: {e}.",
-                path.display()
+                "The configuration that was generated could not be written to {}: {}.",
+                path.display(),
+                state::io_reason(&e)
             ),
         )
     })

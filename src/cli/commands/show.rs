@@ -84,7 +84,7 @@ fn show_state(session: &Session, state: Option<State>, as_json: bool) -> Status 
     };
     if as_json {
         let document = json::state::state_document(&state, Some(&schemas), TERRAFORM_VERSION);
-        session.ui.line(cty::json::to_text(&document, None));
+        session.ui.exact_line(cty::json::to_text(&document, None));
     } else {
         let style = views::diff::Style {
             colour: session.ui.style().on,
@@ -150,7 +150,7 @@ fn show_plan(session: &Session, path: &Path, as_json: bool) -> Status {
     };
     if as_json {
         let document = json::plan::document(&saved.plan, &loaded.config, &schemas, TERRAFORM_VERSION);
-        session.ui.line(cty::json::to_text(&document, None));
+        session.ui.exact_line(cty::json::to_text(&document, None));
     } else {
         views::plan::show(&session.ui, &saved.plan, &schemas);
     }

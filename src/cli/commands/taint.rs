@@ -9,6 +9,7 @@ use syntax::{Diagnostic, SourceMap};
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
 use crate::commands::Command;
+use crate::commands::state::nearest;
 use crate::session::{Session, Status};
 use crate::state_access::{Backup, Opened};
 
@@ -147,7 +148,8 @@ fn find(state: &State, address: &AbsResourceInstance) -> Result<Arc<Object>, Dia
             "No such resource instance",
             format!(
                 "There is no resource instance {address} in the state. What is new in the configuration is in the state only after \
-                 the next apply."
+                 the next apply.{}",
+                nearest(state, &address.to_string())
             ),
         ));
     };

@@ -80,7 +80,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     problems.sort();
     let status = u8::from(problems.has_errors());
     if given.on("json") {
-        session.ui.line(cty::json::to_text(
+        session.ui.exact_line(cty::json::to_text(
             &json::diagnostics::validation(&problems, &project.sources),
             Some(2),
         ));

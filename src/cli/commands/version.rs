@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
 use crate::commands::Command;
+use crate::program;
 use crate::session::{Session, Status};
 use crate::{TERRAFORM_VERSION, VERSION};
 
@@ -51,10 +52,10 @@ pub fn print(session: &Session, as_json: bool) -> Status {
         if let Some(object) = document.as_object_mut() {
             object.insert("monoform_version".into(), VERSION.into());
         }
-        session.ui.line(cty::json::to_text(&document, Some(2)));
+        session.ui.exact_line(cty::json::to_text(&document, Some(2)));
         return 0;
     }
-    if session.program == "terraform" {
+    if program::is_terraform() {
         session
             .ui
             .line(format!("Terraform v{TERRAFORM_VERSION}\non {platform}\n+ {own}"));

@@ -1,13 +1,16 @@
 //! `workspace`, and `env`, as it was called before: several states of one configuration.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use state::State;
+use state::{State, io_reason};
+use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, SourceMap};
 
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
+use crate::backend::{self, Local};
 use crate::commands::Command;
+use crate::program;
 use crate::session::{Session, Status};
 use crate::state_access::{self, Backup, How, Opened};
 use crate::workdir;
@@ -115,15 +118,16 @@ fn declare_delete() -> clap::Command {
 
 /// What is said before every `env` command.
 pub fn deprecated(session: &Session) {
-    session.ui.line(session.ui.style().yellow(
-        "Warning: the \"terraform env\" family of commands is deprecated.\n\nThese commands are now called \"workspace\", and do \
-         the same under that name.\n",
-    ));
+    session.ui.line(session.ui.style().yellow(format!(
+        "Warning: the \"{} env\" family of commands is deprecated.\n\nThese commands are now called \"workspace\", and do the \
+         same under that name.\n",
+        program::command()
+    )));
 }
 
 /// Where the states of workspaces are.
 struct Places {
-    dir: PathBuf,
+    local: Local,
     selected: String,
 }
 
@@ -137,45 +141,16 @@ impl Places {
         let (project, _) = workdir::read(session);
         // What refuses this version, or has its state elsewhere, is told by this.
         state_access::place(session)?;
-        let dir = workdir::workspaces_dir(Some(&project.config)).map_err(shown)?;
-        Ok(Places { dir, selected })
-    }
-
-    fn state(&self, session: &Session, name: &str) -> Result<PathBuf, Status> {
-        if name == DEFAULT {
-            let (project, _) = workdir::read(session);
-            let place = workdir::state_place_of(Some(&project.config), DEFAULT.to_owned());
-            return place.map(|p| p.path).map_err(|problems| {
-                session.show(&problems, &project.sources);
-                1
-            });
-        }
-        Ok(self.dir.join(name).join("terraform.tfstate"))
+        let local = backend::current(session, Some(&project.config)).map_err(shown)?;
+        Ok(Places { local, selected })
     }
 
     /// All names, the default first.
     fn names(&self, session: &Session) -> Result<Vec<String>, Status> {
-        let mut names = Vec::new();
-        match std::fs::read_dir(&self.dir) {
-            Ok(entries) => {
-                for entry in entries.filter_map(Result::ok) {
-                    if entry.path().is_dir() {
-                        names.push(entry.file_name().to_string_lossy().into_owned());
-                    }
-                }
-            }
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-            Err(e) => {
-                return Err(session.fail(
-                    "Failed to list workspaces",
-                    format!("The directory {} cannot be read: {e}.", self.dir.display()),
-                ));
-            }
-        }
-        names.sort();
-        names.retain(|n| n != DEFAULT);
-        names.insert(0, DEFAULT.to_owned());
-        Ok(names)
+        self.local.workspaces().map_err(|problem| {
+            session.show(&problem.into(), &SourceMap::default());
+            1
+        })
     }
 }
 
@@ -189,7 +164,7 @@ fn remember(session: &Session, name: &str) -> Result<(), Status> {
     write().map_err(|e| {
         session.fail(
             "Failed to select workspace",
-            format!("{} cannot be written: {e}.", path.display()),
+            format!("{} cannot be written: {}.", path.display(), io_reason(&e)),
         )
     })
 }
@@ -287,7 +262,7 @@ fn new(session: &Session, given: &Given) -> Result<Status, UsageError> {
         let seed = given.value("state").map(|path| seed(session, path)).transpose()?;
         create(session, &places, name)?;
         if let Some(seed) = seed {
-            let path = places.state(session, name)?;
+            let path = places.local.state(name);
             let mut opened = Opened::with(session, given.lock(), &at(&path, "workspace-new"))?;
             opened.write(session, &seed)?;
             opened.close(session, 0);
@@ -310,11 +285,11 @@ fn at<'a>(path: &'a Path, operation: &'a str) -> How<'a> {
 }
 
 fn create(session: &Session, places: &Places, name: &str) -> Result<(), Status> {
-    let dir = places.dir.join(name);
+    let dir = places.local.others().join(name);
     std::fs::create_dir_all(&dir).map_err(|e| {
         session.fail(
             "Failed to create the workspace",
-            format!("The directory {} cannot be created: {e}.", dir.display()),
+            format!("The directory {} cannot be created: {}.", dir.display(), io_reason(&e)),
         )
     })
 }
@@ -330,10 +305,11 @@ fn seed(session: &Session, path: &str) -> Result<State, Status> {
     }
 }
 
-fn unknown(session: &Session, name: &str) -> Status {
+fn unknown(session: &Session, name: &str, names: &[String]) -> Status {
+    let hint = did_you_mean(suggest(name, names.iter().map(String::as_str)));
     session.fail(
         format!("Workspace \"{name}\" doesn't exist."),
-        "Create it with \"workspace new\", or select it with -or-create.",
+        format!("Create it with \"workspace new\", or select it with -or-create.{hint}"),
     )
 }
 
@@ -351,9 +327,10 @@ fn select(session: &Session, given: &Given) -> Result<Status, UsageError> {
         if places.selected == name {
             return Ok(0);
         }
-        let exists = places.names(session)?.iter().any(|n| n == name);
+        let names = places.names(session)?;
+        let exists = names.iter().any(|n| n == name);
         if !exists && !given.on("or-create") {
-            return Err(unknown(session, name));
+            return Err(unknown(session, name, &names));
         }
         if !exists {
             create(session, &places, name)?;
@@ -382,8 +359,9 @@ fn delete(session: &Session, given: &Given) -> Result<Status, UsageError> {
     };
     let run = || -> Result<Status, Status> {
         let places = Places::new(session)?;
-        if !places.names(session)?.contains(name) {
-            return Err(unknown(session, name));
+        let names = places.names(session)?;
+        if !names.contains(name) {
+            return Err(unknown(session, name, &names));
         }
         if places.selected == *name {
             return Err(session.fail(
@@ -392,7 +370,7 @@ fn delete(session: &Session, given: &Given) -> Result<Status, UsageError> {
             ));
         }
         let force = given.on("force");
-        let path = places.state(session, name)?;
+        let path = places.local.state(name);
         let mut opened = Opened::with(session, given.lock(), &at(&path, "workspace-delete"))?;
         let state = opened.state.take().unwrap_or_default();
         if state.has_resources() && !force {
@@ -409,11 +387,11 @@ fn delete(session: &Session, given: &Given) -> Result<Status, UsageError> {
         if opened.close(session, 0) != 0 {
             return Err(1);
         }
-        let dir = places.dir.join(name);
+        let dir = places.local.others().join(name);
         std::fs::remove_dir_all(&dir).map_err(|e| {
             session.fail(
                 "Failed to delete the workspace",
-                format!("The directory {} cannot be removed: {e}.", dir.display()),
+                format!("The directory {} cannot be removed: {}.", dir.display(), io_reason(&e)),
             )
         })?;
         session

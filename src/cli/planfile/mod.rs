@@ -164,7 +164,7 @@ fn write_archive(out: impl Write + Seek, saved: &SavedPlan, tool_version: &str) 
         .large_file(true);
     let mut entry = |name: &str, content: &[u8]| {
         zip.start_file(name, options).map_err(|e| e.to_string())?;
-        zip.write_all(content).map_err(|e| e.to_string())
+        zip.write_all(content).map_err(|e| ::state::io_reason(&e))
     };
     let document = serde_json::to_vec(&document(saved, tool_version)?).map_err(|e| e.to_string())?;
     entry(DOCUMENT, &document)?;
@@ -184,7 +184,7 @@ fn write_archive(out: impl Write + Seek, saved: &SavedPlan, tool_version: &str) 
         entry(".terraform.lock.hcl", lock_file)?;
     }
     let mut inner = zip.finish().map_err(|e| e.to_string())?;
-    inner.flush().map_err(|e| e.to_string())
+    inner.flush().map_err(|e| ::state::io_reason(&e))
 }
 
 /// Whether a file is an archive at all: a saved plan, rather than a state.
@@ -205,10 +205,9 @@ pub fn read(path: &Path, tool_version: &str) -> Result<SavedPlan, Diagnostic> {
             format!("The plan file {} cannot be read: {e}.", path.display()),
         )
     };
-    let file = std::fs::File::open(path).map_err(|e| failed(&e.to_string()))?;
-    let mut zip = zip::ZipArchive::new(std::io::BufReader::new(file)).map_err(|_| {
-        failed("it is not a saved plan, or it is damaged. Make a new one with \"monoform plan -out=FILE\"")
-    })?;
+    let file = std::fs::File::open(path).map_err(|e| failed(&::state::io_reason(&e)))?;
+    let mut zip = zip::ZipArchive::new(std::io::BufReader::new(file))
+        .map_err(|_| failed("it is not a saved plan, or it is damaged. Make a new one with \"plan -out=FILE\""))?;
     if zip.index_for_name(DOCUMENT).is_none() {
         if zip.index_for_name("tfplan").is_some() {
             return Err(failed(

@@ -3,6 +3,7 @@
 use syntax::diag::Extra;
 use syntax::{Diagnostic, Diagnostics, Severity, SourceMap};
 
+use crate::program;
 use crate::ui::{Style, Ui};
 use crate::views::snippet::{shown_range, snippet};
 use crate::views::wrap::wrap;
@@ -213,7 +214,10 @@ fn compact_warnings(warnings: &[Diagnostic], style: Style) -> String {
             }
         }
     }
-    out.push_str("\nTo see the full warning notes, run Monoform without -compact-warnings.\n");
+    out.push_str(&format!(
+        "\nTo see the full warning notes, run {} without -compact-warnings.\n",
+        program::tool()
+    ));
     out
 }
 
@@ -287,6 +291,7 @@ goes on for a bit.
                 ..layout
             },
         );
+        let text = crate::terminal::shown(&text);
         assert!(text.contains("terraform_data.a\u{1b}[4m[7]\u{1b}[0m\n"), "{text}");
     }
 

@@ -4,6 +4,7 @@ use engine::plan::Plan;
 use provider::Schemas;
 use syntax::Diagnostic;
 
+use crate::program;
 use crate::ui::{Style, Ui};
 use crate::views::diff;
 
@@ -28,13 +29,13 @@ pub fn rule(style: Style, width: usize) -> String {
 
 /// The warning that goes with the application of a plan for a part of the configuration.
 #[must_use]
-pub fn incomplete_warning(program: &str) -> Diagnostic {
+pub fn incomplete_warning() -> Diagnostic {
     Diagnostic::warning(
         "Applied changes may be incomplete",
         format!(
             "The plan was made with the -target or -exclude option, so some of the changes that the configuration asks for may \
-             have been left out, and output values may not be up to date. This command shows what is pending:\n    {program} \
-             plan"
+             have been left out, and output values may not be up to date. This command shows what is pending:\n    {} plan",
+            program::command()
         ),
     )
 }

@@ -155,7 +155,7 @@ impl Progress {
             return;
         }
         let text = format!("{done}/{total} done, {} running", inner.running.len());
-        self.ui.out(format!("\r\x1b[2K{}", self.ui.style().dim(text)));
+        self.ui.status(&self.ui.style().dim(text));
         inner.status = true;
     }
 
@@ -163,7 +163,7 @@ impl Progress {
     pub fn clear(&self) {
         let mut inner = self.inner();
         if std::mem::take(&mut inner.status) {
-            self.ui.out("\r\x1b[2K");
+            self.ui.clear_status();
         }
     }
 
@@ -172,7 +172,7 @@ impl Progress {
             return;
         }
         if std::mem::take(&mut inner.status) {
-            self.ui.out("\r\x1b[2K");
+            self.ui.clear_status();
         }
         self.ui.line(self.ui.style().bold(line));
     }
@@ -355,7 +355,7 @@ impl EventSink for Progress {
                 let head = self.ui.style().bold(format!("{address} ({provisioner}):"));
                 for line in output.lines() {
                     if std::mem::take(&mut inner.status) {
-                        self.ui.out("\r\x1b[2K");
+                        self.ui.clear_status();
                     }
                     self.ui.line(format!("{head} {}", line.trim_end_matches('\r')));
                 }

@@ -50,7 +50,7 @@ impl Stream {
         let mut rest: BTreeMap<&str, Json> = payload.into_iter().collect();
         rest.insert("type", ty.into());
         object.extend(rest.into_iter().map(|(key, value)| (key.to_owned(), value)));
-        self.ui.line(cty::json::to_text(&Json::Object(object), None));
+        self.ui.exact_line(cty::json::to_text(&Json::Object(object), None));
         self.ui.flush();
     }
 

@@ -234,12 +234,8 @@ impl Applier<'_> {
         problems.extend(applied_problems(&s.schema.block, planned, &again.planned));
         if again.legacy_type_system {
             for problem in &problems {
-                tracing::warn!(
-                    "{}: the final plan breaks a rule at {}: {}",
-                    s.address,
-                    problem.path,
-                    problem.message
-                );
+                // What is wrong there may say values, which do not belong into a log.
+                tracing::warn!("{}: the final plan breaks a rule at {}", s.address, problem.path);
             }
         } else if !problems.is_empty() {
             return Err(self.fail(inconsistent(
@@ -306,12 +302,7 @@ impl Applier<'_> {
             let broken = applied_problems(&s.schema.block, planned, &state);
             if applied.legacy_type_system {
                 for problem in &broken {
-                    tracing::warn!(
-                        "{}: the result breaks a rule at {}: {}",
-                        s.address,
-                        problem.path,
-                        problem.message
-                    );
+                    tracing::warn!("{}: the result breaks a rule at {}", s.address, problem.path);
                 }
             } else if !broken.is_empty() {
                 problems.extend(inconsistent(

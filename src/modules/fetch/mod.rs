@@ -80,7 +80,8 @@ impl Fetcher {
                     return tree::remove(&raw).map_err(failed);
                 }
                 Came::Elsewhere(next) => {
-                    tracing::debug!(%address, %next, "the package is elsewhere");
+                    // Both addresses may hold keys; the requests are logged without them.
+                    tracing::debug!("the package is elsewhere");
                     // What was asked for is below what the other address gives.
                     subdir = match (next.subdir, subdir) {
                         (Some(outer), Some(inner)) => Some(format!("{outer}/{inner}")),

@@ -5,6 +5,7 @@ mod requests;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use cty::{Type, Value};
 use prost::Message;
@@ -110,7 +111,16 @@ impl GrpcProvider {
             grpc.unary(Request::new(request), PathAndQuery::from_static(path), codec)
                 .await
         };
-        match answer.await {
+        let began = Instant::now();
+        let answer = answer.await;
+        tracing::trace!(
+            plugin = self.peer.title(),
+            request = name(path),
+            elapsed = ?began.elapsed(),
+            failed = answer.is_err(),
+            "provider request"
+        );
+        match answer {
             Ok(response) => Ok(response),
             Err(status) => Err(self.peer.failure(name(path), &status).await),
         }

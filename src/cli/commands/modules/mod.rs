@@ -39,7 +39,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         let mut all = Vec::new();
         list(root, &mut all);
         let document = json!({"format_version": "1.0", "modules": all});
-        session.ui.line(cty::json::to_text(&document, None));
+        session.ui.exact_line(cty::json::to_text(&document, None));
     } else if root.children.is_empty() {
         session.ui.line("No modules found in configuration.");
     } else {

@@ -11,6 +11,7 @@ use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
 use crate::commands::Command;
 use crate::plugin_source::origins;
+use crate::program;
 use crate::session::{Session, Status};
 use crate::views::downloads;
 
@@ -123,7 +124,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         Ok(true) => {
             session.ui.line(format!(
                 "\n{success} {}\n\nReview the changes in {} and then commit to your\nversion control system to retain the new checksums.\n",
-                style.bold("Monoform has updated the lock file."),
+                style.bold(format!("{} has updated the lock file.", program::tool())),
                 packages::lock_file::FILE_NAME
             ));
             0
@@ -131,7 +132,10 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         Ok(false) => {
             session.ui.line(format!(
                 "\n{success} {}",
-                style.bold("Monoform has validated the lock file and found no need for changes.")
+                style.bold(format!(
+                    "{} has validated the lock file and found no need for changes.",
+                    program::tool()
+                ))
             ));
             0
         }

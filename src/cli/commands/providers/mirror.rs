@@ -12,6 +12,7 @@ use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
 use crate::commands::Command;
 use crate::plugin_source::origins;
+use crate::program;
 use crate::session::{Session, Status};
 use crate::views::downloads;
 
@@ -35,7 +36,7 @@ pub const COMMAND: Command = Command {
             .arg(flags::switch(
                 "lock-file",
                 true,
-                "Whether the dependency lock file says which versions to get.",
+                "Get the newest versions that are allowed, whatever the dependency lock file says.",
             ))
     },
     refused: &[],
@@ -79,8 +80,9 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     };
     for provider in &asked.built_in {
         session.ui.line(format!(
-            "- Skipping {} because it is built in to Monoform",
-            provider.for_display()
+            "- Skipping {} because it is built in to {}",
+            provider.for_display(),
+            program::tool()
         ));
     }
     let client = session.net();

@@ -61,10 +61,11 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         .iter()
         .map(|(p, schema)| (p.to_string(), schemas::provider(schema)))
         .collect();
-    let document = match all.is_empty() {
-        true => json!({"format_version": "1.0"}),
-        false => json!({"format_version": "1.0", "provider_schemas": all}),
-    };
-    session.ui.line(cty::json::to_text(&document, None));
+    let mut document = json!({"format_version": "1.0"});
+    // Without providers the member is not there at all, as with Terraform.
+    if let Some(object) = document.as_object_mut().filter(|_| !all.is_empty()) {
+        object.insert("provider_schemas".into(), all.into());
+    }
+    session.ui.exact_line(cty::json::to_text(&document, None));
     Ok(0)
 }

@@ -1,9 +1,12 @@
 //! What the commands that change a state have in common.
 
+use std::collections::BTreeSet;
+
 use addrs::Target;
 use addrs::parse::ParseError;
 use clap::Command;
 use state::State;
+use syntax::content::suggest;
 
 use super::no_state;
 use crate::args::flags;
@@ -41,6 +44,31 @@ pub fn open(session: &Session, given: &Given, operation: &str) -> Result<(Opened
             Err(opened.close(session, status))
         }
     }
+}
+
+/// ` Did you mean …?` with the address in a state that is nearest to one that is not there; empty if none is near.
+pub fn nearest(state: &State, given: &str) -> String {
+    let instances: BTreeSet<String> = state
+        .instances()
+        .map(|(resource, _, key, _)| resource.instance(key.clone()).to_string())
+        .collect();
+    // The address of a resource where one of its instances is meant.
+    let begun = format!("{given}[");
+    if let Some(instance) = instances.iter().find(|address| address.starts_with(&begun)) {
+        return did_you_mean_address(instance);
+    }
+    let resources = state.resources.keys();
+    let modules: BTreeSet<String> = resources.clone().map(|r| r.module.to_string()).collect();
+    let resources: BTreeSet<String> = resources.map(ToString::to_string).collect();
+    let all = instances.iter().chain(&resources).chain(&modules);
+    suggest(given, all.map(String::as_str).filter(|a| !a.is_empty()))
+        .map(did_you_mean_address)
+        .unwrap_or_default()
+}
+
+/// Addresses have quotes of their own.
+fn did_you_mean_address(address: &str) -> String {
+    format!(" Did you mean {address}?")
 }
 
 /// An address that a person has typed.

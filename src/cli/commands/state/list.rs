@@ -3,7 +3,7 @@
 use addrs::{AbsResourceInstance, Target};
 use state::State;
 
-use super::no_state;
+use super::{edit, no_state};
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
 use crate::commands::Command;
@@ -58,7 +58,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     all.sort_by_cached_key(|a| (order(a), read_first(a), a.resource.clone()));
     for target in &targets {
         if !all.iter().any(|a| target.selects(a)) {
-            return Ok(unknown(session, target));
+            return Ok(unknown(session, &state, target));
         }
     }
     for address in all {
@@ -70,7 +70,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     Ok(0)
 }
 
-fn unknown(session: &Session, target: &Target) -> Status {
+fn unknown(session: &Session, state: &State, target: &Target) -> Status {
     let kind = match target {
         Target::Module(_) | Target::ModuleInstance(_) => "module",
         Target::ConfigResource(_) | Target::Resource(_) => "resource",
@@ -80,7 +80,8 @@ fn unknown(session: &Session, target: &Target) -> Status {
         format!("Unknown {kind}"),
         format!(
             "There is no {kind} {target} in the current state. What is new in the configuration, or has another count or \
-             for_each there, is in the state only after the next apply."
+             for_each there, is in the state only after the next apply.{}",
+            edit::nearest(state, &target.to_string())
         ),
     )
 }

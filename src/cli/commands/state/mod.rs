@@ -9,6 +9,7 @@ mod replace_provider;
 mod rm;
 mod show;
 
+pub use edit::nearest;
 pub use list::COMMAND as LIST;
 pub use mv::COMMAND as MV;
 pub use pull::COMMAND as PULL;
@@ -17,12 +18,16 @@ pub use replace_provider::COMMAND as REPLACE_PROVIDER;
 pub use rm::COMMAND as RM;
 pub use show::COMMAND as SHOW;
 
+use crate::program;
 use crate::session::{Session, Status};
 
 /// Says that there is no state to work on.
 fn no_state(session: &Session) -> Status {
-    let text = "No state file was found!\n\nState management commands require a state file. Run this command\nin a directory where \
-                Monoform has been run or use the -state flag\nto point the command to a specific state location.";
+    let text = format!(
+        "No state file was found!\n\nState management commands require a state file. Run this command\nin a directory where {} \
+         has been run or use the -state flag\nto point the command to a specific state location.",
+        program::tool()
+    );
     session.ui.err(format!("{}\n", session.ui.err_style().red(text)));
     1
 }

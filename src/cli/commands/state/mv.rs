@@ -182,7 +182,7 @@ fn move_objects(states: &mut States, source: &Place, destination: &Place) -> Res
         Place::Module(from) => {
             let modules = states.from.modules_below(from);
             if modules.is_empty() {
-                return Err(nothing(source));
+                return Err(nothing(source, &states.from));
             }
             let Place::Module(to) = destination else {
                 return Err(Refusal::target(format!(
@@ -200,7 +200,7 @@ fn move_objects(states: &mut States, source: &Place, destination: &Place) -> Res
         }
         Place::Resource(from) => {
             let Some(kept) = states.from.resources.get(from) else {
-                return Err(nothing(source));
+                return Err(nothing(source, &states.from));
             };
             if kept.instances.contains_key(&InstanceKey::None) {
                 // A resource that has no keys is meant as its only instance, which may get a key.
@@ -228,9 +228,10 @@ fn move_objects(states: &mut States, source: &Place, destination: &Place) -> Res
     }
 }
 
-fn nothing(source: &Place) -> Refusal {
+fn nothing(source: &Place, state: &State) -> Refusal {
     Refusal::source(format!(
-        "Cannot move {source}: it does not match anything in the current state."
+        "Cannot move {source}: it does not match anything in the current state.{}",
+        edit::nearest(state, &source.to_string())
     ))
 }
 
@@ -301,7 +302,10 @@ fn move_instance(
         .and_then(|_| states.from.resources.get(&containing))
         .map(|r| r.provider.clone())
     else {
-        return Err(Refusal::source(format!("The current state does not contain {from}.")));
+        return Err(Refusal::source(format!(
+            "The current state does not contain {from}.{}",
+            edit::nearest(&states.from, &from.to_string())
+        )));
     };
     if states.to().instance(&to).is_some() {
         return Err(Refusal::target(format!(

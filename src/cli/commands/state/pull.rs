@@ -31,7 +31,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     match state::document::encode(&state) {
         Ok(text) => {
             // One line break more than the file has, as drivers of Terraform get it.
-            session.ui.line(String::from_utf8_lossy(&text));
+            session.ui.exact_line(String::from_utf8_lossy(&text));
             Ok(0)
         }
         Err(e) => Ok(session.fail(e.summary(), e.to_string())),

@@ -5,7 +5,8 @@ use addrs::{AbsResource, Provider};
 use super::edit;
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
-use crate::commands::Command;
+use crate::commands::{Command, approval};
+use crate::program;
 use crate::session::{Session, Status};
 
 pub const COMMAND: Command = Command {
@@ -58,7 +59,8 @@ fn replace(session: &Session, given: &Given, from: &str, to: &str) -> Result<Sta
         return Ok(opened.close(session, 0));
     }
     ui.out(format!(
-        "Monoform will perform the following actions:\n\n  {} {}\n    {} {from}\n    {} {to}\n\n{}\n\n",
+        "{} will perform the following actions:\n\n  {} {}\n    {} {from}\n    {} {to}\n\n{}\n\n",
+        program::tool(),
         style.yellow("~"),
         "Updating provider:",
         style.red("-"),
@@ -74,16 +76,13 @@ fn replace(session: &Session, given: &Given, from: &str, to: &str) -> Result<Sta
             style.bold("Do you want to make these changes?"),
             style.bold("Enter a value:")
         );
-        let Some(answer) = ui.ask(&prompt) else {
-            let status = session.fail(
-                "Error asking for approval: EOF",
-                "There is no answer: the input has ended.",
-            );
-            return Ok(opened.close(session, status));
-        };
-        if answer.trim_end() != "yes" {
-            ui.line("Cancelled replacing providers.");
-            return Ok(opened.close(session, 0));
+        match approval(session, &prompt, "-auto-approve") {
+            Ok(true) => {}
+            Ok(false) => {
+                ui.line("Cancelled replacing providers.");
+                return Ok(opened.close(session, 0));
+            }
+            Err(status) => return Ok(opened.close(session, status)),
         }
     }
     state.replace_provider(&from, &to);

@@ -8,6 +8,7 @@ use super::edit;
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
 use crate::commands::Command;
+use crate::program;
 use crate::session::{Session, Status};
 
 pub const COMMAND: Command = Command {
@@ -67,8 +68,12 @@ fn remove(session: &Session, given: &Given, args: &[String]) -> Result<Status, S
         let status = session.fail(
             "Invalid target address",
             format!(
-                "Nothing in the state has such an address. \"{} state list\" lists what there is.",
-                session.program
+                "Nothing in the state has such an address. \"{} state list\" lists what there is.{}",
+                program::command(),
+                args.iter()
+                    .map(|text| edit::nearest(&state, text))
+                    .find(|hint| !hint.is_empty())
+                    .unwrap_or_default()
             ),
         );
         return Ok(opened.close(session, status));

@@ -2,7 +2,7 @@
 
 use state::State;
 
-use super::no_state;
+use super::{nearest, no_state};
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
 use crate::commands::Command;
@@ -48,8 +48,11 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     let (Some(object), Some(kept)) = (state.current(&address), state.resources.get(&containing)) else {
         return Ok(session.fail(
             "No instance found for the given address!",
-            "This command requires that the address references one specific instance. To view the available instances, use \
-             \"state list\".",
+            format!(
+                "This command requires that the address references one specific instance. To view the available instances, use \
+                 \"state list\".{}",
+                nearest(&state, name)
+            ),
         ));
     };
     // Only this provider is needed.
@@ -64,6 +67,6 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         width: session.ui.width(),
     };
     let text = views::diff::state_text(&only, &schemas, style);
-    session.ui.out(text.strip_suffix('\n').unwrap_or(&text));
+    session.ui.out(text);
     Ok(0)
 }

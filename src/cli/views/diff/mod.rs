@@ -25,6 +25,8 @@ mod tree;
 use engine::plan::Plan;
 use provider::Schemas;
 
+use crate::program::Program as Names;
+
 /// How text is to look.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
@@ -34,22 +36,10 @@ pub struct Style {
     pub width: usize,
 }
 
-/// What the tool calls itself.
-#[derive(Clone, Copy)]
-struct Names {
-    tool: &'static str,
-    command: &'static str,
-}
-
-const NAMES: Names = Names {
-    tool: "Monoform",
-    command: "monoform",
-};
-
 /// A plan, from what changed outside to what becomes of the outputs.
 #[must_use]
 pub fn plan_text(plan: &Plan, schemas: &Schemas, style: Style) -> String {
-    plan::write(plan, schemas, style, NAMES)
+    plan::write(plan, schemas, style, crate::program::name())
 }
 
 /// A state: its objects and its outputs.

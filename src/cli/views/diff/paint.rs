@@ -1,5 +1,7 @@
 //! Text with or without colours.
 
+use crate::terminal::SGR;
+
 /// A text in the making.
 pub(super) struct Text {
     /// What is written so far.
@@ -39,14 +41,15 @@ impl Text {
     /// From here on in this ink.
     pub(super) fn ink(&mut self, ink: Ink) -> &mut Text {
         if self.colour {
+            self.out.push(SGR);
             self.out.push_str(match ink {
-                Ink::Reset => "\x1b[0m",
-                Ink::Bold => "\x1b[1m",
-                Ink::Red => "\x1b[31m",
-                Ink::Green => "\x1b[32m",
-                Ink::Yellow => "\x1b[33m",
-                Ink::Cyan => "\x1b[36m",
-                Ink::Grey => "\x1b[90m",
+                Ink::Reset => "0m",
+                Ink::Bold => "1m",
+                Ink::Red => "31m",
+                Ink::Green => "32m",
+                Ink::Yellow => "33m",
+                Ink::Cyan => "36m",
+                Ink::Grey => "90m",
             });
         }
         self

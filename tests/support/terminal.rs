@@ -1,0 +1,147 @@
+//! A program on a pseudo-terminal: what is typed, key by key, and what is seen.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use nix::pty::{Winsize, openpty};
+
+/// Far beyond what an answer takes, on a busy machine too.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A program on a pseudo-terminal.
+pub struct Terminal {
+    keyboard: File,
+    screen: Receiver<Vec<u8>>,
+    child: Child,
+    /// What has been seen and not been asked for, control sequences and carriage returns left out.
+    seen: String,
+    raw: Vec<u8>,
+    /// All that came, as it came.
+    pub all: Vec<u8>,
+}
+
+impl Terminal {
+    /// Starts a program on a terminal of its own.
+    pub fn start(command: &mut Command) -> Terminal {
+        let size = Winsize {
+            ws_row: 24,
+            ws_col: 100,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        let pair = openpty(&size, None).unwrap();
+        let end = || pair.slave.try_clone().unwrap();
+        let child = command
+            .env("TERM", "xterm")
+            .stdin(end())
+            .stdout(end())
+            .stderr(end())
+            .spawn()
+            .unwrap();
+        let keyboard = File::from(pair.master);
+        let mut master = keyboard.try_clone().unwrap();
+        let (send, screen) = channel();
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            // It ends with an error when nobody has the other end any more.
+            while let Ok(n @ 1..) = master.read(&mut bytes) {
+                if send.send(bytes[..n].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        Terminal {
+            keyboard,
+            screen,
+            child,
+            seen: String::new(),
+            raw: Vec::new(),
+            all: Vec::new(),
+        }
+    }
+
+    /// The process's number.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Types.
+    pub fn press(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
+    }
+
+    fn receive(&mut self, bytes: &[u8]) {
+        self.all.extend(bytes);
+        self.raw.extend(bytes);
+        let used = plain(&self.raw, &mut self.seen);
+        self.raw.drain(..used);
+    }
+
+    /// Waits until this is to be seen, and forgets all that came before; gives that.
+    #[track_caller]
+    pub fn sees(&mut self, text: &str) -> String {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            if let Some(at) = self.seen.find(text) {
+                return self.seen.drain(..at + text.len()).collect();
+            }
+            match self.screen.recv_timeout(end.saturating_duration_since(Instant::now())) {
+                Ok(bytes) => self.receive(&bytes),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    panic!("{text:?} is not to be seen in {:?}", self.seen)
+                }
+            }
+        }
+    }
+
+    /// How it ended, with what was seen last.
+    #[track_caller]
+    pub fn ends(mut self) -> (ExitStatus, String, Vec<u8>) {
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                while let Ok(bytes) = self.screen.recv_timeout(Duration::from_millis(300)) {
+                    self.receive(&bytes);
+                }
+                return (status, self.seen, self.all);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let _ = self.child.kill();
+        panic!("the program does not end: {:?}", self.seen)
+    }
+}
+
+/// Adds the text among these bytes, and says how many of them are complete.
+fn plain(bytes: &[u8], out: &mut String) -> usize {
+    let mut at = 0;
+    while at < bytes.len() {
+        let rest = &bytes[at..];
+        let used = match rest {
+            [0x1b, b'[', parameters @ ..] => match parameters.iter().position(|b| (0x40..=0x7e).contains(b)) {
+                Some(last) => last + 3,
+                None => return at,
+            },
+            [0x1b] => return at,
+            [0x1b, ..] => 2,
+            _ => {
+                let end = rest.iter().position(|b| *b == 0x1b).unwrap_or(rest.len());
+                let text = match std::str::from_utf8(&rest[..end]) {
+                    Ok(text) => text,
+                    // The rest of a character is on its way.
+                    Err(e) => std::str::from_utf8(&rest[..e.valid_up_to()]).unwrap(),
+                };
+                out.extend(text.chars().filter(|c| !matches!(c, '\r' | '\x08' | '\x07')));
+                if text.len() < end {
+                    return at + text.len();
+                }
+                end
+            }
+        };
+        at += used;
+    }
+    at
+}
