@@ -122,7 +122,7 @@ impl Plugins {
     /// As [`Plugins::resolve`], for as many as there are: what is not available is reported here, and starting it fails
     /// without a further word.
     pub fn resolve_available(&self, config: &Config, state: &State) -> Diagnostics {
-        let problems = match self.resolve(config, state) {
+        let mut problems = match self.resolve(config, state) {
             Ok(problems) => return problems,
             Err(problems) => problems,
         };
@@ -130,7 +130,11 @@ impl Plugins {
         let askers = askers(config);
         for (provider, constraints) in requirements(config, state).unwrap_or_default() {
             let only = BTreeMap::from([(provider.clone(), constraints)]);
-            if self.registry.resolve_for(&only, &askers).is_err() {
+            if let Err(found) = self.registry.resolve_for(&only, &askers) {
+                if config.is_in_doubt(&provider) {
+                    // That follows from an error of its requirement, which has been reported.
+                    problems.0.retain(|p| !found.0.contains(p));
+                }
                 unavailable.providers.insert(provider);
             }
         }
