@@ -151,7 +151,7 @@ impl Plugins {
     /// As [`Plugins::resolve`], for as many as there are: what is not available is reported here, and starting it fails
     /// without a further word.
     pub fn resolve_available(&self, config: &Config, state: &State) -> Diagnostics {
-        let problems = match self.resolve(config, state) {
+        let mut problems = match self.resolve(config, state) {
             Ok(problems) => return problems,
             Err(problems) => problems,
         };
@@ -159,7 +159,11 @@ impl Plugins {
         let origins = origins(config, state);
         for (provider, constraints) in requirements(config, state).unwrap_or_default() {
             let only = BTreeMap::from([(provider.clone(), constraints)]);
-            if self.catalog.resolve_for(&only, &origins).is_err() {
+            if let Err(found) = self.catalog.resolve_for(&only, &origins) {
+                if config.is_in_doubt(&provider) {
+                    // That follows from an error of its requirement, which has been reported.
+                    problems.0.retain(|p| !found.0.contains(p));
+                }
                 unavailable.providers.insert(provider);
             }
         }

@@ -437,6 +437,11 @@ fn headers(body: &Body) -> impl Iterator<Item = Header> {
     body.blocks.iter().map(|block| {
         let names = match &*block.ty {
             "locals" => block.body.attributes.iter().map(|a| a.name.clone()).collect(),
+            // The local names of providers.
+            "terraform" => {
+                let inner = block.body.blocks.iter().filter(|b| &*b.ty == "required_providers");
+                inner.flat_map(|b| &b.body.attributes).map(|a| a.name.clone()).collect()
+            }
             _ => block.labels.iter().map(|l| l.text.clone()).collect(),
         };
         Header {

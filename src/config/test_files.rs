@@ -170,7 +170,7 @@ impl Checker<'_> {
     }
 
     /// Reports a block whose like, by this key, was there before.
-    fn first<'s>(&mut self, seen: &mut BTreeMap<String, Range>, key: String, at: &Range, summary: impl Into<String>) {
+    fn first(&mut self, seen: &mut BTreeMap<String, Range>, key: String, at: &Range, summary: impl Into<String>) {
         if let Some(first) = seen.get(&key) {
             let detail = format!("The first one is at {first}.");
             self.error(summary, detail, at);

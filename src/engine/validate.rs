@@ -40,7 +40,11 @@ pub async fn validate(inputs: Inputs<'_>) -> Diagnostics {
 /// The same with providers that run already.
 pub(crate) async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>) -> Diagnostics {
     let (mut blocks, mut diagnostics) = Blocks::build_anyway(inputs.config, providers.schemas(), &[]);
-    let looped = blocks.break_loops();
+    let looped = if diagnostics.has_errors() {
+        blocks.break_loops()
+    } else {
+        Vec::new()
+    };
     let mut surroundings = inputs.surroundings.clone();
     surroundings.functions.pure = true;
     let stored = Box::new(|_: &addrs::AbsResource| std::collections::BTreeMap::new());

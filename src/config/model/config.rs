@@ -98,6 +98,14 @@ impl Config {
         self.nodes().into_iter().flat_map(|n| &n.module.losses.broken).collect()
     }
 
+    /// Whether a provider may be another one than it seems to be: implied by a name whose requirement has errors.
+    #[must_use]
+    pub fn is_in_doubt(&self, provider: &Provider) -> bool {
+        let nodes = self.nodes();
+        let mut losses = nodes.iter().map(|n| &n.module.losses);
+        *provider == Provider::implied(&provider.ty) && losses.any(|l| l.may_declare(&provider.ty))
+    }
+
     /// Whether a module was written for another version of the tool, so that nothing of it was read.
     #[must_use]
     pub fn is_refused(&self) -> bool {

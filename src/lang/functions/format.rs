@@ -3,7 +3,7 @@
 use cty::refine::safe_prefix;
 use cty::{Number, Refinements, Type, Value};
 
-use super::letters::clusters;
+use super::letters::{clusters, count};
 use super::{CallError, CallResult, Function, Returns, Surroundings, any, string, text};
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -316,7 +316,7 @@ fn cut(verb: &Verb, text: &str) -> String {
 
 /// Padded with spaces to the width.
 fn pad(verb: &Verb, text: &str, out: &mut String) {
-    let missing = verb.width.unwrap_or(0).saturating_sub(clusters(text).len());
+    let missing = verb.width.unwrap_or(0).saturating_sub(count(text));
     let fill = if verb.zero && !verb.minus { "0" } else { " " }.repeat(missing);
     if verb.minus {
         out.push_str(text);

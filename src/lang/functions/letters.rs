@@ -32,6 +32,15 @@ pub(super) fn clusters(text: &str) -> Vec<&str> {
     out
 }
 
+/// How many characters people count in a text.
+pub(super) fn count(text: &str) -> usize {
+    if text.is_ascii() && !text.contains('\r') {
+        text.len()
+    } else {
+        clusters(text).len()
+    }
+}
+
 /// Whether a letter that follows a mark begins a character: any but the vowels and finals of Hangul, and the vowels of Thai and
 /// Lao that count as marks.
 fn is_separate_letter(c: char) -> bool {

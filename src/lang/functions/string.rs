@@ -206,5 +206,5 @@ fn title(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
 
 /// The number of characters as people count them.
 pub(super) fn length(text: &str) -> Number {
-    Number::from(clusters(text).len())
+    Number::from(letters::count(text))
 }

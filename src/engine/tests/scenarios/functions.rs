@@ -92,8 +92,8 @@ fn mistakes_are_told_where_they_are() {
         "Unknown provider function: The function \"shuot\" is not available from the provider \"example.com/test/fake\". Did you \
          mean \"shout\"?",
         "Unknown provider function: There is no function named \"provider::lout::shout\".",
-        "Not enough function arguments: Function \"provider::loud::shout\" expects 1 argument(s). Missing value for \"text\".",
-        "Too many function arguments: Function \"provider::loud::shout\" expects only 1 argument(s).",
+        "Not enough function arguments: Function \"provider::loud::shout\" takes one argument. There is no value for \"text\".",
+        "Too many function arguments: Function \"provider::loud::shout\" takes only one argument.",
         "Invalid function argument: Invalid value for \"text\" parameter: string required.",
         "Invalid function argument: Invalid value for \"text\" parameter: argument must not be null.",
         "Invalid function argument: Invalid value for \"text\" parameter: nothing to say.",
