@@ -19,6 +19,7 @@ pub mod error;
 pub mod lock;
 pub mod model;
 mod moving;
+pub mod pending;
 pub mod store;
 pub mod upgrade;
 mod v4;
@@ -30,4 +31,5 @@ pub use model::{
     CheckResult, CheckStatus, CheckedObject, DeposedKey, Identity, InstanceState, Object, ObjectStatus, OutputValue,
     ResourceState, State,
 };
-pub use store::{LocalStore, Written, replace_file};
+pub use pending::Recovery;
+pub use store::{LocalStore, Written};

@@ -16,15 +16,16 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-addrs", &[]),
     ("monoform-cty", &[]),
     ("monoform-deflate", &[]),
+    ("monoform-files", &[]),
     ("monoform-proto", &[]),
     ("monoform-syntax", &["cty"]),
     ("monoform-lang", &["syntax", "cty", "deflate"]),
     ("monoform-config", &["lang", "syntax", "cty"]),
-    ("monoform-state", &["cty"]),
+    ("monoform-state", &["cty", "files"]),
     ("monoform-trust", &[]),
     ("monoform-net", &["trust"]),
-    ("monoform-modules", &["config", "net", "syntax"]),
-    ("monoform-plugins", &["proto", "net", "lang", "syntax", "cty"]),
+    ("monoform-modules", &["config", "net", "syntax", "files"]),
+    ("monoform-plugins", &["proto", "net", "lang", "syntax", "cty", "files"]),
     (
         "monoform-engine",
         &["config", "state", "plugins", "lang", "syntax", "cty"],
@@ -32,7 +33,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "monoform-cli",
         &[
-            "engine", "config", "modules", "state", "plugins", "net", "lang", "syntax", "cty",
+            "engine", "config", "modules", "state", "plugins", "net", "lang", "syntax", "cty", "files",
         ],
     ),
     ("monoform-sdk-derive", &[]),
