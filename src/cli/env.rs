@@ -10,12 +10,14 @@
 //! | `TF_IN_AUTOMATION` | not empty: no hints about what to do next |
 //! | `TF_LOG`, `TF_LOG_CORE`, `TF_LOG_PROVIDER` | how much to log |
 //! | `TF_LOG_PATH` | the file to append the log to |
-//! | `TF_STATE_PERSIST_INTERVAL` | seconds between writes of the state during a long apply |
+//! | `TF_STATE_PERSIST_INTERVAL` | whole seconds that a result of an apply may wait until it is saved; 1 if not set. Writes of large states may come less often, as they may take 5 % of the time |
 //! | `TF_CLI_CONFIG_FILE`, `TERRAFORM_CONFIG`, `TF_PLUGIN_CACHE_DIR`, `TF_REATTACH_PROVIDERS`, … | for the search for plugins, which reads them from [`Env::get`] |
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::Duration;
+
+use syntax::Diagnostic;
 
 /// The environment as it was at the start.
 #[derive(Clone, Debug, Default)]
@@ -89,14 +91,25 @@ impl Env {
         self.get("TF_IN_AUTOMATION").is_some()
     }
 
-    /// The time between two writes of the state during an apply; never less than twenty seconds.
+    /// How long a result of an apply may wait until it is saved; and a warning where the setting makes no sense.
     #[must_use]
-    pub fn persist_interval(&self) -> Duration {
-        let seconds = self
-            .get("TF_STATE_PERSIST_INTERVAL")
-            .and_then(|v| v.parse().ok())
-            .filter(|s| *s >= 20);
-        Duration::from_secs(seconds.unwrap_or(20))
+    pub fn persist_interval(&self) -> (Duration, Option<Diagnostic>) {
+        const NAME: &str = "TF_STATE_PERSIST_INTERVAL";
+        let usual = Duration::from_secs(1);
+        match self.get(NAME).map(|text| (text, text.trim().parse::<u32>())) {
+            None => (usual, None),
+            Some((_, Ok(seconds))) => (Duration::from_secs(seconds.into()), None),
+            Some((text, Err(_))) => {
+                let warning = Diagnostic::warning(
+                    "Invalid state persist interval",
+                    format!(
+                        "The environment variable {NAME} is \"{text}\", which is not a whole number of seconds. Results are \
+                         saved after one second."
+                    ),
+                );
+                (usual, Some(warning))
+            }
+        }
     }
 }
 
@@ -129,5 +142,17 @@ mod tests {
         let env = env(&[("TF_CLI_ARGS", "-a"), ("TF_CLI_ARGS_force_unlock", "-b")]);
         let found = env.arguments("force-unlock").map(|(_, v)| v.map(str::to_owned));
         assert_eq!(found, [Some("-b".to_owned()), Some("-a".to_owned())]);
+    }
+
+    #[test]
+    fn the_persist_interval_is_whole_seconds_or_warned_of() {
+        let interval = |text: &str| {
+            let (interval, warning) = env(&[("TF_STATE_PERSIST_INTERVAL", text)]).persist_interval();
+            (interval.as_secs(), warning.is_some())
+        };
+        assert_eq!(
+            ["", "0", "5", "20", "-1", "1.5", "soon"].map(interval),
+            [(1, false), (0, false), (5, false), (20, false), (1, true), (1, true), (1, true)]
+        );
     }
 }

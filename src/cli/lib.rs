@@ -19,6 +19,7 @@ pub mod json;
 mod logging;
 mod operation;
 mod panics;
+mod persist;
 mod planfile;
 mod planned_variables;
 mod plugin_source;

@@ -29,6 +29,7 @@ pub mod plan;
 pub mod planner;
 pub mod priming;
 pub mod providers;
+pub mod results;
 pub mod removals;
 pub mod stop;
 pub mod validate;

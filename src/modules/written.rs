@@ -36,7 +36,6 @@ impl Written {
 
 /// Writes a manifest, whole or not at all.
 pub(crate) fn write(path: &Path, manifest: &Manifest) -> Result<(), Diagnostic> {
-    use std::io::Write;
     let failed = |e: std::io::Error| {
         Diagnostic::error(
             "Failed to update module manifest",
@@ -56,14 +55,5 @@ pub(crate) fn write(path: &Path, manifest: &Manifest) -> Result<(), Diagnostic> 
         return Ok(());
     }
     std::fs::create_dir_all(dir).map_err(failed)?;
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    let mut file = builder.prefix(".modules-").tempfile_in(dir).map_err(failed)?;
-    file.write_all(text.as_bytes()).map_err(failed)?;
-    file.persist(path).map_err(|e| failed(e.error))?;
-    Ok(())
+    files::replace(path, text.as_bytes(), files::Policy::SHARED).map_err(failed)
 }

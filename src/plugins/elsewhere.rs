@@ -414,11 +414,5 @@ fn documents(base: &Path, provider: &Provider, version: &Version) -> Result<(), 
 
 /// Writes a document as a whole, for everybody to read.
 fn write(path: &Path, document: &impl serde::Serialize) -> io::Result<()> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".staging-");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let file = builder.tempfile_in(path.parent().unwrap_or(Path::new(".")))?;
-    serde_json::to_writer_pretty(&file, document)?;
-    file.persist(path).map(drop).map_err(|e| e.error)
+    files::replace(path, &serde_json::to_vec_pretty(document)?, files::Policy::SHARED)
 }

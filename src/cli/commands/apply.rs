@@ -12,7 +12,7 @@ use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
 use crate::commands::plan::finish;
 use crate::commands::{Command, confirmed, is_file, output};
-use crate::operation::{Operation, plan_options};
+use crate::operation::{Applied, Operation, plan_options};
 use crate::session::{Session, Status};
 use crate::views;
 use crate::views::progress::Done;
@@ -194,10 +194,21 @@ fn perform(
     mut problems: Diagnostics,
     verb: &str,
 ) -> Status {
-    let (state, done, more) = operation.apply(plan);
+    let Applied {
+        state,
+        done,
+        completion,
+        problems: more,
+    } = operation.apply(plan);
     problems.extend(more);
     let failed = session.show(&problems, &operation.project.sources);
     let destroying = verb == "Destroy";
+    if let Some(text) = views::completion::text(verb, &completion) {
+        match &session.stream {
+            Some(stream) => stream.log(text.trim_end()),
+            None => session.ui.out(format!("\n{text}")),
+        }
+    }
     if !failed {
         summary(session, plan, destroying, done);
         if let Some(path) = given

@@ -199,8 +199,7 @@ impl Formatter<'_> {
             let written = OpenOptions::new()
                 .write(true)
                 .open(path)
-                .map_err(|e| e.to_string())
-                .and_then(|_| state::replace_file(Path::new(path), &formatted).map_err(|e| e.to_string()));
+                .and_then(|_| files::replace(Path::new(path), &formatted, files::Policy::SHARED));
             if let Err(e) = written {
                 return self.problem(
                     format!("Failed to write {path}"),

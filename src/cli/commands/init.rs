@@ -331,7 +331,7 @@ fn write(path: &Path, text: &[u8]) -> Result<(), Diagnostics> {
     if let Some(dir) = path.parent() {
         std::fs::create_dir_all(dir).map_err(failed)?;
     }
-    std::fs::write(path, text).map_err(failed)
+    files::replace(path, text, files::Policy::SHARED).map_err(failed)
 }
 
 /// Says what goes on with a provider.

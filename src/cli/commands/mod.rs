@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use plugins::cli_config::CliConfig;
 use plugins::environment::Environment;
-use syntax::SourceMap;
+use syntax::{Diagnostic, SourceMap};
 use syntax::content::suggest;
 
 use crate::args::matches::Given;
@@ -147,8 +147,34 @@ pub fn run(invocation: Invocation) -> Status {
         ui.err(format!("{problem}\n"));
     }
     let status = start(invocation.builtins, env, program, parsed, &ui);
-    ui.flush();
-    status
+    match ui.write_error() {
+        Some(error) => unwritten(&ui, &error, status),
+        None => status,
+    }
+}
+
+/// The status that shells give for a program that was ended by SIGPIPE.
+const BROKEN_PIPE: Status = 141;
+
+/// Reports that the output is not complete, and gives the status for that. Where the reader has gone away, nobody wants to
+/// know.
+fn unwritten(ui: &Ui, error: &std::io::Error, status: Status) -> Status {
+    if error.kind() == std::io::ErrorKind::BrokenPipe {
+        return if status == 0 { BROKEN_PIPE } else { status };
+    }
+    let text = error.to_string();
+    let why = text.split(" (os error").next().unwrap_or(&text);
+    let problem = Diagnostic::error(
+        "Failed to write output",
+        format!("Standard output cannot be written: {why}. What this command has printed is not complete."),
+    );
+    let layout = diagnostics::Layout {
+        style: ui.err_style(),
+        width: ui.err_width(),
+        plain: ui.plain,
+    };
+    ui.err(diagnostics::format(&problem, &SourceMap::default(), layout));
+    1
 }
 
 fn start(

@@ -133,7 +133,8 @@ fn document(saved: &SavedPlan, tool_version: &str) -> Result<Document, String> {
     })
 }
 
-/// Writes a plan to a file that only its owner may read. The file appears whole or not at all.
+/// Writes a plan to a file that only its owner may read. The file appears whole or not at all; a pipe or a device is
+/// written into.
 pub fn write(path: &Path, saved: &SavedPlan, tool_version: &str) -> Result<(), Diagnostic> {
     let failed = |e: &dyn std::fmt::Display| {
         Diagnostic::error(
@@ -141,16 +142,9 @@ pub fn write(path: &Path, saved: &SavedPlan, tool_version: &str) -> Result<(), D
             format!("The plan file {} cannot be written: {e}.", path.display()),
         )
     };
-    let dir = path
-        .parent()
-        .filter(|d| !d.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    // Temporary files are created with mode 0600.
-    let mut file = tempfile::NamedTempFile::new_in(dir).map_err(|e| failed(&e))?;
-    write_archive(file.as_file_mut(), saved, tool_version).map_err(|e| failed(&e))?;
-    file.as_file().sync_all().map_err(|e| failed(&e))?;
-    file.persist(path).map_err(|e| failed(&e.error))?;
-    Ok(())
+    let mut output = files::Output::create(path, files::Policy::SECRET).map_err(|e| failed(&e))?;
+    write_archive(&mut output, saved, tool_version).map_err(|e| failed(&e))?;
+    output.commit().map_err(|e| failed(&e))
 }
 
 fn write_archive(out: impl Write + Seek, saved: &SavedPlan, tool_version: &str) -> Result<(), String> {
