@@ -17,6 +17,9 @@ use crate::views::stream::Stream;
 /// How long the end may take after a second interrupt before it is forced.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long a message may delay what it is about.
+const PRINTING: Duration = Duration::from_millis(200);
+
 /// What is done before this process ends by force: results are saved, and the lock is released.
 #[derive(Default)]
 pub struct LastResort {
@@ -86,22 +89,19 @@ pub fn listen_telling(ui: Arc<Ui>, stream: Option<Arc<Stream>>, stop: Stop, last
                 continue;
             }
             received += 1;
-            // The request comes first: to print may take as long as the reader wants.
             let text = match received {
                 1 => {
-                    stop.request();
                     "\nInterrupt received.\nPlease wait for Monoform to exit or data loss may occur.\nGracefully shutting \
                      down...\n"
                 }
                 2 => {
-                    stop.cancel();
                     end_by_force(last_resort.clone());
                     "\nTwo interrupts received. Exiting immediately. Note that data loss may have occurred.\n"
                 }
                 _ => std::process::exit(1),
             };
             let (ui, stream) = (ui.clone(), stream.clone());
-            tokio::task::spawn_blocking(move || {
+            let print = tokio::task::spawn_blocking(move || {
                 match (&stream, received) {
                     (Some(stream), _) => stream.log(text),
                     (None, 1) => ui.line(text),
@@ -109,6 +109,13 @@ pub fn listen_telling(ui: Arc<Ui>, stream: Option<Arc<Stream>>, stop: Stop, last
                 }
                 ui.flush();
             });
+            // To print may take as long as the reader wants; the request does not wait for that.
+            let _ = tokio::time::timeout(PRINTING, print).await;
+            if received == 1 {
+                stop.request();
+            } else {
+                stop.cancel();
+            }
         }
     });
 }

@@ -16,6 +16,7 @@ use engine::providers::Schemas;
 use engine::stop::Stop;
 use engine::apply::Completion;
 use plugins::lock_file::{LockFile, Locked};
+use state::pending::stamped_backup;
 use state::store::{LocalStore, write_copy};
 use state::{LockInfo, State};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
@@ -465,6 +466,13 @@ impl<'s> Operation<'s> {
             },
             ..state.clone()
         };
+        if copy.is_file() {
+            // It may be all that is known of what an earlier run has made.
+            let kept = stamped_backup(&copy);
+            if let Err(e) = std::fs::rename(&copy, &kept) {
+                tracing::warn!("{} cannot be moved to {}: {e}", copy.display(), kept.display());
+            }
+        }
         match write_copy(&copy, &snapshot) {
             Ok(()) => problems.push(Diagnostic::error(
                 "Failed to persist state to backend",

@@ -1,9 +1,10 @@
 //! Saving results while an apply is running: on a thread of its own, which follows the results in a state of its own.
 //!
 //! Whoever has a result hands it over and goes on; nobody waits for the disk, and the state that the apply works with is
-//! never copied. A result is saved at most [`Schedule::interval`] after it is there, whether or not more come. Where a write
-//! takes long, because the state is large or the disk slow, the next one begins later, so that writes take no more than
-//! [`SHARE`] of the time.
+//! never copied. A result is saved [`Schedule::interval`] after it is there, together with those that come meanwhile, and
+//! whether or not more come. A large state is written less often: no more than one part in [`SHARE`] of the time goes into
+//! it, as far as the processor is concerned, which the apply needs, too. To wait for the disk slows nothing down, so of that
+//! time writes may take half.
 //!
 //! A journal that keeps single results can take the place of this: it gets them from the same [`ResultSink`].
 
@@ -99,10 +100,16 @@ fn lock(store: &Mutex<LocalStore>) -> std::sync::MutexGuard<'_, LocalStore> {
     store.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// How long this thread has worked.
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}
+
 /// When to write.
 #[derive(Debug)]
 struct Schedule {
-    /// The time that a result may wait.
+    /// How long a result waits for others.
     interval: Duration,
     /// Not before this.
     rest: Instant,
@@ -121,8 +128,9 @@ impl Schedule {
         (first + self.interval).max(self.rest)
     }
 
-    fn wrote(&mut self, began: Instant, ended: Instant) {
-        self.rest = ended + ended.saturating_duration_since(began) * (SHARE - 1);
+    /// A write is over that took so much of the processor's time, and so long.
+    fn wrote(&mut self, work: Duration, elapsed: Duration, ended: Instant) {
+        self.rest = ended + elapsed.max(work * (SHARE - 1));
     }
 }
 
@@ -155,10 +163,11 @@ fn follow(
             Ok(Message::Save(answer)) => Some(answer),
             Err(RecvTimeoutError::Timeout) => None,
         };
-        let began = Instant::now();
+        let (began, work) = (Instant::now(), processor_time());
         let saved = write(&state);
         let ended = Instant::now();
-        schedule.wrote(began, ended);
+        let elapsed = ended.saturating_duration_since(began);
+        schedule.wrote(processor_time().saturating_sub(work).min(elapsed), elapsed, ended);
         unsaved = (!saved).then_some(ended);
         if let Some(answer) = answer {
             // Who does not wait any more does not need to know.
@@ -240,13 +249,15 @@ mod tests {
     }
 
     #[test]
-    fn writes_take_a_twentieth_of_the_time_at_most() {
+    fn writes_take_a_twentieth_of_the_processor_and_half_of_the_time_at_most() {
         let mut schedule = Schedule::new(Duration::from_secs(1));
-        let began = Instant::now();
-        let first = began + Duration::from_secs(5);
-        schedule.wrote(began, began + Duration::from_millis(10));
-        assert_eq!(schedule.due(first), first + Duration::from_secs(1));
-        schedule.wrote(began, began + Duration::from_secs(2));
-        assert_eq!(schedule.due(first), began + Duration::from_secs(40));
+        let ended = Instant::now();
+        let (ms, s) = (Duration::from_millis, Duration::from_secs);
+        schedule.wrote(ms(10), ms(20), ended);
+        assert_eq!(schedule.due(ended), ended + s(1));
+        schedule.wrote(ms(10), s(3), ended);
+        assert_eq!(schedule.due(ended), ended + s(3));
+        schedule.wrote(s(2), s(3), ended);
+        assert_eq!(schedule.due(ended), ended + s(38));
     }
 }

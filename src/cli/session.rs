@@ -138,14 +138,24 @@ impl Session {
 
     /// The runtime for what happens at the same time.
     pub fn runtime(&self) -> Result<tokio::runtime::Runtime, Diagnostics> {
+        // Certificates, which connections to plugins and registries need, cannot be made or checked at such a time.
+        if std::time::SystemTime::now() < std::time::UNIX_EPOCH {
+            return Err(Diagnostic::error(
+                "Invalid system clock",
+                "The clock of this machine is set to a time before 1970. Connections to plugins are secured by certificates, \
+                 which need the right time: set the clock, and run the command again.",
+            )
+            .into());
+        }
         let wanted = std::thread::available_parallelism().map_or(1, usize::from);
         let refused = |e: std::io::Error| {
+            let text = e.to_string();
+            let why = text.split(" (os error").next().unwrap_or(&text);
             Diagnostics::from(Diagnostic::error(
                 "Cannot start threads",
                 format!(
-                    "The system does not let this program start the threads that it needs: {}. The limit of processes and \
-                     threads may be too low (see \"ulimit -u\"), or the machine may be overloaded.",
-                    e.kind()
+                    "The system does not let this program start the threads that it needs: {why}. The limit of processes and \
+                     threads may be too low (see \"ulimit -u\"), or the machine may be overloaded."
                 ),
             ))
         };

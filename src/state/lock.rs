@@ -205,7 +205,11 @@ impl FileLock {
             result = Err(StateError::io("cannot remove", &self.path, e));
         }
         let info = info_path(&self.path);
-        let removed = fs::remove_file(&info);
+        // What is no file was there before, and made the locking fail.
+        let removed = match fs::metadata(&info) {
+            Ok(found) if !found.is_file() => Ok(()),
+            _ => fs::remove_file(&info),
+        };
         drop(file);
         match removed {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(StateError::io("cannot remove", info, e)),

@@ -127,3 +127,46 @@ fn fewer_threads_than_wanted_are_an_error_and_no_crash() {
     }
     assert!(worked > 0 && refused > 0, "{worked} worked, {refused} refused");
 }
+
+/// Replaces the functions that tell the time by ones that tell a time long ago.
+const PAST: &str = r"
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+#define BACK 3000000000L
+int clock_gettime(clockid_t clock, struct timespec *t) {
+  int result = syscall(SYS_clock_gettime, clock, t);
+  if (clock == CLOCK_REALTIME) t->tv_sec -= BACK;
+  return result;
+}
+int gettimeofday(struct timeval *t, void *zone) {
+  int result = syscall(SYS_gettimeofday, t, zone);
+  t->tv_sec -= BACK;
+  return result;
+}
+";
+
+#[test]
+fn a_clock_before_1970_is_an_error_and_no_crash() {
+    if needs("cc", "a_clock_before_1970_is_an_error_and_no_crash").is_none() {
+        return;
+    }
+    let w = Workspace::with(&[("main.tf", WAITING), ("go", "")]);
+    let (source, library) = (w.home().join("past.c"), w.home().join("past.so"));
+    fs::write(&source, PAST).expect("a file");
+    let mut cc = Command::new("cc");
+    let built = cc.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
+    assert!(built.expect("cc starts").success());
+    for args in [&["plan", "-no-color"][..], &["apply", "-no-color", "-auto-approve"], &["validate", "-no-color"]] {
+        let mut command = w.command(MONOFORM);
+        command.args(args).env("LD_PRELOAD", &library);
+        let ran = ran(command.output().expect("it starts"));
+        assert!(!ran.all().contains("CRASH"), "{}", ran.all());
+        ran.fails_with(&["Invalid system clock", "before 1970"]);
+    }
+    let mut version = w.command(MONOFORM);
+    version.arg("version").env("LD_PRELOAD", &library);
+    ran(version.output().expect("it starts")).ok();
+}

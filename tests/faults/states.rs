@@ -219,4 +219,14 @@ resource "terraform_data" "a" {
         saved["resources"][0]["instances"][0]["attributes"]["input"]["value"],
         "precious"
     );
+    // The same again: what could not be saved the first time is kept.
+    let first = w.read("errored.tfstate");
+    std::fs::remove_file(w.dir().join("states")).expect("a file");
+    std::fs::create_dir(w.dir().join("states")).expect("a directory");
+    w.run(&["apply", "-no-color", "-auto-approve", "-state=states/s.tfstate"])
+        .fails_with(&["Failed to save state"]);
+    let kept = |(path, text): (std::path::PathBuf, Vec<u8>)| {
+        path.extension().is_some_and(|e| e == "backup") && text == first.as_bytes()
+    };
+    assert!(files(&w).into_iter().any(kept));
 }

@@ -300,6 +300,7 @@ fn a_pipe_in_place_of_the_lock_information_is_refused() {
     let refused = LocalStore::new(&path).lock(&LockInfo::new("x", "1"), Duration::ZERO, &|| false);
     assert!(refused.unwrap_err().to_string().contains("not a regular file"));
     assert!(state::lock::read_info(&path).is_none());
+    assert_eq!(files(dir.path()), [".terraform.tfstate.lock.info"]);
 }
 
 #[test]
