@@ -67,7 +67,8 @@ pub fn listen(ui: Arc<Ui>, stop: Stop) {
 /// The same where there are results to save and a lock to release; messages may go to a program.
 pub fn listen_telling(ui: Arc<Ui>, stream: Option<Arc<Stream>>, stop: Stop, last_resort: Arc<LastResort>) {
     // The handlers are installed at once, so that an interrupt is not missed.
-    let signals = signal(SignalKind::interrupt()).and_then(|interrupt| Ok((interrupt, signal(SignalKind::terminate())?)));
+    let signals =
+        signal(SignalKind::interrupt()).and_then(|interrupt| Ok((interrupt, signal(SignalKind::terminate())?)));
     let Ok((mut interrupt, mut terminate)) = signals else {
         tracing::warn!("signals cannot be listened for");
         return;
@@ -134,7 +135,11 @@ fn end_by_force(last_resort: Arc<LastResort>) {
         last_resort.run();
         std::process::exit(1);
     };
-    if std::thread::Builder::new().name("last-resort".to_owned()).spawn(work).is_err() {
+    if std::thread::Builder::new()
+        .name("last-resort".to_owned())
+        .spawn(work)
+        .is_err()
+    {
         tracing::warn!("no thread can be started to end this process by force");
     }
 }

@@ -44,7 +44,9 @@ enum Message {
 impl ResultSink for Results {
     fn instance(&self, address: &AbsResourceInstance, provider: &AbsProviderConfig, objects: Option<InstanceState>) {
         // Once the thread has ended, the apply has, too.
-        let _ = self.0.send(Message::Instance(address.clone(), provider.clone(), objects));
+        let _ = self
+            .0
+            .send(Message::Instance(address.clone(), provider.clone(), objects));
     }
 }
 
@@ -196,7 +198,11 @@ mod tests {
     }
 
     /// Follows messages on a thread of its own; every write sends how many instances it has.
-    fn following(interval: Duration, by_time: bool, fails: usize) -> (Sender<Message>, Receiver<usize>, JoinHandle<State>) {
+    fn following(
+        interval: Duration,
+        by_time: bool,
+        fails: usize,
+    ) -> (Sender<Message>, Receiver<usize>, JoinHandle<State>) {
         let (sender, messages) = channel();
         let (wrote, written) = channel();
         let failures = std::sync::atomic::AtomicUsize::new(fails);

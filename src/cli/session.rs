@@ -26,11 +26,9 @@ fn try_threads(count: usize) -> std::io::Result<()> {
     let mut started = Vec::with_capacity(count);
     for _ in 0..count {
         let (release, released) = std::sync::mpsc::channel::<()>();
-        let thread = std::thread::Builder::new()
-            .stack_size(1 << 16)
-            .spawn(move || {
-                let _ = released.recv();
-            })?;
+        let thread = std::thread::Builder::new().stack_size(1 << 16).spawn(move || {
+            let _ = released.recv();
+        })?;
         started.push((release, thread));
     }
     for (release, thread) in started {

@@ -187,7 +187,9 @@ impl Ui {
     /// Writes a line to standard output.
     pub fn line(&self, text: impl AsRef<str>) {
         let mut out = self.written();
-        let result = out.write_all(text.as_ref().as_bytes()).and_then(|()| out.write_all(b"\n"));
+        let result = out
+            .write_all(text.as_ref().as_bytes())
+            .and_then(|()| out.write_all(b"\n"));
         drop(out);
         self.out.note(result);
     }

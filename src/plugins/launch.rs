@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use syntax::{Diagnostic, Diagnostics};
 use files::temporary::PrivateDirectory;
+use syntax::{Diagnostic, Diagnostics};
 use tokio::io::BufReader;
 use tokio::process::{Child, Command};
 use tonic::transport::Channel;
@@ -118,7 +118,11 @@ impl Launch {
         })
     }
 
-    async fn spawn(&self, identity: Option<&Identity>, socket_dir: Option<&PrivateDirectory>) -> Result<Child, Diagnostics> {
+    async fn spawn(
+        &self,
+        identity: Option<&Identity>,
+        socket_dir: Option<&PrivateDirectory>,
+    ) -> Result<Child, Diagnostics> {
         let mut command = Command::new(&self.program);
         let protocols: Vec<String> = self.protocols.iter().map(u32::to_string).collect();
         command

@@ -320,7 +320,9 @@ fn read_file(path: &Path, locked: bool) -> Result<Found, StateError> {
 
 /// What is no file of its own is read once: a pipe until its end; a device has no state.
 fn read_stream(path: &Path) -> Result<Found, StateError> {
-    let kind = fs::metadata(path).map_err(|e| StateError::io("cannot read", path, e))?.file_type();
+    let kind = fs::metadata(path)
+        .map_err(|e| StateError::io("cannot read", path, e))?
+        .file_type();
     let text = if kind.is_char_device() || kind.is_block_device() {
         Vec::new()
     } else {

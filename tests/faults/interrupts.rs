@@ -38,7 +38,9 @@ fn an_interrupted_apply_stops_and_saves() {
         no_orphans(&w);
 
         assert!(
-            apply.stdout.contains("Apply incomplete: of 3 operations, 1 completed, 1 failed, 0 aborted, 1 not begun.")
+            apply
+                .stdout
+                .contains("Apply incomplete: of 3 operations, 1 completed, 1 failed, 0 aborted, 1 not begun.")
                 && apply.stdout.contains("terraform_data.after (create)"),
             "{}",
             apply.all()
@@ -111,7 +113,8 @@ resource "terraform_data" "after" {
         );
         w.write("file", "");
         let data = |filename: &str| {
-            let text = "data \"local_file\" \"a\" {\n  filename = \"FILE\"\n  depends_on = [terraform_data.before]\n}\n";
+            let text =
+                "data \"local_file\" \"a\" {\n  filename = \"FILE\"\n  depends_on = [terraform_data.before]\n}\n";
             w.write("data.tf", &text.replace("FILE", filename));
         };
         let refresh = command[0] == "refresh";
@@ -124,7 +127,9 @@ resource "terraform_data" "after" {
         let run = start(&w, command);
         until("the plugin waits for the file", || {
             crate::processes(&w).iter().any(|p| p.contains("provider local"))
-                && (refresh || std::fs::read_to_string(w.dir().join("terraform.tfstate")).is_ok_and(|s| s.contains("done before")))
+                && (refresh
+                    || std::fs::read_to_string(w.dir().join("terraform.tfstate"))
+                        .is_ok_and(|s| s.contains("done before")))
         });
         std::thread::sleep(std::time::Duration::from_millis(700));
         send(&run, "INT");
@@ -139,7 +144,8 @@ resource "terraform_data" "after" {
             Some(state) => assert_eq!(w.read("terraform.tfstate"), state),
             None => {
                 assert_eq!(inputs(&w)[0].1, "done before");
-                let text = "Aborted; they may have taken effect, but are not in the state:\n  - data.local_file.a (read)";
+                let text =
+                    "Aborted; they may have taken effect, but are not in the state:\n  - data.local_file.a (read)";
                 assert!(run.stdout.contains(text), "{}", run.all());
             }
         }

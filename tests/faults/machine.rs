@@ -11,9 +11,14 @@ use crate::{WAITING, finish, no_orphans, start, until};
 
 /// What is named like a temporary file or directory of ours.
 fn temporary(dir: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(dir).expect("a directory").map(|e| e.expect("an entry").path());
+    let entries = fs::read_dir(dir)
+        .expect("a directory")
+        .map(|e| e.expect("an entry").path());
     entries
-        .filter(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with(".monoform-")))
+        .filter(|p| {
+            p.file_name()
+                .is_some_and(|n| n.to_string_lossy().starts_with(".monoform-"))
+        })
         .collect()
 }
 
@@ -24,7 +29,11 @@ fn socket_directories_are_private_whatever_the_umask() {
         let mut command = w.command("sh");
         let script = format!("umask {umask}; exec \"$0\" \"$@\"");
         command.args(["-c", &script, MONOFORM, "apply", "-no-color", "-auto-approve"]);
-        let apply = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("sh starts");
+        let apply = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("sh starts");
         let root = w.dir().parent().expect("a parent").to_owned();
         until("the provisioner runs", || w.exists("started"));
         let dirs = temporary(&root);
@@ -115,7 +124,11 @@ fn fewer_threads_than_wanted_are_an_error_and_no_crash() {
         command.args(["--reuid=61517", "--regid=61517", "--clear-groups", "prlimit"]);
         command.arg(format!("--nproc={limit}")).arg(&executable);
         let ran = ran(command.args(["plan", "-no-color"]).output().expect("it starts"));
-        assert!(!ran.stderr.contains("CRASH") && !ran.stderr.contains("panicked"), "{limit}: {}", ran.all());
+        assert!(
+            !ran.stderr.contains("CRASH") && !ran.stderr.contains("panicked"),
+            "{limit}: {}",
+            ran.all()
+        );
         match ran.status {
             0 => worked += 1,
             1 => {
@@ -159,7 +172,11 @@ fn a_clock_before_1970_is_an_error_and_no_crash() {
     let mut cc = Command::new("cc");
     let built = cc.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
     assert!(built.expect("cc starts").success());
-    for args in [&["plan", "-no-color"][..], &["apply", "-no-color", "-auto-approve"], &["validate", "-no-color"]] {
+    for args in [
+        &["plan", "-no-color"][..],
+        &["apply", "-no-color", "-auto-approve"],
+        &["validate", "-no-color"],
+    ] {
         let mut command = w.command(MONOFORM);
         command.args(args).env("LD_PRELOAD", &library);
         let ran = ran(command.output().expect("it starts"));

@@ -61,19 +61,29 @@ fn a_stale_pending_snapshot_is_told_and_kept() {
     // The pending snapshot is the younger file, with the lower serial.
     w.write(pending, &old.replace("\"x\"", "\"lost\""));
     let plan = w.run(&["plan", "-no-color", "-detailed-exitcode"]).ok();
-    assert!(plan.stderr.contains("Pending state snapshot not used") || plan.stdout.contains("Pending state snapshot not used"), "{}", plan.all());
+    assert!(
+        plan.stderr.contains("Pending state snapshot not used")
+            || plan.stdout.contains("Pending state snapshot not used"),
+        "{}",
+        plan.all()
+    );
     assert_eq!(w.read("terraform.tfstate"), newest);
     assert!(!w.exists(pending));
     let kept: Vec<_> = files(&w)
         .into_iter()
-        .filter(|(path, text)| path.extension().is_some_and(|e| e == "backup") && text.windows(6).any(|t| t == b"\"lost\""))
+        .filter(|(path, text)| {
+            path.extension().is_some_and(|e| e == "backup") && text.windows(6).any(|t| t == b"\"lost\"")
+        })
         .collect();
     assert_eq!(kept.len(), 1);
     // One with a higher serial is a write that was cut short.
     let next = newest.replace("\"z\"", "\"recovered\"");
     let serial: serde_json::Value = serde_json::from_str(&newest).expect("JSON");
     let serial = serial["serial"].as_u64().expect("a number");
-    w.write(pending, &next.replace(&format!("\"serial\": {serial}"), &format!("\"serial\": {}", serial + 1)));
+    w.write(
+        pending,
+        &next.replace(&format!("\"serial\": {serial}"), &format!("\"serial\": {}", serial + 1)),
+    );
     let plan = w.run(&["plan", "-no-color"]).ok();
     assert!(plan.all().contains("State recovered"), "{}", plan.all());
     assert!(w.read("terraform.tfstate").contains("recovered"));
@@ -125,7 +135,8 @@ fn a_lock_that_another_monoform_holds() {
     patient.stdout(std::fs::File::create(&output).expect("a file"));
     let patient = patient.spawn().expect("it starts");
     until("it says what it waits for", || {
-        w.read("patient.txt").contains("Acquiring state lock. This may take a few moments...")
+        w.read("patient.txt")
+            .contains("Acquiring state lock. This may take a few moments...")
     });
     w.write("go", "");
     finish(first).ok();

@@ -99,7 +99,9 @@ fn a_reader_that_has_gone_away_is_no_error_to_report() {
     w.write("main.tf", &CONFIG.replace("\"x\"", "\"y\""));
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
-    let apply = command(&w, &["apply", "-no-color", "-auto-approve"]).stdout(writer).output();
+    let apply = command(&w, &["apply", "-no-color", "-auto-approve"])
+        .stdout(writer)
+        .output();
     assert_eq!(ran(apply.expect("it starts")).status, 141);
     assert!(w.read("terraform.tfstate").contains("\"y\""));
 }
@@ -138,13 +140,12 @@ fn output_files_that_are_pipes_are_written_into() {
         "pipe3",
     );
     let state: serde_json::Value = serde_json::from_slice(&out).expect("one state");
-    assert_eq!(state["resources"][0]["instances"][0]["attributes"]["input"]["value"], "z");
-    w.write("imports.tf", "import {\n  to = random_integer.i\n  id = \"5,1,9\"\n}\n");
-    let generated = flag(
-        &w,
-        &["plan", "-no-color", "-generate-config-out=pipe4"],
-        "pipe4",
+    assert_eq!(
+        state["resources"][0]["instances"][0]["attributes"]["input"]["value"],
+        "z"
     );
+    w.write("imports.tf", "import {\n  to = random_integer.i\n  id = \"5,1,9\"\n}\n");
+    let generated = flag(&w, &["plan", "-no-color", "-generate-config-out=pipe4"], "pipe4");
     assert!(String::from_utf8_lossy(&generated).contains("resource \"random_integer\" \"i\""));
 }
 
@@ -153,8 +154,14 @@ fn devices_stay_devices_and_links_stay_links() {
     let w = applied();
     w.write("main.tf", &CONFIG.replace("\"x\"", "\"y\""));
     w.run(&["plan", "-no-color", "-out=/dev/null"]).ok();
-    w.run(&["apply", "-no-color", "-auto-approve", "-backup=/dev/null", "-state-out=/dev/null"])
-        .ok();
+    w.run(&[
+        "apply",
+        "-no-color",
+        "-auto-approve",
+        "-backup=/dev/null",
+        "-state-out=/dev/null",
+    ])
+    .ok();
     let null = std::fs::metadata("/dev/null").expect("the device");
     assert!(null.file_type().is_char_device());
     w.run(&["plan", "-no-color", "-out=/dev/full"])

@@ -201,13 +201,15 @@ fn perform(
         problems: more,
     } = operation.apply(plan);
     problems.extend(more);
+    let unfinished = views::completion::text(verb, &completion);
+    // Without an interrupt, a program learns from the diagnostics what went wrong.
+    if let (Some(stream), Some(text), true) = (&session.stream, &unfinished, operation.interrupted()) {
+        stream.log(text.trim_end());
+    }
     let failed = session.show(&problems, &operation.project.sources);
     let destroying = verb == "Destroy";
-    if let Some(text) = views::completion::text(verb, &completion) {
-        match &session.stream {
-            Some(stream) => stream.log(text.trim_end()),
-            None => session.ui.out(format!("\n{text}")),
-        }
+    if let (None, Some(text)) = (&session.stream, unfinished) {
+        session.ui.out(format!("\n{text}"));
     }
     if !failed {
         summary(session, plan, destroying, done);

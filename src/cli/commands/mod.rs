@@ -26,8 +26,8 @@ use std::sync::Arc;
 
 use plugins::cli_config::CliConfig;
 use plugins::environment::Environment;
-use syntax::{Diagnostic, SourceMap};
 use syntax::content::suggest;
+use syntax::{Diagnostic, SourceMap};
 
 use crate::args::matches::Given;
 use crate::args::{self, Refused, UsageError, help, words};

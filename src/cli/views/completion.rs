@@ -26,7 +26,11 @@ pub fn text(verb: &str, completion: &Completion) -> Option<String> {
         aborted.len(),
         not_begun.len()
     );
-    list(&mut out, "Aborted; they may have taken effect, but are not in the state:", aborted);
+    list(
+        &mut out,
+        "Aborted; they may have taken effect, but are not in the state:",
+        aborted,
+    );
     list(&mut out, "Not begun:", not_begun);
     Some(out)
 }
@@ -37,7 +41,11 @@ fn list(out: &mut String, title: &str, operations: &[UnfinishedOperation]) {
     }
     let _ = writeln!(out, "\n{title}");
     // One more line would be needed to say that there is one more.
-    let shown = if operations.len() == LIMIT + 1 { LIMIT + 1 } else { LIMIT };
+    let shown = if operations.len() == LIMIT + 1 {
+        LIMIT + 1
+    } else {
+        LIMIT
+    };
     for operation in operations.iter().take(shown) {
         let _ = writeln!(out, "  - {} ({})", operation.address, word(operation.action));
     }

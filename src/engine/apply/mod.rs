@@ -39,8 +39,8 @@ use crate::removals::Removals;
 use crate::results::ResultSink;
 use crate::walk::{Outcome, walk};
 
-pub use tally::{Completion, UnfinishedOperation};
 use tally::Tally;
+pub use tally::{Completion, UnfinishedOperation};
 
 /// What came of an apply.
 #[derive(Debug)]
@@ -296,7 +296,9 @@ impl Applier<'_> {
 
     /// Makes this the current object of the instance that a change is about.
     fn update_current(&self, change: &ResourceChange, object: Option<Arc<Object>>) {
-        self.update(change, |state| state.set_current(&change.address, &change.provider, object));
+        self.update(change, |state| {
+            state.set_current(&change.address, &change.provider, object)
+        });
     }
 
     /// Makes this one of the deposed objects of the instance that a change is about.

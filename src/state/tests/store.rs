@@ -267,15 +267,19 @@ fn a_state_in_a_pipe_or_device_is_written_into() {
     let (dir, path) = place();
     write_copy(&path, &state(&["a"])).unwrap();
     let fifo = dir.path().join("fifo");
-    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .unwrap()
+            .success()
+    );
     let reader = std::thread::spawn({
         let fifo = fifo.clone();
         move || fs::read(fifo).unwrap()
     });
     let mut store = LocalStore::new(&path).writing_to(&fifo);
-    store
-        .lock(&LockInfo::new("x", "1"), Duration::ZERO, &|| false)
-        .unwrap();
+    store.lock(&LockInfo::new("x", "1"), Duration::ZERO, &|| false).unwrap();
     store.read().unwrap();
     store.write(&state(&["b"]), "1").unwrap();
     store.unlock().unwrap();
@@ -296,7 +300,13 @@ fn a_state_in_a_pipe_or_device_is_written_into() {
 fn a_pipe_in_place_of_the_lock_information_is_refused() {
     let (dir, path) = place();
     let info = dir.path().join(".terraform.tfstate.lock.info");
-    assert!(std::process::Command::new("mkfifo").arg(&info).status().unwrap().success());
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&info)
+            .status()
+            .unwrap()
+            .success()
+    );
     let refused = LocalStore::new(&path).lock(&LockInfo::new("x", "1"), Duration::ZERO, &|| false);
     assert!(refused.unwrap_err().to_string().contains("not a regular file"));
     assert!(state::lock::read_info(&path).is_none());
