@@ -39,9 +39,9 @@ fn an_interrupted_apply_stops_and_saves() {
 
         assert!(
             apply
-                .stdout
+                .stderr
                 .contains("Apply incomplete: of 3 operations, 1 completed, 1 failed, 0 aborted, 1 not begun.")
-                && apply.stdout.contains("terraform_data.after (create)"),
+                && apply.stderr.contains("terraform_data.after (create)"),
             "{}",
             apply.all()
         );
@@ -146,7 +146,7 @@ resource "terraform_data" "after" {
                 assert_eq!(inputs(&w)[0].1, "done before");
                 let text =
                     "Aborted; they may have taken effect, but are not in the state:\n  - data.local_file.a (read)";
-                assert!(run.stdout.contains(text), "{}", run.all());
+                assert!(run.stderr.contains(text), "{}", run.all());
             }
         }
         drop(std::fs::OpenOptions::new().read(true).write(true).open(&fifo));

@@ -209,7 +209,8 @@ fn perform(
     let failed = session.show(&problems, &operation.project.sources);
     let destroying = verb == "Destroy";
     if let (None, Some(text)) = (&session.stream, unfinished) {
-        session.ui.out(format!("\n{text}"));
+        // Standard output is what it is elsewhere.
+        session.ui.err(format!("\n{text}"));
     }
     if !failed {
         summary(session, plan, destroying, done);
