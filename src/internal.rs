@@ -104,9 +104,11 @@ fn named(name: &str, provisioner: bool) -> ExitCode {
 }
 
 fn print(text: &str) -> ExitCode {
-    match std::io::stdout().write_all(text.as_bytes()) {
+    let mut out = std::io::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
+        Err(e) => fail(&format!("Standard output cannot be written: {e}\n")),
     }
 }
 

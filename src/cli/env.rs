@@ -12,12 +12,14 @@
 //! | `TF_IN_AUTOMATION` | not empty: no hints about what to do next |
 //! | `TF_LOG`, `TF_LOG_CORE`, `TF_LOG_PROVIDER`, `TF_LOG_PROVIDER_<NAME>` | how much to log |
 //! | `TF_LOG_PATH` | the file to append the log to |
-//! | `TF_STATE_PERSIST_INTERVAL` | seconds between writes of the state during a long apply |
+//! | `TF_STATE_PERSIST_INTERVAL` | whole seconds that a result of an apply waits until it is saved, together with those that come meanwhile; a tenth of a second if not set. In any case writes take no more than 5 % of the time: those of large states come less often |
 //! | `TF_CLI_CONFIG_FILE`, `TERRAFORM_CONFIG`, `TF_PLUGIN_CACHE_DIR`, `TF_REATTACH_PROVIDERS`, … | for the search for plugins, which reads them from [`Env::get`] |
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::Duration;
+
+use syntax::Diagnostic;
 
 /// The environment as it was at the start.
 #[derive(Clone, Debug, Default)]
@@ -97,14 +99,25 @@ impl Env {
         self.get("TF_IN_AUTOMATION").is_some()
     }
 
-    /// The time between two writes of the state during an apply; never less than twenty seconds.
+    /// How long a result of an apply waits for others until it is saved; and a warning where the setting makes no sense.
     #[must_use]
-    pub fn persist_interval(&self) -> Duration {
-        let seconds = self
-            .get("TF_STATE_PERSIST_INTERVAL")
-            .and_then(|v| v.parse().ok())
-            .filter(|s| *s >= 20);
-        Duration::from_secs(seconds.unwrap_or(20))
+    pub fn persist_interval(&self) -> (Duration, Option<Diagnostic>) {
+        const NAME: &str = "TF_STATE_PERSIST_INTERVAL";
+        let usual = Duration::from_millis(100);
+        match self.get(NAME).map(|text| (text, text.trim().parse::<u32>())) {
+            None => (usual, None),
+            Some((_, Ok(seconds))) => (Duration::from_secs(seconds.into()), None),
+            Some((text, Err(_))) => {
+                let warning = Diagnostic::warning(
+                    "Invalid state persist interval",
+                    format!(
+                        "The environment variable {NAME} is \"{text}\", which is not a whole number of seconds. It is \
+                         ignored."
+                    ),
+                );
+                (usual, Some(warning))
+            }
+        }
     }
 }
 
@@ -137,5 +150,25 @@ mod tests {
         let env = env(&[("TF_CLI_ARGS", "-a"), ("TF_CLI_ARGS_force_unlock", "-b")]);
         let found = env.arguments("force-unlock").map(|(_, v)| v.map(str::to_owned));
         assert_eq!(found, [Some("-b".to_owned()), Some("-a".to_owned())]);
+    }
+
+    #[test]
+    fn the_persist_interval_is_whole_seconds_or_warned_of() {
+        let interval = |text: &str| {
+            let (interval, warning) = env(&[("TF_STATE_PERSIST_INTERVAL", text)]).persist_interval();
+            (interval.as_millis(), warning.is_some())
+        };
+        assert_eq!(
+            ["", "0", "5", "20", "-1", "1.5", "soon"].map(interval),
+            [
+                (100, false),
+                (0, false),
+                (5000, false),
+                (20_000, false),
+                (100, true),
+                (100, true),
+                (100, true)
+            ]
+        );
     }
 }

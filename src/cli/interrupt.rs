@@ -1,60 +1,160 @@
-//! Interrupts: the first asks for an orderly end, the second ends at once.
+//! Interrupts: the first asks for an orderly end; the second cancels what is running, saves, and ends.
+//!
+//! SIGINT, SIGTERM and SIGHUP mean the same, but a second SIGHUP is no second interrupt: when a terminal goes away, both the
+//! kernel and the shell may send it. A program that was started with SIGHUP ignored (`nohup`) goes on.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use engine::stop::Stop;
-use tokio::signal::unix::{SignalKind, signal};
+use state::store::LocalStore;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::persist::Results;
 use crate::ui::Ui;
 use crate::views::stream::Stream;
 
-/// Listens for interrupts as long as the runtime lives.
-pub fn listen(ui: Arc<Ui>, stop: Stop) {
-    listen_telling(ui, None, stop);
+/// How long the end may take after a second interrupt before it is forced.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a message may delay what it is about.
+const PRINTING: Duration = Duration::from_millis(200);
+
+/// What is done before this process ends by force: results are saved, and the lock is released.
+#[derive(Default)]
+pub struct LastResort {
+    store: Mutex<Option<Arc<Mutex<LocalStore>>>>,
+    results: Mutex<Option<Results>>,
 }
 
-/// The same, telling a program.
-pub fn listen_telling(ui: Arc<Ui>, stream: Option<Arc<Stream>>, stop: Stop) {
-    crate::prompt::listened();
-    tokio::spawn(async move {
-        let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-        else {
-            tracing::warn!("signals cannot be listened for");
-            return;
-        };
-        let mut first = true;
-        loop {
-            let received = tokio::select! {
-                received = interrupt.recv() => received,
-                received = terminate.recv() => received,
-            };
-            if received.is_none() {
+impl LastResort {
+    /// The state is here, and may be locked.
+    pub fn protect(&self, store: &Arc<Mutex<LocalStore>>) {
+        *self.store.lock().unwrap_or_else(PoisonError::into_inner) = Some(store.clone());
+    }
+
+    /// Results go here now.
+    pub fn follow(&self, results: Option<Results>) {
+        *self.results.lock().unwrap_or_else(PoisonError::into_inner) = results;
+    }
+
+    fn run(&self) {
+        let results = self.results.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(results) = results {
+            results.save(PATIENCE);
+        }
+        let store = self.store.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(store) = store else { return };
+        // Somebody may be writing the state; a disk that hangs is not waited for without end.
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            if let Ok(mut store) = store.try_lock() {
+                if let Err(e) = store.unlock() {
+                    tracing::warn!("{e}");
+                }
                 return;
             }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// Listens for interrupts as long as the runtime lives, where nothing needs to be saved.
+pub fn listen(ui: Arc<Ui>, stop: Stop) {
+    listen_telling(ui, None, stop, Arc::default());
+}
+
+/// The same where there are results to save and a lock to release; messages may go to a program.
+pub fn listen_telling(ui: Arc<Ui>, stream: Option<Arc<Stream>>, stop: Stop, last_resort: Arc<LastResort>) {
+    crate::prompt::listened();
+    // The handlers are installed at once, so that an interrupt is not missed.
+    let signals =
+        signal(SignalKind::interrupt()).and_then(|interrupt| Ok((interrupt, signal(SignalKind::terminate())?)));
+    let Ok((mut interrupt, mut terminate)) = signals else {
+        tracing::warn!("signals cannot be listened for");
+        return;
+    };
+    let mut hangup = if hangup_is_ignored() {
+        None
+    } else {
+        signal(SignalKind::hangup()).ok()
+    };
+    tokio::spawn(async move {
+        let mut received = 0;
+        loop {
+            let hung_up = tokio::select! {
+                _ = interrupt.recv() => false,
+                _ = terminate.recv() => false,
+                () = next(&mut hangup) => true,
+            };
             if crate::prompt::is_asking() {
                 // The question ends, and with it the command.
                 stop.request();
                 continue;
             }
-            if !first {
-                let text = "\nTwo interrupts received. Exiting immediately. Note that data loss may have occurred.\n";
-                match &stream {
-                    Some(stream) => stream.log(text),
-                    None => ui.err(text),
+            if hung_up && received > 0 {
+                continue;
+            }
+            received += 1;
+            let text = match received {
+                1 => {
+                    "\nInterrupt received.\nPlease wait for Monoform to exit or data loss may occur.\nGracefully shutting \
+                     down...\n"
                 }
-                std::process::exit(1);
+                2 => {
+                    end_by_force(last_resort.clone());
+                    "\nTwo interrupts received. Exiting immediately. Note that data loss may have occurred.\n"
+                }
+                _ => std::process::exit(1),
+            };
+            let (ui, stream) = (ui.clone(), stream.clone());
+            let print = tokio::task::spawn_blocking(move || {
+                match (&stream, received) {
+                    (Some(stream), _) => stream.log(text),
+                    (None, 1) => ui.line(text),
+                    (None, _) => ui.err(text),
+                }
+                ui.flush();
+            });
+            // To print may take as long as the reader wants; the request does not wait for that.
+            let _ = tokio::time::timeout(PRINTING, print).await;
+            if received == 1 {
+                stop.request();
+            } else {
+                stop.cancel();
             }
-            first = false;
-            let text = format!(
-                "\nInterrupt received.\nPlease wait for {} to exit or data loss may occur.\nGracefully shutting down...\n",
-                crate::program::tool()
-            );
-            match &stream {
-                Some(stream) => stream.log(&text),
-                None => ui.line(text),
-            }
-            ui.flush();
-            stop.request();
         }
     });
+}
+
+async fn next(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Ends this process unless it ends by itself soon.
+fn end_by_force(last_resort: Arc<LastResort>) {
+    let work = move || {
+        std::thread::sleep(PATIENCE);
+        last_resort.run();
+        std::process::exit(1);
+    };
+    if std::thread::Builder::new()
+        .name("last-resort".to_owned())
+        .spawn(work)
+        .is_err()
+    {
+        tracing::warn!("no thread can be started to end this process by force");
+    }
+}
+
+/// Whether this process was started with SIGHUP ignored.
+fn hangup_is_ignored() -> bool {
+    // Where there is no such file, an ignored SIGHUP cannot be told from one that is not.
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask & 1 != 0)
 }

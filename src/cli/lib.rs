@@ -20,6 +20,7 @@ pub mod json;
 mod logging;
 mod operation;
 mod panics;
+mod persist;
 mod planfile;
 mod planned_variables;
 mod plugin_source;
@@ -35,7 +36,7 @@ mod workdir;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-pub use state::io_reason;
+pub use files::io_reason;
 
 /// The version of Terraform we answer as: of the language, the state, the plans and the JSON.
 pub const TERRAFORM_VERSION: &str = "1.11.4";

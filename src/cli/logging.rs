@@ -136,7 +136,7 @@ pub fn start(env: &Env) -> Vec<String> {
             .inspect_err(|e| {
                 problems.push(format!(
                     "The log file {path} cannot be written: {}. The log goes to standard error.",
-                    state::io_reason(e)
+                    files::io_reason(e)
                 ));
             })
             .ok()

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use config::LoadOptions;
 use config::files::FileSource;
 use cty::Value;
+use engine::apply::Completion;
 use engine::events::{EventSink, NoEvents};
 use engine::functions::Functions;
 use engine::inputs::{Inputs, PlanOptions};
@@ -15,6 +16,7 @@ use engine::planner::Planning;
 use engine::stop::Stop;
 use packages::lock_file::{LockFile, Locked};
 use provider::Schemas;
+use state::pending::stamped_backup;
 use state::store::{LocalStore, write_copy};
 use state::{LockInfo, State};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
@@ -23,7 +25,8 @@ use tokio::runtime::Runtime;
 use crate::args::UsageError;
 use crate::args::matches::Given;
 use crate::commands::validate::beyond_loading;
-use crate::interrupt;
+use crate::interrupt::{self, LastResort};
+use crate::persist::Persister;
 use crate::planfile::{self, SavedPlan};
 use crate::planned_variables;
 use crate::plugin_source::Plugins;
@@ -42,7 +45,8 @@ pub struct Operation<'s> {
     session: &'s Session,
     runtime: Runtime,
     stop: Stop,
-    store: Mutex<LocalStore>,
+    store: Arc<Mutex<LocalStore>>,
+    last_resort: Arc<LastResort>,
     /// The state as it was read.
     pub state: State,
     /// The configuration.
@@ -55,6 +59,18 @@ pub struct Operation<'s> {
     parallelism: usize,
     /// What there is to warn of from before anything was done.
     warnings: Mutex<Diagnostics>,
+}
+
+/// What came of carrying out a plan.
+pub struct Applied {
+    /// The new state.
+    pub state: State,
+    /// What was done.
+    pub done: Done,
+    /// How far it has come.
+    pub completion: Completion,
+    /// What went wrong.
+    pub problems: Diagnostics,
 }
 
 /// What kind of plan flags ask for.
@@ -132,7 +148,7 @@ fn addresses(given: &Given, flag: &str, file_flag: &str, what: &str) -> Result<V
         let text = std::fs::read_to_string(&path).map_err(|e| {
             UsageError::new(
                 format!("Cannot read the {what}s"),
-                format!("The file {path} cannot be read: {}.", state::io_reason(&e)),
+                format!("The file {path} cannot be read: {}.", files::io_reason(&e)),
             )
         })?;
         for (i, line) in text.lines().enumerate() {
@@ -218,22 +234,31 @@ impl<'s> Operation<'s> {
         let place = workdir::state_place(session, Some(&project.config)).map_err(|p| shown(p, &project.sources))?;
         let runtime = session.runtime().map_err(|p| shown(p, &none))?;
         let stop = Stop::new();
+        let last_resort = Arc::new(LastResort::default());
         {
             let _inside = runtime.enter();
-            interrupt::listen_telling(session.ui.clone(), session.stream.clone(), stop.clone());
+            interrupt::listen_telling(
+                session.ui.clone(),
+                session.stream.clone(),
+                stop.clone(),
+                last_resort.clone(),
+            );
         }
         let mut store = workdir::store(&place, given);
         if let Some(timeout) = given.lock() {
             let info = LockInfo::new(what, TERRAFORM_VERSION);
             session.ui.flush();
             store
-                .lock(&info, timeout, &|| stop.is_requested())
+                .lock(&info, timeout, &workdir::while_locking(session, || stop.is_requested()))
                 .map_err(|e| shown(workdir::state_problem(&e), &none))?;
         }
         let state = store
             .read()
             .map_err(|e| shown(workdir::state_problem(&e), &none))?
             .unwrap_or_default();
+        workdir::show_recovery(session, &mut store);
+        let store = Arc::new(Mutex::new(store));
+        last_resort.protect(&store);
         let variables = match known {
             Some(values) => Variables {
                 values,
@@ -257,7 +282,8 @@ impl<'s> Operation<'s> {
             session,
             runtime,
             stop,
-            store: Mutex::new(store),
+            store,
+            last_resort,
             state,
             project,
             variables,
@@ -372,6 +398,15 @@ impl<'s> Operation<'s> {
             tokio::select! {
                 result = engine::planner::plan(inputs, options) => result,
                 never = progress.tick() => match never {},
+                () = self.stop.cancelled() => Planning {
+                    plan: None,
+                    schemas: Schemas::default(),
+                    diagnostics: Diagnostic::error(
+                        "Operation canceled",
+                        "Planning was canceled by a second interrupt. Nothing was changed.",
+                    )
+                    .into(),
+                },
             }
         });
         progress.clear();
@@ -386,40 +421,58 @@ impl<'s> Operation<'s> {
         result
     }
 
-    /// Carries out a plan, telling what goes on, and saves what came of it. Gives the new state, and what was done.
-    pub fn apply(&self, plan: &Plan) -> (State, Done, Diagnostics) {
+    /// Carries out a plan, reporting progress, and saves what comes of it: on the way, and at the end.
+    pub fn apply(&self, plan: &Plan) -> Applied {
         let progress = Progress::new(self.session.ui.clone()).for_program(self.session.stream.clone());
         let surroundings = workdir::surroundings(self.session, &self.workspace);
-        let last = Mutex::new(None);
-        let persist = |state: &State| {
-            if let Err(e) = self.lock_store().write(state, TERRAFORM_VERSION) {
-                // The end of the operation tries again, and tells.
-                tracing::warn!("the state could not be written meanwhile: {e}");
+        let (interval, warnings) = self.session.env.persist_interval();
+        let mut problems = warnings.map(Diagnostics::from).unwrap_or_default();
+        let persister = match Persister::start(plan.prior_state.clone(), self.store.clone(), interval) {
+            Ok(persister) => persister,
+            Err(e) => {
+                problems.push(Diagnostic::error(
+                    "Cannot start",
+                    format!("The system does not let us start a thread for saving results: {e}. Nothing was changed."),
+                ));
+                return Applied {
+                    state: self.state.clone(),
+                    done: Done::default(),
+                    completion: Completion::default(),
+                    problems,
+                };
             }
-            *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(state.clone());
         };
+        let results = persister.results();
+        self.last_resort.follow(Some(results.clone()));
         let work = || {
             self.runtime.block_on(async {
                 let inputs = self.inputs(&progress, &self.state, &surroundings);
                 tokio::select! {
-                    result = engine::apply::apply(inputs, plan, &persist) => result,
+                    result = engine::apply::apply(inputs, plan, &results) => result,
                     never = progress.tick() => match never {},
                 }
             })
         };
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
         progress.clear();
+        self.last_resort.follow(None);
+        let last = persister.end();
         match result {
-            Ok((state, mut problems)) => {
-                problems.0.splice(0..0, self.take_warnings());
+            Ok(result) => {
+                problems.extend(self.take_warnings());
+                problems.extend(result.diagnostics);
                 if plan.is_partial() {
                     problems.push(views::plan::incomplete_warning());
                 }
-                problems.extend(self.save(&state));
-                (state, progress.done(), problems)
+                problems.extend(self.save(&result.state));
+                Applied {
+                    state: result.state,
+                    done: progress.done(),
+                    completion: result.completion,
+                    problems,
+                }
             }
             Err(panic) => {
-                let last = last.lock().unwrap_or_else(PoisonError::into_inner).take();
                 let problems = self.save(last.as_ref().unwrap_or(&plan.prior_state));
                 self.session.show(&problems, &SourceMap::default());
                 std::panic::resume_unwind(panic)
@@ -444,6 +497,13 @@ impl<'s> Operation<'s> {
             },
             ..state.clone()
         };
+        if copy.is_file() {
+            // It may be all that is known of what an earlier run has made.
+            let kept = stamped_backup(&copy);
+            if let Err(e) = std::fs::rename(&copy, &kept) {
+                tracing::warn!("{} cannot be moved to {}: {e}", copy.display(), kept.display());
+            }
+        }
         match write_copy(&copy, &snapshot) {
             Ok(()) => problems.push(Diagnostic::error(
                 "Failed to persist state to backend",
@@ -488,6 +548,10 @@ impl<'s> Operation<'s> {
     /// Releases the lock.
     pub fn end(self) -> Diagnostics {
         let result = self.lock_store().unlock();
+        if self.stop.is_cancelled() {
+            // What hangs is not waited for.
+            self.runtime.shutdown_background();
+        }
         result.err().map(|e| workdir::state_problem(&e)).unwrap_or_default()
     }
 

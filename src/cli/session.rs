@@ -22,6 +22,28 @@ use crate::views::stream::Stream;
 /// The exit status of a command.
 pub type Status = u8;
 
+/// The threads that are needed beside the workers of the runtime: for blocking calls, for starting plugins, for saving
+/// results, and for ending by force.
+const SPARE_THREADS: usize = 4;
+
+/// Whether so many threads can be started at the same time.
+fn try_threads(count: usize) -> std::io::Result<()> {
+    let mut started = Vec::with_capacity(count);
+    for _ in 0..count {
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::Builder::new().stack_size(1 << 16).spawn(move || {
+            let _ = released.recv();
+        })?;
+        started.push((release, thread));
+    }
+    for (release, thread) in started {
+        drop(release);
+        // A thread that does nothing does not panic.
+        let _ = thread.join();
+    }
+    Ok(())
+}
+
 /// What every command has at hand.
 pub struct Session {
     /// Streams and questions.
@@ -149,18 +171,36 @@ impl Session {
 
     /// The runtime for what happens at the same time.
     pub fn runtime(&self) -> Result<tokio::runtime::Runtime, Diagnostics> {
+        // Certificates, which connections to plugins and registries need, cannot be made or checked at such a time.
+        if std::time::SystemTime::now() < std::time::UNIX_EPOCH {
+            return Err(Diagnostic::error(
+                "Invalid system clock",
+                "The clock of this machine is set to a time before 1970. Connections to plugins are secured by certificates, \
+                 which need the right time: set the clock, and run the command again.",
+            )
+            .into());
+        }
+        let wanted = std::thread::available_parallelism().map_or(1, usize::from);
+        let refused = |e: std::io::Error| {
+            let text = e.to_string();
+            let why = text.split(" (os error").next().unwrap_or(&text);
+            Diagnostics::from(Diagnostic::error(
+                "Cannot start threads",
+                format!(
+                    "The system does not let this program start the threads that it needs: {why}. The limit of processes and \
+                     threads may be too low (see \"ulimit -u\"), or the machine may be overloaded."
+                ),
+            ))
+        };
+        // The runtime itself would panic without a thread.
+        let workers = match try_threads(wanted + SPARE_THREADS) {
+            Ok(()) => wanted,
+            Err(_) => try_threads(1 + SPARE_THREADS).map(|()| 1).map_err(refused)?,
+        };
         tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(workers)
             .enable_all()
             .build()
-            .map_err(|e| {
-                Diagnostic::error(
-                    "Cannot start",
-                    format!(
-                        "The system does not let this program start threads: {}.",
-                        state::io_reason(&e)
-                    ),
-                )
-                .into()
-            })
+            .map_err(refused)
     }
 }

@@ -1,8 +1,9 @@
 //! A state that is opened to be changed by hand: outside of plan and apply, with no provider at work.
 
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
+use state::pending::stamped_backup;
 use state::store::LocalStore;
 use state::{LockInfo, State};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
@@ -71,7 +72,7 @@ impl Opened {
         store = match (how.rule, how.backup) {
             (Backup::Beside, None) => store,
             (Backup::Beside, Some("-")) => store.with_backup(None),
-            (Backup::Stamped, None | Some("-" | "")) => store.with_backup(Some(stamped(&written))),
+            (Backup::Stamped, None | Some("-" | "")) => store.with_backup(Some(stamped_backup(&written))),
             (_, Some(path)) => store.with_backup(Some(path.into())),
         };
         let shown = |e: state::StateError| {
@@ -81,9 +82,11 @@ impl Opened {
         if let Some(timeout) = lock {
             let info = LockInfo::new(how.operation, TERRAFORM_VERSION);
             session.ui.flush();
-            store.lock(&info, timeout, &|| false).map_err(shown)?;
+            let waiting = workdir::while_locking(session, || false);
+            store.lock(&info, timeout, &waiting).map_err(shown)?;
         }
         let state = store.read().map_err(shown)?;
+        workdir::show_recovery(session, &mut store);
         Ok(Opened { store, state })
     }
 
@@ -132,21 +135,4 @@ pub fn place(session: &Session) -> Result<StatePlace, Status> {
         session.show(&problems, &project.sources);
         1
     })
-}
-
-/// `NAME.SECONDS.backup`, with a time that no other backup has.
-fn stamped(path: &std::path::Path) -> PathBuf {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_secs();
-    let named = |seconds: u64| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(format!(".{seconds}.backup"));
-        PathBuf::from(name)
-    };
-    (now..now.saturating_add(10_000))
-        .map(named)
-        .find(|path| !path.exists())
-        .unwrap_or_else(|| named(now))
 }

@@ -78,9 +78,20 @@ struct Stream {
     style: Style,
     width: usize,
     terminal: bool,
+    /// The first error of writing.
+    error: Mutex<Option<io::Error>>,
 }
 
 impl Stream {
+    fn note(&self, result: io::Result<()>) {
+        if let Err(e) = result {
+            self.error
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .get_or_insert(e);
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Box<dyn Write + Send>> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -125,6 +136,7 @@ impl Ui {
                 },
                 width: width(terminal_size::terminal_size_of(&out)),
                 terminal: out_terminal,
+                error: Mutex::default(),
                 writer: Mutex::new(Box::new(BufWriter::with_capacity(1 << 16, out))),
             },
             err: Stream {
@@ -133,6 +145,7 @@ impl Ui {
                 },
                 width: width(terminal_size::terminal_size_of(&err)),
                 terminal: err_terminal,
+                error: Mutex::default(),
                 writer: Mutex::new(Box::new(err)),
             },
             plain: no_color,
@@ -151,6 +164,7 @@ impl Ui {
             style: Style::PLAIN,
             width: DEFAULT_WIDTH,
             terminal: false,
+            error: Mutex::default(),
         };
         let ui = Ui {
             out: stream(&out),
@@ -162,14 +176,16 @@ impl Ui {
         (Arc::new(ui), out, err)
     }
 
-    /// Writes text for people to standard output. A reader that has gone away is no concern of ours.
+    /// Writes text for people to standard output. What goes wrong stops nothing; it is reported at the end
+    /// ([`Ui::write_error`]).
     pub fn out(&self, text: impl AsRef<str>) {
         self.out_bytes(shown(text.as_ref()).as_bytes());
     }
 
     /// Writes to standard output what is read by programs, or need not be text, as it is.
     pub fn out_bytes(&self, bytes: &[u8]) {
-        let _ = self.written().write_all(bytes);
+        let result = self.written().write_all(bytes);
+        self.out.note(result);
     }
 
     /// Writes a line for people to standard output.
@@ -180,8 +196,17 @@ impl Ui {
     /// Writes a line for programs to standard output, as it is.
     pub fn exact_line(&self, text: impl AsRef<str>) {
         let mut out = self.written();
-        let _ = out.write_all(text.as_ref().as_bytes());
-        let _ = out.write_all(b"\n");
+        let result = out
+            .write_all(text.as_ref().as_bytes())
+            .and_then(|()| out.write_all(b"\n"));
+        drop(out);
+        self.out.note(result);
+    }
+
+    /// The first error of writing to standard output, if not all could be written.
+    pub fn write_error(&self) -> Option<io::Error> {
+        self.flush();
+        self.out.error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Writes over the last line of the terminal, which is to be replaced later.
@@ -226,7 +251,8 @@ impl Ui {
 
     /// Lets everything written so far go out.
     pub fn flush(&self) {
-        let _ = self.out.lock().flush();
+        let result = self.out.lock().flush();
+        self.out.note(result);
     }
 
     /// The style of standard output.

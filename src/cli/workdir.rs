@@ -1,8 +1,10 @@
 //! The working directory: configuration, values of variables, workspace, and where the state is.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use config::files::Disk;
 use config::manifest::Manifest;
@@ -144,6 +146,33 @@ pub fn store(place: &StatePlace, given: &crate::args::matches::Given) -> LocalSt
 #[must_use]
 pub fn state_problem(error: &state::StateError) -> Diagnostics {
     Diagnostic::error(error.summary(), error.to_string()).into()
+}
+
+/// What was done about a write of the state that was cut short, shown as a warning.
+pub fn show_recovery(session: &Session, store: &mut LocalStore) {
+    if let Some(recovery) = store.take_recovery() {
+        let warning = Diagnostic::warning(recovery.summary(), recovery.to_string());
+        session.show(&warning.into(), &SourceMap::default());
+    }
+}
+
+/// What is asked again and again while a lock is waited for: whether to give up. After a moment, it is said once what is
+/// waited for.
+pub fn while_locking(session: &Session, cancelled: impl Fn() -> bool) -> impl Fn() -> bool {
+    const MOMENT: Duration = Duration::from_millis(400);
+    const TEXT: &str = "Acquiring state lock. This may take a few moments...";
+    let began = Instant::now();
+    let said = Cell::new(false);
+    move || {
+        if began.elapsed() >= MOMENT && !said.replace(true) {
+            match &session.stream {
+                Some(stream) => stream.acquiring_lock(TEXT),
+                None => session.ui.line(TEXT),
+            }
+            session.ui.flush();
+        }
+        cancelled()
+    }
 }
 
 /// The root variables.

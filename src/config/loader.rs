@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use files::io_reason;
 use syntax::ast::Body;
 use syntax::content::{did_you_mean, suggest};
-use syntax::diag::describe_io;
 use syntax::{Diagnostic, Diagnostics, Range, SourceMap};
 
 use crate::files::{FileSource, clean, is_ignored, join};
@@ -90,7 +90,7 @@ pub fn load(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loa
     let module = loader.directory(&dir).unwrap_or_else(|error| {
         loader.diagnostics.push(Diagnostic::error(
             "Failed to read module directory",
-            format!("The directory {dir} cannot be read: {}.", describe_io(&error)),
+            format!("The directory {dir} cannot be read: {}.", io_reason(&error)),
         ));
         Arc::new(Module {
             source_dir: dir.as_str().into(),
@@ -220,7 +220,7 @@ impl Loader<'_> {
                         format!(
                             "The directory {dir} of the module \"{}\" cannot be read: {}.",
                             call.name,
-                            describe_io(&error)
+                            io_reason(&error)
                         ),
                     )
                     .at(&call.source_range),
@@ -317,7 +317,7 @@ impl Loader<'_> {
                 Err(error) => {
                     self.diagnostics.push(Diagnostic::error(
                         "Failed to read file",
-                        format!("The file {path} cannot be read: {}.", describe_io(&error)),
+                        format!("The file {path} cannot be read: {}.", io_reason(&error)),
                     ));
                     continue;
                 }

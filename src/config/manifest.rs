@@ -60,7 +60,7 @@ impl Manifest {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Manifest::default()),
             Err(error) => Err(problem(format!(
                 "The file {path} cannot be read: {}.",
-                syntax::diag::describe_io(&error)
+                files::io_reason(&error)
             ))),
         }
     }

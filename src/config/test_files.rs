@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use files::io_reason;
 use syntax::ast::{Attribute, Block, Body, Expr};
 use syntax::content::BodySpec;
-use syntax::diag::describe_io;
 use syntax::{Diagnostic, Diagnostics, Range, SourceMap, content};
 
 use crate::decode::parts;
@@ -110,7 +110,7 @@ pub fn check(files: &dyn FileSource, root: &str, tests: &str, explicit: bool, so
             Err(error) => {
                 diagnostics.push(Diagnostic::error(
                     "Failed to read file",
-                    format!("The test file {path} cannot be read: {}.", describe_io(&error)),
+                    format!("The test file {path} cannot be read: {}.", io_reason(&error)),
                 ));
                 continue;
             }
@@ -150,7 +150,7 @@ fn names(files: &dyn FileSource, dir: &str, shown: &str, explicit: bool, diagnos
         Err(error) => {
             diagnostics.push(Diagnostic::error(
                 "Failed to read test directory",
-                format!("The directory {shown} cannot be read: {}.", describe_io(&error)),
+                format!("The directory {shown} cannot be read: {}.", io_reason(&error)),
             ));
             return Vec::new();
         }

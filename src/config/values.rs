@@ -9,9 +9,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use cty::Value;
+use files::io_reason;
 use lang::eval::describe_convert_error;
 use syntax::ast::Expr;
-use syntax::diag::describe_io;
 use syntax::{Diagnostic, Diagnostics, Range, SourceMap, json};
 
 use crate::decode::parts;
@@ -208,7 +208,7 @@ impl Collector<'_> {
             Err(error) => {
                 self.out.diagnostics.push(Diagnostic::error(
                     "Failed to read variables files",
-                    format!("The working directory cannot be read: {}.", describe_io(&error)),
+                    format!("The working directory cannot be read: {}.", io_reason(&error)),
                 ));
                 return;
             }
@@ -252,7 +252,7 @@ impl Collector<'_> {
                 let detail = if error.kind() == std::io::ErrorKind::NotFound {
                     format!("The variables file {path} does not exist.")
                 } else {
-                    format!("The variables file {path} cannot be read: {}.", describe_io(&error))
+                    format!("The variables file {path} cannot be read: {}.", io_reason(&error))
                 };
                 self.out
                     .diagnostics

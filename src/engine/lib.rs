@@ -30,6 +30,7 @@ pub mod planner;
 mod priming;
 mod providers;
 mod removals;
+pub mod results;
 pub mod stop;
 pub mod validate;
 mod walk;

@@ -1,4 +1,4 @@
-//! The wish to end early.
+//! The request to end early, in two degrees: stop (complete what is running) and cancel (wait for nothing more).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +12,7 @@ pub struct Stop(Arc<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     requested: AtomicBool,
+    cancelled: AtomicBool,
     notify: Notify,
 }
 
@@ -32,6 +33,29 @@ impl Stop {
     #[must_use]
     pub fn is_requested(&self) -> bool {
         self.0.requested.load(Ordering::SeqCst)
+    }
+
+    /// Asks to end at once: what is running is not waited for.
+    pub fn cancel(&self) {
+        self.0.cancelled.store(true, Ordering::SeqCst);
+        self.request();
+    }
+
+    /// Whether it was asked to end at once.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.cancelled.load(Ordering::SeqCst)
+    }
+
+    /// Waits until it is asked to end at once.
+    pub async fn cancelled(&self) {
+        loop {
+            let notified = self.0.notify.notified();
+            if self.is_cancelled() {
+                return;
+            }
+            notified.await;
+        }
     }
 
     /// Waits until the request is made.

@@ -81,7 +81,7 @@ pub async fn copy(
             format!(
                 "The module \"{source}\" cannot be copied to {}: {}.",
                 dir.display(),
-                net::io_reason(&e)
+                files::io_reason(&e)
             ),
         ))
     };

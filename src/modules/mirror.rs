@@ -17,7 +17,7 @@ use std::path::{Component, Path, PathBuf};
 use config::manifest::Manifest;
 use config::source_address::{ModuleSource, RegistrySource, RemoteSource};
 use config::version::Version;
-use net::io_reason;
+use files::io_reason;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -172,13 +172,7 @@ impl Index {
 
     /// Writes the index, whole or not at all.
     fn write(&self, path: &Path) -> io::Result<()> {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".staging-");
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let file = builder.tempfile_in(path.parent().unwrap_or(Path::new(".")))?;
-        serde_json::to_writer_pretty(&file, self)?;
-        file.persist(path).map(drop).map_err(|e| e.error)
+        files::replace(path, &serde_json::to_vec_pretty(self)?, files::Policy::SHARED)
     }
 }
 

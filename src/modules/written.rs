@@ -36,11 +36,14 @@ impl Written {
 
 /// Writes a manifest, whole or not at all.
 pub(crate) fn write(path: &Path, manifest: &Manifest) -> Result<(), Diagnostic> {
-    use std::io::Write;
     let failed = |e: std::io::Error| {
         Diagnostic::error(
             "Failed to update module manifest",
-            format!("The file {} cannot be written: {}.", path.display(), net::io_reason(&e)),
+            format!(
+                "The file {} cannot be written: {}.",
+                path.display(),
+                files::io_reason(&e)
+            ),
         )
     };
     let dir = path.parent().unwrap_or(Path::new("."));
@@ -56,14 +59,5 @@ pub(crate) fn write(path: &Path, manifest: &Manifest) -> Result<(), Diagnostic> 
         return Ok(());
     }
     std::fs::create_dir_all(dir).map_err(failed)?;
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    let mut file = builder.prefix(".modules-").tempfile_in(dir).map_err(failed)?;
-    file.write_all(text.as_bytes()).map_err(failed)?;
-    file.persist(path).map_err(|e| failed(e.error))?;
-    Ok(())
+    files::replace(path, text.as_bytes(), files::Policy::SHARED).map_err(failed)
 }

@@ -13,7 +13,9 @@ use crate::discovery::Services;
 use crate::error::Error;
 use crate::hosts::{Host, HostSettings};
 use crate::netrc::Netrc;
-use crate::reason::{chain, plain};
+use files::plain;
+
+use crate::reason::chain;
 use crate::tls;
 
 /// How long making a connection may take: the system repeats its first packet twice in this time.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::error::Error;
 use crate::hosts::{CredentialsHelper, Host};
-use crate::reason::io_reason;
+use files::io_reason;
 
 /// A helper may ask a person or a service; one that never ends is stopped.
 const HELPER_TIMEOUT: Duration = Duration::from_secs(60);

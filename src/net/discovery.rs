@@ -9,7 +9,7 @@ use url::Url;
 use crate::client::Client;
 use crate::error::{Error, shown};
 use crate::hosts::Host;
-use crate::reason::plain;
+use files::plain;
 
 /// The service of module registries.
 pub const MODULES: &str = "modules.v1";

@@ -4,7 +4,9 @@ use reqwest::StatusCode;
 use url::Url;
 
 use crate::client::{CONNECT_TIMEOUT, SILENCE};
-use crate::reason::{Broken, connection_reason, plain};
+use files::plain;
+
+use crate::reason::{Broken, connection_reason};
 
 /// Why a request came to nothing. Each is a sentence without its full stop.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]

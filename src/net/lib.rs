@@ -7,7 +7,7 @@
 //! - [`credentials`]: the token for a host, from the environment, the CLI configuration, or a helper program.
 //! - [`client`]: one [`Client`] for a run. It costs nothing until the first request: only then are roots of trust read.
 //!   A request and its answer, tried again where that may help, are in `request`; what can go wrong is in `error`, and I/O and
-//!   network errors in words in `reason` ([`io_reason`], for files as well).
+//!   network errors in words in `reason`.
 //! - [`discovery`]: what a host offers, by its `/.well-known/terraform.json`.
 //! - [`UnpackLimits`]: how large what comes from outside may be.
 //! - [`netrc`]: names and passwords for web servers.
@@ -43,6 +43,6 @@ pub use credentials::Token;
 pub use error::{Error, shown};
 pub use hosts::{Host, HostSettings};
 pub use limits::{Bounded, MAX_UNPACKED_SIZE, Size, UnpackLimits};
-pub use reason::{WITHOUT_NETWORK, io_reason};
+pub use reason::WITHOUT_NETWORK;
 pub use request::{Request, Response};
 pub use url::Url;

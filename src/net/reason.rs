@@ -13,44 +13,6 @@ use url::Url;
 pub const WITHOUT_NETWORK: &str = "Where there is no connection, \"init -mirror=DIR\" installs from a directory that \"providers mirror\" and \"modules \
      mirror\" have filled.";
 
-/// Why an operation on a file or a process failed, without the number of the operating system's error: part of a sentence, in
-/// lower case, without a full stop.
-#[must_use]
-pub fn io_reason(error: &io::Error) -> String {
-    match error.kind() {
-        ErrorKind::NotFound => "there is no such file or directory".to_owned(),
-        ErrorKind::PermissionDenied => "permission is denied".to_owned(),
-        ErrorKind::StorageFull => "there is no space left on the device".to_owned(),
-        ErrorKind::QuotaExceeded => "the disk quota is exceeded".to_owned(),
-        ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
-        ErrorKind::NotADirectory => "a part of the path is not a directory".to_owned(),
-        ErrorKind::IsADirectory => "it is a directory".to_owned(),
-        ErrorKind::AlreadyExists => "it exists already".to_owned(),
-        ErrorKind::UnexpectedEof => "it ends too early".to_owned(),
-        _ => plain(&error.to_string()),
-    }
-}
-
-/// A text without the number of an operating system's error, and without its first capital if that begins a word.
-pub(crate) fn plain(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(" (os error ") {
-        let (before, after) = rest.split_at(at);
-        out.push_str(before);
-        rest = after.split_once(')').map_or("", |(_, tail)| tail);
-    }
-    out.push_str(rest);
-    let mut letters = out.chars();
-    match (letters.next(), letters.next()) {
-        (Some(first), Some(second)) if first.is_uppercase() && second.is_lowercase() => {
-            let tail = out.get(first.len_utf8()..).unwrap_or_default();
-            first.to_lowercase().chain(tail.chars()).collect()
-        }
-        _ => out.trim_end_matches('.').to_owned(),
-    }
-}
-
 /// What became of a connection.
 pub(crate) enum Broken {
     /// None was made: the host is not there, or does not want one.
@@ -110,7 +72,7 @@ pub(crate) fn connection_reason(url: &Url, error: &(dyn StdError + 'static), pro
         {
             Broken::Failed(format!("{peer} closed the connection before its answer was complete"))
         }
-        _ => Broken::Failed(plain(&chain(error))),
+        _ => Broken::Failed(files::plain(&chain(error))),
     }
 }
 
@@ -132,12 +94,15 @@ fn tls_reason(url: &Url, error: &rustls::Error) -> String {
         ) => "is for other names; check how the host's name is written",
         rustls::Error::InvalidCertificate(CertificateError::Revoked) => "was revoked",
         rustls::Error::InvalidCertificate(CertificateError::Other(why)) => {
-            return format!("the certificate of {host} cannot be used: {}", plain(&why.to_string()));
+            return format!(
+                "the certificate of {host} cannot be used: {}",
+                files::plain(&why.to_string())
+            );
         }
         rustls::Error::InvalidCertificate(other) => {
             return format!(
                 "the certificate of {host} cannot be used: {}",
-                plain(&other.to_string())
+                files::plain(&other.to_string())
             );
         }
         rustls::Error::InvalidMessage(_) => {
@@ -147,7 +112,12 @@ fn tls_reason(url: &Url, error: &rustls::Error) -> String {
         rustls::Error::AlertReceived(alert) => {
             return format!("{host} refused the TLS connection (alert {alert:?})");
         }
-        other => return format!("no TLS connection to {host} can be made: {}", plain(&other.to_string())),
+        other => {
+            return format!(
+                "no TLS connection to {host} can be made: {}",
+                files::plain(&other.to_string())
+            );
+        }
     };
     format!("the certificate of {host} {why}")
 }
@@ -202,18 +172,4 @@ pub(crate) fn chain(error: &dyn StdError) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn io_errors_have_no_numbers() {
-        for code in 1..134 {
-            let text = io_reason(&io::Error::from_raw_os_error(code));
-            assert!(!text.contains("os error") && !text.ends_with('.'), "{text}");
-            assert!(!text.is_empty());
-        }
-        let wrapped = io::Error::other("it cannot be read: No such file or directory (os error 2): more");
-        assert_eq!(
-            io_reason(&wrapped),
-            "it cannot be read: No such file or directory: more"
-        );
-    }
 }

@@ -250,7 +250,7 @@ impl Catalog {
                     let path = found.package.path().display();
                     Diagnostic::error(
                         "Failed to verify provider",
-                        format!("The package {path} cannot be read: {}.", net::io_reason(&error)),
+                        format!("The package {path} cannot be read: {}.", files::io_reason(&error)),
                     )
                 })?;
             if !locked.hashes.contains(&hash) {

@@ -177,7 +177,7 @@ impl Loader<'_> {
     fn file(&mut self, path: &Path) {
         let parsed = match std::fs::read_to_string(path) {
             Ok(text) => hcl1::parse(&text).map_err(|error| error.to_string()),
-            Err(error) => Err(format!("cannot be read: {}", net::io_reason(&error))),
+            Err(error) => Err(format!("cannot be read: {}", files::io_reason(&error))),
         };
         let items = match parsed {
             Ok(items) => items,

@@ -5,7 +5,8 @@ use std::io::{self, Seek, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use net::{Client, Response, Retry, UnpackLimits, Url, io_reason, shown};
+use files::io_reason;
+use net::{Client, Response, Retry, UnpackLimits, Url, shown};
 use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 

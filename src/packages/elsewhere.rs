@@ -9,8 +9,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use addrs::Provider;
+use files::io_reason;
 use futures::StreamExt;
-use net::{Client, UnpackLimits, io_reason};
+use net::{Client, UnpackLimits};
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::discovery;
@@ -421,11 +422,5 @@ fn documents(base: &Path, provider: &Provider, version: &Version, limits: &Unpac
 
 /// Writes a document as a whole, for everybody to read.
 fn write(path: &Path, document: &impl serde::Serialize) -> io::Result<()> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".staging-");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let file = builder.tempfile_in(path.parent().unwrap_or(Path::new(".")))?;
-    serde_json::to_writer_pretty(&file, document)?;
-    file.persist(path).map(drop).map_err(|e| e.error)
+    files::replace(path, &serde_json::to_vec_pretty(document)?, files::Policy::SHARED)
 }

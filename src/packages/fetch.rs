@@ -9,7 +9,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use addrs::Provider;
-use net::{Client, UnpackLimits, io_reason};
+use files::io_reason;
+use net::{Client, UnpackLimits};
 
 use crate::discovery::{self, Package};
 use crate::download::{Progress, download};

@@ -10,8 +10,9 @@ use std::io;
 use std::path::Path;
 
 use addrs::Provider;
+use files::io_reason;
 use futures::StreamExt;
-use net::{Client, io_reason};
+use net::Client;
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::catalog::Catalog;

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
 
 use addrs::Provider;
+use files::io_reason;
 use hcl::{Body, Expression};
-use net::io_reason;
 use syntax::{Diagnostic, Diagnostics};
 
 use versions::{Constraints, Version};
@@ -123,22 +123,9 @@ impl LockFile {
 
     /// Writes the file in this directory, as a whole or not at all.
     pub fn save(&self, dir: &Path) -> Result<(), Diagnostics> {
-        let write = || -> io::Result<()> {
-            let mut builder = tempfile::Builder::new();
-            builder.prefix(".terraform.lock.hcl.");
-            #[cfg(unix)]
-            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-            let mut file = builder.tempfile_in(dir)?;
-            file.write_all(self.render().as_bytes())?;
-            file.as_file().sync_all()?;
-            file.persist(dir.join(FILE_NAME)).map_err(|error| error.error)?;
-            Ok(())
-        };
-        write().map_err(|error| {
-            let detail = format!(
-                "The file {FILE_NAME} could not be written: {}. It is as it was before.",
-                io_reason(&error)
-            );
+        let written = files::replace(&dir.join(FILE_NAME), self.render().as_bytes(), files::Policy::SHARED);
+        written.map_err(|error| {
+            let detail = format!("The file {FILE_NAME} could not be written: {error}. It is as it was before.");
             Diagnostic::error("Failed to update dependency lock file", detail).into()
         })
     }

@@ -7,7 +7,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read};
 use std::path::{Component, Path, PathBuf};
 
-use net::{UnpackLimits, io_reason};
+use files::io_reason;
+use net::UnpackLimits;
 
 /// Unpacks a package into a directory that is there and empty. The error is a sentence without its full stop.
 pub fn unpack(archive: &Path, to: &Path, limits: &UnpackLimits) -> Result<(), String> {

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use files::temporary::PrivateDirectory;
 use syntax::{Diagnostic, Diagnostics};
-use tempfile::TempDir;
 use tokio::io::BufReader;
 use tokio::process::{Child, Command};
 use tonic::transport::Channel;
@@ -118,7 +118,11 @@ impl Launch {
         })
     }
 
-    async fn spawn(&self, identity: Option<&Identity>, socket_dir: Option<&TempDir>) -> Result<Child, Diagnostics> {
+    async fn spawn(
+        &self,
+        identity: Option<&Identity>,
+        socket_dir: Option<&PrivateDirectory>,
+    ) -> Result<Child, Diagnostics> {
         let mut command = Command::new(&self.program);
         let protocols: Vec<String> = self.protocols.iter().map(u32::to_string).collect();
         command
@@ -173,17 +177,28 @@ impl Launch {
     }
 }
 
-/// A directory of its own for the plugin's socket, so that none is left behind when the plugin is killed. A path that is
-/// too long for a socket's name is of no use.
-fn socket_dir() -> Option<TempDir> {
+/// The longest path of a directory that has room for a socket: systems take 103 bytes at least, and a plugin adds names of
+/// its own.
+const LONGEST_SOCKET_DIR: usize = 79;
+
+/// A directory of its own for the plugin's socket, so that none is left behind when the plugin is killed: in the directory
+/// for temporary files or, where its path is too long or it cannot be used, in the first other that can.
+fn socket_dir() -> Option<PrivateDirectory> {
+    let runtime_dir = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     // A bare directory that a program is locked into has no place for temporary files: then the working directory must do.
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".monoform-");
-    let dir = builder
-        .tempdir()
-        .or_else(|_| builder.tempdir_in(std::env::current_dir()?))
-        .ok()?;
-    (cfg!(unix) && dir.path().as_os_str().len() < 80).then_some(dir)
+    let parents = [
+        Some(std::env::temp_dir()),
+        runtime_dir,
+        Some("/tmp".into()),
+        Some("/var/tmp".into()),
+        std::env::current_dir().ok(),
+    ];
+    parents
+        .into_iter()
+        .flatten()
+        .filter(|parent| parent.is_absolute())
+        .filter_map(|parent| PrivateDirectory::create_in(&parent).ok())
+        .find(|dir| dir.path().as_os_str().len() <= LONGEST_SOCKET_DIR)
 }
 
 fn explain_spawn(program: &Path, error: &io::Error) -> String {

@@ -5,7 +5,7 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tempfile::TempDir;
+use files::temporary::PrivateDirectory;
 use tokio::io::{AsyncRead, BufReader};
 use tokio::process::Child;
 use tokio::sync::watch;
@@ -24,7 +24,7 @@ pub struct Process {
     // Closing this channel asks the task that owns the child to kill it.
     kill: watch::Sender<bool>,
     // The directory for its socket, removed with us.
-    _socket_dir: Option<TempDir>,
+    _socket_dir: Option<PrivateDirectory>,
 }
 
 /// How a process ended.
@@ -43,7 +43,7 @@ impl Process {
         title: &str,
         program: PathBuf,
         stdout: Option<impl AsyncRead + Send + Unpin + 'static>,
-        socket_dir: Option<TempDir>,
+        socket_dir: Option<PrivateDirectory>,
     ) -> Process {
         let tail = Arc::new(Tail::default());
         let (stderr_sender, stderr_open) = watch::channel(true);

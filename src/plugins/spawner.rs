@@ -53,7 +53,8 @@ pub async fn spawn(mut command: Command) -> (Command, io::Result<Child>) {
     }
 }
 
-/// The process of this command is to end when we do.
+/// The process of this command is to end when we do, and not before when the terminal does: its end reaches every process
+/// of the terminal, and we complete what is running.
 ///
 /// Only for scripts and for programs of our own machine. What the system refuses to run would be given to the shell by the
 /// library's way of starting what is prepared like this; the plain way, which other files get, says that they are refused.
@@ -76,11 +77,15 @@ pub fn end_with_us(command: &mut Command) {
             Err(io::ErrorKind::Interrupted.into())
         }
     };
-    // SAFETY: between fork and exec two system calls are made, on nothing but numbers; no memory is allocated and no lock
-    // taken.
+    // SAFETY: between fork and exec three system calls are made, on nothing but numbers; no memory is allocated and no lock
+    // taken. The signal gets no handler.
     #[allow(unsafe_code, reason = "there is no other way to ask for it in the new process")]
     unsafe {
-        command.pre_exec(ask);
+        command.pre_exec(move || {
+            use nix::sys::signal::{SigHandler, Signal, signal};
+            signal(Signal::SIGHUP, SigHandler::SigIgn)?;
+            ask()
+        });
     }
 }
 
@@ -147,6 +152,10 @@ mod tests {
         );
         let status = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap();
         assert!(!status.contains(") Z "), "it ended with its runtime: {status}");
+        rustix::process::kill_process(pid, rustix::process::Signal::HUP).unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+        let status = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap();
+        assert!(!status.contains(") Z "), "it ended by a hangup: {status}");
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     }
 }

@@ -5,31 +5,11 @@ use std::path::PathBuf;
 
 use crate::lock::LockHeld;
 
-/// What the operating system says about why it refused something, in the words that people know, without its number for it.
-#[must_use]
-pub fn io_reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    let text = match text.rfind(" (os error ") {
-        Some(number) if text.ends_with(')') => &text[..number],
-        _ => &text,
-    };
-    // It goes on a sentence.
-    let mut chars = text.chars();
-    let first = chars.next().map(char::to_lowercase);
-    let rest = chars.as_str();
-    match first {
-        // A word of capital letters is a name.
-        Some(_) if rest.starts_with(char::is_uppercase) => text.to_owned(),
-        Some(first) => first.chain(rest.chars()).collect(),
-        None => "the reason is not known".to_owned(),
-    }
-}
-
 /// Why a state could not be read, written or locked.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// The operating system refused.
-    #[error("{operation} {}: {}", path.display(), io_reason(source))]
+    #[error("{operation} {}: {}", path.display(), files::io_reason(source))]
     Io {
         /// What was being done, such as `cannot read`.
         operation: &'static str,
@@ -130,18 +110,5 @@ impl StateError {
             StateError::Value { .. } => "Cannot store a value",
             StateError::Unlock(_) => "Cannot release the state lock",
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reasons_of_the_operating_system_have_no_numbers() {
-        let missing = std::fs::read("/nonexistent/file").unwrap_err();
-        assert_eq!(io_reason(&missing), "no such file or directory");
-        assert_eq!(io_reason(&io::Error::other("EOF while reading")), "EOF while reading");
-        assert_eq!(io_reason(&io::Error::other("Too bad (really)")), "too bad (really)");
     }
 }

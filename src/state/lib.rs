@@ -19,15 +19,17 @@ pub mod error;
 pub mod lock;
 pub mod model;
 mod moving;
+pub mod pending;
 pub mod store;
 pub mod upgrade;
 mod v4;
 
 pub use attributes::{Attributes, RawJson};
-pub use error::{FormatError, StateError, io_reason};
+pub use error::{FormatError, StateError};
 pub use lock::{FileLock, LockHeld, LockInfo};
 pub use model::{
     CheckResult, CheckStatus, CheckedObject, DeposedKey, Identity, InstanceState, Object, ObjectStatus, OutputValue,
     ResourceState, State,
 };
-pub use store::{LocalStore, Written, replace_file};
+pub use pending::Recovery;
+pub use store::{LocalStore, Written};

@@ -144,8 +144,8 @@ pub struct FileLock {
 
 impl FileLock {
     /// Locks a state file, which is created if there is none. If another holds the lock, it tries again for as long as
-    /// `timeout` says: after one second, then in twice that time, but at least every 16 seconds. Meanwhile `cancelled`
-    /// is asked ten times a second whether to give up.
+    /// `timeout` says: soon, then at longer and longer intervals, but at least every second. Meanwhile `cancelled` is asked
+    /// ten times a second whether to give up.
     pub fn acquire(
         path: &Path,
         info: &LockInfo,
@@ -153,7 +153,7 @@ impl FileLock {
         cancelled: &dyn Fn() -> bool,
     ) -> Result<FileLock, StateError> {
         let begin = Instant::now();
-        let mut delay = Duration::from_secs(1);
+        let mut delay = Duration::from_millis(125);
         loop {
             if let Some((file, created)) = attempt(path)? {
                 let info = LockInfo {
@@ -178,7 +178,7 @@ impl FileLock {
                     waited,
                 })));
             }
-            delay = (delay * 2).min(Duration::from_secs(16));
+            delay = (delay * 2).min(Duration::from_secs(1));
         }
     }
 
@@ -205,7 +205,11 @@ impl FileLock {
             result = Err(StateError::io("cannot remove", &self.path, e));
         }
         let info = info_path(&self.path);
-        let removed = fs::remove_file(&info);
+        // What is no file was there before, and made the locking fail.
+        let removed = match fs::metadata(&info) {
+            Ok(found) if !found.is_file() => Ok(()),
+            _ => fs::remove_file(&info),
+        };
         drop(file);
         match removed {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(StateError::io("cannot remove", info, e)),
@@ -215,6 +219,10 @@ impl FileLock {
 
     fn write_info(&self) -> Result<(), StateError> {
         let path = info_path(&self.path);
+        if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
+            let why = io::Error::other("it is not a regular file; remove it, and run the command again");
+            return Err(StateError::io("cannot write the lock information to", path, why));
+        }
         let text =
             serde_json::to_vec(&self.info).map_err(|e| StateError::io("cannot write", &path, io::Error::other(e)))?;
         crate::store::replace_passing_file(&path, &text)
@@ -296,7 +304,12 @@ fn info_path(path: &Path) -> PathBuf {
 /// What the holder of a lock says about itself; nothing, if that is missing or makes no sense.
 #[must_use]
 pub fn read_info(path: &Path) -> Option<LockInfo> {
-    serde_json::from_slice(&fs::read(info_path(path)).ok()?).ok()
+    let path = info_path(path);
+    // A pipe would be waited for without end.
+    if !fs::metadata(&path).ok()?.is_file() {
+        return None;
+    }
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
 
 /// Clears what a program that is gone has left of the lock with this ID. The lock of a running program is not broken:

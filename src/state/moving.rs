@@ -51,6 +51,19 @@ impl State {
         resource.instances.insert(address.resource.key.clone(), instance);
     }
 
+    /// Makes these all the objects that an instance has; none takes it out.
+    pub fn set_instance(
+        &mut self,
+        address: &AbsResourceInstance,
+        provider: &AbsProviderConfig,
+        objects: Option<InstanceState>,
+    ) {
+        match objects {
+            Some(objects) => self.put_instance(address, provider, objects),
+            None => drop(self.remove_instance(address)),
+        }
+    }
+
     /// The resources that objects of a provider stand for.
     pub fn resources_of(&self, provider: &Provider) -> impl Iterator<Item = &AbsResource> {
         let of = move |state: &ResourceState| state.provider.provider == *provider;

@@ -9,20 +9,26 @@
 //! 2. The state file is emptied, written in place and brought to the disk; then the pending file is removed. Space is
 //!    reserved beforehand where the file system can do that.
 //!
-//! If the second step is cut short, the pending file is still there and complete, and whoever reads the state next takes
-//! it instead of a state file that is older or not readable; with the lock held, the step is also made up for. A state
-//! file that is readable and newer was written by another program since, and counts. Links, owner and mode of the state
-//! file stay as they are, since it stays the same file.
+//! If the second step is cut short, the pending file is still there and complete; whoever reads the state next decides by
+//! lineage and serial which of the two counts (see [`crate::pending`]). With the lock held, the step is also made up for.
+//! Links, owner and mode of the state file stay as they are, since it stays the same file.
+//!
+//! A state may also be a pipe or a device (`-state-out=/dev/stdout`). Such a one is neither locked nor read back, and gets
+//! each snapshot as it is.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use files::{Policy, is_replaceable};
+
 use crate::document::{decode, encode};
 use crate::lock::{FileLock, LockInfo};
-use crate::{FormatError, State, StateError, io_reason};
+use crate::pending::{self, Recovery, RecoveryAction, Verdict, stamped_backup};
+use crate::{FormatError, State, StateError};
+use files::io_reason;
 
 /// A state in a local file, together with its backup and its lock.
 #[derive(Debug)]
@@ -36,7 +42,7 @@ pub struct LocalStore {
     backed_up: bool,
     /// Whether what is known comes from a pending file, and the state file itself may not be readable.
     pending: bool,
-    recovered: bool,
+    recovery: Option<Recovery>,
 }
 
 /// What came of writing a state.
@@ -60,7 +66,7 @@ impl LocalStore {
             known: None,
             backed_up: false,
             pending: false,
-            recovered: false,
+            recovery: None,
         }
     }
 
@@ -88,8 +94,9 @@ impl LocalStore {
     }
 
     /// Locks the state; see [`FileLock::acquire`]. What was read before is forgotten, since others may have changed it.
+    /// A pipe or a device cannot be locked, and need not be.
     pub fn lock(&mut self, info: &LockInfo, timeout: Duration, cancelled: &dyn Fn() -> bool) -> Result<(), StateError> {
-        if self.lock.is_none() {
+        if self.lock.is_none() && is_replaceable(&self.path) {
             self.lock = Some(FileLock::acquire(&self.path, info, timeout, cancelled)?);
             self.known = None;
         }
@@ -101,27 +108,71 @@ impl LocalStore {
         self.lock.take().map_or(Ok(()), FileLock::release)
     }
 
-    /// Whether a write that was cut short has been made up for.
+    /// Whether the state goes to a pipe or a device, which gets every snapshot that is written.
     #[must_use]
-    pub fn recovered(&self) -> bool {
-        self.recovered
+    pub fn is_stream(&self) -> bool {
+        !is_replaceable(&self.path)
+    }
+
+    /// What was done about a write that was cut short, since this was last asked.
+    pub fn take_recovery(&mut self) -> Option<Recovery> {
+        self.recovery.take()
     }
 
     /// Reads the file; `None` if there is no state yet.
     pub fn read(&mut self) -> Result<Option<State>, StateError> {
         let locked = self.lock.is_some() && self.read_path == self.path;
         let found = read_file(&self.read_path, locked)?;
-        self.pending = found.pending && !locked;
-        if found.pending && locked {
-            tracing::warn!("a write of {} was cut short; it is completed now", self.path.display());
-            write_in_place(&self.path, &found.text)?;
-            self.recovered = true;
-        } else if locked {
-            // One that does not count must not come back to life when somebody restores an older state.
-            remove_pending(&pending_path(&self.path));
+        self.pending = false;
+        match &found.pending {
+            None => {}
+            Some(pending) if locked => self.settle(pending, &found)?,
+            Some(Verdict::Completes(snapshot) | Verdict::Replaces(snapshot)) => {
+                // Somebody may be writing at this moment, so there is nothing to report.
+                tracing::info!("the snapshot with serial {} is pending, and used", snapshot.serial);
+                self.pending = true;
+            }
+            Some(Verdict::Same | Verdict::Unused(_)) => {}
         }
-        self.known = Some(found.state.clone());
-        Ok(found.state)
+        let state = found.into_state();
+        self.known = Some(state.clone());
+        Ok(state)
+    }
+
+    /// Makes the state file say what counts, and removes the pending snapshot: it must not come back to life when somebody
+    /// restores an older state.
+    fn settle(&mut self, pending: &Verdict, found: &Found) -> Result<(), StateError> {
+        let pending_path = pending::path_of(&self.path);
+        match pending {
+            Verdict::Same => remove_pending(&pending_path),
+            Verdict::Completes(snapshot) | Verdict::Replaces(snapshot) => {
+                let kept = match pending {
+                    Verdict::Replaces(_) => Some(stamped_backup(&self.path)),
+                    _ => None,
+                };
+                if let Some(kept) = &kept {
+                    replace_file(kept, &found.text)?;
+                }
+                write_in_place(&self.path, &encode(snapshot)?)?;
+                self.report(RecoveryAction::Completed(snapshot.serial), kept);
+            }
+            Verdict::Unused(why) => {
+                let kept = stamped_backup(&self.path);
+                fs::rename(&pending_path, &kept).map_err(|e| StateError::io("cannot move", pending_path, e))?;
+                self.report(RecoveryAction::Unused(why.clone()), Some(kept));
+            }
+        }
+        Ok(())
+    }
+
+    fn report(&mut self, action: RecoveryAction, kept: Option<PathBuf>) {
+        let recovery = Recovery {
+            path: self.read_path.clone(),
+            action,
+            kept,
+        };
+        tracing::warn!("{recovery}");
+        self.recovery = Some(recovery);
     }
 
     /// Writes a state as the next snapshot, if it says anything new: numbers it, gives it a lineage if it has none yet,
@@ -171,10 +222,12 @@ impl LocalStore {
             return Ok(());
         };
         if self.read_path != self.path {
-            // What is lost is in the file that is written, not in the one that was read.
-            let found = read_file(&self.path, self.lock.is_some())?;
-            if found.state.is_some_and(|previous| !previous.same_content(snapshot)) {
-                replace_file(&backup, &found.text)?;
+            // What is lost is in the file that is written, not in the one that was read. A pipe or a device loses nothing.
+            if is_replaceable(&self.path) {
+                let found = read_file(&self.path, self.lock.is_some())?;
+                if found.counts().is_some_and(|previous| !previous.same_content(snapshot)) {
+                    replace_file(&backup, &found.counting_text()?)?;
+                }
             }
             self.backed_up = true;
             return Ok(());
@@ -202,46 +255,85 @@ pub fn write_copy(path: &Path, state: &State) -> Result<(), StateError> {
 
 /// Reads the state in a file that is not locked; `None` if there is no state.
 pub fn read_copy(path: &Path) -> Result<Option<State>, StateError> {
-    Ok(read_file(path, false)?.state)
+    Ok(read_file(path, false)?.into_state())
 }
 
 struct Found {
+    /// What the state file says.
     state: Option<State>,
     text: Vec<u8>,
-    /// Whether this comes from the pending file.
-    pending: bool,
+    /// What the pending snapshot beside it means, if there is one.
+    pending: Option<Verdict>,
+}
+
+impl Found {
+    /// The snapshot that counts.
+    fn counts(&self) -> Option<&State> {
+        match &self.pending {
+            Some(Verdict::Completes(snapshot) | Verdict::Replaces(snapshot)) => Some(snapshot),
+            _ => self.state.as_ref(),
+        }
+    }
+
+    fn counting_text(&self) -> Result<Vec<u8>, StateError> {
+        match &self.pending {
+            Some(Verdict::Completes(snapshot) | Verdict::Replaces(snapshot)) => encode(snapshot),
+            _ => Ok(self.text.clone()),
+        }
+    }
+
+    fn into_state(self) -> Option<State> {
+        match self.pending {
+            Some(Verdict::Completes(snapshot) | Verdict::Replaces(snapshot)) => Some(snapshot),
+            _ => self.state,
+        }
+    }
 }
 
 fn read_file(path: &Path, locked: bool) -> Result<Found, StateError> {
-    // Without the lock, the file may be written while it is read; with it, the first look is good.
+    if !is_replaceable(path) {
+        return read_stream(path);
+    }
+    // Without the lock, the file may be written while it is read; with it, the first reading is good.
     let mut attempts = if locked { 1 } else { 20 };
     loop {
         attempts -= 1;
         let before = version_of(path);
         let text = read_if_there(path)?;
         let state = text.as_deref().map_or(Ok(None), decode);
-        // Looked at after the state file: what is pending there is at least as new.
-        let pending = pending_instead(path, text.as_deref(), &state)?;
+        // Read after the state file: what is pending there is at least as new.
+        let pending = read_if_there(&pending::path_of(path))?.map(|p| pending::judge(&p, text.as_deref(), &state));
         if attempts > 0 && version_of(path) != before {
             std::thread::sleep(Duration::from_millis(5));
             continue;
         }
-        return match pending {
-            Some((text, state)) => Ok(Found {
-                state: Some(state),
-                text,
-                pending: true,
-            }),
-            None => {
-                let state = state.map_err(|source| unreadable(path, source))?;
-                Ok(Found {
-                    state,
-                    text: text.unwrap_or_default(),
-                    pending: false,
-                })
-            }
+        let state = match &pending {
+            Some(Verdict::Completes(_) | Verdict::Replaces(_)) => state.ok().flatten(),
+            _ => state.map_err(|source| unreadable(path, source))?,
         };
+        return Ok(Found {
+            state,
+            text: text.unwrap_or_default(),
+            pending,
+        });
     }
+}
+
+/// What is no file of its own is read once: a pipe until its end; a device has no state.
+fn read_stream(path: &Path) -> Result<Found, StateError> {
+    let kind = fs::metadata(path)
+        .map_err(|e| StateError::io("cannot read", path, e))?
+        .file_type();
+    let text = if kind.is_char_device() || kind.is_block_device() {
+        Vec::new()
+    } else {
+        fs::read(path).map_err(|e| StateError::io("cannot read", path, e))?
+    };
+    Ok(Found {
+        state: decode(&text).map_err(|source| unreadable(path, source))?,
+        text,
+        pending: None,
+    })
 }
 
 /// What changes when a file is written.
@@ -257,35 +349,6 @@ fn unreadable(path: &Path, source: FormatError) -> StateError {
         backup,
         source,
     }
-}
-
-/// The pending snapshot, if it is to be taken instead of the state file.
-fn pending_instead(
-    path: &Path,
-    text: Option<&[u8]>,
-    state: &Result<Option<State>, FormatError>,
-) -> Result<Option<(Vec<u8>, State)>, StateError> {
-    let pending = pending_path(path);
-    let Some(pending_text) = read_if_there(&pending)? else {
-        return Ok(None);
-    };
-    if Some(&*pending_text) == text {
-        return Ok(None);
-    }
-    // The beginning of what is pending is a write cut short, even if only the line break at the end is missing. Anything
-    // else that is readable and newer was written by another program.
-    let cut_short = text.is_some_and(|text| pending_text.starts_with(text));
-    if !cut_short && matches!(state, Ok(Some(_))) && modified(path) > modified(&pending) {
-        return Ok(None);
-    }
-    match decode(&pending_text) {
-        Ok(Some(pending)) => Ok(Some((pending_text, pending))),
-        _ => Ok(None),
-    }
-}
-
-fn modified(path: &Path) -> Option<SystemTime> {
-    fs::metadata(path).and_then(|m| m.modified()).ok()
 }
 
 fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, StateError> {
@@ -304,10 +367,6 @@ pub(crate) fn beside(path: &Path, prefix: &str, suffix: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
-fn pending_path(path: &Path) -> PathBuf {
-    beside(path, ".", ".pending")
-}
-
 fn directory(path: &Path) -> &Path {
     match path.parent() {
         Some(dir) if !dir.as_os_str().is_empty() => dir,
@@ -317,9 +376,12 @@ fn directory(path: &Path) -> &Path {
 
 /// Writes a state file in the two steps that the head of this file describes.
 fn write_in_place(path: &Path, text: &[u8]) -> Result<(), StateError> {
-    let dir = directory(path);
-    fs::create_dir_all(dir).map_err(|e| StateError::io("cannot create the directory", dir, e))?;
-    let pending = pending_path(path);
+    if !is_replaceable(path) {
+        return replace_file(path, text);
+    }
+    let pending = pending::path_of(path);
+    // A link or a pipe of that name is none of ours.
+    remove_unless_file(&pending)?;
     replace_file(&pending, text)?;
     let file = match OpenOptions::new()
         .write(true)
@@ -351,8 +413,20 @@ fn write_in_place(path: &Path, text: &[u8]) -> Result<(), StateError> {
         StateError::io("cannot write", path, io::Error::new(e.kind(), note))
     })?;
     remove_pending(&pending);
-    sync_directory(dir);
+    if let Err(e) = File::open(directory(path)).and_then(|dir| dir.sync_all()) {
+        // Not every file system can; none loses more than the last moment.
+        tracing::debug!("the directory of {} cannot be synced: {e}", path.display());
+    }
     Ok(())
+}
+
+fn remove_unless_file(path: &Path) -> Result<(), StateError> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.is_file() && !found.is_dir() => {
+            fs::remove_file(path).map_err(|e| StateError::io("cannot remove", path, e))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Takes the pending file back, since the state file is untouched.
@@ -380,53 +454,22 @@ fn reserve(file: &File, len: u64) -> io::Result<()> {
     }
 }
 
-/// Puts a complete new file in the place of another, or of none. An existing one keeps its mode, its owner as far as
-/// that is allowed, and its place if it was reached by a link; a new one can be read by its owner only.
-///
-/// # Errors
-/// The file cannot be written. What was there stays.
-pub fn replace_file(path: &Path, text: &[u8]) -> Result<(), StateError> {
-    let dir = replace(path, text, true)?;
-    sync_directory(&dir);
-    Ok(())
+/// Writes a whole file, by way of [`files::Output`]; its directory is created if there is none.
+fn replace_file(path: &Path, text: &[u8]) -> Result<(), StateError> {
+    replace_with(path, text, Policy::STATE)
 }
 
 /// Does the same for a file that nobody misses after a crash of the machine, without waiting for the disk.
 pub(crate) fn replace_passing_file(path: &Path, text: &[u8]) -> Result<(), StateError> {
-    replace(path, text, false).map(drop)
+    let policy = Policy {
+        durable: false,
+        ..Policy::STATE
+    };
+    replace_with(path, text, policy)
 }
 
-fn replace(path: &Path, text: &[u8], durable: bool) -> Result<PathBuf, StateError> {
-    let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let dir = directory(&place);
-    let failed = |e: io::Error| StateError::io("cannot write", path, e);
+fn replace_with(path: &Path, text: &[u8], policy: Policy) -> Result<(), StateError> {
+    let dir = directory(path);
     fs::create_dir_all(dir).map_err(|e| StateError::io("cannot create the directory", dir, e))?;
-    let mut file = tempfile::Builder::new()
-        .prefix(".")
-        .suffix(".tmp")
-        .tempfile_in(dir)
-        .map_err(failed)?;
-    if let Ok(old) = fs::metadata(&place) {
-        let new = file.as_file().metadata().map_err(failed)?;
-        if (old.uid(), old.gid()) != (new.uid(), new.gid()) {
-            // Only root may give files away; for others the new owner is who writes.
-            let _ = std::os::unix::fs::fchown(file.as_file(), Some(old.uid()), Some(old.gid()));
-        }
-        file.as_file()
-            .set_permissions(fs::Permissions::from_mode(old.mode() & 0o7777))
-            .map_err(failed)?;
-    }
-    file.write_all(text).map_err(failed)?;
-    if durable {
-        file.as_file().sync_all().map_err(failed)?;
-    }
-    file.persist(&place).map_err(|e| failed(e.error))?;
-    Ok(dir.to_owned())
-}
-
-/// Brings the names in a directory to the disk. Not every file system can; none loses more than the last moment.
-fn sync_directory(dir: &Path) {
-    if let Err(e) = File::open(dir).and_then(|dir| dir.sync_all()) {
-        tracing::debug!("cannot sync {}: {e}", dir.display());
-    }
+    files::replace(path, text, policy).map_err(|e| StateError::io("cannot write", path, e))
 }

@@ -69,16 +69,6 @@ impl fmt::Display for CalledFunction {
     }
 }
 
-/// What the system says about why something could not be done, without its number for it.
-#[must_use]
-pub fn describe_io(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error ").next().unwrap_or_default();
-    let mut chars = text.chars();
-    let first: String = chars.next().into_iter().flat_map(char::to_lowercase).collect();
-    format!("{first}{}", chars.as_str())
-}
-
 /// Facts that other code may look for in a diagnostic.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Extra {

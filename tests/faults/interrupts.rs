@@ -22,7 +22,7 @@ fn inputs(w: &Workspace) -> Vec<(String, serde_json::Value, serde_json::Value)> 
 
 #[test]
 fn an_interrupted_apply_stops_and_saves() {
-    for signal in ["INT", "TERM"] {
+    for signal in ["INT", "TERM", "HUP"] {
         let w = Workspace::with(&[("main.tf", WAITING)]);
         let apply = start(&w, &["apply", "-no-color", "-auto-approve"]);
         until("the provisioner runs", || w.exists("started"));
@@ -36,6 +36,15 @@ fn an_interrupted_apply_stops_and_saves() {
         }
         assert!(apply.stderr.contains("Error: "), "{}", apply.all());
         no_orphans(&w);
+
+        assert!(
+            apply
+                .stderr
+                .contains("Apply incomplete: of 3 operations, 1 completed, 1 failed, 0 aborted, 1 not begun.")
+                && apply.stderr.contains("terraform_data.after (create)"),
+            "{}",
+            apply.all()
+        );
 
         // What is done is kept, what was being done is tainted, what was not begun is not there.
         let found = inputs(&w);
@@ -82,6 +91,89 @@ fn a_second_interrupt_ends_at_once() {
     // Whatever still waits gets its end.
     drop(std::fs::OpenOptions::new().read(true).write(true).open(&fifo));
     no_orphans(&w);
+}
+
+#[test]
+fn a_second_interrupt_of_an_apply_cancels_saves_and_unlocks() {
+    for command in [&["apply", "-no-color", "-auto-approve"][..], &["refresh", "-no-color"]] {
+        let w = Workspace::new();
+        let fifo = w.dir().join("fifo");
+        assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());
+        w.write(
+            "main.tf",
+            r#"
+resource "terraform_data" "before" {
+  input = "done before"
+}
+
+resource "terraform_data" "after" {
+  input = data.local_file.a.content
+}
+"#,
+        );
+        w.write("file", "");
+        let data = |filename: &str| {
+            let text =
+                "data \"local_file\" \"a\" {\n  filename = \"FILE\"\n  depends_on = [terraform_data.before]\n}\n";
+            w.write("data.tf", &text.replace("FILE", filename));
+        };
+        let refresh = command[0] == "refresh";
+        if refresh {
+            data("file");
+            w.run(&["apply", "-no-color", "-auto-approve"]).ok();
+        }
+        data("fifo");
+        let state = refresh.then(|| w.read("terraform.tfstate"));
+        let run = start(&w, command);
+        until("the plugin waits for the file", || {
+            crate::processes(&w).iter().any(|p| p.contains("provider local"))
+                && (refresh
+                    || std::fs::read_to_string(w.dir().join("terraform.tfstate"))
+                        .is_ok_and(|s| s.contains("done before")))
+        });
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        send(&run, "INT");
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        send(&run, "INT");
+        let run = finish(run);
+        assert_eq!(run.status, 1, "{}", run.all());
+        assert!(run.stderr.contains("Two interrupts received."), "{}", run.all());
+        assert!(run.stderr.contains("Operation canceled"), "{}", run.all());
+        assert!(!w.exists(".terraform.tfstate.lock.info"), "the lock is released");
+        match state {
+            Some(state) => assert_eq!(w.read("terraform.tfstate"), state),
+            None => {
+                assert_eq!(inputs(&w)[0].1, "done before");
+                let text =
+                    "Aborted; they may have taken effect, but are not in the state:\n  - data.local_file.a (read)";
+                assert!(run.stderr.contains(text), "{}", run.all());
+            }
+        }
+        drop(std::fs::OpenOptions::new().read(true).write(true).open(&fifo));
+        no_orphans(&w);
+        let left: Vec<_> = std::fs::read_dir(w.dir().parent().expect("a parent"))
+            .expect("a directory")
+            .map(|e| e.expect("an entry").file_name())
+            .collect();
+        assert_eq!(left.len(), 2, "{left:?}");
+    }
+}
+
+#[test]
+fn a_hangup_is_ignored_where_it_was_ignored_before() {
+    let w = Workspace::with(&[("main.tf", WAITING)]);
+    let mut command = w.command("sh");
+    command.args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", crate::support::MONOFORM]);
+    command.args(["apply", "-no-color", "-auto-approve"]);
+    let apply = command
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("sh starts");
+    until("the provisioner runs", || w.exists("started"));
+    send(&apply, "HUP");
+    w.write("go", "");
+    finish(apply).ok();
 }
 
 #[test]

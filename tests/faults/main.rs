@@ -2,7 +2,9 @@
 //! changes that should not.
 //!
 //! [`configuration`]: what people write. [`arguments`]: what they type. [`states`], [`plans`]: files that are damaged, held
-//! or not ours. [`formatting`]: files that are rewritten. [`plugins`]: plugins that misbehave. [`interrupts`]: being stopped, gently or not. [`prompts`]: questions.
+//! or not ours. [`formatting`]: files that are rewritten. [`writing`]: where output goes. [`plugins`]: plugins that misbehave.
+//! [`interrupts`]: being stopped, gently or not. [`kills`]: `kill -9`. [`machine`]: what the machine does not provide.
+//! [`prompts`]: questions.
 
 #![allow(
     clippy::expect_used,
@@ -20,10 +22,13 @@ mod configuration;
 mod formatting;
 mod interrupts;
 mod json_syntax;
+mod kills;
+mod machine;
 mod plans;
 mod plugins;
 mod prompts;
 mod states;
+mod writing;
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;

@@ -46,6 +46,50 @@ fn a_truncated_state() {
 }
 
 #[test]
+fn a_stale_pending_snapshot_is_told_and_kept() {
+    let w = applied();
+    let old = w.read("terraform.tfstate");
+    let pending = ".terraform.tfstate.pending";
+    for input in ["y", "z"] {
+        w.write(
+            "main.tf",
+            &format!("resource \"terraform_data\" \"a\" {{\n  input = \"{input}\"\n}}\n"),
+        );
+        w.run(&["apply", "-no-color", "-auto-approve"]).ok();
+    }
+    let newest = w.read("terraform.tfstate");
+    // The pending snapshot is the younger file, with the lower serial.
+    w.write(pending, &old.replace("\"x\"", "\"lost\""));
+    let plan = w.run(&["plan", "-no-color", "-detailed-exitcode"]).ok();
+    assert!(
+        plan.stderr.contains("Pending state snapshot not used")
+            || plan.stdout.contains("Pending state snapshot not used"),
+        "{}",
+        plan.all()
+    );
+    assert_eq!(w.read("terraform.tfstate"), newest);
+    assert!(!w.exists(pending));
+    let kept: Vec<_> = files(&w)
+        .into_iter()
+        .filter(|(path, text)| {
+            path.extension().is_some_and(|e| e == "backup") && text.windows(6).any(|t| t == b"\"lost\"")
+        })
+        .collect();
+    assert_eq!(kept.len(), 1);
+    // One with a higher serial is a write that was cut short.
+    let next = newest.replace("\"z\"", "\"recovered\"");
+    let serial: serde_json::Value = serde_json::from_str(&newest).expect("JSON");
+    let serial = serial["serial"].as_u64().expect("a number");
+    w.write(
+        pending,
+        &next.replace(&format!("\"serial\": {serial}"), &format!("\"serial\": {}", serial + 1)),
+    );
+    let plan = w.run(&["plan", "-no-color"]).ok();
+    assert!(plan.all().contains("State recovered"), "{}", plan.all());
+    assert!(w.read("terraform.tfstate").contains("recovered"));
+}
+
+#[test]
 fn a_state_that_is_not_for_us() {
     let w = applied();
     let whole = w.read("terraform.tfstate");
@@ -85,7 +129,15 @@ fn a_lock_that_another_monoform_holds() {
     }
     w.run(&["plan", "-no-color", "-lock=false"]).ok();
     // One that waits gets its turn.
-    let patient = start(&w, &["plan", "-no-color", "-lock-timeout=60s", "-detailed-exitcode"]);
+    let output = w.dir().join("patient.txt");
+    let mut patient = w.command(MONOFORM);
+    patient.args(["plan", "-no-color", "-lock-timeout=60s", "-detailed-exitcode"]);
+    patient.stdout(std::fs::File::create(&output).expect("a file"));
+    let patient = patient.spawn().expect("it starts");
+    until("it says what it waits for", || {
+        w.read("patient.txt")
+            .contains("Acquiring state lock. This may take a few moments...")
+    });
     w.write("go", "");
     finish(first).ok();
     finish(patient).ok();
@@ -178,4 +230,14 @@ resource "terraform_data" "a" {
         saved["resources"][0]["instances"][0]["attributes"]["input"]["value"],
         "precious"
     );
+    // The same again: what could not be saved the first time is kept.
+    let first = w.read("errored.tfstate");
+    std::fs::remove_file(w.dir().join("states")).expect("a file");
+    std::fs::create_dir(w.dir().join("states")).expect("a directory");
+    w.run(&["apply", "-no-color", "-auto-approve", "-state=states/s.tfstate"])
+        .fails_with(&["Failed to save state"]);
+    let kept = |(path, text): (std::path::PathBuf, Vec<u8>)| {
+        path.extension().is_some_and(|e| e == "backup") && text == first.as_bytes()
+    };
+    assert!(files(&w).into_iter().any(kept));
 }

@@ -32,8 +32,11 @@ impl Socket {
     pub fn open(asked: &Asked) -> io::Result<Socket> {
         let base = asked.socket_dir.as_ref().map_or_else(std::env::temp_dir, PathBuf::from);
         let dir = tempfile::Builder::new().prefix("plugin-").tempdir_in(base)?;
+        // Whatever the umask says.
+        std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o700))?;
         let path = dir.path().join("socket");
         let listener = UnixListener::bind(&path)?;
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o700))?;
         if let Some(group) = &asked.socket_group {
             let group = group_id(group)?;
             open_to_group(dir.path(), group, 0o710)?;

@@ -263,11 +263,12 @@ async fn run(
     }
 }
 
-/// Begins the end when the program that started this process is gone, or on a signal to terminate. Interrupts (Ctrl-C
-/// reaches every process of a terminal) are not for plugins: the program says what to do about them. Only those that were
-/// started by hand end by them, and not with whoever started them.
+/// Begins the end when the program that started this process is gone, or on a signal to terminate. Interrupts and hangups
+/// (Ctrl-C and the end of a terminal reach every process of it) are not for plugins: the program says what to do about them.
+/// Only those that were started by hand end by them, and not with whoever started them.
 fn watch_for_the_end(shutdown: Shutdown, by_hand: bool) -> Result<(), ServeError> {
     let mut interrupt = signal(SignalKind::interrupt()).map_err(ServeError::Signals)?;
+    let mut hangup = signal(SignalKind::hangup()).map_err(ServeError::Signals)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(ServeError::Signals)?;
     let parent = std::os::unix::process::parent_id();
     tokio::spawn(async move {
@@ -275,6 +276,7 @@ fn watch_for_the_end(shutdown: Shutdown, by_hand: bool) -> Result<(), ServeError
         loop {
             tokio::select! {
                 _ = interrupt.recv() => if by_hand { break },
+                _ = hangup.recv() => if by_hand { break },
                 _ = terminate.recv() => break,
                 _ = check.tick() => {
                     if !by_hand && std::os::unix::process::parent_id() != parent {

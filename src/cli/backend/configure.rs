@@ -219,7 +219,7 @@ fn file(path: &str, local: &mut Local, sources: &mut SourceMap) -> Result<(), Di
     let bytes = std::fs::read(path).map_err(|e| {
         Diagnostics::from(Diagnostic::error(
             "Failed to read file",
-            format!("The file \"{path}\" could not be read: {}.", state::io_reason(&e)),
+            format!("The file \"{path}\" could not be read: {}.", files::io_reason(&e)),
         ))
     })?;
     sources.insert(path, &*String::from_utf8_lossy(&bytes));

@@ -127,7 +127,7 @@ fn to_compare(existing: &State, there: &State) -> Result<tempfile::TempDir, Diag
     let dir = tempfile::Builder::new()
         .prefix("monoform-states-")
         .tempdir()
-        .map_err(|e| failed(state::io_reason(&e)))?;
+        .map_err(|e| failed(files::io_reason(&e)))?;
     for (name, state) in [("1-local.tfstate", existing), ("2-local.tfstate", there)] {
         state::store::write_copy(&dir.path().join(name), state).map_err(|e| failed(e.to_string()))?;
     }

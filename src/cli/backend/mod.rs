@@ -75,7 +75,7 @@ impl Local {
                     format!(
                         "The directory {} cannot be read: {}.",
                         dir.display(),
-                        state::io_reason(&e)
+                        files::io_reason(&e)
                     ),
                 ));
             }
@@ -258,14 +258,14 @@ fn empty_with_backup(path: &Path) -> Result<(), Diagnostics> {
             return Err(failed(format!(
                 "The file {} cannot be read: {}.",
                 path.display(),
-                state::io_reason(&e)
+                files::io_reason(&e)
             )));
         }
     };
     let mut backup = path.as_os_str().to_owned();
     backup.push(".backup");
-    state::replace_file(Path::new(&backup), &text).map_err(|e| failed(format!("{e}.")))?;
-    state::replace_file(path, b"").map_err(|e| failed(format!("{e}.")))
+    files::replace(Path::new(&backup), &text, files::Policy::STATE).map_err(|e| failed(format!("{e}.")))?;
+    files::replace(path, b"", files::Policy::STATE).map_err(|e| failed(format!("{e}.")))
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ impl Record {
             {
                 return Ok(Record::default());
             }
-            Err(e) => return Err(failed(state::io_reason(&e))),
+            Err(e) => return Err(failed(files::io_reason(&e))),
         };
         let json: Json = serde_json::from_slice(&text).map_err(|e| failed(format!("it is not valid JSON ({e})")))?;
         if json.get("version").and_then(Json::as_u64).is_none() {
@@ -117,7 +117,7 @@ impl Record {
         }
         let text = cty::json::to_text(&document, Some(2));
         let path = Path::new(data_dir).join(FILE);
-        state::replace_file(&path, text.as_bytes()).map_err(|e| {
+        files::replace(&path, text.as_bytes(), files::Policy::SECRET).map_err(|e| {
             Diagnostic::error(
                 "Failed to write to the data directory",
                 format!("The record of the backend cannot be written: {e}."),

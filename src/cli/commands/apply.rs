@@ -12,7 +12,7 @@ use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
 use crate::commands::plan::finish;
 use crate::commands::{Command, confirmed, is_file, output};
-use crate::operation::{Operation, plan_options};
+use crate::operation::{Applied, Operation, plan_options};
 use crate::program;
 use crate::session::{Session, Status};
 use crate::views;
@@ -196,10 +196,24 @@ fn perform(
     mut problems: Diagnostics,
     verb: &str,
 ) -> Status {
-    let (state, done, more) = operation.apply(plan);
+    let Applied {
+        state,
+        done,
+        completion,
+        problems: more,
+    } = operation.apply(plan);
     problems.extend(more);
+    let unfinished = views::completion::text(verb, &completion);
+    // Without an interrupt, a program learns from the diagnostics what went wrong.
+    if let (Some(stream), Some(text), true) = (&session.stream, &unfinished, operation.interrupted()) {
+        stream.log(text.trim_end());
+    }
     let failed = session.show(&problems, &operation.project.sources);
     let destroying = verb == "Destroy";
+    if let (None, Some(text)) = (&session.stream, unfinished) {
+        // Standard output is what it is elsewhere.
+        session.ui.err(format!("\n{text}"));
+    }
     if !failed {
         summary(session, plan, destroying, done);
         if let Some(path) = given

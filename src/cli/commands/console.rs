@@ -16,13 +16,13 @@ use engine::console::{Console, INPUT_NAME, View, function_providers};
 use engine::functions::Functions;
 use engine::opening::function_providers_needed;
 use engine::planner::Planning;
+use files::io_reason;
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
 use rustyline::history::MemHistory;
 use rustyline::validate::Validator;
-use syntax::diag::describe_io;
 use syntax::token::TokenKind;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
@@ -209,7 +209,7 @@ enum Answer {
 /// Why the terminal cannot be used.
 fn reason(error: &ReadlineError) -> String {
     match error {
-        ReadlineError::Io(error) => state::io_reason(error),
+        ReadlineError::Io(error) => io_reason(error),
         other => other.to_string(),
     }
 }
@@ -249,7 +249,7 @@ impl Conversation<'_> {
                 Err(e) => {
                     return self.session.fail(
                         "Cannot read expressions",
-                        format!("Standard input cannot be read: {}.", describe_io(&e)),
+                        format!("Standard input cannot be read: {}.", io_reason(&e)),
                     );
                 }
             };

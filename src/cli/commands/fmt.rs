@@ -122,7 +122,7 @@ impl Formatter<'_> {
                     // A name that is wrong may mean that all are.
                     self.problem(
                         format!("No file or directory at {shown}"),
-                        format!("It cannot be formatted: {}.", state::io_reason(&e)),
+                        format!("It cannot be formatted: {}.", files::io_reason(&e)),
                     );
                     return;
                 }
@@ -150,7 +150,7 @@ impl Formatter<'_> {
             Err(e) => {
                 return self.problem(
                     format!("Cannot read directory {}", dir.display()),
-                    format!("Its files cannot be listed: {}.", state::io_reason(&e)),
+                    format!("Its files cannot be listed: {}.", files::io_reason(&e)),
                 );
             }
         };
@@ -184,7 +184,7 @@ impl Formatter<'_> {
             Err(e) => {
                 return self.problem(
                     format!("Failed to read file {shown}"),
-                    format!("It cannot be formatted: {}.", state::io_reason(&e)),
+                    format!("It cannot be formatted: {}.", files::io_reason(&e)),
                 );
             }
         };
@@ -213,8 +213,7 @@ impl Formatter<'_> {
             let written = OpenOptions::new()
                 .write(true)
                 .open(path)
-                .map_err(|e| format!("It cannot be written: {}", state::io_reason(&e)))
-                .and_then(|_| state::replace_file(Path::new(path), &formatted).map_err(|e| e.to_string()));
+                .and_then(|_| files::replace(Path::new(path), &formatted, files::Policy::SHARED));
             if let Err(e) = written {
                 return self.problem(
                     format!("Failed to write {path}"),

@@ -316,7 +316,7 @@ fn copy_module(session: &Session, source: &str) -> Result<(), Diagnostics> {
         Err(e) => {
             return Err(Diagnostic::error(
                 "Failed to read target directory",
-                format!("The working directory cannot be read: {}.", net::io_reason(&e)),
+                format!("The working directory cannot be read: {}.", files::io_reason(&e)),
             )
             .into());
         }
@@ -370,13 +370,13 @@ fn write(path: &Path, text: &[u8]) -> Result<(), Diagnostics> {
     let failed = |e: std::io::Error| {
         Diagnostics::from(Diagnostic::error(
             "Failed to write to the data directory",
-            format!("{} cannot be written: {}.", path.display(), net::io_reason(&e)),
+            format!("{} cannot be written: {}.", path.display(), files::io_reason(&e)),
         ))
     };
     if let Some(dir) = path.parent() {
         std::fs::create_dir_all(dir).map_err(failed)?;
     }
-    std::fs::write(path, text).map_err(failed)
+    files::replace(path, text, files::Policy::SHARED).map_err(failed)
 }
 
 /// Says what goes on with a provider.

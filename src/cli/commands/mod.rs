@@ -26,10 +26,10 @@ mod workspace;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::state::io_reason;
+use files::io_reason;
 use packages::cli_config::CliConfig;
 use packages::environment::Environment;
-use syntax::SourceMap;
+use syntax::{Diagnostic, SourceMap};
 
 use crate::args::matches::Given;
 use crate::args::{self, Refused, UsageError, help, words};
@@ -163,8 +163,33 @@ pub fn run(invocation: Invocation) -> Status {
     }
     tracing::info!(command = parsed.path, arguments = ?logging::arguments(&parsed.arguments), "command");
     let status = start(invocation.builtins, env, parsed, &ui);
-    ui.flush();
-    status
+    match ui.write_error() {
+        Some(error) => unwritten(&ui, &error, status),
+        None => status,
+    }
+}
+
+/// The status that shells give for a program that was ended by SIGPIPE.
+const BROKEN_PIPE: Status = 141;
+
+/// Reports that the output is not complete, and gives the status for that. Where the reader has gone away, nobody wants to
+/// know.
+fn unwritten(ui: &Ui, error: &std::io::Error, status: Status) -> Status {
+    if error.kind() == std::io::ErrorKind::BrokenPipe {
+        return if status == 0 { BROKEN_PIPE } else { status };
+    }
+    let why = io_reason(error);
+    let problem = Diagnostic::error(
+        "Failed to write output",
+        format!("Standard output cannot be written: {why}. What this command has printed is not complete."),
+    );
+    let layout = diagnostics::Layout {
+        style: ui.err_style(),
+        width: ui.err_width(),
+        plain: ui.plain,
+    };
+    ui.err(diagnostics::format(&problem, &SourceMap::default(), layout));
+    1
 }
 
 fn start(builtins: packages::builtin::Builtins, env: Env, parsed: Parsed, ui: &Arc<Ui>) -> Status {

@@ -63,7 +63,8 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
                 "Config can only be generated during a normal plan operation, and not during a refresh-only or destroy plan.",
             ));
         }
-        if std::path::Path::new(path).exists() {
+        // A pipe or a device is written into; what somebody has written is not replaced.
+        if files::is_replaceable(path.as_ref()) && std::path::Path::new(path).exists() {
             return Ok(session.fail(
                 "Target generated file already exists",
                 "Generated configuration goes to a new file only. Choose another path, or move what is in this file elsewhere \
@@ -157,8 +158,11 @@ fn write_generated(path: &std::path::Path, plan: &Plan) -> Result<(), Diagnostic
         text.push('\n');
     }
     let write = || {
-        let mut file = std::fs::File::create_new(path)?;
-        std::io::Write::write_all(&mut file, text.as_bytes())
+        // What somebody has written is not replaced.
+        if files::is_replaceable(path) && path.exists() {
+            return Err(std::io::ErrorKind::AlreadyExists.into());
+        }
+        files::replace(path, text.as_bytes(), files::Policy::SHARED)
     };
     write().map_err(|e: std::io::Error| {
         Diagnostic::error(
@@ -166,7 +170,7 @@ fn write_generated(path: &std::path::Path, plan: &Plan) -> Result<(), Diagnostic
             format!(
                 "The configuration that was generated could not be written to {}: {}.",
                 path.display(),
-                state::io_reason(&e)
+                files::io_reason(&e)
             ),
         )
     })

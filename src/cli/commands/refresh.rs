@@ -58,11 +58,11 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         session.show(&problems, &operation.project.sources);
         return Ok(finish(session, operation, 1));
     };
-    let (state, _, more) = operation.apply(&plan);
-    problems.extend(more);
+    let applied = operation.apply(&plan);
+    problems.extend(applied.problems);
     let failed = session.show(&problems, &operation.project.sources);
     if !failed {
-        outputs(session, &state);
+        outputs(session, &applied.state);
     }
     Ok(finish(session, operation, u8::from(failed)))
 }

@@ -5,9 +5,9 @@ use config::test_files;
 use engine::events::NoEvents;
 use engine::inputs::Inputs;
 use engine::stop::Stop;
+use files::io_reason;
 use state::State;
 use syntax::Diagnostics;
-use syntax::diag::describe_io;
 
 use crate::args::matches::Given;
 use crate::args::{UsageError, flags};
@@ -55,7 +55,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     {
         return Ok(session.fail(
             "Invalid directory",
-            format!("The directory {dir} cannot be used: {}.", describe_io(&e)),
+            format!("The directory {dir} cannot be used: {}.", io_reason(&e)),
         ));
     }
     let (mut project, mut problems) = workdir::read(session);

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use state::{State, io_reason};
+use files::io_reason;
+use state::State;
 use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, SourceMap};
 
@@ -159,7 +160,7 @@ fn remember(session: &Session, name: &str) -> Result<(), Status> {
     let path = Path::new(session.env.data_dir()).join("environment");
     let write = || {
         std::fs::create_dir_all(session.env.data_dir())?;
-        std::fs::write(&path, name)
+        files::replace(&path, name.as_bytes(), files::Policy::SHARED)
     };
     write().map_err(|e| {
         session.fail(

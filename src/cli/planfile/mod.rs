@@ -133,7 +133,8 @@ fn document(saved: &SavedPlan, tool_version: &str) -> Result<Document, String> {
     })
 }
 
-/// Writes a plan to a file that only its owner may read. The file appears whole or not at all.
+/// Writes a plan to a file that only its owner may read. The file appears whole or not at all; a pipe or a device is
+/// written into.
 pub fn write(path: &Path, saved: &SavedPlan, tool_version: &str) -> Result<(), Diagnostic> {
     let failed = |e: &dyn std::fmt::Display| {
         Diagnostic::error(
@@ -141,16 +142,9 @@ pub fn write(path: &Path, saved: &SavedPlan, tool_version: &str) -> Result<(), D
             format!("The plan file {} cannot be written: {e}.", path.display()),
         )
     };
-    let dir = path
-        .parent()
-        .filter(|d| !d.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    // Temporary files are created with mode 0600.
-    let mut file = tempfile::NamedTempFile::new_in(dir).map_err(|e| failed(&e))?;
-    write_archive(file.as_file_mut(), saved, tool_version).map_err(|e| failed(&e))?;
-    file.as_file().sync_all().map_err(|e| failed(&e))?;
-    file.persist(path).map_err(|e| failed(&e.error))?;
-    Ok(())
+    let mut output = files::Output::create(path, files::Policy::SECRET).map_err(|e| failed(&e))?;
+    write_archive(&mut output, saved, tool_version).map_err(|e| failed(&e))?;
+    output.commit().map_err(|e| failed(&e))
 }
 
 fn write_archive(out: impl Write + Seek, saved: &SavedPlan, tool_version: &str) -> Result<(), String> {
@@ -164,7 +158,7 @@ fn write_archive(out: impl Write + Seek, saved: &SavedPlan, tool_version: &str) 
         .large_file(true);
     let mut entry = |name: &str, content: &[u8]| {
         zip.start_file(name, options).map_err(|e| e.to_string())?;
-        zip.write_all(content).map_err(|e| ::state::io_reason(&e))
+        zip.write_all(content).map_err(|e| ::files::io_reason(&e))
     };
     let document = serde_json::to_vec(&document(saved, tool_version)?).map_err(|e| e.to_string())?;
     entry(DOCUMENT, &document)?;
@@ -184,7 +178,7 @@ fn write_archive(out: impl Write + Seek, saved: &SavedPlan, tool_version: &str) 
         entry(".terraform.lock.hcl", lock_file)?;
     }
     let mut inner = zip.finish().map_err(|e| e.to_string())?;
-    inner.flush().map_err(|e| ::state::io_reason(&e))
+    inner.flush().map_err(|e| ::files::io_reason(&e))
 }
 
 /// Whether a file is an archive at all: a saved plan, rather than a state.
@@ -205,7 +199,7 @@ pub fn read(path: &Path, tool_version: &str) -> Result<SavedPlan, Diagnostic> {
             format!("The plan file {} cannot be read: {e}.", path.display()),
         )
     };
-    let file = std::fs::File::open(path).map_err(|e| failed(&::state::io_reason(&e)))?;
+    let file = std::fs::File::open(path).map_err(|e| failed(&::files::io_reason(&e)))?;
     let mut zip = zip::ZipArchive::new(std::io::BufReader::new(file))
         .map_err(|_| failed("it is not a saved plan, or it is damaged. Make a new one with \"plan -out=FILE\""))?;
     if zip.index_for_name(DOCUMENT).is_none() {

@@ -1,5 +1,6 @@
 //! What people see: problems, plans, states, progress.
 
+pub mod completion;
 pub mod diagnostics;
 pub mod diff;
 pub mod downloads;

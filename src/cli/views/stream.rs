@@ -59,6 +59,11 @@ impl Stream {
         self.info(message, "log", []);
     }
 
+    /// A lock is being waited for.
+    pub fn acquiring_lock(&self, message: &str) {
+        self.info(message, "state_lock_acquire", []);
+    }
+
     /// A step of init, by its name.
     pub fn init(&self, code: &str, message: &str) {
         self.info(message, "init_output", [("message_code", code.into())]);

@@ -53,8 +53,7 @@ impl Applier<'_> {
             // Whatever goes wrong in a check must not stop anything else. The state has what was asked for.
             let asked = with_marks(not_read_yet(s.schema, &config), &marks, s.schema);
             let object = encode_data(s.schema, &nulls_for_unknowns(&asked)).map_err(|d| self.fail(d))?;
-            self.state()
-                .set_current(s.address, &s.change.provider, Some(Arc::new(object)));
+            self.update_current(s.change, Some(Arc::new(object)));
             self.unread_checks
                 .lock()
                 .unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -70,8 +69,7 @@ impl Applier<'_> {
             elapsed,
         });
         let object = encode_data(s.schema, &value).map_err(|d| self.fail(d))?;
-        self.state()
-            .set_current(s.address, &s.change.provider, Some(Arc::new(object)));
+        self.update_current(s.change, Some(Arc::new(object)));
         self.evaluator.set_object(s.address, value.clone());
         let scope = self
             .evaluator

@@ -131,13 +131,11 @@ impl Applier<'_> {
         }
         let failed = problems.has_errors();
         self.evaluator.report(problems);
-        let mut state = self.state();
         if !failed {
             match deposed {
-                Some(key) => state.set_deposed(s.address, &s.change.provider, key.clone(), None),
+                Some(key) => self.update_deposed(s.change, key.clone(), None),
                 None => {
-                    state.set_current(s.address, &s.change.provider, None);
-                    drop(state);
+                    self.update_current(s.change, None);
                     if s.change.action == Action::Delete {
                         self.evaluator.remove_object(s.address);
                     }
@@ -156,10 +154,8 @@ impl Applier<'_> {
             let object = encode(s.schema, &marked, answer.value.private, left);
             match object {
                 Ok(object) => match deposed {
-                    Some(key) => {
-                        state.set_deposed(s.address, &s.change.provider, key.clone(), Some(Arc::new(object)));
-                    }
-                    None => state.set_current(s.address, &s.change.provider, Some(Arc::new(object))),
+                    Some(key) => self.update_deposed(s.change, key.clone(), Some(Arc::new(object))),
+                    None => self.update_current(s.change, Some(Arc::new(object))),
                 },
                 Err(diagnostics) => self.evaluator.report(diagnostics),
             }

@@ -88,7 +88,7 @@ impl Applier<'_> {
             return self.conditions(&block.lifecycle.postconditions, Kind::Postcondition, &scope, s);
         }
         let deposed = match s.change.action {
-            Action::CreateThenDelete => self.state().depose(s.address),
+            Action::CreateThenDelete => self.update(s.change, |state| state.depose(s.address)),
             _ => None,
         };
         if let Some(key) = &deposed {
@@ -118,7 +118,7 @@ impl Applier<'_> {
         };
         if let (Err(Failed), Some(key)) = (&result, &deposed) {
             // Nothing new came to be: the old object is the current one again.
-            let restored = self.state().restore_deposed(s.address, key);
+            let restored = self.update(s.change, |state| state.restore_deposed(s.address, key));
             if restored {
                 self.deposed
                     .lock()
@@ -331,8 +331,7 @@ impl Applier<'_> {
         if tainted {
             object.status = ObjectStatus::Tainted;
         }
-        self.state()
-            .set_current(s.address, &s.change.provider, Some(Arc::new(object)));
+        self.update_current(s.change, Some(Arc::new(object)));
         self.evaluator.set_object(s.address, value);
         Ok(())
     }
@@ -358,8 +357,7 @@ impl Applier<'_> {
                 .current(s.address)
                 .map(|o| o.with_status(ObjectStatus::Tainted));
             if let Some(object) = object {
-                self.state()
-                    .set_current(s.address, &s.change.provider, Some(Arc::new(object)));
+                self.update_current(s.change, Some(Arc::new(object)));
             }
         }
         result.map(|()| value)

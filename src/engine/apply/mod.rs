@@ -9,11 +9,11 @@ mod data;
 mod destroy;
 mod managed;
 mod provision;
+mod tally;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource, Module, ModuleInstance, Target};
 use provider::Provider;
@@ -36,41 +36,86 @@ use crate::planner::create_before_destroy;
 use crate::priming::Priming;
 use crate::providers::Providers;
 use crate::removals::Removals;
+use crate::results::ResultSink;
 use crate::validate;
 use crate::walk::{Outcome, walk};
 
-/// How long an apply may go on before the state so far is handed to be saved.
-const PERSIST_INTERVAL: Duration = Duration::from_secs(20);
+use tally::Tally;
+pub use tally::{Completion, UnfinishedOperation};
 
-/// Carries out a plan. The state is what became of it, with or without errors; `persist` gets it from time to time on the
-/// way. The inputs' state is not looked at: the plan has its own.
-pub async fn apply(inputs: Inputs<'_>, plan: &Plan, persist: &(dyn Fn(&State) + Send + Sync)) -> (State, Diagnostics) {
-    let providers = match Providers::needed(inputs.providers, inputs.config, &plan.prior_state).await {
+/// What came of an apply.
+#[derive(Debug)]
+pub struct ApplyResult {
+    /// What exists now, with or without errors.
+    pub state: State,
+    /// What went wrong.
+    pub diagnostics: Diagnostics,
+    /// How far it has come.
+    pub completion: Completion,
+}
+
+/// Carries out a plan. The state is what became of it, with or without errors; `results` gets each result on the way. The
+/// inputs' state is not read: the plan has its own. When the inputs' stop is cancelled, running operations are dropped.
+pub async fn apply(inputs: Inputs<'_>, plan: &Plan, results: &dyn ResultSink) -> ApplyResult {
+    let tally = Tally::new(plan);
+    let unchanged = |diagnostics| ApplyResult {
+        state: plan.prior_state.clone(),
+        diagnostics,
+        completion: tally.completion(plan),
+    };
+    let needed = tokio::select! {
+        needed = Providers::needed(inputs.providers, inputs.config, &plan.prior_state) => needed,
+        () = inputs.stop.cancelled() => Err(cancelled().into()),
+    };
+    let providers = match needed {
         Ok(providers) => providers,
-        Err(diagnostics) => return (plan.prior_state.clone(), diagnostics),
+        Err(diagnostics) => return unchanged(diagnostics),
     };
     let (state, diagnostics) = {
-        let work = with_providers(inputs, plan, &providers, persist);
+        let work = with_providers(inputs, plan, &providers, results, &tally);
         tokio::pin!(work);
         tokio::select! {
             result = &mut work => result,
             () = inputs.stop.requested() => {
                 inputs.events.event(Event::Stopping);
                 // Running operations are asked to end soon, and waited for; no new ones begin.
-                let (result, ()) = tokio::join!(work, providers.stop());
+                let stop = async {
+                    tokio::select! {
+                        () = providers.stop() => {}
+                        () = inputs.stop.cancelled() => {}
+                    }
+                };
+                let (result, ()) = tokio::join!(work, stop);
                 result
             }
         }
     };
-    providers.close().await;
-    (state, diagnostics)
+    // Plugins that are not closed are killed.
+    tokio::select! {
+        () = providers.close() => {}
+        () = inputs.stop.cancelled() => {}
+    }
+    ApplyResult {
+        state,
+        diagnostics,
+        completion: tally.completion(plan),
+    }
+}
+
+fn cancelled() -> Diagnostic {
+    Diagnostic::error(
+        "Operation canceled",
+        "The apply was canceled by a second interrupt. What had been completed is in the state. What was running was not waited \
+         for: it may have been carried out, in whole or in part, without being in the state.",
+    )
 }
 
 async fn with_providers(
     inputs: Inputs<'_>,
     plan: &Plan,
     providers: &Providers<'_>,
-    persist: &(dyn Fn(&State) + Send + Sync),
+    results: &dyn ResultSink,
+    tally: &Tally,
 ) -> (State, Diagnostics) {
     let in_state: Vec<_> = plan
         .prior_state
@@ -151,8 +196,8 @@ async fn with_providers(
         deposed: Mutex::default(),
         failed: Mutex::default(),
         unread_checks: Mutex::default(),
-        persisted: Mutex::new(Instant::now()),
-        persist,
+        results,
+        tally,
         done: AtomicUsize::new(0),
         total: plan.graph.operations(),
     };
@@ -173,8 +218,12 @@ async fn with_providers(
     let mut diagnostics = tokio::select! {
         diagnostics = work => diagnostics,
         never = ephemerals.keep() => match never {},
+        () = inputs.stop.cancelled() => cancelled().into(),
     };
-    ephemerals.close_all().await;
+    tokio::select! {
+        () = ephemerals.close_all() => {}
+        () = inputs.stop.cancelled() => {}
+    }
     diagnostics.extend(evaluator.take_diagnostics());
     let mut state = applier.state().clone();
     let results = evaluator.check_results(&checks_before(plan), |_| false);
@@ -242,8 +291,8 @@ struct Applier<'a> {
     failed: Mutex<HashSet<ConfigResource>>,
     /// Checks whose data source could not be read.
     unread_checks: Mutex<HashSet<(ModuleInstance, Arc<str>)>>,
-    persisted: Mutex<Instant>,
-    persist: &'a (dyn Fn(&State) + Send + Sync),
+    results: &'a dyn ResultSink,
+    tally: &'a Tally,
     done: AtomicUsize,
     /// How many operations there are.
     total: usize,
@@ -261,6 +310,30 @@ struct Subject<'s> {
 impl Applier<'_> {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the objects of the instance that a change is about, and passes the result on.
+    fn update<T>(&self, change: &ResourceChange, update: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.state();
+        let result = update(&mut state);
+        let objects = state.instance(&change.address).cloned();
+        // With the lock held, so that the results of an instance come in their order.
+        self.results.instance(&change.address, &change.provider, objects);
+        result
+    }
+
+    /// Makes this the current object of the instance that a change is about.
+    fn update_current(&self, change: &ResourceChange, object: Option<Arc<Object>>) {
+        self.update(change, |state| {
+            state.set_current(&change.address, &change.provider, object)
+        });
+    }
+
+    /// Makes this one of the deposed objects of the instance that a change is about.
+    fn update_deposed(&self, change: &ResourceChange, key: DeposedKey, object: Option<Arc<Object>>) {
+        self.update(change, |state| {
+            state.set_deposed(&change.address, &change.provider, key, object);
+        });
     }
 
     /// Reports problems and gives the mark of failure.
@@ -281,11 +354,12 @@ impl Applier<'_> {
             self.note_failed(change);
             return Outcome::Failed;
         }
+        let begun = self.tally.begin(operation);
         let result = self.carry_out(operation, index, change).await;
+        begun.end(result.is_ok());
         if !self.ephemerals.is_empty() {
             self.ephemerals.used(&Block::Resource(change.address.config())).await;
         }
-        self.maybe_persist();
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         let total = self.total;
         self.inputs.events.event(Event::Progress { done, total });
@@ -308,12 +382,9 @@ impl Applier<'_> {
     async fn carry_out(&self, operation: Operation, index: u32, change: &ResourceChange) -> Result<(), Failed> {
         if change.action == Action::Forget {
             match &change.deposed {
-                Some(key) => {
-                    let key = DeposedKey(key.clone());
-                    self.state().set_deposed(&change.address, &change.provider, key, None);
-                }
+                Some(key) => self.update_deposed(change, DeposedKey(key.clone()), None),
                 None => {
-                    self.state().set_current(&change.address, &change.provider, None);
+                    self.update_current(change, None);
                     self.evaluator.remove_object(&change.address);
                 }
             }
@@ -406,16 +477,6 @@ impl Applier<'_> {
             opening::open(self.evaluator, self.providers, address).await
         };
         *cell.get_or_init(open).await
-    }
-
-    fn maybe_persist(&self) {
-        let mut last = self.persisted.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.elapsed() < PERSIST_INTERVAL {
-            return;
-        }
-        let state = self.state().clone();
-        (self.persist)(&state);
-        *last = Instant::now();
     }
 
     /// The facts stored with an object of this resource, beside its value.

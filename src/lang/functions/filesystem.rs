@@ -45,7 +45,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(Value::bool(false)),
             Err(e) => Err(CallError::failed(format!(
                 "failed to stat {given:?}: {}",
-                syntax::diag::describe_io(&e)
+                files::io_reason(&e)
             ))),
         }
     }),

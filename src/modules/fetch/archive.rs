@@ -9,7 +9,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek};
 use std::path::{Component, Path, PathBuf};
 
-use net::{UnpackLimits, io_reason};
+use files::io_reason;
+use net::UnpackLimits;
 
 /// How long the target of a symbolic link may be.
 const MAX_TARGET: u64 = 4096;

@@ -3,8 +3,9 @@
 use std::io::Read;
 use std::path::Path;
 
+use files::io_reason;
 use md5::Digest;
-use net::{Url, io_reason};
+use net::Url;
 
 use super::{Address, Fetcher};
 

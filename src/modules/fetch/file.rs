@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use net::{Url, io_reason};
+use files::io_reason;
+use net::Url;
 
 /// The path of a `file:` address.
 pub(super) fn path(url: &Url) -> Result<PathBuf, String> {

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use net::{Client, Response, Token, UnpackLimits, Url, io_reason};
+use files::io_reason;
+use net::{Client, Response, Token, UnpackLimits, Url};
 use rustls::SignatureScheme;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 
 use base64::Engine;
-use net::{Url, io_reason, shown};
+use files::io_reason;
+use net::{Url, shown};
 use tokio::process::Command;
 
 /// A commit's identifier, and the reference that it was asked for by.

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use config::source_address::RemoteSource;
-use net::{Client, Response, UnpackLimits, Url, io_reason, shown};
+use files::io_reason;
+use net::{Client, Response, UnpackLimits, Url, shown};
 use tokio::io::AsyncWriteExt;
 
 /// A page that says where a module is has it in its first part.

@@ -11,7 +11,8 @@ mod s3;
 use std::path::{Path, PathBuf};
 
 use config::source_address::{RemoteSource, forced};
-use net::{Client, UnpackLimits, Url, io_reason};
+use files::io_reason;
+use net::{Client, UnpackLimits, Url};
 
 use crate::tree;
 use archive::Kind;

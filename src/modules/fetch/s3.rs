@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use net::{Client, Response, UnpackLimits, Url, io_reason};
+use files::io_reason;
+use net::{Client, Response, UnpackLimits, Url};
 use rusty_s3::actions::ListObjectsV2;
 use rusty_s3::{Bucket, Credentials, S3Action, UrlStyle};
 

@@ -2,12 +2,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use addrs::{AbsProviderConfig, Provider};
+use state::pending::{Recovery, RecoveryAction, Unused};
 use state::store::{read_copy, write_copy};
 use state::{Attributes, LocalStore, LockInfo, Object, RawJson, State, Written, document};
 
@@ -191,41 +192,125 @@ fn a_write_cut_short_anywhere_is_made_up_for() {
         assert!(with_lock.serial == 2 && with_lock.same_content(&new), "{cut:?}");
         store.unlock().unwrap();
         assert!(fs::read(&path).unwrap() == text, "{cut:?}");
-        assert_eq!(files(dir.path()), ["terraform.tfstate"], "{cut:?}");
+        let recovery = store.take_recovery();
+        let mut left = files(dir.path());
+        if cut.is_none() {
+            // The older snapshot is kept, and the user is told where.
+            let kept = recovery.unwrap().kept.unwrap();
+            assert_eq!(read_copy(&kept).unwrap().unwrap().serial, 1);
+            fs::remove_file(kept).unwrap();
+            left = files(dir.path());
+        } else if cut == Some(text.len()) {
+            assert_eq!(recovery, None);
+        } else {
+            let recovery = recovery.unwrap();
+            assert_eq!((recovery.kept, recovery.action), (None, RecoveryAction::Completed(2)));
+        }
+        assert_eq!(left, ["terraform.tfstate"], "{cut:?}");
     }
 }
 
-#[test]
-fn what_another_program_wrote_after_a_crash_counts() {
+/// Writes a state file and a pending snapshot, the pending one as the younger file; gives what is read with a lock.
+fn beside_pending(written: &State, pending: &[u8]) -> (tempfile::TempDir, State, Recovery) {
     let (dir, path) = place();
-    let pending = dir.path().join(".terraform.tfstate.pending");
-    write_copy(
-        &pending,
-        &State {
-            serial: 9,
-            ..state(&["lost"])
-        },
-    )
-    .unwrap();
-    fs::File::options()
-        .write(true)
-        .open(&pending)
-        .unwrap()
-        .set_modified(SystemTime::now() - Duration::from_secs(10))
-        .unwrap();
-    write_copy(
-        &path,
-        &State {
-            serial: 3,
-            ..state(&["a"])
-        },
-    )
-    .unwrap();
-    assert_eq!(read_copy(&path).unwrap().unwrap().serial, 3);
+    write_copy(&path, written).unwrap();
+    let old = SystemTime::now() - Duration::from_secs(10);
+    fs::File::open(&path).unwrap().set_modified(old).unwrap();
+    fs::write(dir.path().join(".terraform.tfstate.pending"), pending).unwrap();
+    assert_eq!(read_copy(&path).unwrap().unwrap().serial, written.serial);
     let mut store = locked(&path);
-    assert_eq!(store.read().unwrap().unwrap().serial, 3);
-    assert!(!store.recovered());
-    assert!(!pending.exists());
+    let found = store.read().unwrap().unwrap();
+    let recovery = store.take_recovery().unwrap();
+    store.unlock().unwrap();
+    (dir, found, recovery)
+}
+
+#[test]
+fn a_pending_snapshot_that_is_not_newer_by_its_serial_is_kept_and_not_used() {
+    let snapshot = |serial: u64, lineage: &str, name: &str| State {
+        serial,
+        lineage: lineage.into(),
+        ..state(&[name])
+    };
+    let written = snapshot(4, "l", "a");
+    for (pending, why) in [
+        (snapshot(2, "l", "lost"), Unused::NotNewer { pending: 2, state: 4 }),
+        (snapshot(4, "l", "lost"), Unused::NotNewer { pending: 4, state: 4 }),
+        (snapshot(9, "other", "lost"), Unused::OtherLineage),
+    ] {
+        let text = document::encode(&pending).unwrap();
+        let (dir, found, recovery) = beside_pending(&written, &text);
+        assert_eq!((found.serial, recovery.action), (4, RecoveryAction::Unused(why)));
+        assert_eq!(fs::read(recovery.kept.unwrap()).unwrap(), text);
+        assert_eq!(files(dir.path()).len(), 2);
+    }
+    let (_dir, found, recovery) = beside_pending(&written, b"{ damaged");
+    assert_eq!(
+        (found.serial, recovery.action),
+        (4, RecoveryAction::Unused(Unused::Unreadable))
+    );
+}
+
+#[test]
+fn a_pending_snapshot_replaces_a_damaged_state_which_is_kept() {
+    let (dir, path) = place();
+    fs::write(&path, "not a state").unwrap();
+    write_copy(&dir.path().join(".terraform.tfstate.pending"), &state(&["a"])).unwrap();
+    let mut store = locked(&path);
+    assert!(store.read().unwrap().unwrap().same_content(&state(&["a"])));
+    let kept = store.take_recovery().unwrap().kept.unwrap();
+    assert_eq!(fs::read(kept).unwrap(), b"not a state");
+}
+
+#[test]
+fn a_state_in_a_pipe_or_device_is_written_into() {
+    let (dir, path) = place();
+    write_copy(&path, &state(&["a"])).unwrap();
+    let fifo = dir.path().join("fifo");
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let reader = std::thread::spawn({
+        let fifo = fifo.clone();
+        move || fs::read(fifo).unwrap()
+    });
+    let mut store = LocalStore::new(&path).writing_to(&fifo);
+    store.lock(&LockInfo::new("x", "1"), Duration::ZERO, &|| false).unwrap();
+    store.read().unwrap();
+    store.write(&state(&["b"]), "1").unwrap();
+    store.unlock().unwrap();
+    let text = reader.join().unwrap();
+    assert!(document::decode(&text).unwrap().unwrap().same_content(&state(&["b"])));
+    assert!(fs::metadata(&fifo).unwrap().file_type().is_fifo());
+    assert_eq!(files(dir.path()), ["fifo", "terraform.tfstate"]);
+
+    let mut store = LocalStore::new("/dev/null").with_backup(Some("/dev/null".into()));
+    assert!(store.read().unwrap().is_none());
+    store.write(&state(&["b"]), "1").unwrap();
+    assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+    let full = LocalStore::new("/dev/full").write(&state(&["b"]), "1").unwrap_err();
+    assert!(full.to_string().contains("/dev/full"), "{full}");
+}
+
+#[test]
+fn a_pipe_in_place_of_the_lock_information_is_refused() {
+    let (dir, path) = place();
+    let info = dir.path().join(".terraform.tfstate.lock.info");
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&info)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let refused = LocalStore::new(&path).lock(&LockInfo::new("x", "1"), Duration::ZERO, &|| false);
+    assert!(refused.unwrap_err().to_string().contains("not a regular file"));
+    assert!(state::lock::read_info(&path).is_none());
+    assert_eq!(files(dir.path()), [".terraform.tfstate.lock.info"]);
 }
 
 #[test]

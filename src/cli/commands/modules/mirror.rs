@@ -42,7 +42,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     if let Err(e) = std::fs::create_dir_all(to) {
         return Ok(session.fail(
             "Cannot use the output directory",
-            format!("The directory {dir} cannot be made: {}.", net::io_reason(&e)),
+            format!("The directory {dir} cannot be made: {}.", files::io_reason(&e)),
         ));
     }
     // What this working directory has installed has nothing to do with it.
@@ -54,7 +54,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         Err(e) => {
             return Ok(session.fail(
                 "Cannot use the output directory",
-                format!("{dir} cannot be written: {}.", net::io_reason(&e)),
+                format!("{dir} cannot be written: {}.", files::io_reason(&e)),
             ));
         }
     };

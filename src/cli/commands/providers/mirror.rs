@@ -61,7 +61,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     if let Err(e) = std::fs::create_dir_all(dir) {
         return Ok(session.fail(
             "Cannot use the output directory",
-            format!("The directory {dir} cannot be made: {}.", net::io_reason(&e)),
+            format!("The directory {dir} cannot be made: {}.", files::io_reason(&e)),
         ));
     }
     let prepared = asked(session, &project, &[]).and_then(|asked| {

@@ -92,7 +92,7 @@ fn source(session: &Session, path: &str) -> Result<State, Status> {
     let text = text.map_err(|e| {
         session.fail(
             format!("Error reading source state \"{path}\""),
-            format!("The state file cannot be read: {}.", ::state::io_reason(&e)),
+            format!("The state file cannot be read: {}.", ::files::io_reason(&e)),
         )
     })?;
     match state::document::decode(&text) {

@@ -49,6 +49,38 @@ fn what_runs_is_finished_and_nothing_new_begins() {
 }
 
 #[test]
+fn a_cancelled_apply_keeps_results_and_lists_what_was_aborted_or_not_begun() {
+    let mut case = Case::new(MANY);
+    case.parallelism = 2;
+    let plan = case.plan();
+    let stop = case.stop.clone();
+    case.world.hook("create n3", move || stop.cancel());
+    // It never ends.
+    case.world.lock().turns.insert("create n3".into(), u64::MAX);
+    let diagnostics = case.try_apply(&plan);
+    assert!(texts(diagnostics.iter()).contains("Operation canceled: "));
+    let done = case.addresses();
+    let completion = &case.completion;
+    assert_eq!((completion.total, completion.done), (22, done.len()));
+    let aborted: Vec<String> = completion.aborted.iter().map(|o| o.address.to_string()).collect();
+    assert!(aborted.contains(&"fake_thing.n[3]".to_owned()), "{aborted:?}");
+    assert!(!done.contains(&"fake_thing.n[3]".to_owned()), "{done:?}");
+    assert_eq!(completion.not_begun.len(), 22 - done.len() - aborted.len());
+    // Whatever is in the state was reported when it was there.
+    assert!(case.results.0.lock().unwrap().same_content(&case.state));
+}
+
+#[test]
+fn results_tell_the_state_at_any_time() {
+    let mut case = Case::new(MANY);
+    case.apply();
+    assert!(case.completion.is_complete());
+    assert!(case.results.0.lock().unwrap().same_content(&case.state));
+    case.destroy();
+    assert!(case.results.0.lock().unwrap().is_empty());
+}
+
+#[test]
 fn a_stopped_plan_is_no_plan() {
     let case = Case::new(MANY);
     let stop = case.stop.clone();

@@ -12,10 +12,12 @@ use config::Config;
 use config::files::MemoryFiles;
 use config::manifest::Manifest;
 use cty::Value;
+use engine::apply::Completion;
 use engine::eval::Surroundings;
 use engine::events::{Event, EventSink};
 use engine::inputs::{Inputs, PlanOptions};
 use engine::plan::{Action, Mode, Plan, ResourceChange};
+use engine::results::ResultSink;
 use engine::stop::Stop;
 use state::{Object, ObjectStatus, State};
 use syntax::{Diagnostic, Diagnostics};
@@ -44,6 +46,10 @@ pub struct Case {
     pub options: PlanOptions,
     pub parallelism: usize,
     pub stop: Stop,
+    /// What applies reported while they were running.
+    pub results: Results,
+    /// How far the last apply has come.
+    pub completion: Completion,
     pub events: Recorder,
 }
 
@@ -87,6 +93,8 @@ impl Case {
             options: PlanOptions::default(),
             parallelism: 10,
             stop: Stop::new(),
+            results: Results::default(),
+            completion: Completion::default(),
             events: Recorder::default(),
         };
         case.files(files);
@@ -173,10 +181,11 @@ impl Case {
     /// Applies a plan, with whatever problems.
     pub fn try_apply(&mut self, plan: &Plan) -> Diagnostics {
         let (source, surroundings) = (FakeSource(self.world.clone()), Case::surroundings());
-        let apply = engine::apply::apply(self.inputs(&source, &surroundings), plan, &|_| ());
-        let (state, diagnostics) = block_on(apply);
-        self.state = state;
-        diagnostics
+        let apply = engine::apply::apply(self.inputs(&source, &surroundings), plan, &self.results);
+        let result = block_on(apply);
+        self.state = result.state;
+        self.completion = result.completion;
+        result.diagnostics
     }
 
     /// Plans and applies, which must succeed.
@@ -315,4 +324,20 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
         .unwrap()
         .block_on(async { tokio::time::timeout(PATIENCE, future).await })
         .expect("things that wait for one another for ever")
+}
+
+/// The state as results tell it that are reported while an apply is running.
+#[derive(Default)]
+pub struct Results(pub Mutex<State>);
+
+impl ResultSink for Results {
+    fn instance(
+        &self,
+        address: &addrs::AbsResourceInstance,
+        provider: &addrs::AbsProviderConfig,
+        objects: Option<state::InstanceState>,
+    ) {
+        let mut state = self.0.lock().unwrap();
+        state.set_instance(address, provider, objects);
+    }
 }

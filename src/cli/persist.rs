@@ -1,0 +1,269 @@
+//! Saving results while an apply is running: on a thread of its own, which follows the results in a state of its own.
+//!
+//! Whoever has a result hands it over and goes on; nobody waits for the disk, and the state that the apply works with is
+//! never copied. A result is saved [`Schedule::interval`] after it is there, together with those that come meanwhile, and
+//! whether or not more come. A large state is written less often: no more than one part in [`SHARE`] of the time goes into
+//! it, as far as the processor is concerned, which the apply needs, too. To wait for the disk slows nothing down, so of that
+//! time writes may take half.
+//!
+//! A journal that keeps single results can take the place of this: it gets them from the same [`ResultSink`].
+
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use addrs::{AbsProviderConfig, AbsResourceInstance};
+use engine::results::ResultSink;
+use state::store::LocalStore;
+use state::{InstanceState, State};
+
+use crate::TERRAFORM_VERSION;
+
+/// Of so much time, one part may be spent on writing: 5 %.
+const SHARE: u32 = 20;
+
+/// Saves the results of one apply.
+pub struct Persister {
+    results: Results,
+    thread: JoinHandle<State>,
+}
+
+/// Where the results go. Clones lead to the same place.
+#[derive(Clone)]
+pub struct Results(Sender<Message>);
+
+enum Message {
+    Instance(AbsResourceInstance, AbsProviderConfig, Option<InstanceState>),
+    /// Save at once, and answer.
+    Save(Sender<()>),
+    End,
+}
+
+impl ResultSink for Results {
+    fn instance(&self, address: &AbsResourceInstance, provider: &AbsProviderConfig, objects: Option<InstanceState>) {
+        // Once the thread has ended, the apply has, too.
+        let _ = self
+            .0
+            .send(Message::Instance(address.clone(), provider.clone(), objects));
+    }
+}
+
+impl Results {
+    /// Saves what is there at once; says whether that was done within a time.
+    pub fn save(&self, limit: Duration) -> bool {
+        let (answer, answered) = channel();
+        self.0.send(Message::Save(answer)).is_ok() && answered.recv_timeout(limit).is_ok()
+    }
+}
+
+impl Persister {
+    /// Begins with the state that the apply begins with.
+    ///
+    /// # Errors
+    /// There can be no more threads.
+    pub fn start(state: State, store: Arc<Mutex<LocalStore>>, interval: Duration) -> io::Result<Persister> {
+        let (sender, messages) = channel();
+        let work = move || {
+            let stream = lock(&store).is_stream();
+            let write = |state: &State| match lock(&store).write(state, TERRAFORM_VERSION) {
+                Ok(_) => true,
+                Err(e) => {
+                    // The end of the operation tries again, and reports.
+                    tracing::warn!("the state could not be written meanwhile: {e}");
+                    false
+                }
+            };
+            follow(&messages, state, Schedule::new(interval), !stream, write)
+        };
+        let thread = std::thread::Builder::new().name("persister".to_owned()).spawn(work)?;
+        Ok(Persister {
+            results: Results(sender),
+            thread,
+        })
+    }
+
+    /// Where the results go.
+    #[must_use]
+    pub fn results(&self) -> Results {
+        self.results.clone()
+    }
+
+    /// Ends without another write; gives the state that the results tell, unless the thread has failed.
+    #[must_use]
+    pub fn end(self) -> Option<State> {
+        let _ = self.results.0.send(Message::End);
+        self.thread.join().ok()
+    }
+}
+
+fn lock(store: &Mutex<LocalStore>) -> std::sync::MutexGuard<'_, LocalStore> {
+    store.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How long this thread has worked.
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}
+
+/// When to write.
+#[derive(Debug)]
+struct Schedule {
+    /// How long a result waits for others.
+    interval: Duration,
+    /// Not before this.
+    rest: Instant,
+}
+
+impl Schedule {
+    fn new(interval: Duration) -> Schedule {
+        Schedule {
+            interval,
+            rest: Instant::now(),
+        }
+    }
+
+    /// When results are to be saved of which the first came at this time.
+    fn due(&self, first: Instant) -> Instant {
+        (first + self.interval).max(self.rest)
+    }
+
+    /// A write is over that took so much of the processor's time, and so long.
+    fn wrote(&mut self, work: Duration, elapsed: Duration, ended: Instant) {
+        self.rest = ended + elapsed.max(work * (SHARE - 1));
+    }
+}
+
+/// Follows results until the end, writing as the schedule says.
+fn follow(
+    messages: &Receiver<Message>,
+    mut state: State,
+    mut schedule: Schedule,
+    by_time: bool,
+    write: impl Fn(&State) -> bool,
+) -> State {
+    // When the first result came that is not saved.
+    let mut unsaved: Option<Instant> = None;
+    loop {
+        let due = unsaved.filter(|_| by_time).map(|first| schedule.due(first));
+        let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+        let message = match left {
+            None => messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            // What is there already is saved together.
+            Some(Duration::ZERO) => messages.try_recv().map_err(|_| RecvTimeoutError::Timeout),
+            Some(left) => messages.recv_timeout(left),
+        };
+        let answer = match message {
+            Ok(Message::Instance(address, provider, objects)) => {
+                state.set_instance(&address, &provider, objects);
+                unsaved.get_or_insert_with(Instant::now);
+                continue;
+            }
+            Ok(Message::End) | Err(RecvTimeoutError::Disconnected) => return state,
+            Ok(Message::Save(answer)) => Some(answer),
+            Err(RecvTimeoutError::Timeout) => None,
+        };
+        let (began, work) = (Instant::now(), processor_time());
+        let saved = write(&state);
+        let ended = Instant::now();
+        let elapsed = ended.saturating_duration_since(began);
+        schedule.wrote(processor_time().saturating_sub(work).min(elapsed), elapsed, ended);
+        unsaved = (!saved).then_some(ended);
+        if let Some(answer) = answer {
+            // Who does not wait any more does not need to know.
+            let _ = answer.send(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use state::{Attributes, Object, RawJson};
+
+    use super::*;
+
+    fn result(name: &str) -> Message {
+        let object = Object::new(0, Attributes::Json(RawJson::parse("{}").unwrap()));
+        let objects = InstanceState {
+            current: Some(Arc::new(object)),
+            ..InstanceState::default()
+        };
+        Message::Instance(
+            addrs::parse::resource_instance(name).unwrap(),
+            AbsProviderConfig::root(addrs::Provider::default_for("null")),
+            Some(objects),
+        )
+    }
+
+    /// Follows messages on a thread of its own; every write sends how many instances it has.
+    fn following(
+        interval: Duration,
+        by_time: bool,
+        fails: usize,
+    ) -> (Sender<Message>, Receiver<usize>, JoinHandle<State>) {
+        let (sender, messages) = channel();
+        let (wrote, written) = channel();
+        let failures = std::sync::atomic::AtomicUsize::new(fails);
+        let thread = std::thread::spawn(move || {
+            follow(&messages, State::new(), Schedule::new(interval), by_time, |state| {
+                let fails = failures
+                    .fetch_update(
+                        std::sync::atomic::Ordering::SeqCst,
+                        std::sync::atomic::Ordering::SeqCst,
+                        |left| left.checked_sub(1),
+                    )
+                    .is_ok();
+                if !fails {
+                    wrote.send(state.instance_count()).unwrap();
+                }
+                !fails
+            })
+        });
+        (sender, written, thread)
+    }
+
+    #[test]
+    fn a_result_is_saved_though_no_other_follows() {
+        let (sender, written, thread) = following(Duration::from_millis(10), true, 0);
+        sender.send(result("a.b")).unwrap();
+        assert_eq!(written.recv().unwrap(), 1);
+        sender.send(result("a.c")).unwrap();
+        assert_eq!(written.recv().unwrap(), 2);
+        sender.send(Message::End).unwrap();
+        assert_eq!(thread.join().unwrap().instance_count(), 2);
+        assert!(written.recv().is_err(), "nothing new was written at the end");
+    }
+
+    #[test]
+    fn a_write_that_fails_is_tried_again_without_another_result() {
+        let (sender, written, _) = following(Duration::from_millis(1), true, 3);
+        sender.send(result("a.b")).unwrap();
+        assert_eq!(written.recv().unwrap(), 1);
+    }
+
+    #[test]
+    fn a_stream_is_written_only_when_asked() {
+        let (sender, written, thread) = following(Duration::ZERO, false, 0);
+        sender.send(result("a.b")).unwrap();
+        sender.send(result("a.c")).unwrap();
+        assert!(Results(sender.clone()).save(Duration::from_secs(60)));
+        sender.send(Message::End).unwrap();
+        thread.join().unwrap();
+        assert_eq!(written.into_iter().collect::<Vec<_>>(), [2]);
+    }
+
+    #[test]
+    fn writes_take_a_twentieth_of_the_processor_and_half_of_the_time_at_most() {
+        let mut schedule = Schedule::new(Duration::from_secs(1));
+        let ended = Instant::now();
+        let (ms, s) = (Duration::from_millis, Duration::from_secs);
+        schedule.wrote(ms(10), ms(20), ended);
+        assert_eq!(schedule.due(ended), ended + s(1));
+        schedule.wrote(ms(10), s(3), ended);
+        assert_eq!(schedule.due(ended), ended + s(3));
+        schedule.wrote(s(2), s(3), ended);
+        assert_eq!(schedule.due(ended), ended + s(38));
+    }
+}

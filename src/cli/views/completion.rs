@@ -1,0 +1,105 @@
+//! How far an apply has come that did not complete: what was done, what was aborted, what was not begun.
+
+use std::fmt::Write as _;
+
+use engine::apply::{Completion, UnfinishedOperation};
+use engine::plan::Action;
+
+/// How many operations are listed one by one.
+const LIMIT: usize = 10;
+
+/// What to say; nothing if everything was done. `verb` is what the command is called.
+#[must_use]
+pub fn text(verb: &str, completion: &Completion) -> Option<String> {
+    if completion.is_complete() {
+        return None;
+    }
+    let Completion {
+        total,
+        done,
+        failed,
+        aborted,
+        not_begun,
+    } = completion;
+    let mut out = format!(
+        "{verb} incomplete: of {total} operations, {done} completed, {failed} failed, {} aborted, {} not begun.\n",
+        aborted.len(),
+        not_begun.len()
+    );
+    list(
+        &mut out,
+        "Aborted; they may have taken effect, but are not in the state:",
+        aborted,
+    );
+    list(&mut out, "Not begun:", not_begun);
+    Some(out)
+}
+
+fn list(out: &mut String, title: &str, operations: &[UnfinishedOperation]) {
+    if operations.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n{title}");
+    // One more line would be needed to say that there is one more.
+    let shown = if operations.len() == LIMIT + 1 {
+        LIMIT + 1
+    } else {
+        LIMIT
+    };
+    for operation in operations.iter().take(shown) {
+        let _ = writeln!(out, "  - {} ({})", operation.address, word(operation.action));
+    }
+    if operations.len() > shown {
+        let _ = writeln!(out, "  - and {} more", operations.len() - shown);
+    }
+}
+
+fn word(action: Action) -> &'static str {
+    match action {
+        Action::NoOp => "no change",
+        Action::Create => "create",
+        Action::Read => "read",
+        Action::Update => "update",
+        Action::Delete => "destroy",
+        Action::DeleteThenCreate | Action::CreateThenDelete => "replace",
+        Action::Forget => "forget",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn operations(count: usize) -> Vec<UnfinishedOperation> {
+        let one = |i: usize| UnfinishedOperation {
+            address: addrs::parse::resource_instance(&format!("t.n[{i}]")).unwrap(),
+            action: Action::Create,
+        };
+        (0..count).map(one).collect()
+    }
+
+    #[test]
+    fn a_complete_apply_needs_no_words() {
+        assert_eq!(text("Apply", &Completion::default()), None);
+    }
+
+    #[test]
+    fn unfinished_operations_are_listed_up_to_a_limit() {
+        let completion = |not_begun| Completion {
+            total: 3 + not_begun,
+            done: 1,
+            failed: 1,
+            aborted: operations(1),
+            not_begun: operations(not_begun),
+        };
+        assert_eq!(
+            text("Apply", &completion(2)).unwrap(),
+            "Apply incomplete: of 5 operations, 1 completed, 1 failed, 1 aborted, 2 not begun.\n\nAborted; they may have taken \
+             effect, but are not in the state:\n  - t.n[0] (create)\n\nNot begun:\n  - t.n[0] (create)\n  - t.n[1] (create)\n"
+        );
+        let eleven = text("Apply", &completion(11)).unwrap();
+        assert!(eleven.ends_with("t.n[10] (create)\n"), "{eleven}");
+        let many = text("Apply", &completion(1000)).unwrap();
+        assert!(many.ends_with("t.n[9] (create)\n  - and 990 more\n"), "{many}");
+    }
+}

@@ -1,0 +1,128 @@
+//! How far the operations of an apply have come.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use addrs::AbsResourceInstance;
+
+use crate::execgraph::Operation;
+use crate::plan::{Action, Plan};
+
+const NOT_BEGUN: u8 = 0;
+const RUNNING: u8 = 1;
+const DONE: u8 = 2;
+const FAILED: u8 = 3;
+
+/// The status of every operation of a plan.
+pub(super) struct Tally {
+    /// Two for each change: that of its destroy operation comes second.
+    status: Vec<AtomicU8>,
+}
+
+/// An operation that was not completed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnfinishedOperation {
+    /// The object.
+    pub address: AbsResourceInstance,
+    /// What was to be done: create, update, delete, read or forget.
+    pub action: Action,
+}
+
+/// How far an apply has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Completion {
+    /// How many operations there are.
+    pub total: usize,
+    /// How many of them were completed.
+    pub done: usize,
+    /// How many failed: each of them has been reported.
+    pub failed: usize,
+    /// Those that were running when the apply was cancelled: nobody knows what became of them.
+    pub aborted: Vec<UnfinishedOperation>,
+    /// Those that were not begun, because of a failure or of an interrupt.
+    pub not_begun: Vec<UnfinishedOperation>,
+}
+
+impl Completion {
+    /// Whether everything was done.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.done == self.total
+    }
+}
+
+/// A running operation: it counts as aborted until it ends.
+pub(super) struct Begun<'t>(Option<&'t AtomicU8>);
+
+impl Begun<'_> {
+    pub fn end(self, done: bool) {
+        if let Some(status) = self.0 {
+            status.store(if done { DONE } else { FAILED }, Ordering::Relaxed);
+        }
+    }
+}
+
+fn place(operation: Operation) -> Option<usize> {
+    match operation {
+        Operation::Change(i) => Some(i as usize * 2),
+        Operation::Destroy(i) => Some(i as usize * 2 + 1),
+        Operation::GroupStart(_) | Operation::GroupEnd(_) => None,
+    }
+}
+
+impl Tally {
+    pub fn new(plan: &Plan) -> Tally {
+        Tally {
+            status: std::iter::repeat_with(AtomicU8::default)
+                .take(plan.changes.len() * 2)
+                .collect(),
+        }
+    }
+
+    pub fn begin(&self, operation: Operation) -> Begun<'_> {
+        let status = place(operation).and_then(|i| self.status.get(i));
+        if let Some(status) = status {
+            status.store(RUNNING, Ordering::Relaxed);
+        }
+        Begun(status)
+    }
+
+    /// What has become of the operations of this plan.
+    pub fn completion(&self, plan: &Plan) -> Completion {
+        let mut completion = Completion::default();
+        for operation in &plan.graph.nodes {
+            let Some(status) = place(*operation).and_then(|i| self.status.get(i)) else {
+                continue;
+            };
+            completion.total += 1;
+            let list = match status.load(Ordering::Relaxed) {
+                DONE => {
+                    completion.done += 1;
+                    continue;
+                }
+                NOT_BEGUN => &mut completion.not_begun,
+                RUNNING => &mut completion.aborted,
+                _ => {
+                    completion.failed += 1;
+                    continue;
+                }
+            };
+            let (index, destroy) = match operation {
+                Operation::Change(i) => (*i, false),
+                Operation::Destroy(i) => (*i, true),
+                Operation::GroupStart(_) | Operation::GroupEnd(_) => continue,
+            };
+            let Some(change) = plan.changes.get(index as usize) else {
+                continue;
+            };
+            list.push(UnfinishedOperation {
+                address: change.address.clone(),
+                action: match change.action {
+                    _ if destroy => Action::Delete,
+                    Action::DeleteThenCreate | Action::CreateThenDelete => Action::Create,
+                    action => action,
+                },
+            });
+        }
+        completion
+    }
+}

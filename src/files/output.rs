@@ -1,0 +1,338 @@
+//! Writing an output file: by rename where that keeps what is there, else into what is there.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Cursor, Read as _, Seek, SeekFrom, Write};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use crate::temporary;
+
+/// How many symbolic links are followed to a file that does not exist yet.
+const MAX_LINKS: usize = 40;
+
+/// What an output file is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// The mode of a new file, before the umask.
+    pub mode: u32,
+    /// Whether a file that is replaced keeps its mode.
+    pub keep_mode: bool,
+    /// Whether the contents must be on the disk before the name is.
+    pub durable: bool,
+}
+
+impl Policy {
+    /// For states: new ones can be read by their owner only, existing ones stay as they are.
+    pub const STATE: Policy = Policy {
+        mode: 0o600,
+        keep_mode: true,
+        durable: true,
+    };
+    /// For plans: only the owner may read one, whatever was there before.
+    pub const SECRET: Policy = Policy {
+        mode: 0o600,
+        keep_mode: false,
+        durable: true,
+    };
+    /// For configuration, lock files and indexes: everybody may read them whom the umask allows to.
+    pub const SHARED: Policy = Policy {
+        mode: 0o666,
+        keep_mode: true,
+        durable: true,
+    };
+}
+
+/// A file that is being written. Nothing is seen of it before [`Output::commit`]; dropped before that, nothing has happened.
+///
+/// - A regular file, or none, is replaced by a rename. It keeps its owner as far as that is allowed. Symbolic links are
+///   followed, so that the link stays a link.
+/// - Pipes, sockets, devices, and whatever stands below `/dev` or `/proc`, are written into.
+/// - So is a regular file that cannot be replaced, because the directory cannot be written or the file is a mount point.
+#[derive(Debug)]
+pub struct Output {
+    path: PathBuf,
+    policy: Policy,
+    target: Target,
+}
+
+#[derive(Debug)]
+enum Target {
+    Replaced { new: NamedTempFile, place: PathBuf },
+    Into(Cursor<Vec<u8>>),
+}
+
+impl Output {
+    /// Begins to write the file at a path. Its directory must exist.
+    ///
+    /// # Errors
+    /// The path leads to a directory, or to none where a file can be created.
+    pub fn create(path: &Path, policy: Policy) -> io::Result<Output> {
+        let target = match fs::metadata(path) {
+            Ok(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+            Ok(_) if !is_replaceable(path) => Target::Into(Cursor::default()),
+            Ok(old) => {
+                let place = fs::canonicalize(path)?;
+                match begin(&place, policy, Some(&old)) {
+                    Ok(new) => Target::Replaced { new, place },
+                    Err(e) if keeps_names(&e) => Target::Into(Cursor::default()),
+                    Err(e) => return Err(e),
+                }
+            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                let place = followed(path);
+                let new = begin(&place, policy, None)?;
+                Target::Replaced { new, place }
+            }
+            Err(e) => return Err(e),
+        };
+        Ok(Output {
+            path: path.to_owned(),
+            policy,
+            target,
+        })
+    }
+
+    /// Puts the file in its place. A pipe is waited for until somebody reads it.
+    ///
+    /// # Errors
+    /// It cannot be written; a file that is replaced by a rename is then as it was.
+    pub fn commit(self) -> io::Result<()> {
+        match self.target {
+            Target::Into(contents) => write_into(&self.path, &contents.into_inner()),
+            Target::Replaced { new, place } => {
+                if self.policy.durable {
+                    new.as_file().sync_all()?;
+                }
+                match new.persist(&place) {
+                    Ok(_) => {
+                        if self.policy.durable {
+                            sync_directory(directory(&place));
+                        }
+                        Ok(())
+                    }
+                    Err(e) if keeps_names(&e.error) && place.exists() => {
+                        let mut contents = Vec::new();
+                        let mut new = e.file;
+                        new.seek(SeekFrom::Start(0))?;
+                        new.read_to_end(&mut contents)?;
+                        write_into(&place, &contents)
+                    }
+                    Err(e) => Err(e.error),
+                }
+            }
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.target {
+            Target::Replaced { new, .. } => new.write(bytes),
+            Target::Into(contents) => contents.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.target {
+            Target::Replaced { new, .. } => new.flush(),
+            Target::Into(contents) => contents.flush(),
+        }
+    }
+}
+
+impl Seek for Output {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match &mut self.target {
+            Target::Replaced { new, .. } => new.seek(to),
+            Target::Into(contents) => contents.seek(to),
+        }
+    }
+}
+
+/// Writes a whole file.
+///
+/// # Errors
+/// As with [`Output`].
+pub fn replace(path: &Path, contents: &[u8], policy: Policy) -> io::Result<()> {
+    let mut output = Output::create(path, policy)?;
+    output.write_all(contents)?;
+    output.commit()
+}
+
+/// Whether a rename may put a file at this path: there is a regular file of its own, or nothing.
+#[must_use]
+pub fn is_replaceable(path: &Path) -> bool {
+    // What these lead to is an open file of some process, by another name.
+    if ["/dev", "/proc"].iter().any(|dir| path.starts_with(dir)) {
+        return false;
+    }
+    match fs::metadata(path) {
+        Ok(found) => found.is_file(),
+        Err(e) => e.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+/// Whether this error is about the names in a directory, which do not matter to who writes into the file.
+fn keeps_names(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::PermissionDenied
+            | io::ErrorKind::ReadOnlyFilesystem
+            | io::ErrorKind::ResourceBusy
+            | io::ErrorKind::CrossesDevices
+    )
+}
+
+fn begin(place: &Path, policy: Policy, old: Option<&fs::Metadata>) -> io::Result<NamedTempFile> {
+    let new = temporary::file(directory(place), policy.mode)?;
+    if let Some(old) = old {
+        let made = new.as_file().metadata()?;
+        if (old.uid(), old.gid()) != (made.uid(), made.gid()) {
+            // Only root may give files away; for others the new owner is who writes.
+            let _ = fchown(new.as_file(), Some(old.uid()), Some(old.gid()));
+        }
+        if policy.keep_mode {
+            let mode = fs::Permissions::from_mode(old.mode() & 0o7777);
+            new.as_file().set_permissions(mode)?;
+        }
+    }
+    Ok(new)
+}
+
+/// Where a chain of links ends at which there is no file yet.
+fn followed(path: &Path) -> PathBuf {
+    let mut place = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        let Ok(target) = fs::read_link(&place) else { break };
+        place = directory(&place).join(target);
+    }
+    place
+}
+
+fn write_into(path: &Path, contents: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).open(path)?;
+    let regular = file.metadata()?.is_file();
+    if regular {
+        file.set_len(0)?;
+    }
+    file.write_all(contents)?;
+    if regular {
+        file.sync_all()?;
+    }
+    Ok(())
+}
+
+fn directory(path: &Path) -> &Path {
+    match path.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir,
+        _ => Path::new("."),
+    }
+}
+
+/// Brings the names in a directory to the disk. Not every file system can; none loses more than the last moment.
+fn sync_directory(dir: &Path) {
+    if let Err(e) = File::open(dir).and_then(|dir| dir.sync_all()) {
+        tracing::debug!("cannot sync {}: {e}", dir.display());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use std::os::unix::fs::{FileTypeExt as _, symlink};
+
+    use super::*;
+
+    fn names(dir: &Path) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(dir)
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o777
+    }
+
+    #[test]
+    fn a_regular_file_is_replaced_with_the_mode_that_the_policy_says() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        replace(&path, b"one", Policy::STATE).unwrap();
+        assert_eq!(mode(&path), 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let inode = fs::metadata(&path).unwrap().ino();
+        replace(&path, b"two", Policy::STATE).unwrap();
+        assert_ne!(fs::metadata(&path).unwrap().ino(), inode);
+        assert_eq!((fs::read(&path).unwrap(), mode(&path)), (b"two".to_vec(), 0o640));
+        replace(&path, b"three", Policy::SECRET).unwrap();
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(names(dir.path()), ["f"]);
+    }
+
+    #[test]
+    fn an_output_that_is_dropped_leaves_everything_as_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        let mut output = Output::create(&path, Policy::STATE).unwrap();
+        output.write_all(b"x").unwrap();
+        drop(output);
+        assert!(names(dir.path()).is_empty());
+    }
+
+    #[test]
+    fn links_stay_links_whether_or_not_they_lead_to_a_file() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("sub")).unwrap();
+        symlink("sub/second", dir.path().join("first")).unwrap();
+        symlink("real", dir.path().join("sub/second")).unwrap();
+        for text in ["new", "replaced"] {
+            replace(&dir.path().join("first"), text.as_bytes(), Policy::STATE).unwrap();
+            assert_eq!(fs::read_to_string(dir.path().join("sub/real")).unwrap(), text);
+            for link in ["first", "sub/second"] {
+                let found = fs::symlink_metadata(dir.path().join(link)).unwrap();
+                assert!(found.is_symlink(), "{link}");
+            }
+        }
+        assert_eq!(names(&dir.path().join("sub")), ["real", "second"]);
+    }
+
+    #[test]
+    fn pipes_and_devices_are_written_into() {
+        let dir = tempfile::tempdir().unwrap();
+        let fifo = dir.path().join("fifo");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &fifo,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::from_raw_mode(0o600),
+            0,
+        )
+        .unwrap();
+        let reader = std::thread::spawn({
+            let fifo = fifo.clone();
+            move || fs::read(fifo).unwrap()
+        });
+        replace(&fifo, b"through", Policy::STATE).unwrap();
+        assert_eq!(reader.join().unwrap(), b"through");
+        assert!(fs::metadata(&fifo).unwrap().file_type().is_fifo());
+        assert_eq!(names(dir.path()), ["fifo"]);
+        let null = Path::new("/dev/null");
+        replace(null, b"gone", Policy::STATE).unwrap();
+        assert!(fs::metadata(null).unwrap().file_type().is_char_device());
+        let full = replace(Path::new("/dev/full"), b"x", Policy::STATE).unwrap_err();
+        assert_eq!(full.kind(), io::ErrorKind::StorageFull);
+    }
+
+    #[test]
+    fn a_directory_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let refused = replace(dir.path(), b"x", Policy::STATE).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::IsADirectory);
+    }
+}

@@ -1,0 +1,191 @@
+//! Temporary files and directories that can be told from leftovers.
+//!
+//! Each has a name of the form `.monoform-XXXXXX.tmp`, and whoever uses it holds a lock (`flock`) on it. The lock ends with
+//! its holder, however that ends, and is seen by programs in other containers, where process numbers mean nothing.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use tempfile::{NamedTempFile, TempDir};
+
+const PREFIX: &str = ".monoform-";
+const SUFFIX: &str = ".tmp";
+
+/// How old a leftover must be: what is younger may not have its lock yet.
+const AGE: Duration = Duration::from_secs(60);
+
+/// A directory that only this user can use, whatever the umask. It is removed when dropped.
+#[derive(Debug)]
+pub struct PrivateDirectory {
+    dir: TempDir,
+    _lock: Option<File>,
+}
+
+impl PrivateDirectory {
+    /// Creates one in this directory, and removes the leftovers that are there.
+    ///
+    /// # Errors
+    /// No directory can be created there.
+    pub fn create_in(parent: &Path) -> io::Result<PrivateDirectory> {
+        sweep_once(parent);
+        let mode = fs::Permissions::from_mode(0o700);
+        let dir = tempfile::Builder::new()
+            .prefix(PREFIX)
+            .suffix(SUFFIX)
+            .permissions(mode.clone())
+            .tempdir_in(parent)?;
+        // The umask may have taken rights away from the owner, too.
+        fs::set_permissions(dir.path(), mode)?;
+        let lock = File::open(dir.path()).ok().filter(|file| file.try_lock().is_ok());
+        Ok(PrivateDirectory { dir, _lock: lock })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+}
+
+/// A temporary file in this directory, to be renamed later. Leftovers that are there are removed.
+pub(crate) fn file(dir: &Path, mode: u32) -> io::Result<NamedTempFile> {
+    sweep_once(dir);
+    let file = tempfile::Builder::new()
+        .prefix(PREFIX)
+        .suffix(SUFFIX)
+        .permissions(fs::Permissions::from_mode(mode))
+        .tempfile_in(dir)?;
+    // Where there are no such locks, leftovers stay.
+    let _ = file.as_file().try_lock();
+    Ok(file)
+}
+
+/// Removes the leftovers in a directory, the first time that this process has to do with it.
+fn sweep_once(dir: &Path) {
+    static SWEPT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    let first = SWEPT
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .insert(fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned()));
+    if first {
+        sweep(dir);
+    }
+}
+
+/// Removes what a program that is gone has left in a directory.
+pub fn sweep(dir: &Path) {
+    let Ok(entries) = fs::read_dir(dir) else { return };
+    for entry in entries.filter_map(Result::ok) {
+        let name = entry.file_name();
+        if !name.to_str().is_some_and(is_ours) {
+            continue;
+        }
+        let path = entry.path();
+        match remove_leftover(&path) {
+            Ok(true) => tracing::debug!("{}, which a program that is gone has left, was removed", path.display()),
+            Ok(false) => {}
+            Err(e) => tracing::debug!("{} cannot be removed: {e}", path.display()),
+        }
+    }
+}
+
+fn is_ours(name: &str) -> bool {
+    name.strip_prefix(PREFIX)
+        .and_then(|rest| rest.strip_suffix(SUFFIX))
+        .is_some_and(|random| !random.is_empty() && random.chars().all(|c| c.is_ascii_alphanumeric()))
+}
+
+fn remove_leftover(path: &Path) -> io::Result<bool> {
+    let found = fs::symlink_metadata(path)?;
+    let old = found
+        .modified()
+        .ok()
+        .and_then(|modified| SystemTime::now().duration_since(modified).ok())
+        .is_some_and(|age| age >= AGE);
+    let kind = found.file_type();
+    if !old || found.uid() != rustix::process::getuid().as_raw() || !(kind.is_file() || kind.is_dir()) {
+        return Ok(false);
+    }
+    let nofollow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or_default();
+    let file = OpenOptions::new().read(true).custom_flags(nofollow).open(path)?;
+    if file.try_lock().is_err() {
+        return Ok(false);
+    }
+    if kind.is_dir() {
+        fs::remove_dir_all(path)?;
+    } else {
+        fs::remove_file(path)?;
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    fn age(path: &Path) {
+        let old = SystemTime::now() - 2 * AGE;
+        File::open(path).unwrap().set_modified(old).unwrap();
+    }
+
+    #[test]
+    fn only_what_is_old_ours_and_not_in_use_is_swept() {
+        let parent = tempfile::tempdir().unwrap();
+        let at = |name: &str| parent.path().join(name);
+        let used_dir = PrivateDirectory::create_in(parent.path()).unwrap();
+        let used_file = file(parent.path(), 0o600).unwrap();
+        fs::create_dir(at(".monoform-dead01.tmp")).unwrap();
+        fs::write(at(".monoform-dead01.tmp/socket"), "").unwrap();
+        for name in [
+            ".monoform-dead02.tmp",
+            ".monoform-version",
+            ".monoform-a b.tmp",
+            "other.tmp",
+        ] {
+            fs::write(at(name), "").unwrap();
+        }
+        fs::write(at(".monoform-young1.tmp"), "").unwrap();
+        std::os::unix::fs::symlink("other.tmp", at(".monoform-link01.tmp")).unwrap();
+        for name in [
+            ".monoform-dead01.tmp",
+            ".monoform-dead02.tmp",
+            ".monoform-version",
+            ".monoform-a b.tmp",
+            "other.tmp",
+        ] {
+            age(&at(name));
+        }
+        age(used_dir.path());
+        age(used_file.path());
+        sweep(parent.path());
+        let left = |name: &str| at(name).symlink_metadata().is_ok();
+        assert!(used_dir.path().exists() && used_file.path().exists());
+        assert!(!left(".monoform-dead01.tmp") && !left(".monoform-dead02.tmp"));
+        for name in [
+            ".monoform-version",
+            ".monoform-a b.tmp",
+            "other.tmp",
+            ".monoform-young1.tmp",
+            ".monoform-link01.tmp",
+        ] {
+            assert!(left(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_private_directory_is_gone_when_dropped() {
+        let parent = tempfile::tempdir().unwrap();
+        let dir = PrivateDirectory::create_in(parent.path()).unwrap();
+        let path = dir.path().to_owned();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
+        drop(dir);
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,162 @@
+//! A write that was cut short: which of the state file and the pending snapshot beside it counts.
+//!
+//! The times of the files say nothing: clocks are set, files are copied and restored. Lineage and serial decide. Whichever
+//! does not count may hold objects that nothing else knows of, so it is kept, and the user is told.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::document::decode;
+use crate::store::beside;
+use crate::{FormatError, State};
+
+/// Where the pending snapshot of a state file is: `.NAME.pending`.
+pub(crate) fn path_of(state: &Path) -> PathBuf {
+    beside(state, ".", ".pending")
+}
+
+/// What a pending snapshot means.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    /// It says what the state file says: only its removal was missed.
+    Same,
+    /// It is the state. The state file is only the beginning of it, or nothing.
+    Completes(State),
+    /// It is the state. The state file is an older snapshot, or damaged.
+    Replaces(State),
+    /// The state file is the state.
+    Unused(Unused),
+}
+
+/// Why a pending snapshot is not used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unused {
+    /// It cannot be read.
+    Unreadable,
+    /// It belongs to another state.
+    OtherLineage,
+    /// Another program has written the state since.
+    NotNewer {
+        /// The serial of the pending snapshot.
+        pending: u64,
+        /// The serial of the state file.
+        state: u64,
+    },
+}
+
+/// Decides between a state file and the pending snapshot beside it.
+pub(crate) fn judge(pending: &[u8], text: Option<&[u8]>, state: &Result<Option<State>, FormatError>) -> Verdict {
+    if Some(pending) == text {
+        return Verdict::Same;
+    }
+    let Ok(Some(snapshot)) = decode(pending) else {
+        return Verdict::Unused(Unused::Unreadable);
+    };
+    // The beginning of the pending snapshot is a write cut short, even if only the line break at the end is missing.
+    if text.is_none_or(|text| pending.starts_with(text)) {
+        return Verdict::Completes(snapshot);
+    }
+    let Ok(Some(state)) = state else {
+        return Verdict::Replaces(snapshot);
+    };
+    if state.lineage != snapshot.lineage {
+        return Verdict::Unused(Unused::OtherLineage);
+    }
+    if snapshot.serial > state.serial {
+        return Verdict::Replaces(snapshot);
+    }
+    if snapshot.serial == state.serial && snapshot.same_content(state) {
+        return Verdict::Same;
+    }
+    Verdict::Unused(Unused::NotNewer {
+        pending: snapshot.serial,
+        state: state.serial,
+    })
+}
+
+/// What was done about a write that was cut short, to be told to the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recovery {
+    /// The state file.
+    pub path: PathBuf,
+    /// What was done.
+    pub action: RecoveryAction,
+    /// Where the snapshot is that does not count, if it was kept.
+    pub kept: Option<PathBuf>,
+}
+
+/// Which snapshot counts after a write that was cut short.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RecoveryAction {
+    /// The pending one with this serial; the state file says so now.
+    Completed(u64),
+    /// The state file.
+    Unused(Unused),
+}
+
+impl Recovery {
+    /// One line for the head of a diagnostic.
+    #[must_use]
+    pub fn summary(&self) -> &'static str {
+        match self.action {
+            RecoveryAction::Completed(_) => "State recovered",
+            RecoveryAction::Unused(_) => "Pending state snapshot not used",
+        }
+    }
+}
+
+impl fmt::Display for Recovery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        match &self.action {
+            RecoveryAction::Completed(serial) => write!(
+                f,
+                "An earlier run ended while it wrote {path}. The snapshot with serial {serial}, which it had completed beside \
+                 that file, was put in its place."
+            )?,
+            RecoveryAction::Unused(why) => {
+                write!(
+                    f,
+                    "An earlier run ended while it wrote {path}. The snapshot that it had completed beside that file was not \
+                     used: "
+                )?;
+                match why {
+                    Unused::Unreadable => write!(f, "it cannot be read.")?,
+                    Unused::OtherLineage => write!(f, "it has another lineage, so it belongs to another state.")?,
+                    Unused::NotNewer { pending, state } => write!(
+                        f,
+                        "it has serial {pending}, and the state has been written since, with serial {state}. It may hold \
+                         objects that the state does not know."
+                    )?,
+                }
+            }
+        }
+        if let Some(kept) = &self.kept {
+            let what = match self.action {
+                RecoveryAction::Unused(_) => "It",
+                _ => "What was in the state file",
+            };
+            write!(f, " {what} is kept in {}.", kept.display())?;
+        }
+        Ok(())
+    }
+}
+
+/// `NAME.SECONDS.backup`, with a time that no other backup has.
+#[must_use]
+pub fn stamped_backup(path: &Path) -> PathBuf {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs();
+    let named = |seconds: u64| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{seconds}.backup"));
+        PathBuf::from(name)
+    };
+    (now..now.saturating_add(10_000))
+        .map(named)
+        .find(|path| !path.exists())
+        .unwrap_or_else(|| named(now))
+}

@@ -1,0 +1,189 @@
+//! What the machine does not provide, and what earlier runs have left there.
+
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
+
+use crate::support::{MONOFORM, Workspace, needs, ran};
+use crate::{WAITING, finish, no_orphans, start, until};
+
+/// What is named like a temporary file or directory of ours.
+fn temporary(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir)
+        .expect("a directory")
+        .map(|e| e.expect("an entry").path());
+    entries
+        .filter(|p| {
+            p.file_name()
+                .is_some_and(|n| n.to_string_lossy().starts_with(".monoform-"))
+        })
+        .collect()
+}
+
+#[test]
+fn socket_directories_are_private_whatever_the_umask() {
+    for umask in ["000", "022", "377"] {
+        let w = Workspace::with(&[("main.tf", WAITING)]);
+        let mut command = w.command("sh");
+        let script = format!("umask {umask}; exec \"$0\" \"$@\"");
+        command.args(["-c", &script, MONOFORM, "apply", "-no-color", "-auto-approve"]);
+        let apply = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("sh starts");
+        let root = w.dir().parent().expect("a parent").to_owned();
+        until("the provisioner runs", || w.exists("started"));
+        let dirs = temporary(&root);
+        assert!(!dirs.is_empty());
+        for dir in dirs {
+            let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+            assert_eq!(mode(&dir), 0o700, "{umask}");
+            for inner in fs::read_dir(&dir).expect("a directory") {
+                assert_eq!(mode(&inner.expect("an entry").path()), 0o700, "{umask}");
+            }
+        }
+        w.write("go", "");
+        finish(apply).ok();
+        assert!(temporary(&root).is_empty());
+    }
+}
+
+#[test]
+fn a_directory_for_temporary_files_with_a_long_path() {
+    let w = Workspace::with(&[("main.tf", "resource \"terraform_data\" \"a\" {\n  input = \"x\"\n}\n")]);
+    let long = w.home().join("long".repeat(30)).join("path".repeat(30));
+    fs::create_dir_all(&long).expect("a directory");
+    let w = w.env("TMPDIR", long.to_str().expect("text"));
+    w.run(&["apply", "-no-color", "-auto-approve"]).ok();
+    assert_eq!(fs::read_dir(&long).expect("a directory").count(), 0);
+}
+
+#[test]
+fn leftovers_of_a_killed_run_are_swept_by_the_next() {
+    let w = Workspace::with(&[("main.tf", "resource \"terraform_data\" \"a\" {\n  input = \"x\"\n}\n")]);
+    let root = w.dir().parent().expect("a parent").to_owned();
+    let sockets = root.join(".monoform-dead01.tmp");
+    fs::create_dir(&sockets).expect("a directory");
+    fs::write(sockets.join("socket"), "").expect("a file");
+    let state = w.dir().join(".monoform-dead02.tmp");
+    fs::write(&state, "{}").expect("a file");
+    // Somebody holds this one.
+    let used = w.dir().join(".monoform-used01.tmp");
+    fs::write(&used, "{}").expect("a file");
+    let holder = File::open(&used).expect("a file");
+    holder.lock().expect("a lock");
+    for path in [&sockets, &state, &used] {
+        let old = SystemTime::now() - Duration::from_secs(3600);
+        File::open(path).expect("it").set_modified(old).expect("its time");
+    }
+    w.run(&["apply", "-no-color", "-auto-approve"]).ok();
+    assert!(!sockets.exists() && !state.exists());
+    assert!(used.exists());
+}
+
+#[test]
+fn a_pipe_in_place_of_the_lock_information() {
+    let w = Workspace::with(&[("main.tf", WAITING)]);
+    let info = w.dir().join(".terraform.tfstate.lock.info");
+    assert!(Command::new("mkfifo").arg(&info).status().expect("mkfifo").success());
+    for args in [
+        &["plan", "-no-color"][..],
+        &["force-unlock", "-force", "6638d6ee-0b2f-4e0e-8a9b-2e1f5f0c7b4a"],
+    ] {
+        let ran = finish(start(&w, args));
+        assert_eq!(ran.status, 1, "{}", ran.all());
+    }
+    finish(start(&w, &["plan", "-no-color"])).fails_with(&["not a regular file", ".terraform.tfstate.lock.info"]);
+    no_orphans(&w);
+}
+
+#[test]
+fn fewer_threads_than_wanted_are_an_error_and_no_crash() {
+    let name = "fewer_threads_than_wanted_are_an_error_and_no_crash";
+    let root = Command::new("id").arg("-u").output().is_ok_and(|o| o.stdout == b"0\n");
+    if !root || needs("setpriv", name).is_none() || needs("prlimit", name).is_none() {
+        eprintln!("SKIPPED {name}: it needs root, setpriv and prlimit");
+        return;
+    }
+    let w = Workspace::with(&[("main.tf", "resource \"terraform_data\" \"a\" {\n  input = \"x\"\n}\n")]);
+    for dir in [w.dir(), w.home(), w.dir().parent().expect("a parent").to_owned()] {
+        fs::set_permissions(dir, fs::Permissions::from_mode(0o777)).expect("permissions");
+    }
+    // The executable must be where this user can find it.
+    let executable = w.home().join("monoform");
+    fs::hard_link(MONOFORM, &executable)
+        .or_else(|_| fs::copy(MONOFORM, &executable).map(drop))
+        .expect("a copy");
+    let (mut worked, mut refused) = (0, 0);
+    for limit in [1, 2, 3, 4, 6, 8, 10, 14, 20, 30, 60, 200] {
+        let mut command = w.command("setpriv");
+        // A user who has no other processes.
+        command.args(["--reuid=61517", "--regid=61517", "--clear-groups", "prlimit"]);
+        command.arg(format!("--nproc={limit}")).arg(&executable);
+        let ran = ran(command.args(["plan", "-no-color"]).output().expect("it starts"));
+        assert!(
+            !ran.stderr.contains("CRASH") && !ran.stderr.contains("panicked"),
+            "{limit}: {}",
+            ran.all()
+        );
+        match ran.status {
+            0 => worked += 1,
+            1 => {
+                assert!(ran.stderr.contains("Error: "), "{limit}: {}", ran.all());
+                refused += 1;
+            }
+            _ => panic!("{limit}: {}", ran.all()),
+        }
+    }
+    assert!(worked > 0 && refused > 0, "{worked} worked, {refused} refused");
+}
+
+/// Replaces the functions that tell the time by ones that tell a time long ago.
+const PAST: &str = r"
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+#define BACK 3000000000L
+int clock_gettime(clockid_t clock, struct timespec *t) {
+  int result = syscall(SYS_clock_gettime, clock, t);
+  if (clock == CLOCK_REALTIME) t->tv_sec -= BACK;
+  return result;
+}
+int gettimeofday(struct timeval *t, void *zone) {
+  int result = syscall(SYS_gettimeofday, t, zone);
+  t->tv_sec -= BACK;
+  return result;
+}
+";
+
+#[test]
+fn a_clock_before_1970_is_an_error_and_no_crash() {
+    if needs("cc", "a_clock_before_1970_is_an_error_and_no_crash").is_none() {
+        return;
+    }
+    let w = Workspace::with(&[("main.tf", WAITING), ("go", "")]);
+    let (source, library) = (w.home().join("past.c"), w.home().join("past.so"));
+    fs::write(&source, PAST).expect("a file");
+    let mut cc = Command::new("cc");
+    let built = cc.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
+    assert!(built.expect("cc starts").success());
+    for args in [
+        &["plan", "-no-color"][..],
+        &["apply", "-no-color", "-auto-approve"],
+        &["validate", "-no-color"],
+    ] {
+        let mut command = w.command(MONOFORM);
+        command.args(args).env("LD_PRELOAD", &library);
+        let ran = ran(command.output().expect("it starts"));
+        assert!(!ran.all().contains("CRASH"), "{}", ran.all());
+        ran.fails_with(&["Invalid system clock", "before 1970"]);
+    }
+    let mut version = w.command(MONOFORM);
+    version.arg("version").env("LD_PRELOAD", &library);
+    ran(version.output().expect("it starts")).ok();
+}
