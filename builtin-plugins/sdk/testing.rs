@@ -73,7 +73,7 @@ pub struct PlannedChange {
     pub identity: Option<Value>,
 }
 
-/// An object of a configuration: values by attribute name.
+/// An object of a configuration: values by attribute name. Of two values for one name, the later holds.
 pub type Config<'a> = &'a [(&'a str, Value)];
 
 impl<P: Provider> Harness<P> {

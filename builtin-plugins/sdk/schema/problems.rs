@@ -15,6 +15,8 @@ use crate::resource::IdentityAttribute;
 pub(crate) enum Use {
     Provider,
     Resource,
+    /// One that asks for leniency: its results may say more than its plans.
+    LenientResource,
     DataSource,
     Ephemeral,
     Provisioner,
@@ -24,7 +26,7 @@ impl Use {
     fn word(self) -> &'static str {
         match self {
             Use::Provider => "provider configuration",
-            Use::Resource => "resource",
+            Use::Resource | Use::LenientResource => "resource",
             Use::DataSource => "data source",
             Use::Ephemeral => "ephemeral resource",
             Use::Provisioner => "provisioner",
@@ -44,7 +46,7 @@ impl Use {
                 "source",
                 "version",
             ],
-            Use::Resource => &[
+            Use::Resource | Use::LenientResource => &[
                 "connection",
                 "count",
                 "depends_on",
@@ -208,7 +210,8 @@ impl Problems<'_> {
 
     /// Steps of planning, where nothing is planned.
     fn unplanned(&mut self, path: &str, modifiers: &[Modifier]) {
-        if self.used != Use::Resource && !modifiers.is_empty() {
+        // The model of a data source is often that of a resource, too: there they are left out of account.
+        if matches!(self.used, Use::Provider | Use::Provisioner) && !modifiers.is_empty() {
             let word = self.used.word();
             self.add(
                 path,
@@ -274,7 +277,7 @@ impl Problems<'_> {
             }
             return;
         }
-        if self.used != Use::Resource {
+        if !matches!(self.used, Use::Resource | Use::LenientResource) {
             let word = self.used.word();
             self.add(
                 path,
@@ -311,7 +314,7 @@ impl Problems<'_> {
         let Some(default) = &a.default else { return };
         if a.required {
             self.add(path, "what is required needs no default");
-        } else if !a.computed {
+        } else if !a.computed && !matches!(self.used, Use::LenientResource | Use::DataSource) {
             self.add(path, "a default is a value that the plugin sets: it needs computed()");
         }
         if default.is_null() || !default.is_wholly_known() {
@@ -510,9 +513,13 @@ mod tests {
     fn what_only_resources_have_is_refused_elsewhere() {
         let schema = Schema::of::<Planned>();
         assert_eq!(problems(Use::Resource, &schema), [""; 0]);
-        assert_eq!(problems(Use::DataSource, &schema).len(), 2);
+        let data: Vec<String> = problems(Use::DataSource, &schema);
+        assert_eq!(
+            data,
+            ["secret: a data source is never stored: only a resource has write-only attributes"]
+        );
         let provider = problems(Use::Provider, &schema);
-        assert_eq!(provider.len(), 3);
+        assert_eq!(provider.len(), 3, "{provider:?}");
         assert_eq!(
             provider[0],
             "id: a provider configuration has no results: it cannot be computed"

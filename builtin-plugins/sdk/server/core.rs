@@ -198,12 +198,11 @@ impl Core {
             .collect();
         found.extend(of_schema(Use::Provider, "", &self.config.schema, &[]));
         for (name, resource) in &self.resources {
-            found.extend(of_schema(
-                Use::Resource,
-                name,
-                &resource.schema().schema,
-                resource.identity(),
-            ));
+            let used = match resource.is_lenient() {
+                true => Use::LenientResource,
+                false => Use::Resource,
+            };
+            found.extend(of_schema(used, name, &resource.schema().schema, resource.identity()));
             found.extend(
                 resource
                     .upgrade_problems()

@@ -94,6 +94,7 @@ macro_rules! messages {
             }
         }
 
+        #[allow(clippy::needless_update, reason = "protocol 6 has fields here that protocol 5 has not")]
         fn block(b: &Block, version: i64) -> pb::schema::Block {
             pb::schema::Block {
                 version,
@@ -107,6 +108,7 @@ macro_rules! messages {
             }
         }
 
+        #[allow(clippy::needless_update, reason = "protocol 6 has fields here that protocol 5 has not")]
         fn attribute(a: &Attribute) -> pb::schema::Attribute {
             with_nested(a, pb::schema::Attribute {
                 name: a.name.to_owned(),
@@ -167,7 +169,6 @@ macro_rules! messages {
                 allow_unknown_values: p.allow_unknown,
                 description: p.description.to_owned(),
                 description_kind: kind(text, p.description),
-                ..Default::default()
             }
         }
     };

@@ -37,10 +37,7 @@ fn fill<'a>(
             .at(path)
             .into());
         };
-        if values.insert(name, member_value(member, value, &path)?).is_some() {
-            let detail = format!("The test gives {name:?} twice.");
-            return Err(Diagnostic::error("Attribute Redefined", detail).at(path).into());
-        }
+        values.insert(name, member_value(member, value, &path)?);
     }
     Ok(values)
 }
