@@ -140,11 +140,7 @@ enum Pass {
 }
 
 /// Makes one plan, and gives what validation warned of beside it. The error is what came of a configuration that is not valid.
-async fn plan_once(
-    inputs: Inputs<'_>,
-    options: &PlanOptions,
-    pass: Pass,
-) -> Result<(Planning, Diagnostics), Planning> {
+async fn plan_once(inputs: Inputs<'_>, options: &PlanOptions, pass: Pass) -> Result<(Planning, Diagnostics), Planning> {
     let written = inputs.config;
     let completed = (options.generate_config && options.mode == Mode::Normal)
         .then(|| generate::with_empty_blocks(written, inputs.state));

@@ -114,7 +114,9 @@ fn what_validation_warns_of_is_shown_once_by_every_kind_of_plan() {
     for mode in [Mode::Normal, Mode::RefreshOnly, Mode::Destroy] {
         case.options.mode = mode;
         let (_, problems) = case.try_plan();
-        let redundant = problems.iter().filter(|d| d.summary.contains("Redundant ignore_changes"));
+        let redundant = problems
+            .iter()
+            .filter(|d| d.summary.contains("Redundant ignore_changes"));
         assert_eq!(redundant.count(), 1, "{mode:?}");
     }
 }
