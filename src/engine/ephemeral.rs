@@ -42,7 +42,7 @@ pub struct Ephemerals<'a> {
     open: Mutex<Vec<Arc<Open>>>,
     /// Something was opened that wants to be renewed.
     opened: Notify,
-    /// One for each instance that may be opened at the same time, whatever blocks they are of.
+    /// One for each instance that may be opened or closed at the same time, whatever blocks they are of.
     slots: Semaphore,
 }
 
@@ -316,6 +316,8 @@ impl<'a> Ephemerals<'a> {
     }
 
     async fn close_instance(&self, open: &Open) {
+        // Nobody closes the semaphore, and what is open must be closed in any case.
+        let _slot = self.slots.acquire().await.ok();
         let mut lease = open.lease.lock().await;
         lease.closed = true;
         let mut problems = std::mem::take(&mut lease.problems);

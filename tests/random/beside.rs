@@ -9,8 +9,13 @@ use crate::support::scenario::play::Player;
 use crate::support::{MONOFORM, Workspace};
 
 /// What is known to differ: problems are told in our own words and under our own name, and Terraform warns of targeting even
-/// where it refuses to.
-const KNOWN: [&str; 3] = ["plan.problems", "apply.problems", "done.problems"];
+/// where it refuses to. The null that a conditional expression gives has the type of the other result here, and none there.
+const KNOWN: [&str; 4] = [
+    "plan.problems",
+    "apply.problems",
+    "done.problems",
+    "plan.json.planned_values.outputs.*.type",
+];
 
 /// What differs where something has moved: for Terraform, what was made with it depends on the address it had, too, and
 /// objects that a partial plan leaves alone depend on that address only.

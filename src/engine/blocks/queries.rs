@@ -1,12 +1,53 @@
 //! What is asked of the graph once it is drawn: who needs whom, directly or not.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
 use addrs::{AbsProviderConfig, ConfigResource, Mode};
 use petgraph::Direction;
 use petgraph::graph::NodeIndex;
 
 use super::{Block, Blocks};
+
+/// A set of numbers: words of 64 bits that are not zero, by their place, in order.
+#[derive(Clone, Default)]
+struct Bits(Vec<(usize, u64)>);
+
+impl Bits {
+    fn insert(&mut self, number: usize) {
+        let (word, bit) = (number / 64, 1 << (number % 64));
+        match self.0.binary_search_by_key(&word, |(at, _)| *at) {
+            Ok(found) => self.0[found].1 |= bit,
+            Err(place) => self.0.insert(place, (word, bit)),
+        }
+    }
+
+    fn extend(&mut self, other: &Bits) {
+        if self.0.is_empty() {
+            self.0.clone_from(&other.0);
+            return;
+        }
+        let mut merged = Vec::with_capacity(self.0.len().max(other.0.len()));
+        let (mut a, mut b) = (self.0.iter().peekable(), other.0.iter().peekable());
+        loop {
+            let next = match (a.peek(), b.peek()) {
+                (None, None) => break,
+                (Some((x, _)), Some((y, _))) if x == y => a.next().zip(b.next()).map(|((at, p), (_, q))| (*at, p | q)),
+                (Some((x, _)), Some((y, _))) if x > y => b.next().copied(),
+                (None, Some(_)) => b.next().copied(),
+                (Some(_), _) => a.next().copied(),
+            };
+            merged.extend(next);
+        }
+        self.0 = merged;
+    }
+
+    fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.0.iter().flat_map(|(word, bits)| {
+            let set = (0..64).filter(move |bit| bits & (1 << bit) != 0);
+            set.map(move |bit| word * 64 + bit)
+        })
+    }
+}
 
 impl Blocks {
     /// For each resource all resources it depends on, directly or not, itself not included. Only managed resources
@@ -22,20 +63,18 @@ impl Blocks {
         for (i, n) in resources.iter().enumerate() {
             number[n.index()] = i;
         }
-        // One bit a resource, handed on along the edges in topological order.
-        let words = resources.len().div_ceil(64);
-        let mut above = vec![0u64; words * self.graph.node_count()];
-        let order = petgraph::algo::toposort(&self.graph, None).unwrap_or_default();
-        for n in order {
+        // One bit a resource, handed on along the edges in topological order. Most depend on few of all there are, which stand
+        // near one another: only words with a bit in them are kept.
+        let mut above: Vec<Bits> = vec![Bits::default(); self.graph.node_count()];
+        for n in petgraph::algo::toposort(&self.graph, None).unwrap_or_default() {
+            let mut own = Bits::default();
             for from in self.graph.neighbors_directed(n, Direction::Incoming) {
-                let (from_at, at) = (from.index() * words, n.index() * words);
-                for w in 0..words {
-                    above[at + w] |= above[from_at + w];
-                }
+                own.extend(&above[from.index()]);
                 if number[from.index()] != usize::MAX {
-                    above[at + number[from.index()] / 64] |= 1 << (number[from.index()] % 64);
+                    own.insert(number[from.index()]);
                 }
             }
+            above[n.index()] = own;
         }
         let address = |n: NodeIndex| match &self.graph[n] {
             Block::Resource(r) => Some(r),
@@ -44,11 +83,9 @@ impl Blocks {
         resources
             .iter()
             .filter_map(|n| {
-                let set = resources
+                let set = above[n.index()]
                     .iter()
-                    .enumerate()
-                    .filter(|(i, _)| above[n.index() * words + i / 64] & (1 << (i % 64)) != 0)
-                    .filter_map(|(_, d)| address(*d))
+                    .filter_map(|d| address(*resources.get(d)?))
                     .filter(|r| with_others || r.resource.mode == Mode::Managed)
                     .cloned()
                     .collect();
@@ -60,12 +97,13 @@ impl Blocks {
     /// All resources a block depends on, directly or not.
     #[must_use]
     pub fn resources_before(&self, block: &Block) -> BTreeSet<ConfigResource> {
-        let mut seen = vec![false; self.graph.node_count()];
+        // This is asked for each of very many blocks, most of which need few others.
+        let mut seen = HashSet::new();
         let mut queue: VecDeque<_> = self.find(block).into_iter().collect();
         let mut out = BTreeSet::new();
         while let Some(n) = queue.pop_front() {
             for from in self.graph.neighbors_directed(n, Direction::Incoming) {
-                if !std::mem::replace(&mut seen[from.index()], true) {
+                if seen.insert(from) {
                     if let Block::Resource(r) = &self.graph[from] {
                         out.insert(r.clone());
                     }
@@ -148,5 +186,26 @@ impl Blocks {
             Block::Resource(r) => Some(r),
             _ => None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_are_a_set_of_numbers_in_order() {
+        let set = |numbers: &[usize]| {
+            let mut bits = Bits::default();
+            numbers.iter().for_each(|n| bits.insert(*n));
+            bits
+        };
+        let mut bits = set(&[700, 3, 64, 3]);
+        bits.extend(&set(&[0, 63, 64, 65, 6400]));
+        bits.extend(&Bits::default());
+        assert_eq!(bits.iter().collect::<Vec<_>>(), [0, 3, 63, 64, 65, 700, 6400]);
+        let mut empty = Bits::default();
+        empty.extend(&bits);
+        assert_eq!(empty.iter().count(), 7);
     }
 }

@@ -372,13 +372,14 @@ fn output(change: &OutputChange) -> Node<'_> {
     fn side(value: &Value, present: bool) -> Option<&Value> {
         present.then_some(value)
     }
-    let mut before = side(&change.before, change.action != Action::Create);
+    // What is nothing is added.
+    let mut before = side(&change.before, change.action != Action::Create).filter(|v| !v.is_null());
     // An output that becomes null is gone from the state.
     let gone = change.action == Action::Delete || change.after.is_null();
     let after = side(&change.after, !gone);
     if !change.after.is_known() {
-        // As of attributes, whose empty strings may mean that there is nothing. What is nothing is added.
-        before = before.filter(|v| !v.is_null()).map(compare::null_if_empty);
+        // As of attributes, whose empty strings may mean that there is nothing.
+        before = before.map(compare::null_if_empty);
     }
     compare::dynamic(Pair::of_value(before, after).sensitive(change.sensitive, change.sensitive))
 }
