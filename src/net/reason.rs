@@ -171,5 +171,4 @@ pub(crate) fn chain(error: &dyn StdError) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
 }
