@@ -168,7 +168,3 @@ pub(crate) fn chain(error: &dyn StdError) -> String {
     }
     texts.join(": ")
 }
-
-#[cfg(test)]
-mod tests {
-}
