@@ -6,7 +6,13 @@ use std::io;
 /// lower case, without a full stop.
 #[must_use]
 pub fn io_reason(error: &io::Error) -> String {
-    plain(&error.to_string())
+    let text = error.to_string();
+    // The library of temporary files appends their path, which helps nobody.
+    let text = match text.rsplit_once(" at path \"") {
+        Some((reason, path)) if path.ends_with('"') => reason,
+        _ => &text,
+    };
+    plain(text)
 }
 
 /// A text without the number of an operating system's error, and without its first capital if that begins a word.
@@ -44,6 +50,8 @@ mod tests {
             io_reason(&wrapped),
             "it cannot be read: No such file or directory: more"
         );
+        let temporary = tempfile::NamedTempFile::new_in("/nonexistent").unwrap_err();
+        assert_eq!(io_reason(&temporary), "no such file or directory");
         assert_eq!(io_reason(&io::Error::other("EOF while reading")), "EOF while reading");
         assert_eq!(plain("TLS is required."), "TLS is required");
     }

@@ -114,8 +114,7 @@ fn wrong_types() {
         "resource \"random_id\" \"r\" {\n  byte_length = \"many\"\n}\n",
         &[
             "Inappropriate value for attribute \"byte_length\": a number is required.",
-            "with random_id.r",
-            "line 2",
+            "on main.tf line 2, in resource \"random_id\" \"r\"",
         ],
     );
     mistaken(

@@ -103,7 +103,8 @@ impl Terminal {
         let end = Instant::now() + PATIENCE;
         while Instant::now() < end {
             if let Some(status) = self.child.try_wait().unwrap() {
-                while let Ok(bytes) = self.screen.recv_timeout(Duration::from_millis(300)) {
+                // The reader ends when no process has the other end any more.
+                while let Ok(bytes) = self.screen.recv_timeout(Duration::from_secs(5)) {
                     self.receive(&bytes);
                 }
                 return (status, self.seen, self.all);

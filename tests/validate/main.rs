@@ -155,7 +155,12 @@ fn report(document: &Value) -> String {
             None => "-".to_owned(),
         };
         out.push_str(&format!("{} {place} {}\n", text(&d["severity"]), text(&d["summary"])));
+        // Which directories there are depends on the machine.
         let detail = text(&d["detail"]);
+        let detail = match detail.split_once("; these directories were searched:") {
+            Some((detail, _)) => format!("{detail}."),
+            None => detail,
+        };
         for line in detail
             .lines()
             .filter(|_| !ELSEWHERE.contains(&d["summary"].as_str().unwrap_or_default()))

@@ -264,8 +264,9 @@ fn empty_with_backup(path: &Path) -> Result<(), Diagnostics> {
     };
     let mut backup = path.as_os_str().to_owned();
     backup.push(".backup");
-    files::replace(Path::new(&backup), &text, files::Policy::STATE).map_err(|e| failed(format!("{e}.")))?;
-    files::replace(path, b"", files::Policy::STATE).map_err(|e| failed(format!("{e}.")))
+    files::replace(Path::new(&backup), &text, files::Policy::STATE)
+        .map_err(|e| failed(format!("{}.", files::io_reason(&e))))?;
+    files::replace(path, b"", files::Policy::STATE).map_err(|e| failed(format!("{}.", files::io_reason(&e))))
 }
 
 #[cfg(test)]

@@ -117,10 +117,13 @@ impl Record {
         }
         let text = cty::json::to_text(&document, Some(2));
         let path = Path::new(data_dir).join(FILE);
-        files::replace(&path, text.as_bytes(), files::Policy::SECRET).map_err(|e| {
+        let written = std::fs::create_dir_all(data_dir)
+            .and_then(|()| files::replace(&path, text.as_bytes(), files::Policy::SECRET));
+        written.map_err(|e| {
+            let reason = files::io_reason(&e);
             Diagnostic::error(
                 "Failed to write to the data directory",
-                format!("The record of the backend cannot be written: {e}."),
+                format!("The record of the backend cannot be written: {reason}."),
             )
             .into()
         })

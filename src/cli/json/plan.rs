@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use addrs::{AbsResourceInstance, ModuleInstance};
 use config::Config;
-use cty::{Path, Value};
+use cty::{Path, Type, Value};
 use engine::instance::recorded_version;
 use engine::plan::{Action, OutputChange, Plan, Reason, ResourceChange};
 use provider::Schemas;
@@ -157,12 +157,20 @@ fn output_change(change: &OutputChange) -> Json {
         .into()
 }
 
+/// A planned output. What was null and stays so has no type: no state holds it.
+fn planned_output(change: &OutputChange) -> Json {
+    if change.action == Action::NoOp && change.after.is_null() {
+        return output(&Value::null(Type::Dynamic), change.sensitive, false);
+    }
+    output(&change.after, change.sensitive, false)
+}
+
 fn planned_values(plan: &Plan, schemas: &Schemas) -> Json {
     let outputs: Map<String, Json> = plan
         .outputs
         .iter()
         .filter(|(_, change)| change.action != Action::Delete)
-        .map(|(name, change)| (name.to_string(), output(&change.after, change.sensitive, false)))
+        .map(|(name, change)| (name.to_string(), planned_output(change)))
         .collect();
     let mut modules: BTreeMap<ModuleInstance, Vec<Json>> = BTreeMap::new();
     let staying = plan

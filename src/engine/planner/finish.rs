@@ -62,7 +62,7 @@ impl Planner<'_> {
         drift.sort_by(|a, b| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));
         let graph = self.order(&planned);
         let dropped_data = self.dropped_data();
-        let relevant_attributes = relevance::attributes(
+        let mut relevant_attributes = relevance::attributes(
             self.inputs.config,
             self.providers.schemas(),
             self.options.mode,
@@ -70,6 +70,9 @@ impl Planner<'_> {
             &outputs,
             &self.outputs_of_modules(),
         );
+        if errored {
+            relevant_attributes.retain(|(address, _)| address.resource.resource.mode != addrs::Mode::Ephemeral);
+        }
         let variables = self
             .inputs
             .config

@@ -111,10 +111,6 @@ impl Search<'_> {
                 Referenceable::ResourceInstance(i) => Some((&i.resource, i.key.clone())),
                 _ => None,
             };
-            if resource.as_ref().is_some_and(|(r, _)| r.mode == addrs::Mode::Ephemeral) {
-                // It exists while it is used, so there is no time in which it could change outside.
-                continue;
-            }
             if let Some((resource, key)) = resource {
                 let address = resource.absolute(module).instance(key);
                 self.attributes.insert(format!("{address} {at}"), (address, at));
