@@ -27,9 +27,10 @@ mod plugin_source;
 mod program;
 mod prompt;
 mod session;
-mod state_access;
+mod state_session;
 mod terminal;
 mod ui;
+mod verb;
 mod views;
 mod workdir;
 

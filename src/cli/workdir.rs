@@ -14,7 +14,6 @@ use config::{Config, LoadOptions, Loaded};
 use cty::Value;
 use engine::eval::Surroundings;
 use lang::scope::FunctionSettings;
-use state::store::LocalStore;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use crate::TERRAFORM_VERSION;
@@ -126,34 +125,6 @@ pub fn state_place(session: &Session, config: Option<&Config>) -> Result<StatePl
     let workspace = workspace(session)?;
     let path = backend::current(session, config)?.state(&workspace);
     Ok(StatePlace { path, workspace })
-}
-
-/// The store of a state: at its place, or where flags say.
-#[must_use]
-pub fn store(place: &StatePlace, given: &crate::args::matches::Given) -> LocalStore {
-    let mut store = LocalStore::new(given.value("state").map_or_else(|| place.path.clone(), PathBuf::from));
-    if let Some(out) = given.value("state-out") {
-        store = store.writing_to(out);
-    }
-    match given.value("backup") {
-        Some("-") => store.with_backup(None),
-        Some(path) => store.with_backup(Some(path.into())),
-        None => store,
-    }
-}
-
-/// A problem with a state as a diagnostic.
-#[must_use]
-pub fn state_problem(error: &state::StateError) -> Diagnostics {
-    Diagnostic::error(error.summary(), error.to_string()).into()
-}
-
-/// What was done about a write of the state that was cut short, shown as a warning.
-pub fn show_recovery(session: &Session, store: &mut LocalStore) {
-    if let Some(recovery) = store.take_recovery() {
-        let warning = Diagnostic::warning(recovery.summary(), recovery.to_string());
-        session.show(&warning.into(), &SourceMap::default());
-    }
 }
 
 /// What is asked again and again while a lock is waited for: whether to give up. After a moment, it is said once what is

@@ -1,14 +1,31 @@
 //! What `init` does about the backend: compares the configuration with the record, brings states along, and writes the record.
 
+use std::time::Duration;
+
 use config::Config;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use super::migrate::{Migration, migrate};
 use super::record::{Record, Saved};
 use super::{Local, empty, empty_with_backup, in_block, settings};
-use crate::args::matches::Given;
 use crate::program;
 use crate::session::Session;
+
+/// What the flags of `init` say about the backend.
+pub struct BackendOptions<'a> {
+    /// `-backend-config`: files, or settings as NAME=VALUE.
+    pub settings: &'a [String],
+    /// `-reconfigure`.
+    pub reconfigure: bool,
+    /// `-migrate-state`.
+    pub migrate: bool,
+    /// `-force-copy`.
+    pub force_copy: bool,
+    /// `-input`.
+    pub input: bool,
+    /// How long to try for the locks of both states; `None` for no locks.
+    pub lock: Option<Duration>,
+}
 
 /// What came of it.
 pub struct Configured {
@@ -33,23 +50,23 @@ impl Configured {
 /// The settings are wrong, or the change was not agreed to. The record is as it was.
 pub fn configure(
     session: &Session,
-    given: &Given,
+    options: &BackendOptions<'_>,
     config: &Config,
     sources: &mut SourceMap,
 ) -> Result<Configured, Diagnostics> {
     let data_dir = session.env.data_dir();
     let mut record = Record::read(data_dir)?;
-    let previous = record.backend.take().filter(|_| !given.on("reconfigure"));
+    let previous = record.backend.take().filter(|_| !options.reconfigure);
     let block = in_block(Some(config))?;
     let mut warnings = Diagnostics::new();
-    let overrides = given.values("backend-config");
+    let overrides = options.settings;
     let migration = Migration {
         session,
-        force: given.on("force-copy"),
-        input: given.on("input") && session.env.input() && session.stream.is_none(),
-        lock: given.lock(),
+        force: options.force_copy,
+        input: options.input && session.env.input() && session.stream.is_none(),
+        lock: options.lock,
     };
-    let agreed = given.on("migrate-state") || given.on("force-copy");
+    let agreed = options.migrate || options.force_copy;
     let Some((local, _)) = block else {
         if overrides.iter().any(|o| !o.is_empty()) {
             warnings.push(missing_block());
@@ -93,7 +110,7 @@ pub fn configure(
     };
     let hash = local.hash();
     let overridden = overrides.iter().any(|o| !o.is_empty());
-    let local = apply_overrides(local, &overrides, sources)?;
+    let local = apply_overrides(local, overrides, sources)?;
     let saved = Saved::new(&local, hash);
     match previous {
         // What came from the command line before holds as long as the block is the same.

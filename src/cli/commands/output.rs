@@ -4,47 +4,54 @@ use state::{OutputValue, State};
 use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, SourceMap};
 
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::state_to_read;
 use crate::commands::Command;
 use crate::json;
 use crate::program;
 use crate::session::{Session, Status};
-use crate::workdir;
+use crate::state_session;
 
 pub const COMMAND: Command = Command {
     path: "output",
     about: "Show output values from your root module",
     positional: "[NAME]",
-    declare: || {
-        let command = flags::command(
-            "output",
-            "Shows the output values of the root module as the state has them.",
-        );
-        flags::positional(command, "args")
-            .arg(flags::value(
-                "state",
-                "PATH",
-                "The state file to read, in place of the working directory's.",
-            ))
-            .arg(flags::switch(
+    details: "Shows the output values of the root module as the state has them.",
+    declare: flags::declare::<Arguments>,
+    refused: &[],
+    run: |session, matches| run(session, &flags::read(matches)),
+};
+
+struct Arguments {
+    positional: Vec<String>,
+    state: Option<String>,
+    json: bool,
+    raw: bool,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        Arguments {
+            positional: flags.positional(),
+            state: state_to_read(flags),
+            json: flags.switch(
                 "json",
                 false,
                 "If specified, machine readable output will be printed in JSON format.",
-            ))
-            .arg(flags::switch(
+            ),
+            raw: flags.switch(
                 "raw",
                 false,
                 "Print the value of one output of a primitive type as it is, without quotes.",
-            ))
-    },
-    refused: &[],
-    run,
-};
+            ),
+        }
+    }
+}
 
-fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    let names = given.values("args");
-    let (as_json, raw) = (given.on("json"), given.on("raw"));
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    let names = &arguments.positional;
+    let (as_json, raw) = (arguments.json, arguments.raw);
     if names.len() > 1 {
         return Err(UsageError::new(
             "Unexpected argument",
@@ -64,7 +71,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
             "You must give the name of a single output value when using the -raw option.",
         ));
     }
-    let state = match current_state(session, given) {
+    let state = match current_state(session, arguments.state.as_deref()) {
         Ok(state) => state,
         Err(status) => return Ok(status),
     };
@@ -173,21 +180,6 @@ pub fn listing(state: &State) -> String {
 }
 
 /// The state of the selected workspace, or that of the file a flag names; empty if there is none.
-pub fn current_state(session: &Session, given: &Given) -> Result<State, Status> {
-    found_state(session, given).map(Option::unwrap_or_default)
-}
-
-/// The same, `None` if there is no state.
-pub fn found_state(session: &Session, given: &Given) -> Result<Option<State>, Status> {
-    let shown = |problems: syntax::Diagnostics, sources: &SourceMap| {
-        session.show(&problems, sources);
-        1
-    };
-    // The configuration says where the state is; its other problems are no concern here.
-    let (project, _) = workdir::read(session);
-    let place = workdir::state_place(session, Some(&project.config)).map_err(|p| shown(p, &project.sources))?;
-    let mut store = workdir::store(&place, given);
-    store
-        .read()
-        .map_err(|e| shown(workdir::state_problem(&e), &project.sources))
+pub fn current_state(session: &Session, path: Option<&str>) -> Result<State, Status> {
+    state_session::read(session, path).map(Option::unwrap_or_default)
 }
