@@ -24,6 +24,7 @@ mod persist;
 mod planfile;
 mod planned_variables;
 mod plugin_source;
+mod process;
 mod program;
 mod prompt;
 mod session;

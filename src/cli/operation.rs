@@ -207,22 +207,17 @@ impl<'s> Operation<'s> {
     ) -> Result<Operation<'s>, Status> {
         if !workdir::has_configuration() && mode != Mode::Destroy {
             let advice = if verb == Verb::Plan {
-                format!(
-                    "If you would like to destroy everything, run plan with the -destroy option. Otherwise, create a {} \
-                     configuration file (.tf file) and try again.",
-                    program::tool()
-                )
+                "To see what destroying everything would do, run plan with the -destroy option. To keep what \
+                     exists, run it where the configuration files (.tf) are."
+                    .to_owned()
             } else {
-                format!(
-                    "If you would like to destroy everything, run '{} destroy' instead.",
-                    program::command()
-                )
+                format!("To destroy everything, run \"{} destroy\".", program::command())
             };
             return Err(session.fail(
                 "No configuration files",
                 format!(
-                    "{} requires configuration to be present. {} without a configuration would mark everything for \
-                     destruction, which is normally not what is desired. {advice}",
+                    "{} needs configuration files, and there are none in this directory. {} without them would plan \
+                     to destroy every object in the state, which is hardly ever intended. {advice}",
                     verb.name(),
                     verb.gerund()
                 ),
@@ -370,14 +365,14 @@ impl<'s> Operation<'s> {
         if previous.lineage != operation.state.lineage && !previous.lineage.is_empty() {
             return Err(session.fail(
                 "Saved plan does not match the given state",
-                "The given plan file can not be applied because it was created from a different state lineage.",
+                "The state has another lineage than the one that the plan was made from: it is the state of \
+                 something else, or it was replaced since then.",
             ));
         }
         if previous.serial != operation.state.serial || previous.lineage != operation.state.lineage {
             return Err(session.fail(
                 "Saved plan is stale",
-                "The given plan file can no longer be applied because the state was changed by another operation after the \
-                 plan was created.",
+                "The state has been changed since the plan was made, by another apply or by hand. Make a new plan.",
             ));
         }
         Ok((operation, saved))

@@ -14,6 +14,7 @@ use syntax::{Diagnostic, Diagnostics, SourceMap};
 use crate::TERRAFORM_VERSION;
 use crate::env::Env;
 use crate::plugin_source::Plugins;
+use crate::process;
 use crate::program;
 use crate::ui::Ui;
 use crate::views::diagnostics;
@@ -172,7 +173,7 @@ impl Session {
     /// The runtime for what happens at the same time.
     pub fn runtime(&self) -> Result<tokio::runtime::Runtime, Diagnostics> {
         // Certificates, which connections to plugins and registries need, cannot be made or checked at such a time.
-        if std::time::SystemTime::now() < std::time::UNIX_EPOCH {
+        if process::clock_is_unset() {
             return Err(Diagnostic::error(
                 "Invalid system clock",
                 "The clock of this machine is set to a time before 1970. Connections to plugins are secured by certificates, \

@@ -18,6 +18,7 @@ use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use crate::TERRAFORM_VERSION;
 use crate::backend;
+use crate::process;
 use crate::prompt::{Answer, Echo};
 use crate::session::Session;
 
@@ -272,8 +273,6 @@ pub fn surroundings(session: &Session, workspace: &str) -> Surroundings {
 /// The time, as plans keep it: UTC, in whole seconds.
 #[must_use]
 pub fn now() -> String {
-    jiff::Timestamp::now()
-        .round(jiff::Unit::Second)
-        .unwrap_or_else(|_| jiff::Timestamp::now())
-        .to_string()
+    let now = process::now();
+    now.round(jiff::Unit::Second).unwrap_or(now).to_string()
 }

@@ -80,7 +80,7 @@ fn a_result_that_cannot_be_written_is_an_error() {
     for args in PRINTING {
         let full = File::options().write(true).open("/dev/full").expect("the device");
         let ran = ran(command(&w, args).stdout(full).output().expect("it starts"));
-        ran.fails_with(&["Failed to write output", "No space left on device"]);
+        ran.fails_with(&["Failed to write output", "no space left on device"]);
     }
 }
 

@@ -104,7 +104,7 @@ impl<'m> Flags<'m> {
         placeholder: &'static str,
         help: &'static str,
     ) -> Vec<(usize, String)> {
-        let Some(matches) = self.pass(|| value(name, placeholder, help).action(ArgAction::Append)) else {
+        let Some(matches) = self.pass(|| valued(name, placeholder, help).action(ArgAction::Append)) else {
             return Vec::new();
         };
         let indices = matches.indices_of(name).into_iter().flatten();
@@ -179,12 +179,17 @@ pub fn is_switch(arg: &Arg) -> bool {
     arg.is_require_equals_set()
 }
 
-fn value(name: &'static str, placeholder: &'static str, help: &'static str) -> Arg {
+/// A flag with a value, whatever happens where it occurs more than once.
+fn valued(name: &'static str, placeholder: &'static str, help: &'static str) -> Arg {
     Arg::new(name)
         .long(name)
         .value_name(placeholder)
         .help(help)
+        .allow_hyphen_values(true)
+}
+
+fn value(name: &'static str, placeholder: &'static str, help: &'static str) -> Arg {
+    valued(name, placeholder, help)
         .action(ArgAction::Set)
         .overrides_with(name)
-        .allow_hyphen_values(true)
 }

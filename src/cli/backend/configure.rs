@@ -191,9 +191,9 @@ fn changed() -> Diagnostic {
     Diagnostic::error(
         "Backend configuration changed",
         format!(
-            "A change in the backend configuration has been detected, which may require migrating existing state.\n\nIf you wish to \
-             attempt automatic migration of the state, use \"{command} init -migrate-state\".\nIf you wish to store the current \
-             configuration with no changes to the state, use \"{command} init -reconfigure\"."
+            "The \"backend\" block says something else than what the last init recorded.\n\nTo bring the states \
+             along, run \"{command} init -migrate-state\". To take the block as it is now and leave the states where \
+             they are, run \"{command} init -reconfigure\"."
         ),
     )
 }
@@ -218,8 +218,8 @@ fn apply_overrides(mut local: Local, overrides: &[String], sources: &mut SourceM
             return Err(Diagnostic::error(
                 "Invalid backend configuration argument",
                 format!(
-                    "The backend configuration argument \"{name}\" given on the command line is not expected for the selected \
-                     backend type."
+                    "The option -backend-config sets \"{name}\", which the backend \"local\" does not have: its \
+                     settings are \"path\" and \"workspace_dir\"."
                 ),
             )
             .into());

@@ -65,10 +65,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     match state::lock::force_unlock(&place.path, id) {
         Ok(_) => {
             session.ui.line(format!(
-                "{}\n\nThe state has been unlocked, and {tool} commands should now be able to\nobtain a new lock on the remote \
-                 state.",
-                session.ui.style().good(format!("{} state has been successfully unlocked!", program::tool())),
-                tool = program::tool()
+                "{}\n\nCommands that need the lock of this state can get it again.",
+                session
+                    .ui
+                    .style()
+                    .good(format!("{} state has been successfully unlocked!", program::tool())),
             ));
             Ok(0)
         }

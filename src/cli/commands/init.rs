@@ -138,7 +138,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     if arguments.backend.is_some() && arguments.cloud.is_some() {
         return Err(UsageError::new(
             "Incompatible options",
-            "The -backend and -cloud options are aliases of one another and mutually-exclusive in their use.",
+            "The options -backend and -cloud mean the same. Set one of them only.",
         ));
     }
     let read_only_lock = match arguments.lockfile.as_deref() {
@@ -187,8 +187,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     if !workdir::has_configuration() {
         let title = style.bold(format!("{} initialized in an empty directory!", program::tool()));
         let text = format!(
-            "{title}\n\nThe directory has no Terraform configuration files. You may begin working\nwith {} immediately by creating \
-             Terraform configuration files.",
+            "{title}\n\nThere are no configuration files here yet, so there was nothing to install. As soon as \
+             the\ndirectory has some (.tf), {} can plan them.",
             program::tool()
         );
         say(session, "output_init_empty_message", text);
@@ -321,10 +321,9 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     if !session.env.in_automation() {
         space(session);
         let text = style.green(format!(
-            "You may now begin working with {tool}. Try running \"{command} plan\" to see\nany changes that are required for \
-             your infrastructure. All {tool} commands\nshould now work.\n\nIf you ever set or change modules or backend \
-             configuration for {tool},\nrerun this command to reinitialize your working directory. If you forget, other\n\
-             commands will detect it and remind you to do so if necessary.",
+            "Next, \"{command} plan\" shows what {tool} would create, change and destroy.\n\nRun init again when the \
+             configuration calls other modules, requires other providers, or has another\nbackend. A command that \
+             cannot go on without it says so.",
             tool = program::tool(),
             command = program::command()
         ));
@@ -537,27 +536,24 @@ fn told(session: &Session, installation: &Installation) {
         _ => false,
     };
     if installation.providers.values().any(by_its_authors) {
-        let text = "Partner and community providers are signed by their developers.\nIf you'd like to know more about provider \
-                    signing, you can read about it here:\nhttps://www.terraform.io/docs/cli/plugins/signing.html";
+        let text = "The packages of partners and of the community are signed with keys of their authors. How much \
+                    each\nkind of signature says is described \
+                    here:\nhttps://www.terraform.io/docs/cli/plugins/signing.html";
         note(session, text.to_owned());
     }
     if installation.lock_created {
         space(session);
         let text = format!(
-            "{tool} has created a lock file .terraform.lock.hcl to record the provider\nselections it made above. Include this \
-             file in your version control repository\nso that {tool} can guarantee to make the same selections by default \
-             when\nyou run \"{command} init\" in the future.",
-            tool = program::tool(),
+            "The selected versions and the checksums of their packages are in the new lock \
+             file\n.terraform.lock.hcl. Commit it together with the configuration: with it, \"{command} init\" \
+             selects\nthe same versions everywhere.",
             command = program::command()
         );
         say(session, "lock_info", text);
     } else if installation.lock_changed {
         space(session);
-        let text = format!(
-            "{} has made some changes to the provider dependency selections recorded\nin the .terraform.lock.hcl file. Review \
-             those changes and commit them to your\nversion control system if they represent changes you intended to make.",
-            program::tool()
-        );
-        say(session, "dependencies_lock_changes_info", text);
+        let text = "The lock file .terraform.lock.hcl has changed, because other versions or packages of providers \
+             were\nselected. Look at the difference before you commit it.";
+        say(session, "dependencies_lock_changes_info", text.to_owned());
     }
 }

@@ -38,7 +38,7 @@ use crate::session::{Session, Status};
 use crate::ui::Ui;
 use crate::views::diagnostics;
 use crate::views::stream::Stream;
-use crate::{Invocation, logging, program};
+use crate::{Invocation, logging, process, program};
 
 /// A command.
 pub struct Command {
@@ -226,9 +226,9 @@ fn start(builtins: packages::builtin::Builtins, env: Env, parsed: Parsed, ui: &A
             return 1;
         }
     }
-    let original_dir = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+    let original_dir = process::working_dir().unwrap_or_else(|_| PathBuf::from("."));
     if let Some(dir) = &parsed.chdir
-        && let Err(e) = std::env::set_current_dir(dir)
+        && let Err(e) = process::change_dir(dir)
     {
         ui.err(format!(
             "Error handling -chdir option: chdir {}: {}\n",
@@ -242,7 +242,7 @@ fn start(builtins: packages::builtin::Builtins, env: Env, parsed: Parsed, ui: &A
         env,
         builtins,
         cli_config,
-        working_dir: std::env::current_dir().unwrap_or_else(|_| original_dir.clone()),
+        working_dir: process::working_dir().unwrap_or_else(|_| original_dir.clone()),
         original_dir,
         compact_warnings: parsed.compact_warnings,
         stream: None,

@@ -35,11 +35,7 @@ impl FromFlags for Arguments {
         Arguments {
             positional: flags.positional(),
             state: state_to_read(flags),
-            json: flags.switch(
-                "json",
-                false,
-                "If specified, machine readable output will be printed in JSON format.",
-            ),
+            json: flags.switch("json", false, "Print the values as JSON."),
             raw: flags.switch(
                 "raw",
                 false,
@@ -55,8 +51,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     if names.len() > 1 {
         return Err(UsageError::new(
             "Unexpected argument",
-            "The output command expects exactly one argument with the name of an output variable or no arguments to show all \
-             outputs.",
+            "Name one output value, or none to see all of them.",
         ));
     }
     if as_json && raw {
@@ -68,7 +63,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     if raw && names.is_empty() {
         return Err(UsageError::new(
             "Output name required",
-            "You must give the name of a single output value when using the -raw option.",
+            "With -raw the value of one output is printed, so its name must follow.",
         ));
     }
     let state = match current_state(session, arguments.state.as_deref()) {
@@ -85,9 +80,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         return Ok(session.fail(
             format!("Output \"{name}\" not found"),
             format!(
-                "The output variable requested could not be found in the state file. If you recently added this to your \
-                 configuration, be sure to run `{} apply`, since the state won't be updated with new output variables until \
-                 that command is run.{}",
+                "The state has no output value of this name. An output block that is new in the configuration gets \
+                 its value with the next \"{} apply\".{}",
                 program::command(),
                 did_you_mean(suggest(name, state.outputs.keys().map(|name| &**name)))
             ),
@@ -99,9 +93,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
 fn no_outputs() -> String {
     let command = program::command();
     format!(
-        "The state file either has no outputs defined, or all the defined outputs are empty. Please define an output in your \
-         configuration with the `output` keyword and run `{command} refresh` for it to become available. If you are using \
-         interpolation, please verify the interpolated value is not empty. You can use the `{command} console` command to assist."
+        "The state has no output values: the configuration has no output blocks, or they were never applied. \
+         \"{command} apply\" stores the values of output blocks in the state."
     )
 }
 
@@ -142,8 +135,8 @@ fn one(session: &Session, name: &str, output: &OutputValue, as_json: bool, raw: 
             session.fail(
                 "Unsupported value for raw output",
                 format!(
-                    "The -raw option only supports strings, numbers, and boolean values, but output value \"{name}\" is {what}.\n\n\
-                     Use the -json option for machine-readable representations of output values that have complex types."
+                    "The output value \"{name}\" is {what}, and -raw prints only what has one plain text form: a \
+                     string, a number or a bool. Use -json for all others."
                 ),
             )
         };

@@ -19,8 +19,8 @@ pub const COMMAND: Command = Command {
     path: "plan",
     about: "Show changes required by the current configuration",
     positional: "",
-    details: "Generates a speculative execution plan, showing what actions would be taken to apply the current configuration. This \
-      command will not actually perform the planned actions.",
+    details: "Compares the configuration with the state and with the objects that exist, and shows what apply would \
+              do. Nothing is changed.",
     declare: flags::declare::<Arguments>,
     refused: &[],
     run: |session, matches| run(session, &flags::read(matches)),
@@ -75,7 +75,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         if options.mode != Mode::Normal {
             return Err(UsageError::new(
                 "Invalid generate-config-out flag",
-                "Config can only be generated during a normal plan operation, and not during a refresh-only or destroy plan.",
+                "The option -generate-config-out writes blocks for objects that a plan imports. With -destroy or \
+                 -refresh-only nothing is imported.",
             ));
         }
         // A pipe or a device is written into; what somebody has written is not replaced.
@@ -138,8 +139,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         ui.out(views::plan::rule(ui.style(), ui.width()));
         if let Some(path) = generated {
             ui.out(format!(
-                "\n{} has generated configuration and written it to {path}. Please review\nthe configuration and edit it as \
-                 necessary before adding it to version\ncontrol.\n",
+                "\n{} wrote blocks for the imported objects to {path}. Check them, and complete\nwhat a provider \
+                 could not say, before they become part of the configuration.\n",
                 program::tool()
             ));
         }

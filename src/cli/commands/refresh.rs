@@ -56,7 +56,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     if !operation.state.has_resources() {
         let warning = Diagnostic::warning(
             "Empty or non-existent state",
-            "There are currently no remote objects tracked in the state, so there is nothing to refresh.",
+            "The state has no objects that could be read, so it stays as it is.",
         );
         session.show(&warning.into(), &SourceMap::default());
     }

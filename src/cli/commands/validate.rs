@@ -14,7 +14,7 @@ use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
 use crate::session::{Session, Status};
 use crate::workdir::{self, Project};
-use crate::{interrupt, json};
+use crate::{interrupt, json, process};
 
 pub const COMMAND: Command = Command {
     path: "validate",
@@ -57,7 +57,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         ));
     }
     if let Some(dir) = args.first()
-        && let Err(e) = std::env::set_current_dir(dir)
+        && let Err(e) = process::change_dir(dir)
     {
         return Ok(session.fail(
             "Invalid directory",

@@ -150,7 +150,11 @@ impl FromFlags for NewArguments {
         NewArguments {
             lock: LockFlags::read(flags),
             positional: flags.positional(),
-            state: flags.value("state", "PATH", "Copy an existing state file into the new workspace."),
+            state: flags.value(
+                "state",
+                "PATH",
+                "A state file whose content is copied into the new workspace.",
+            ),
         }
     }
 }

@@ -42,7 +42,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     let [dir] = args.as_slice() else {
         return Err(UsageError::new(
             "No output directory specified",
-            "The modules mirror command requires an output directory as a command-line argument, and nothing else.",
+            "Name the directory that packages are put into. It is the only argument.",
         ));
     };
     let to = Path::new(dir);

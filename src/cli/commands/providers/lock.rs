@@ -71,7 +71,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         (Some(_), Some(_)) => {
             return Ok(session.fail(
                 "Invalid installation method options",
-                "The -fs-mirror and -net-mirror command line options are mutually-exclusive.",
+                "Packages come from one mirror: use -fs-mirror or -net-mirror, not both.",
             ));
         }
         (Some(dir), None) if !Path::new(dir).is_dir() => {
@@ -86,7 +86,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             None => {
                 return Ok(session.fail(
                     "Invalid network mirror URL",
-                    "The -net-mirror option requires a valid https: URL as the mirror base URL.",
+                    "A network mirror is named by its base URL, which begins with https:.",
                 ));
             }
         },
@@ -132,7 +132,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     Ok(match locked {
         Ok(true) => {
             session.ui.line(format!(
-                "\n{success} {}\n\nReview the changes in {} and then commit to your\nversion control system to retain the new checksums.\n",
+                "\n{success} {}\n\nLook at the difference in {}, and commit it with the configuration, so \
+                 that\nothers install only packages with these checksums.\n",
                 style.bold(format!("{} has updated the lock file.", program::tool())),
                 packages::lock_file::FILE_NAME
             ));

@@ -54,7 +54,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     let [dir] = args.as_slice() else {
         return Ok(session.fail(
             "No output directory specified",
-            "The providers mirror command requires an output directory as a command-line argument, and nothing else.",
+            "Name the directory that packages are put into. It is the only argument.",
         ));
     };
     let platforms = match requested_platforms(session, &arguments.platforms) {

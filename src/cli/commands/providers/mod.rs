@@ -129,7 +129,7 @@ fn requested_platforms(session: &Session, flags: &[String]) -> Result<Vec<Platfo
             return Err(session.fail(
                 "Invalid target platform",
                 format!(
-                    "The string \"{text}\" given in the -platform option is not a valid target platform: it must be an operating \
+                    "The option -platform has the value \"{text}\", which is no platform: that is an operating \
                      system and a processor with an underscore between them, like \"linux_amd64\"."
                 ),
             ));
@@ -164,9 +164,7 @@ fn asked(session: &Session, project: &Project, named: &[String]) -> Result<Asked
             ))
         })?;
         if !required.contains_key(&provider) {
-            return Err(invalid(format!(
-                "The provider {provider} is not required by the current configuration."
-            )));
+            return Err(invalid(format!("No module of the configuration requires {provider}.")));
         }
         names.insert(provider);
     }

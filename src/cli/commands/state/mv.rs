@@ -198,7 +198,7 @@ fn move_objects(states: &mut States, source: &Place, destination: &Place) -> Res
             }
             let Place::Module(to) = destination else {
                 return Err(Refusal::target(format!(
-                    "Cannot move {source} to {destination}: the target must also be a module."
+                    "Cannot move {source} to {destination}: a module can only be moved to the address of a module."
                 )));
             };
             let mut moved = Vec::new();
@@ -228,7 +228,7 @@ fn move_objects(states: &mut States, source: &Place, destination: &Place) -> Res
             same_kind(&from.resource, &to.resource, source, destination)?;
             if states.to().resources.contains_key(to) {
                 return Err(Refusal::target(format!(
-                    "Cannot move to {to}: there is already a resource at that address in the current state."
+                    "Cannot move to {to}: the state has a resource there already."
                 )));
             }
             if let Some(kept) = states.from.resources.remove(from) {
@@ -261,8 +261,8 @@ fn same_kind(
     };
     if from.mode != to.mode {
         return refuse(match from.mode {
-            addrs::Mode::Managed => "a managed resource can be moved only to another managed resource address",
-            _ => "a data resource can be moved only to another data resource address",
+            addrs::Mode::Managed => "one of them is a managed resource, and the other is none",
+            _ => "one of them is a data source, and the other is none",
         });
     }
     if from.ty != to.ty {
@@ -302,7 +302,7 @@ fn move_instance(
         Place::Resource(to) => to.instance(InstanceKey::None),
         Place::Module(_) => {
             return Err(Refusal::target(format!(
-                "Cannot move {from} to {destination}: the target must also be a resource instance."
+                "Cannot move {from} to {destination}: an instance can only be moved to the address of an instance."
             )));
         }
     };
@@ -321,7 +321,7 @@ fn move_instance(
     };
     if states.to().instance(&to).is_some() {
         return Err(Refusal::target(format!(
-            "Cannot move to {to}: there is already a resource instance at that address in the current state."
+            "Cannot move to {to}: the state has an instance there already."
         )));
     }
     if let Some(instance) = states.from.remove_instance(from) {

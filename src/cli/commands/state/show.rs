@@ -58,8 +58,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         return Ok(session.fail(
             "No instance found for the given address!",
             format!(
-                "This command requires that the address references one specific instance. To view the available instances, use \
-                 \"state list\".{}",
+                "The address must be that of one instance that is in the state. \"state list\" prints all of them.{}",
                 nearest(&state, name)
             ),
         ));
