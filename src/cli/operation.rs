@@ -1,4 +1,4 @@
-//! What plan, apply, destroy and refresh have in common: from flags to a plan, from a plan to a new state.
+//! Operations of plan, apply, destroy, refresh, import and console: from arguments to a plan, from a plan to a new state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -55,7 +55,7 @@ pub struct Operation<'s> {
     pub workspace: String,
     plugins: Plugins,
     parallelism: usize,
-    /// What there is to warn of from before anything was done.
+    /// Warnings from before the operation, to be shown after the plan.
     warnings: Mutex<Diagnostics>,
 }
 
@@ -419,7 +419,7 @@ impl<'s> Operation<'s> {
         all.0.splice(0..0, warnings);
     }
 
-    /// What there is to warn of from before anything was done.
+    /// Takes the warnings from before the operation.
     pub(crate) fn take_warnings(&self) -> Diagnostics {
         std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }

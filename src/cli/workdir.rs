@@ -22,7 +22,7 @@ use crate::process;
 use crate::prompt::{Answer, Echo};
 use crate::session::Session;
 
-/// A configuration that was read, with the text of its files.
+/// A loaded configuration with the text of its files.
 pub struct Project {
     /// The configuration.
     pub config: Config,
@@ -128,15 +128,14 @@ pub fn state_place(session: &Session, config: Option<&Config>) -> Result<StatePl
     Ok(StatePlace { path, workspace })
 }
 
-/// What is asked again and again while a lock is waited for: whether to give up. After a moment, it is said once what is
-/// waited for.
+/// The callback for waiting for a lock: returns whether to give up. Prints once, after 400 ms, that the lock is waited for.
 pub fn while_locking(session: &Session, cancelled: impl Fn() -> bool) -> impl Fn() -> bool {
-    const MOMENT: Duration = Duration::from_millis(400);
+    const DELAY: Duration = Duration::from_millis(400);
     const TEXT: &str = "Acquiring state lock. This may take a few moments...";
     let began = Instant::now();
-    let said = Cell::new(false);
+    let printed = Cell::new(false);
     move || {
-        if began.elapsed() >= MOMENT && !said.replace(true) {
+        if began.elapsed() >= DELAY && !printed.replace(true) {
             match &session.stream {
                 Some(stream) => stream.acquiring_lock(TEXT),
                 None => session.ui.line(TEXT),
@@ -257,7 +256,7 @@ fn asked(
     }
 }
 
-/// What expressions can see beside the configuration.
+/// The evaluation environment: workspace, working directory and time.
 #[must_use]
 pub fn surroundings(session: &Session, workspace: &str) -> Surroundings {
     Surroundings {
