@@ -170,6 +170,7 @@ pub fn named_by_executable(executable: &str) -> Option<&'static Plugin> {
 
 /// The path of this executable. Where the operating system does not say (on Linux without `/proc`), it is what the program
 /// was called by, found as a shell would.
+#[expect(clippy::disallowed_methods, reason = "a program without a path is found by PATH")]
 pub fn own_executable() -> PathBuf {
     if let Ok(path) = std::env::current_exe() {
         return path;

@@ -16,6 +16,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
+#[expect(clippy::disallowed_methods, reason = "the environment is read here and passed on")]
 fn main() -> ExitCode {
     let mut args = std::env::args_os();
     let called_as = args.next().unwrap_or_default();

@@ -1,5 +1,7 @@
 //! Messages to the server and back.
 
+#![expect(clippy::disallowed_methods, reason = "signed messages have the time in them")]
+
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -79,13 +79,22 @@ impl Provider for Dns {
     }
 
     async fn configure(&self, config: settings::Config, _terraform_version: &str) -> Result<Client> {
-        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         Ok(Client::new(config.settings(&variable)?))
     }
 }
 
+/// A variable of the environment that is not empty.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the environment has the settings that the configuration leaves out"
+)]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
+    use super::variable;
     use monoform_sdk::cty::{Type, Value};
     use monoform_sdk::testing::Harness;
 
@@ -189,7 +198,7 @@ mod tests {
     #[tokio::test]
     async fn without_a_server_addresses_cannot_be_managed() {
         // A variable of the environment that names a server would be used.
-        if std::env::var_os("DNS_UPDATE_SERVER").is_some() {
+        if variable("DNS_UPDATE_SERVER").is_some() {
             return;
         }
         let harness = Harness::new(crate::provider());

@@ -5,6 +5,11 @@
 //! the host it was meant for and the hosts below it; proxies come from the environment, and never stand between a machine and
 //! itself.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a server says at what time a request may be repeated"
+)]
+
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;

@@ -1,5 +1,7 @@
 //! The provider's configuration: through which proxy servers are asked for their certificates.
 
+#![expect(clippy::disallowed_methods, reason = "the environment names proxy servers")]
+
 use monoform_sdk::cty::{Path, Step, Value};
 use monoform_sdk::schema::{block, optional};
 use monoform_sdk::{Attr, Diagnostic, Diagnostics, Result, Validator, model};

@@ -1,5 +1,7 @@
 //! Programs that plugins run for people: where they are, and how they end.
 
+#![expect(clippy::disallowed_methods, reason = "programs are found by PATH")]
+
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! Every environment variable this program reads, in one place, read once.
+//! The environment variables of the command line, read once at the start.
 //!
 //! | Variable | Meaning |
 //! | --- | --- |

@@ -105,7 +105,7 @@ pub fn listen_telling(ui: Arc<Ui>, stream: Option<Arc<Stream>>, stop: Stop, last
                     end_by_force(last_resort.clone());
                     "\nTwo interrupts received. Exiting immediately. Note that data loss may have occurred.\n"
                 }
-                _ => std::process::exit(1),
+                _ => crate::process::abort(),
             };
             let (ui, stream) = (ui.clone(), stream.clone());
             let print = tokio::task::spawn_blocking(move || {
@@ -139,7 +139,7 @@ fn end_by_force(last_resort: Arc<LastResort>) {
     let work = move || {
         std::thread::sleep(PATIENCE);
         last_resort.run();
-        std::process::exit(1);
+        crate::process::abort();
     };
     if std::thread::Builder::new()
         .name("last-resort".to_owned())

@@ -1,15 +1,12 @@
-//! The command line: what people and the programs that drive us see.
+//! The command line: commands, their arguments, and what they print.
 //!
-//! [`main`] is everything: it reads the arguments (`args`) and the environment (`env`), finds the command
-//! (`commands`, one file each) and runs it. A command loads what it needs through `workdir` (configuration, values of
-//! variables, where the state is), starts plugins through `plugin_source`, has the engine do the work (`operation`), and
-//! shows what came of it: `views` for people, [`json`] for programs. `planfile` keeps a plan between plan and apply.
+//! [`main`] reads the arguments (`args`) and the environment (`env`), finds the command (`commands`, one file each) and runs it. Each
+//! command has one struct of arguments, which is read once; nothing further in knows the names of flags. A command loads the
+//! configuration and the values of variables through `workdir`, opens its state through `state_session`, starts plugins through
+//! `plugin_source`, has the engine plan and apply through `operation`, and prints results through `views` for people and [`json`]
+//! for programs. `planfile` reads and writes saved plans. `process` has what the whole process shares: working directory, clock, exit.
 //!
-//! What the user typed and what it means are two things: flags are read once, at the top of each command, and nothing
-//! further in knows their names. Everything a user can do wrong is a diagnostic with exit status 1; only a bug of ours
-//! panics, which is told as such, with status 11.
-//!
-//! This room may use all others below it. Nothing uses it but the executable.
+//! Every error that a user can cause is a diagnostic, with exit status 1. A panic is a defect, reported as one, with status 11.
 
 mod args;
 mod backend;
@@ -24,12 +21,14 @@ mod persist;
 mod planfile;
 mod planned_variables;
 mod plugin_source;
+mod process;
 mod program;
 mod prompt;
 mod session;
-mod state_access;
+mod state_session;
 mod terminal;
 mod ui;
+mod verb;
 mod views;
 mod workdir;
 

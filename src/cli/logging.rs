@@ -191,7 +191,7 @@ impl<S: Subscriber> Layer<S> for Lines {
                 target.split("::").next().unwrap_or_default().to_owned()
             }
         };
-        let time = jiff::Timestamp::now();
+        let time = crate::process::now();
         let line = if self.json {
             json_line(&format!("{time:.6}"), level, &module, fields)
         } else {

@@ -1,11 +1,12 @@
-//! What plan, apply, destroy and refresh have in common: from flags to a plan, from a plan to a new state.
+//! Operations of plan, apply, destroy, refresh, import and console: from arguments to a plan, from a plan to a new state.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use config::LoadOptions;
 use config::files::FileSource;
+use config::values::VariableFlag;
 use cty::Value;
 use engine::apply::Completion;
 use engine::events::{EventSink, NoEvents};
@@ -16,14 +17,12 @@ use engine::planner::Planning;
 use engine::stop::Stop;
 use packages::lock_file::{LockFile, Locked};
 use provider::Schemas;
-use state::pending::stamped_backup;
-use state::store::{LocalStore, write_copy};
-use state::{LockInfo, State};
+use state::State;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use tokio::runtime::Runtime;
 
 use crate::args::UsageError;
-use crate::args::matches::Given;
+use crate::args::groups::{LockFlags, ModeFlags, OperationFlags, Parallelism, StateFlags, TargetFlags, VariableFlags};
 use crate::commands::validate::beyond_loading;
 use crate::interrupt::{self, LastResort};
 use crate::persist::Persister;
@@ -32,20 +31,19 @@ use crate::planned_variables;
 use crate::plugin_source::Plugins;
 use crate::program;
 use crate::session::{Session, Status};
+use crate::state_session::{Opening, StateSession};
+use crate::verb::Verb;
 use crate::views;
 use crate::views::progress::{Done, Progress};
 use crate::workdir::{self, Project, Variables};
 use crate::{TERRAFORM_VERSION, VERSION};
-
-/// Where a state goes that cannot go where it belongs.
-const ERRORED_STATE: &str = "errored.tfstate";
 
 /// An operation on a state: everything from configuration to lock.
 pub struct Operation<'s> {
     session: &'s Session,
     runtime: Runtime,
     stop: Stop,
-    store: Arc<Mutex<LocalStore>>,
+    states: StateSession<'s>,
     last_resort: Arc<LastResort>,
     /// The state as it was read.
     pub state: State,
@@ -57,7 +55,7 @@ pub struct Operation<'s> {
     pub workspace: String,
     plugins: Plugins,
     parallelism: usize,
-    /// What there is to warn of from before anything was done.
+    /// Warnings from before the operation, to be shown after the plan.
     warnings: Mutex<Diagnostics>,
 }
 
@@ -73,54 +71,93 @@ pub struct Applied {
     pub problems: Diagnostics,
 }
 
-/// What kind of plan flags ask for.
-pub fn plan_options(given: &Given) -> Result<PlanOptions, UsageError> {
-    let (destroy, refresh_only) = (given.on("destroy"), given.on("refresh-only"));
-    if destroy && refresh_only {
+/// The arguments of an operation that do not depend on the command.
+#[derive(Debug, Default)]
+pub struct OperationArguments<'a> {
+    /// Which state files.
+    pub files: StateFlags,
+    /// How to lock.
+    pub lock: LockFlags,
+    /// Values of variables.
+    pub variables: &'a [VariableFlag],
+    /// Whether missing variables may be asked for.
+    pub input: bool,
+    /// How many operations may run at a time.
+    pub parallelism: Parallelism,
+}
+
+impl<'a> OperationArguments<'a> {
+    /// Those of the commands that plan.
+    #[must_use]
+    pub fn new(files: StateFlags, operation: &OperationFlags, variables: &'a VariableFlags) -> OperationArguments<'a> {
+        OperationArguments {
+            files,
+            lock: operation.lock,
+            variables: &variables.0,
+            input: operation.input,
+            parallelism: operation.parallelism,
+        }
+    }
+}
+
+/// The plan that flags ask for.
+///
+/// # Errors
+/// Flags contradict each other, an address cannot be parsed, or a file of addresses cannot be read.
+pub fn plan_options(flags: &ModeFlags) -> Result<PlanOptions, UsageError> {
+    if flags.destroy && flags.refresh_only {
         return Err(UsageError::new(
             "Incompatible plan mode options",
             "The -destroy and -refresh-only options are mutually-exclusive.",
         ));
     }
-    let refresh = !given.written("refresh") || given.on("refresh");
-    if refresh_only && !refresh {
+    if flags.refresh_only && !flags.refresh {
         return Err(UsageError::new(
             "Incompatible refresh options",
             format!(
-                "It doesn't make sense to use -refresh-only at the same time as -refresh=false, because {} would have \
-                 nothing to do.",
+                "With -refresh=false there is nothing that -refresh-only could do: {} would neither read objects nor change \
+                 any. Use one of the two.",
                 program::tool()
             ),
         ));
     }
-    let mode = match (destroy, refresh_only) {
+    let mode = match (flags.destroy, flags.refresh_only) {
         (true, _) => Mode::Destroy,
         (_, true) => Mode::RefreshOnly,
         _ => Mode::Normal,
     };
-    let targets = addresses(given, "target", "target-file", "target")?;
-    let excludes = addresses(given, "exclude", "exclude-file", "exclude")?;
+    let mut options = targeted(mode, flags.refresh, &flags.targets)?;
+    for text in &flags.replace {
+        let invalid = |detail: String| UsageError::new(format!("Invalid force-replace address \"{text}\""), detail);
+        let address = addrs::parse::resource_instance(text).map_err(|e| invalid(e.detail))?;
+        if address.resource.resource.mode != addrs::Mode::Managed {
+            return Err(invalid(
+                "A data source is only read, so it cannot be replaced: -replace takes addresses of managed resources."
+                    .into(),
+            ));
+        }
+        options.force_replace.push(address);
+    }
+    if !options.force_replace.is_empty() && mode != Mode::Normal {
+        return Err(UsageError::new(
+            "Unsupported plan mode",
+            "The -replace option has a meaning only in a plan that changes objects, without -destroy and -refresh-only.",
+        ));
+    }
+    Ok(options)
+}
+
+/// The plan of a mode, limited to the targets of flags.
+///
+/// # Errors
+/// An address cannot be parsed, or a file of addresses cannot be read.
+pub fn targeted(mode: Mode, refresh: bool, flags: &TargetFlags) -> Result<PlanOptions, UsageError> {
+    let targets = addresses(&flags.target, &flags.target_file, "target")?;
+    let excludes = addresses(&flags.exclude, &flags.exclude_file, "exclude")?;
     if !targets.is_empty() && !excludes.is_empty() {
         return Err(UsageError::new(
             "Invalid combination of arguments",
             "The -target and -exclude options cannot be used together: one says what to plan for, the other what to leave out.",
-        ));
-    }
-    let mut force_replace = Vec::new();
-    for text in given.values("replace") {
-        let invalid = |detail: String| UsageError::new(format!("Invalid force-replace address \"{text}\""), detail);
-        let address = addrs::parse::resource_instance(&text).map_err(|e| invalid(e.detail))?;
-        if address.resource.resource.mode != addrs::Mode::Managed {
-            return Err(invalid(
-                "Only managed resources can be used with the -replace=... option.".into(),
-            ));
-        }
-        force_replace.push(address);
-    }
-    if !force_replace.is_empty() && mode != Mode::Normal {
-        return Err(UsageError::new(
-            "Unsupported plan mode",
-            "The -replace=... option can only be used when making a plan that changes objects.",
         ));
     }
     Ok(PlanOptions {
@@ -128,24 +165,22 @@ pub fn plan_options(given: &Given) -> Result<PlanOptions, UsageError> {
         refresh,
         targets,
         excludes,
-        force_replace,
-        generate_config: false,
-        import: None,
+        ..PlanOptions::default()
     })
 }
 
-/// The addresses that a flag gives, and those in the files that another one names: one a line, `#` begins a comment.
-fn addresses(given: &Given, flag: &str, file_flag: &str, what: &str) -> Result<Vec<addrs::Target>, UsageError> {
+/// The addresses that a flag names, and those in files that another flag names: one a line, `#` begins a comment.
+fn addresses(texts: &[String], files: &[String], what: &str) -> Result<Vec<addrs::Target>, UsageError> {
     let parse = |text: &str, place: String| {
         addrs::parse::target(text)
             .map_err(|e| UsageError::new(format!("Invalid {what} \"{text}\""), format!("{place}{}", e.detail)))
     };
     let mut out = Vec::new();
-    for text in given.values(flag) {
-        out.push(parse(&text, String::new())?);
+    for text in texts {
+        out.push(parse(text, String::new())?);
     }
-    for path in given.values(file_flag) {
-        let text = std::fs::read_to_string(&path).map_err(|e| {
+    for path in files {
+        let text = std::fs::read_to_string(path).map_err(|e| {
             UsageError::new(
                 format!("Cannot read the {what}s"),
                 format!("The file {path} cannot be read: {}.", files::io_reason(&e)),
@@ -166,34 +201,29 @@ impl<'s> Operation<'s> {
     /// fails. `what` is the name of the operation for the lock.
     pub fn begin(
         session: &'s Session,
-        given: &Given,
+        arguments: &OperationArguments<'_>,
         mode: Mode,
-        what: &str,
-        verb: (&str, &str),
+        verb: Verb,
     ) -> Result<Operation<'s>, Status> {
         if !workdir::has_configuration() && mode != Mode::Destroy {
-            let advice = if verb.0 == "Plan" {
-                format!(
-                    "If you would like to destroy everything, run plan with the -destroy option. Otherwise, create a {} \
-                     configuration file (.tf file) and try again.",
-                    program::tool()
-                )
+            let advice = if verb == Verb::Plan {
+                "To see what destroying everything would do, run plan with the -destroy option. To keep what \
+                     exists, run it where the configuration files (.tf) are."
+                    .to_owned()
             } else {
-                format!(
-                    "If you would like to destroy everything, run '{} destroy' instead.",
-                    program::command()
-                )
+                format!("To destroy everything, run \"{} destroy\".", program::command())
             };
             return Err(session.fail(
                 "No configuration files",
                 format!(
-                    "{} requires configuration to be present. {} without a configuration would mark everything for \
-                     destruction, which is normally not what is desired. {advice}",
-                    verb.0, verb.1
+                    "{} needs configuration files, and there are none in this directory. {} without them would plan \
+                     to destroy every object in the state, which is hardly ever intended. {advice}",
+                    verb.name(),
+                    verb.gerund()
                 ),
             ));
         }
-        warn_of_state_flag(session, given);
+        warn_of_state_flag(session, &arguments.files);
         let (project, mut problems) = workdir::read(session);
         if problems.has_errors() {
             // Nothing will come of it, so that everything else that is wrong is reported as well.
@@ -201,14 +231,18 @@ impl<'s> Operation<'s> {
             session.show(&problems, &project.sources);
             return Err(1);
         }
-        let operation = Operation::with_project(session, given, project, what, None)?;
+        let operation = Operation::with_project(session, arguments, project, verb, None)?;
         operation.warn_later(problems);
         Ok(operation)
     }
 
     /// Gets everything ready for an import, with a configuration that was read already.
-    pub fn for_import(session: &'s Session, given: &Given, project: Project) -> Result<Operation<'s>, Status> {
-        Operation::with_project(session, given, project, "import", None)
+    pub fn for_import(
+        session: &'s Session,
+        arguments: &OperationArguments<'_>,
+        project: Project,
+    ) -> Result<Operation<'s>, Status> {
+        Operation::with_project(session, arguments, project, Verb::Import, None)
     }
 
     /// Finds the object that the options ask for; the prior state of what this gives has it.
@@ -220,9 +254,9 @@ impl<'s> Operation<'s> {
     /// The same for a configuration that was read already, perhaps with values of variables that are known already.
     pub(crate) fn with_project(
         session: &'s Session,
-        given: &Given,
+        arguments: &OperationArguments<'_>,
         mut project: Project,
-        what: &str,
+        verb: Verb,
         known: Option<BTreeMap<Arc<str>, Value>>,
     ) -> Result<Operation<'s>, Status> {
         let shown = |problems: Diagnostics, sources: &SourceMap| {
@@ -244,29 +278,24 @@ impl<'s> Operation<'s> {
                 last_resort.clone(),
             );
         }
-        let mut store = workdir::store(&place, given);
-        if let Some(timeout) = given.lock() {
-            let info = LockInfo::new(what, TERRAFORM_VERSION);
-            session.ui.flush();
-            store
-                .lock(&info, timeout, &workdir::while_locking(session, || stop.is_requested()))
-                .map_err(|e| shown(workdir::state_problem(&e), &none))?;
-        }
-        let state = store
-            .read()
-            .map_err(|e| shown(workdir::state_problem(&e), &none))?
-            .unwrap_or_default();
-        workdir::show_recovery(session, &mut store);
-        let store = Arc::new(Mutex::new(store));
-        last_resort.protect(&store);
+        let states = StateSession::open(
+            session,
+            &Opening {
+                cancelled: &|| stop.is_requested(),
+                ..Opening::at(&place, &arguments.files, verb.lock_operation(), arguments.lock.timeout)
+            },
+        )
+        .map_err(|p| shown(p, &none))?;
+        let state = states.state.clone().unwrap_or_default();
+        last_resort.protect(states.store());
         let variables = match known {
             Some(values) => Variables {
                 values,
                 ..Variables::default()
             },
             None => {
-                let input = given.on("input") && session.stream.is_none();
-                let result = workdir::variables(session, &mut project, &given.variables(), input);
+                let input = arguments.input && session.stream.is_none();
+                let result = workdir::variables(session, &mut project, arguments.variables, input);
                 let (variables, warnings) = result.map_err(|p| shown(p, &project.sources))?;
                 before.extend(warnings);
                 variables
@@ -282,20 +311,24 @@ impl<'s> Operation<'s> {
             session,
             runtime,
             stop,
-            store,
+            states,
             last_resort,
             state,
             project,
             variables,
             workspace: place.workspace,
             plugins,
-            parallelism: given.parallelism(),
+            parallelism: arguments.parallelism.0,
         })
     }
 
     /// Gets everything ready for applying a saved plan: its configuration and values, and the state it was made for.
-    pub fn saved(session: &'s Session, given: &Given, path: &Path) -> Result<(Operation<'s>, SavedPlan), Status> {
-        warn_of_state_flag(session, given);
+    pub fn saved(
+        session: &'s Session,
+        arguments: &OperationArguments<'_>,
+        path: &Path,
+    ) -> Result<(Operation<'s>, SavedPlan), Status> {
+        warn_of_state_flag(session, &arguments.files);
         let none = SourceMap::default();
         let saved = planfile::read(path, VERSION).map_err(|e| {
             session.show(&e.into(), &none);
@@ -316,7 +349,7 @@ impl<'s> Operation<'s> {
             session.show(&loaded.diagnostics, &project.sources);
             return Err(1);
         }
-        let variables = planned_variables::read(session, given, &mut project, &saved.plan)?;
+        let variables = planned_variables::read(session, arguments.variables, &mut project, &saved.plan)?;
         if saved.workspace != workdir::workspace(session).unwrap_or_default() {
             return Err(session.fail(
                 "Saved plan is for another workspace",
@@ -327,19 +360,19 @@ impl<'s> Operation<'s> {
             ));
         }
         check_locked(session, saved.lock_file.as_deref())?;
-        let operation = Operation::with_project(session, given, project, "OperationTypeApply", Some(variables))?;
+        let operation = Operation::with_project(session, arguments, project, Verb::Apply, Some(variables))?;
         let previous = &saved.plan.previous_state;
         if previous.lineage != operation.state.lineage && !previous.lineage.is_empty() {
             return Err(session.fail(
                 "Saved plan does not match the given state",
-                "The given plan file can not be applied because it was created from a different state lineage.",
+                "The state has another lineage than the one that the plan was made from: it is the state of \
+                 something else, or it was replaced since then.",
             ));
         }
         if previous.serial != operation.state.serial || previous.lineage != operation.state.lineage {
             return Err(session.fail(
                 "Saved plan is stale",
-                "The given plan file can no longer be applied because the state was changed by another operation after the \
-                 plan was created.",
+                "The state has been changed since the plan was made, by another apply or by hand. Make a new plan.",
             ));
         }
         Ok((operation, saved))
@@ -386,7 +419,7 @@ impl<'s> Operation<'s> {
         all.0.splice(0..0, warnings);
     }
 
-    /// What there is to warn of from before anything was done.
+    /// Takes the warnings from before the operation.
     pub(crate) fn take_warnings(&self) -> Diagnostics {
         std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -427,7 +460,7 @@ impl<'s> Operation<'s> {
         let surroundings = workdir::surroundings(self.session, &self.workspace);
         let (interval, warnings) = self.session.env.persist_interval();
         let mut problems = warnings.map(Diagnostics::from).unwrap_or_default();
-        let persister = match Persister::start(plan.prior_state.clone(), self.store.clone(), interval) {
+        let persister = match Persister::start(plan.prior_state.clone(), self.states.store().clone(), interval) {
             Ok(persister) => persister,
             Err(e) => {
                 problems.push(Diagnostic::error(
@@ -480,53 +513,9 @@ impl<'s> Operation<'s> {
         }
     }
 
-    /// Saves a state where it belongs or, failing that, where it can be found.
+    /// Writes the state, or rescues it where that fails: see [`StateSession::write_or_rescue`].
     pub fn save(&self, state: &State) -> Diagnostics {
-        let Err(error) = self.lock_store().write(state, TERRAFORM_VERSION) else {
-            return Diagnostics::new();
-        };
-        let mut problems: Diagnostics = Diagnostic::error("Failed to save state", format!("{error}")).into();
-        let copy = PathBuf::from(ERRORED_STATE);
-        let snapshot = State {
-            terraform_version: TERRAFORM_VERSION.into(),
-            serial: self.state.serial.saturating_add(1),
-            lineage: if self.state.lineage.is_empty() {
-                uuid::Uuid::new_v4().to_string()
-            } else {
-                self.state.lineage.clone()
-            },
-            ..state.clone()
-        };
-        if copy.is_file() {
-            // It may be all that is known of what an earlier run has made.
-            let kept = stamped_backup(&copy);
-            if let Err(e) = std::fs::rename(&copy, &kept) {
-                tracing::warn!("{} cannot be moved to {}: {e}", copy.display(), kept.display());
-            }
-        }
-        match write_copy(&copy, &snapshot) {
-            Ok(()) => problems.push(Diagnostic::error(
-                "Failed to persist state to backend",
-                format!(
-                    "The state could not be written where it belongs. To keep the objects that exist from being forgotten, it \
-                     is in the file \"{ERRORED_STATE}\" of the working directory. When the problem is solved, copy that file \
-                     over the state file."
-                ),
-            )),
-            Err(e) => {
-                problems.push(Diagnostic::error(
-                    "Failed to create local state file",
-                    format!(
-                        "The state could not be written to \"{ERRORED_STATE}\" either: {e}. It is printed on standard output; \
-                         keep it, or the objects in it are forgotten."
-                    ),
-                ));
-                if let Ok(text) = state::document::encode(&snapshot) {
-                    self.session.ui.exact_line(String::from_utf8_lossy(&text));
-                }
-            }
-        }
-        problems
+        self.states.write_or_rescue(state)
     }
 
     /// Keeps a plan in a file.
@@ -547,16 +536,12 @@ impl<'s> Operation<'s> {
 
     /// Releases the lock.
     pub fn end(self) -> Diagnostics {
-        let result = self.lock_store().unlock();
+        let result = self.states.unlock();
         if self.stop.is_cancelled() {
             // What hangs is not waited for.
             self.runtime.shutdown_background();
         }
-        result.err().map(|e| workdir::state_problem(&e)).unwrap_or_default()
-    }
-
-    fn lock_store(&self) -> std::sync::MutexGuard<'_, LocalStore> {
-        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+        result.err().unwrap_or_default()
     }
 
     fn inputs<'a>(
@@ -618,8 +603,8 @@ fn check_locked(session: &Session, planned: Option<&[u8]>) -> Result<(), Status>
 }
 
 /// Warns of the flag that says where the state is beside what the configuration says.
-fn warn_of_state_flag(session: &Session, given: &Given) {
-    if given.value("state").is_some() {
+fn warn_of_state_flag(session: &Session, files: &StateFlags) {
+    if files.state.is_some() {
         let warning = Diagnostic::warning(
             "Deprecated flag: -state",
             "Use the \"path\" argument of the \"local\" backend instead: then every command knows where the state is.",

@@ -1,6 +1,6 @@
 //! Saving results while an apply is running: on a thread of its own, which follows the results in a state of its own.
 //!
-//! Whoever has a result hands it over and goes on; nobody waits for the disk, and the state that the apply works with is
+//! The apply sends each result to that thread and continues without waiting for the disk; the state that it works with is
 //! never copied. A result is saved [`Schedule::interval`] after it is there, together with those that come meanwhile, and
 //! whether or not more come. A large state is written less often: no more than one part in [`SHARE`] of the time goes into
 //! it, as far as the processor is concerned, which the apply needs, too. To wait for the disk slows nothing down, so of that

@@ -9,7 +9,6 @@ use cty::Value;
 use engine::plan::Plan;
 use syntax::{Diagnostic, Diagnostics};
 
-use crate::args::matches::Given;
 use crate::session::{Session, Status};
 use crate::workdir::Project;
 
@@ -17,18 +16,17 @@ use crate::workdir::Project;
 /// saved, must be given again.
 pub fn read(
     session: &Session,
-    given: &Given,
+    flags: &[VariableFlag],
     project: &mut Project,
     plan: &Plan,
 ) -> Result<BTreeMap<Arc<str>, Value>, Status> {
     let mut out: BTreeMap<Arc<str>, Value> = BTreeMap::new();
     let mut problems = Diagnostics::new();
     let environment = session.env.variables();
-    let flags = given.variables();
     let inputs = values::ValueInputs {
         files: &config::files::Disk,
         environment: &environment,
-        flags: &flags,
+        flags,
     };
     let root = project.config.root.module.clone();
     let collected = values::collect(&root, &inputs);
@@ -76,7 +74,7 @@ pub fn read(
         }
         let Some(planned) = planned else { continue };
         if let Some(now) = now.filter(|now| now.value != planned) {
-            problems.extend(changed(variable, now, &planned, &flags));
+            problems.extend(changed(variable, now, &planned, flags));
         }
         out.insert(variable.name.clone(), planned);
     }

@@ -207,7 +207,7 @@ fn signals() -> io::Result<&'static PipeReader> {
                     // The reading end lives as long as the process.
                     let _ = writer.write_all(b"!");
                 } else if !LISTENING.load(Ordering::SeqCst) {
-                    std::process::exit(1);
+                    crate::process::abort();
                 }
             }
         });

@@ -1,4 +1,4 @@
-//! What every command has at hand.
+//! The session: terminal, environment, CLI configuration and plugins, for all commands.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -14,6 +14,7 @@ use syntax::{Diagnostic, Diagnostics, SourceMap};
 use crate::TERRAFORM_VERSION;
 use crate::env::Env;
 use crate::plugin_source::Plugins;
+use crate::process;
 use crate::program;
 use crate::ui::Ui;
 use crate::views::diagnostics;
@@ -44,7 +45,7 @@ fn try_threads(count: usize) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What every command has at hand.
+/// The terminal, the environment, the CLI configuration and the plugins of a run.
 pub struct Session {
     /// Streams and questions.
     pub ui: Arc<Ui>,
@@ -60,7 +61,7 @@ pub struct Session {
     pub working_dir: PathBuf,
     /// Whether warnings are shown by their summaries.
     pub compact_warnings: bool,
-    /// What goes on is told to a program, not to a person.
+    /// The stream of machine-readable events, with `-json`.
     pub stream: Option<Arc<Stream>>,
 }
 
@@ -73,7 +74,7 @@ fn with_name(mut problem: Diagnostic) -> Diagnostic {
 }
 
 impl Session {
-    /// Shows problems; says whether there was an error among them.
+    /// Shows problems; returns whether one of them is an error.
     pub fn show(&self, problems: &Diagnostics, sources: &SourceMap) -> bool {
         let named;
         let problems = if program::is_terraform() {
@@ -147,7 +148,6 @@ impl Session {
             terraform_version: TERRAFORM_VERSION.to_owned(),
             product: format!("Monoform/{}", crate::VERSION),
         });
-        // Somebody who waits wants to know what for.
         client.reporting(move |notice| {
             let text = match notice {
                 net::Notice::Retry(retry) => format!(
@@ -172,7 +172,7 @@ impl Session {
     /// The runtime for what happens at the same time.
     pub fn runtime(&self) -> Result<tokio::runtime::Runtime, Diagnostics> {
         // Certificates, which connections to plugins and registries need, cannot be made or checked at such a time.
-        if std::time::SystemTime::now() < std::time::UNIX_EPOCH {
+        if process::clock_is_unset() {
             return Err(Diagnostic::error(
                 "Invalid system clock",
                 "The clock of this machine is set to a time before 1970. Connections to plugins are secured by certificates, \

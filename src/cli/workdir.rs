@@ -14,15 +14,15 @@ use config::{Config, LoadOptions, Loaded};
 use cty::Value;
 use engine::eval::Surroundings;
 use lang::scope::FunctionSettings;
-use state::store::LocalStore;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use crate::TERRAFORM_VERSION;
 use crate::backend;
+use crate::process;
 use crate::prompt::{Answer, Echo};
 use crate::session::Session;
 
-/// A configuration that was read, with the text of its files.
+/// A loaded configuration with the text of its files.
 pub struct Project {
     /// The configuration.
     pub config: Config,
@@ -128,43 +128,14 @@ pub fn state_place(session: &Session, config: Option<&Config>) -> Result<StatePl
     Ok(StatePlace { path, workspace })
 }
 
-/// The store of a state: at its place, or where flags say.
-#[must_use]
-pub fn store(place: &StatePlace, given: &crate::args::matches::Given) -> LocalStore {
-    let mut store = LocalStore::new(given.value("state").map_or_else(|| place.path.clone(), PathBuf::from));
-    if let Some(out) = given.value("state-out") {
-        store = store.writing_to(out);
-    }
-    match given.value("backup") {
-        Some("-") => store.with_backup(None),
-        Some(path) => store.with_backup(Some(path.into())),
-        None => store,
-    }
-}
-
-/// A problem with a state as a diagnostic.
-#[must_use]
-pub fn state_problem(error: &state::StateError) -> Diagnostics {
-    Diagnostic::error(error.summary(), error.to_string()).into()
-}
-
-/// What was done about a write of the state that was cut short, shown as a warning.
-pub fn show_recovery(session: &Session, store: &mut LocalStore) {
-    if let Some(recovery) = store.take_recovery() {
-        let warning = Diagnostic::warning(recovery.summary(), recovery.to_string());
-        session.show(&warning.into(), &SourceMap::default());
-    }
-}
-
-/// What is asked again and again while a lock is waited for: whether to give up. After a moment, it is said once what is
-/// waited for.
+/// The callback for waiting for a lock: returns whether to give up. Prints once, after 400 ms, that the lock is waited for.
 pub fn while_locking(session: &Session, cancelled: impl Fn() -> bool) -> impl Fn() -> bool {
-    const MOMENT: Duration = Duration::from_millis(400);
+    const DELAY: Duration = Duration::from_millis(400);
     const TEXT: &str = "Acquiring state lock. This may take a few moments...";
     let began = Instant::now();
-    let said = Cell::new(false);
+    let printed = Cell::new(false);
     move || {
-        if began.elapsed() >= MOMENT && !said.replace(true) {
+        if began.elapsed() >= DELAY && !printed.replace(true) {
             match &session.stream {
                 Some(stream) => stream.acquiring_lock(TEXT),
                 None => session.ui.line(TEXT),
@@ -285,7 +256,7 @@ fn asked(
     }
 }
 
-/// What expressions can see beside the configuration.
+/// The evaluation environment: workspace, working directory and time.
 #[must_use]
 pub fn surroundings(session: &Session, workspace: &str) -> Surroundings {
     Surroundings {
@@ -301,8 +272,6 @@ pub fn surroundings(session: &Session, workspace: &str) -> Surroundings {
 /// The time, as plans keep it: UTC, in whole seconds.
 #[must_use]
 pub fn now() -> String {
-    jiff::Timestamp::now()
-        .round(jiff::Unit::Second)
-        .unwrap_or_else(|_| jiff::Timestamp::now())
-        .to_string()
+    let now = process::now();
+    now.round(jiff::Unit::Second).unwrap_or(now).to_string()
 }

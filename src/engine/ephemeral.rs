@@ -4,6 +4,11 @@
 //! ([`Ephemerals::used`]); when the last one is, its instances are closed, and in any case at the end
 //! ([`Ephemerals::close_all`]). Nothing of all this goes into the state or into a plan.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a provider says at what time an ephemeral resource is to be renewed"
+)]
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

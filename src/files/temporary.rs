@@ -3,6 +3,8 @@
 //! Each has a name of the form `.monoform-XXXXXX.tmp`, and whoever uses it holds a lock (`flock`) on it. The lock ends with
 //! its holder, however that ends, and is seen by programs in other containers, where process numbers mean nothing.
 
+#![expect(clippy::disallowed_methods, reason = "leftovers are recognized by their age")]
+
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io;

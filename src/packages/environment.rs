@@ -1,5 +1,10 @@
 //! The environment variables, taken once, so that tests can give others.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this module is where the crate reads the environment"
+)]
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

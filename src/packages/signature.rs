@@ -1,5 +1,7 @@
 //! Signatures of the checksums that a registry publishes: by one of the keys that the registry names.
 
+#![expect(clippy::disallowed_methods, reason = "a key is valid until a time")]
+
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::openpgp::{self, Certificate, Signature};

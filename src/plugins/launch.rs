@@ -1,5 +1,10 @@
 //! Starting a plugin: spawn, handshake, channel.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "sockets of plugins go to a directory that the environment names"
+)]
+
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};

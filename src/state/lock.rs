@@ -12,6 +12,8 @@
 //! the file of a locked state must stay the same file: [`crate::store`] writes it in place and does not rename another
 //! over it.
 
+#![expect(clippy::disallowed_methods, reason = "the lock names the user")]
+
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io;

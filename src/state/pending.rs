@@ -3,6 +3,8 @@
 //! The times of the files say nothing: clocks are set, files are copied and restored. Lineage and serial decide. Whichever
 //! does not count may hold objects that nothing else knows of, so it is kept, and the user is told.
 
+#![expect(clippy::disallowed_methods, reason = "backups have the time in their names")]
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};

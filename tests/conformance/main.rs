@@ -14,6 +14,10 @@
 //! generated for one question, say, of which a few are worth keeping.
 
 #![allow(
+    clippy::disallowed_methods,
+    reason = "tests read their settings from the environment, and need the time"
+)]
+#![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::unwrap_used,

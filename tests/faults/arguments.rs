@@ -27,7 +27,7 @@ fn wrong_arguments() {
         (&["plan", "-target=1"], &["Invalid target \"1\""]),
         (
             &["plan", "-replace=data.x.y"],
-            &["Invalid force-replace address", "Only managed resources"],
+            &["Invalid force-replace address", "takes addresses of managed resources"],
         ),
         (&["plan", "-lock-timeout=soon"], &["soon"]),
         (&["destroy", "some.plan"], &["destroy"]),

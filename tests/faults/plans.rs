@@ -19,7 +19,7 @@ fn a_stale_one() {
     refused(
         &w,
         &["apply", "-no-color", "the.plan"],
-        &["stale", "state was changed by another operation"],
+        &["stale", "has been changed since the plan was made"],
     );
     // The one that was made for this state can be applied, once.
     w.run(&["plan", "-no-color", "-out=the.plan", "-var=v=2"]).ok();

@@ -21,8 +21,8 @@ fn locked_for_several_platforms() {
         format!(
             "- Fetching {name} 1.2.0 for {here}...\n- Retrieved {name} 1.2.0 for {here} (self-signed, key ID {id})\n- Obtained \
              {name} checksums for {here}; This was a new provider and the checksums for this platform are now tracked in the lock \
-             file\n\nSuccess! Monoform has updated the lock file.\n\nReview the changes in .terraform.lock.hcl and then commit to \
-             your\nversion control system to retain the new checksums.\n\n"
+             file\n\nSuccess! Monoform has updated the lock file.\n\nLook at the difference in .terraform.lock.hcl, and commit it \
+             with the configuration, so that\nothers install only packages with these checksums.\n\n"
         )
     );
     let text = w.read(".terraform.lock.hcl");
@@ -160,11 +160,11 @@ fn what_is_wrong_is_said() {
     let server = serve(Registry::new().with("acme/anvil", "1.2.0", "one"));
     let w = workspace(&server, &requiring(&server, &[("acme/anvil", "")]));
     for (arguments, said) in [
-        (&["lock", "-fs-mirror=a", "-net-mirror=b"][..], "mutually-exclusive"),
+        (&["lock", "-fs-mirror=a", "-net-mirror=b"][..], "not both"),
         (&["lock", "-fs-mirror=nowhere"], "it is no directory"),
-        (&["lock", "-net-mirror=http://example.com/"], "valid https: URL"),
+        (&["lock", "-net-mirror=http://example.com/"], "begins with https:"),
         (&["lock", "-platform=linux"], "\"linux_amd64\""),
-        (&["lock", "acme/other"], "is not required by the current configuration"),
+        (&["lock", "acme/other"], "No module of the configuration requires"),
         (&["lock", "a/b/c/d"], "Invalid provider argument"),
         (&["mirror"], "No output directory specified"),
         (&["mirror", "-platform=x", "."], "Invalid target platform"),

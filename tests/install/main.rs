@@ -2,6 +2,10 @@
 //! against servers that the tests make.
 
 #![allow(
+    clippy::disallowed_methods,
+    reason = "tests read their settings from the environment, and need the time"
+)]
+#![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::unwrap_used,

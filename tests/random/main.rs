@@ -5,6 +5,10 @@
 //! to before M, `MONOFORM_CASES=N` so many from 0. [`beside`] needs Terraform, and is reported as ignored without it.
 
 #![allow(
+    clippy::disallowed_methods,
+    reason = "tests read their settings from the environment, and need the time"
+)]
+#![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::unwrap_used,

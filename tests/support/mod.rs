@@ -1,6 +1,10 @@
 //! What all end-to-end tests share: a fresh working directory, the real executable run in it, and what came of it.
 
 #![allow(
+    clippy::disallowed_methods,
+    reason = "tests read their settings from the environment, and need the time"
+)]
+#![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::unwrap_used,

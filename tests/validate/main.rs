@@ -13,6 +13,10 @@
 //! the plugins of the executable under test, so that nothing is fetched.
 
 #![allow(
+    clippy::disallowed_methods,
+    reason = "tests read their settings from the environment, and need the time"
+)]
+#![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::unwrap_used,

@@ -75,7 +75,7 @@ pub fn serve_provider<P: Provider>(provider: P) -> ExitCode {
 pub fn debug_provider<P: Provider>(address: &str, provider: P) -> ExitCode {
     match ready(provider) {
         Ok(core) => {
-            log::start(|name| std::env::var(name).ok());
+            log::start(variable);
             let asked = Asked::by_nobody(core.protocols());
             end(start(&asked, Some(address), |version| provider_routes(core, version)))
         }
@@ -164,8 +164,17 @@ enum ServeError {
     Server(#[from] tonic::transport::Error),
 }
 
+/// A variable of the environment that is valid Unicode.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a plugin gets the handshake and the log settings in its environment"
+)]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
 fn serve(served: &[u32], services: impl FnOnce(u32) -> Services) -> ExitCode {
-    let environment = |name: &str| std::env::var(name).ok();
+    let environment = variable;
     let Some(asked) = Asked::read(environment, served) else {
         drop(io::stderr().write_all(handshake::NOTICE.as_bytes()));
         return ExitCode::FAILURE;

@@ -1,27 +1,167 @@
-//! The flags commands share, declared once.
+//! Flags, each declared and read by one call.
+//!
+//! A struct of arguments implements [`FromFlags`]: its `read` calls [`Flags`] once for each flag. The same function runs twice: to
+//! declare the flags to clap, and to read their values from clap's matches. The name of a flag is therefore written once, and what
+//! a command uses are the fields of its struct.
 
-use std::time::Duration;
+use clap::{Arg, ArgAction, ArgMatches};
 
-use clap::{Arg, ArgAction, Command};
+const POSITIONAL: &str = "args";
 
-/// A command with the flags that all have.
-#[must_use]
-pub fn command(name: &'static str, about: &'static str) -> Command {
-    let command = Command::new(name)
-        .about(about)
-        .disable_help_flag(true)
-        .disable_version_flag(true);
-    command.arg(switch(
-        "no-color",
-        false,
-        "If specified, output won't contain any color.",
-    ))
+/// The arguments of a command, or a group of flags that several commands have.
+pub trait FromFlags: Sized {
+    /// Reads each flag by one call of a method of `flags`, in the order of the help text.
+    fn read(flags: &mut Flags<'_>) -> Self;
 }
 
-/// A flag that is true or false. The help of one that is true by default says what it does when it is false, since that is
-/// how it is written.
+/// Declares flags, or reads their values; which of the two is unknown to [`FromFlags::read`].
+#[derive(Debug)]
+pub struct Flags<'m>(Pass<'m>);
+
+#[derive(Debug)]
+enum Pass<'m> {
+    Declare(Vec<Arg>),
+    Read(&'m ArgMatches),
+}
+
+/// The declarations of the arguments of a command.
 #[must_use]
-pub fn switch(name: &'static str, default: bool, help: &'static str) -> Arg {
+pub fn declare<A: FromFlags>() -> Vec<Arg> {
+    let mut flags = Flags(Pass::Declare(Vec::new()));
+    A::read(&mut flags);
+    match flags.0 {
+        Pass::Declare(declared) => declared,
+        Pass::Read(_) => Vec::new(),
+    }
+}
+
+/// The arguments of a command, from the matches of what [`declare`] declared.
+#[must_use]
+pub fn read<A: FromFlags>(matches: &ArgMatches) -> A {
+    A::read(&mut Flags(Pass::Read(matches)))
+}
+
+impl<'m> Flags<'m> {
+    /// The matches, in the pass that reads.
+    fn pass(&mut self, declaration: impl FnOnce() -> Arg) -> Option<&'m ArgMatches> {
+        match &mut self.0 {
+            Pass::Declare(declared) => {
+                declared.push(declaration());
+                None
+            }
+            Pass::Read(matches) => Some(matches),
+        }
+    }
+
+    /// A flag that is true or false. The help of one that is true by default says what it does when it is false, since that
+    /// is how it is written.
+    pub fn switch(&mut self, name: &'static str, default: bool, help: &'static str) -> bool {
+        self.explicit_switch(name, default, help).unwrap_or(default)
+    }
+
+    /// The same, `None` if it is not among the arguments.
+    pub fn explicit_switch(&mut self, name: &'static str, default: bool, help: &'static str) -> Option<bool> {
+        let matches = self.pass(|| switch(name, default, help))?;
+        let explicit = matches.value_source(name) == Some(clap::parser::ValueSource::CommandLine);
+        matches
+            .try_get_one::<bool>(name)
+            .ok()
+            .flatten()
+            .copied()
+            .filter(|_| explicit)
+    }
+
+    /// A flag with a value; the last one counts.
+    pub fn value(&mut self, name: &'static str, placeholder: &'static str, help: &'static str) -> Option<String> {
+        let matches = self.pass(|| value(name, placeholder, help))?;
+        matches.try_get_one::<String>(name).ok().flatten().cloned()
+    }
+
+    /// A flag with a value that has a default.
+    pub fn value_or(
+        &mut self,
+        name: &'static str,
+        placeholder: &'static str,
+        default: &'static str,
+        help: &'static str,
+    ) -> String {
+        let found = self
+            .pass(|| value(name, placeholder, help).default_value(default))
+            .and_then(|matches| matches.try_get_one::<String>(name).ok().flatten().cloned());
+        found.unwrap_or_else(|| default.to_owned())
+    }
+
+    /// A flag with a value that may occur many times.
+    pub fn values(&mut self, name: &'static str, placeholder: &'static str, help: &'static str) -> Vec<String> {
+        let indexed = self.indexed_values(name, placeholder, help).into_iter();
+        indexed.map(|(_, value)| value).collect()
+    }
+
+    /// The same, each with its index among all arguments.
+    pub fn indexed_values(
+        &mut self,
+        name: &'static str,
+        placeholder: &'static str,
+        help: &'static str,
+    ) -> Vec<(usize, String)> {
+        let Some(matches) = self.pass(|| valued(name, placeholder, help).action(ArgAction::Append)) else {
+            return Vec::new();
+        };
+        let indices = matches.indices_of(name).into_iter().flatten();
+        indices.zip(many(matches, name)).collect()
+    }
+
+    /// The positional arguments; the command checks how many there are.
+    pub fn positional(&mut self) -> Vec<String> {
+        let declaration = || {
+            Arg::new(POSITIONAL)
+                .num_args(0..)
+                .action(ArgAction::Append)
+                .allow_hyphen_values(true)
+        };
+        self.pass(declaration)
+            .map(|matches| many(matches, POSITIONAL))
+            .unwrap_or_default()
+    }
+}
+
+fn many(matches: &ArgMatches, name: &str) -> Vec<String> {
+    let values = matches.try_get_many::<String>(name).ok().flatten();
+    values.map(|values| values.cloned().collect()).unwrap_or_default()
+}
+
+/// The flag that every command has. It is looked for before the command is known.
+#[must_use]
+pub fn no_color() -> Arg {
+    switch("no-color", false, "If specified, output won't contain any color.")
+}
+
+const COMPACT_WARNINGS: &str = "compact-warnings";
+
+impl Flags<'_> {
+    /// Declares `-compact-warnings`, whose value is in the session: see [`compact_warnings`].
+    pub fn compact_warnings(&mut self, help: &'static str) {
+        self.switch(COMPACT_WARNINGS, false, help);
+    }
+
+    /// Declares `-json` of a command that prints a stream. It takes effect before flags are parsed, since mistakes in them are
+    /// reported in the stream.
+    pub fn json_stream(&mut self) {
+        self.switch(
+            "json",
+            false,
+            "Tell what goes on as JSON, one object a line, and ask nothing.",
+        );
+    }
+}
+
+/// Whether `-compact-warnings` is set; false for commands that do not have it.
+#[must_use]
+pub fn compact_warnings(matches: &ArgMatches) -> bool {
+    matches.try_get_one::<bool>(COMPACT_WARNINGS).ok().flatten() == Some(&true)
+}
+
+fn switch(name: &'static str, default: bool, help: &'static str) -> Arg {
     Arg::new(name)
         .long(name)
         .help(help)
@@ -39,240 +179,17 @@ pub fn is_switch(arg: &Arg) -> bool {
     arg.is_require_equals_set()
 }
 
-/// A flag with a value; the last one counts.
-#[must_use]
-pub fn value(name: &'static str, placeholder: &'static str, help: &'static str) -> Arg {
+/// A flag with a value, whatever happens where it occurs more than once.
+fn valued(name: &'static str, placeholder: &'static str, help: &'static str) -> Arg {
     Arg::new(name)
         .long(name)
         .value_name(placeholder)
         .help(help)
+        .allow_hyphen_values(true)
+}
+
+fn value(name: &'static str, placeholder: &'static str, help: &'static str) -> Arg {
+    valued(name, placeholder, help)
         .action(ArgAction::Set)
         .overrides_with(name)
-        .allow_hyphen_values(true)
-}
-
-/// A flag with a value that may be given many times.
-#[must_use]
-pub fn values(name: &'static str, placeholder: &'static str, help: &'static str) -> Arg {
-    Arg::new(name)
-        .long(name)
-        .value_name(placeholder)
-        .help(help)
-        .action(ArgAction::Append)
-        .allow_hyphen_values(true)
-}
-
-/// Positional arguments, at least and at most so many.
-#[must_use]
-pub fn positional(command: Command, name: &'static str) -> Command {
-    command.arg(
-        Arg::new(name)
-            .num_args(0..)
-            .action(ArgAction::Append)
-            .allow_hyphen_values(true),
-    )
-}
-
-/// Checks the form of a value that is not any text.
-pub fn check(arg: &Arg, text: &str) -> Result<(), &'static str> {
-    let fits = match arg.get_id().as_str() {
-        "parallelism" => text.parse::<i64>().is_ok(),
-        "lock-timeout" => duration(text).is_some(),
-        _ => true,
-    };
-    if fits { Ok(()) } else { Err("parse error") }
-}
-
-/// What to plan, and with which values.
-#[must_use]
-pub fn planning(command: Command) -> Command {
-    variables(modes(command))
-}
-
-/// What kind of plan.
-#[must_use]
-pub fn modes(command: Command) -> Command {
-    let command = command
-        .arg(switch(
-            "destroy",
-            false,
-            "Plan to destroy all objects that the configuration manages.",
-        ))
-        .arg(switch(
-            "refresh-only",
-            false,
-            "Plan only to update the state to what the objects are now.",
-        ))
-        .arg(switch(
-            "refresh",
-            true,
-            "Plan with the state as it is, without reading the objects first.",
-        ))
-        .arg(values(
-            "replace",
-            "ADDRESS",
-            "Replace this resource instance in any case. May be given many times.",
-        ));
-    targeting(command)
-}
-
-/// Which part of the configuration.
-#[must_use]
-pub fn targeting(command: Command) -> Command {
-    command
-        .arg(values(
-            "target",
-            "ADDRESS",
-            "Work only on this module or resource, and what it depends on. May be given many times.",
-        ))
-        .arg(values(
-            "target-file",
-            "PATH",
-            "The same for each address in this file, one a line; # begins a comment.",
-        ))
-        .arg(values(
-            "exclude",
-            "ADDRESS",
-            "Leave out this module or resource, and what depends on it. May be given many times.",
-        ))
-        .arg(values(
-            "exclude-file",
-            "PATH",
-            "The same for each address in this file, one a line; # begins a comment.",
-        ))
-}
-
-/// The values of the root module's input variables.
-#[must_use]
-pub fn variables(command: Command) -> Command {
-    command
-        .arg(values(
-            "var",
-            "'NAME=VALUE'",
-            "Set the value of an input variable. May be given many times.",
-        ))
-        .arg(values(
-            "var-file",
-            "PATH",
-            "Read the values of input variables from this file. May be given many times.",
-        ))
-}
-
-/// How to work.
-#[must_use]
-pub fn operation(command: Command) -> Command {
-    locking(command)
-        .arg(value("parallelism", "N", "How many operations may run at a time.").default_value("10"))
-        .arg(switch(
-            "input",
-            true,
-            "Do not ask for values of variables that are missing.",
-        ))
-        .arg(switch(
-            "json",
-            false,
-            "Tell what goes on as JSON, one object a line, and ask nothing.",
-        ))
-        .arg(switch(
-            "compact-warnings",
-            false,
-            "Show warnings that are not accompanied by errors by their summaries only.",
-        ))
-}
-
-/// Locking.
-#[must_use]
-pub fn locking(command: Command) -> Command {
-    command
-        .arg(switch(
-            "lock",
-            true,
-            "Work without holding the state's lock: dangerous if others may work on the same state.",
-        ))
-        .arg(
-            value(
-                "lock-timeout",
-                "DURATION",
-                "How long to try again for the lock, such as 30s.",
-            )
-            .default_value("0s"),
-        )
-}
-
-/// Where a local state is, for commands that write it.
-#[must_use]
-pub fn local_state(command: Command) -> Command {
-    command
-        .arg(value(
-            "state",
-            "PATH",
-            "The state file to read, in place of the working directory's.",
-        ))
-        .arg(value("state-out", "PATH", "The state file to write, if it is another."))
-        .arg(value(
-            "backup",
-            "PATH",
-            "Where to keep a copy of the state as it was; \"-\" for no copy.",
-        ))
-}
-
-/// A length of time as Go writes it: `300ms`, `1m30s`, `1.5h`, `0`.
-#[must_use]
-pub fn duration(text: &str) -> Option<Duration> {
-    let (negative, mut rest) = match text.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, text.strip_prefix('+').unwrap_or(text)),
-    };
-    if rest == "0" {
-        return Some(Duration::ZERO);
-    }
-    if rest.is_empty() {
-        return None;
-    }
-    let mut total = 0.0;
-    while !rest.is_empty() {
-        let digits = rest
-            .find(|c: char| !c.is_ascii_digit() && c != '.')
-            .filter(|n| *n > 0)?;
-        let number: f64 = rest[..digits].parse().ok()?;
-        rest = &rest[digits..];
-        let end = rest
-            .find(|c: char| c.is_ascii_digit() || c == '.')
-            .unwrap_or(rest.len());
-        let unit = match &rest[..end] {
-            "ns" => 1e-9,
-            "us" | "µs" | "μs" => 1e-6,
-            "ms" => 1e-3,
-            "s" => 1.0,
-            "m" => 60.0,
-            "h" => 3600.0,
-            _ => return None,
-        };
-        rest = &rest[end..];
-        total += number * unit;
-    }
-    let time = Duration::try_from_secs_f64(total).ok()?;
-    Some(if negative { Duration::ZERO } else { time })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lengths_of_time_are_read_as_go_writes_them() {
-        for (text, millis) in [
-            ("0", 0),
-            ("0s", 0),
-            ("1m30s", 90_000),
-            ("1.5h", 5_400_000),
-            ("300ms", 300),
-            ("-5s", 0),
-        ] {
-            assert_eq!(duration(text), Some(Duration::from_millis(millis)), "{text}");
-        }
-        for bad in ["", "5", "s", "1x", "1s2", "-"] {
-            assert_eq!(duration(bad), None, "{bad}");
-        }
-    }
 }

@@ -5,9 +5,10 @@
 //! such arguments into the one form clap knows, by what the command declares, and finds every mistake itself, so that
 //! messages speak the way the flags are written.
 
+pub mod duration;
 pub mod flags;
+pub mod groups;
 pub mod help;
-pub mod matches;
 pub mod words;
 
 use clap::Command;
@@ -92,7 +93,7 @@ pub fn normalise(command: &Command, refused: &[Refused], arguments: &[String]) -
                 None => return Err(UsageError::flag(format!("flag needs an argument: -{name}"))),
             }
         };
-        flags::check(declared, &value)
+        check(declared, &value)
             .map_err(|why| UsageError::flag(format!("invalid value \"{value}\" for flag -{name}: {why}")))?;
         out.push(format!("--{name}={value}"));
     }
@@ -101,6 +102,16 @@ pub fn normalise(command: &Command, refused: &[Refused], arguments: &[String]) -
         out.append(&mut positional);
     }
     Ok(out)
+}
+
+/// Checks the form of a value that is not any text.
+fn check(arg: &clap::Arg, text: &str) -> Result<(), &'static str> {
+    let fits = match arg.get_id().as_str() {
+        "parallelism" => text.parse::<i64>().is_ok(),
+        "lock-timeout" => duration::duration(text).is_some(),
+        _ => true,
+    };
+    if fits { Ok(()) } else { Err("parse error") }
 }
 
 /// A truth value as Go reads it.
@@ -115,11 +126,26 @@ pub fn switch(text: &str) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
+    use super::flags::{Flags, FromFlags};
+    use super::groups::{ModeFlags, OperationFlags, VariableFlags};
     use super::*;
 
+    struct Out;
+
+    impl FromFlags for Out {
+        fn read(flags: &mut Flags<'_>) -> Out {
+            flags.value("out", "PATH", "");
+            flags.positional();
+            Out
+        }
+    }
+
     fn run(arguments: &[&str]) -> Result<Vec<String>, String> {
-        let command = flags::operation(flags::planning(flags::command("plan", "")))
-            .arg(flags::value("out", "PATH", "").num_args(1));
+        let command = Command::new("plan")
+            .args(flags::declare::<ModeFlags>())
+            .args(flags::declare::<VariableFlags>())
+            .args(flags::declare::<OperationFlags>())
+            .args(flags::declare::<Out>());
         let arguments: Vec<String> = arguments.iter().map(|a| (*a).to_owned()).collect();
         normalise(&command, &[("generate-config-out", "it comes later.")], &arguments)
             .map(|list| list[1..].to_vec())

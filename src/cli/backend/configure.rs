@@ -1,14 +1,31 @@
 //! What `init` does about the backend: compares the configuration with the record, brings states along, and writes the record.
 
+use std::time::Duration;
+
 use config::Config;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use super::migrate::{Migration, migrate};
 use super::record::{Record, Saved};
 use super::{Local, empty, empty_with_backup, in_block, settings};
-use crate::args::matches::Given;
 use crate::program;
 use crate::session::Session;
+
+/// What the flags of `init` say about the backend.
+pub struct BackendOptions<'a> {
+    /// `-backend-config`: files, or settings as NAME=VALUE.
+    pub settings: &'a [String],
+    /// `-reconfigure`.
+    pub reconfigure: bool,
+    /// `-migrate-state`.
+    pub migrate: bool,
+    /// `-force-copy`.
+    pub force_copy: bool,
+    /// `-input`.
+    pub input: bool,
+    /// How long to try for the locks of both states; `None` for no locks.
+    pub lock: Option<Duration>,
+}
 
 /// What came of it.
 pub struct Configured {
@@ -33,23 +50,23 @@ impl Configured {
 /// The settings are wrong, or the change was not agreed to. The record is as it was.
 pub fn configure(
     session: &Session,
-    given: &Given,
+    options: &BackendOptions<'_>,
     config: &Config,
     sources: &mut SourceMap,
 ) -> Result<Configured, Diagnostics> {
     let data_dir = session.env.data_dir();
     let mut record = Record::read(data_dir)?;
-    let previous = record.backend.take().filter(|_| !given.on("reconfigure"));
+    let previous = record.backend.take().filter(|_| !options.reconfigure);
     let block = in_block(Some(config))?;
     let mut warnings = Diagnostics::new();
-    let overrides = given.values("backend-config");
+    let overrides = options.settings;
     let migration = Migration {
         session,
-        force: given.on("force-copy"),
-        input: given.on("input") && session.env.input() && session.stream.is_none(),
-        lock: given.lock(),
+        force: options.force_copy,
+        input: options.input && session.env.input() && session.stream.is_none(),
+        lock: options.lock,
     };
-    let agreed = given.on("migrate-state") || given.on("force-copy");
+    let agreed = options.migrate || options.force_copy;
     let Some((local, _)) = block else {
         if overrides.iter().any(|o| !o.is_empty()) {
             warnings.push(missing_block());
@@ -93,7 +110,7 @@ pub fn configure(
     };
     let hash = local.hash();
     let overridden = overrides.iter().any(|o| !o.is_empty());
-    let local = apply_overrides(local, &overrides, sources)?;
+    let local = apply_overrides(local, overrides, sources)?;
     let saved = Saved::new(&local, hash);
     match previous {
         // What came from the command line before holds as long as the block is the same.
@@ -174,9 +191,9 @@ fn changed() -> Diagnostic {
     Diagnostic::error(
         "Backend configuration changed",
         format!(
-            "A change in the backend configuration has been detected, which may require migrating existing state.\n\nIf you wish to \
-             attempt automatic migration of the state, use \"{command} init -migrate-state\".\nIf you wish to store the current \
-             configuration with no changes to the state, use \"{command} init -reconfigure\"."
+            "The \"backend\" block says something else than what the last init recorded.\n\nTo bring the states \
+             along, run \"{command} init -migrate-state\". To take the block as it is now and leave the states where \
+             they are, run \"{command} init -reconfigure\"."
         ),
     )
 }
@@ -201,8 +218,8 @@ fn apply_overrides(mut local: Local, overrides: &[String], sources: &mut SourceM
             return Err(Diagnostic::error(
                 "Invalid backend configuration argument",
                 format!(
-                    "The backend configuration argument \"{name}\" given on the command line is not expected for the selected \
-                     backend type."
+                    "The option -backend-config sets \"{name}\", which the backend \"local\" does not have: its \
+                     settings are \"path\" and \"workspace_dir\"."
                 ),
             )
             .into());

@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::time::Duration;
 
-use state::store::LocalStore;
-use state::{LockInfo, State};
+use state::State;
 use syntax::{Diagnostic, Diagnostics};
 
 use super::Local;
+use crate::program;
 use crate::prompt::{Answer, Echo};
 use crate::session::Session;
-use crate::{TERRAFORM_VERSION, program, workdir};
+use crate::state_session::{Opening, StateSession, problem};
 
 /// How it is done.
 pub struct Migration<'s> {
@@ -63,20 +63,14 @@ fn one(how: &Migration<'_>, from: &Path, to: &Path, force: bool) -> Result<bool,
     if absolute(from) == absolute(to) || !from.exists() {
         return Ok(false);
     }
-    let failed = |e: state::StateError| workdir::state_problem(&e);
-    let open = |path: &Path| -> Result<(LocalStore, State), Diagnostics> {
-        let mut store = LocalStore::new(path);
-        if let Some(timeout) = how.lock.filter(|_| path.exists()) {
-            how.session.ui.flush();
-            store
-                .lock(&LockInfo::new("migrate-state", TERRAFORM_VERSION), timeout, &|| false)
-                .map_err(failed)?;
-        }
-        let state = store.read().map_err(failed)?.unwrap_or_default();
-        Ok((store, state))
+    let open = |path: &Path| {
+        let lock = how.lock.filter(|_| path.exists());
+        StateSession::open(how.session, &Opening::new(path.to_owned(), "migrate-state", lock))
     };
-    let (_source, existing) = open(from)?;
-    let (mut target, there) = open(to)?;
+    let mut source = open(from)?;
+    let mut target = open(to)?;
+    let existing = source.state.take().unwrap_or_default();
+    let there = target.state.take().unwrap_or_default();
     if existing.is_empty() {
         return Ok(false);
     }
@@ -111,8 +105,8 @@ fn one(how: &Migration<'_>, from: &Path, to: &Path, force: bool) -> Result<bool,
             return Ok(false);
         }
     }
-    target.write_snapshot(existing).map_err(failed)?;
-    target.unlock().map_err(failed)?;
+    target.write_snapshot(existing).map_err(|e| problem(&e))?;
+    target.unlock()?;
     Ok(true)
 }
 

@@ -117,13 +117,14 @@ impl Record {
         }
         let text = cty::json::to_text(&document, Some(2));
         let path = Path::new(data_dir).join(FILE);
-        let written = std::fs::create_dir_all(data_dir)
-            .and_then(|()| files::replace(&path, text.as_bytes(), files::Policy::SECRET));
-        written.map_err(|e| {
-            let reason = files::io_reason(&e);
+        let write = || {
+            std::fs::create_dir_all(data_dir)?;
+            files::replace(&path, text.as_bytes(), files::Policy::SECRET)
+        };
+        write().map_err(|e| {
             Diagnostic::error(
                 "Failed to write to the data directory",
-                format!("The record of the backend cannot be written: {reason}."),
+                format!("The record of the backend cannot be written: {}.", files::io_reason(&e)),
             )
             .into()
         })

@@ -8,13 +8,15 @@ use engine::planner::Planning;
 use state::State;
 use syntax::Diagnostics;
 
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::{ModeFlags, OperationFlags, StateFlags, VariableFlags};
 use crate::commands::plan::finish;
 use crate::commands::{Command, confirmed, is_file, output};
-use crate::operation::{Applied, Operation, plan_options};
+use crate::operation::{Applied, Operation, OperationArguments, plan_options};
 use crate::program;
 use crate::session::{Session, Status};
+use crate::verb::Verb;
 use crate::views;
 use crate::views::progress::Done;
 
@@ -22,46 +24,63 @@ pub const COMMAND: Command = Command {
     path: "apply",
     about: "Create or update infrastructure",
     positional: "[PLAN]",
-    declare: || {
-        let command = flags::command(
-            "apply",
-            "Creates or updates infrastructure according to the configuration in the current directory. Makes a new plan and \
-             asks for approval before it does anything; a saved plan is carried out without asking.",
-        );
-        flags::positional(flags::local_state(flags::operation(flags::planning(command))), "args").arg(flags::switch(
-            "auto-approve",
-            false,
-            "Skip interactive approval of the plan before applying.",
-        ))
-    },
+    details: "Creates or updates infrastructure according to the configuration in the current directory. Makes a new plan and \
+      asks for approval before it does anything; a saved plan is carried out without asking.",
+    declare: flags::declare::<Arguments>,
     refused: &[],
-    run,
+    run: |session, matches| run(session, &flags::read(matches)),
 };
 
-fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    let positional = given.values("args");
+struct Arguments {
+    modes: ModeFlags,
+    variables: VariableFlags,
+    operation: OperationFlags,
+    state: StateFlags,
+    positional: Vec<String>,
+    auto_approve: bool,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        Arguments {
+            modes: ModeFlags::read(flags),
+            variables: VariableFlags::read(flags),
+            operation: OperationFlags::read(flags),
+            state: StateFlags::read(flags),
+            positional: flags.positional(),
+            auto_approve: flags.switch(
+                "auto-approve",
+                false,
+                "Skip interactive approval of the plan before applying.",
+            ),
+        }
+    }
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    let positional = &arguments.positional;
     if positional.len() > 1 {
         return Err(UsageError::new(
             "Too many command line arguments",
             "Expected at most one positional argument.",
         ));
     }
-    if let Some(path) = positional.first() {
-        return Ok(saved(session, given, path));
-    }
-    let options = plan_options(given)?;
-    approval_possible(session, given)?;
     let work = Work {
-        options,
-        auto_approve: given.on("auto-approve"),
-        verb: ("Apply", "Applying"),
+        arguments: OperationArguments::new(arguments.state.clone(), &arguments.operation, &arguments.variables),
+        auto_approve: arguments.auto_approve,
+        verb: Verb::Apply,
     };
-    Ok(direct(session, given, &work))
+    if let Some(path) = positional.first() {
+        return Ok(saved(session, &work, path));
+    }
+    let options = plan_options(&arguments.modes)?;
+    approval_possible(session, arguments.auto_approve)?;
+    Ok(direct(session, &work, &options))
 }
 
 /// Refuses a stream in which a question would have to be asked.
-pub fn approval_possible(session: &Session, given: &Given) -> Result<(), UsageError> {
-    if session.stream.is_none() || given.on("auto-approve") {
+pub fn approval_possible(session: &Session, auto_approve: bool) -> Result<(), UsageError> {
+    if session.stream.is_none() || auto_approve {
         return Ok(());
     }
     Err(UsageError::new(
@@ -70,25 +89,25 @@ pub fn approval_possible(session: &Session, given: &Given) -> Result<(), UsageEr
     ))
 }
 
-/// What to do without a saved plan.
-pub struct Work {
-    /// What to plan.
-    pub options: PlanOptions,
+/// How to carry out a plan, whichever command asks for it.
+pub struct Work<'a> {
+    /// The arguments of the operation.
+    pub arguments: OperationArguments<'a>,
     /// Whether to go on without asking.
     pub auto_approve: bool,
-    /// How the operation is called.
-    pub verb: (&'static str, &'static str),
+    /// The command.
+    pub verb: Verb,
 }
 
 /// Carries out a saved plan.
-fn saved(session: &Session, given: &Given, path: &str) -> Status {
+fn saved(session: &Session, work: &Work<'_>, path: &str) -> Status {
     if !is_file(path) {
         return session.fail(
             format!("Failed to load \"{path}\" as a plan file"),
             "There is no such file. To apply the configuration of another directory, use the global -chdir flag.",
         );
     }
-    let (operation, saved) = match Operation::saved(session, given, Path::new(path)) {
+    let (operation, saved) = match Operation::saved(session, &work.arguments, Path::new(path)) {
         Ok(found) => found,
         Err(status) => return status,
     };
@@ -101,14 +120,12 @@ fn saved(session: &Session, given: &Given, path: &str) -> Status {
     if let Some(stream) = &session.stream {
         stream.planned_changes(&saved.plan);
     }
-    // Who applies a saved plan is told of applying, whatever is in it.
-    perform(session, given, operation, &saved.plan, Diagnostics::new(), "Apply")
+    perform(session, work, operation, &saved.plan, Diagnostics::new())
 }
 
 /// Plans, asks, and carries out.
-pub fn direct(session: &Session, given: &Given, work: &Work) -> Status {
-    let options = &work.options;
-    let operation = match Operation::begin(session, given, options.mode, "OperationTypeApply", work.verb) {
+pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Status {
+    let operation = match Operation::begin(session, &work.arguments, options.mode, work.verb) {
         Ok(operation) => operation,
         Err(status) => return status,
     };
@@ -148,7 +165,7 @@ pub fn direct(session: &Session, given: &Given, work: &Work) -> Status {
         // The checks are evaluated once more when all is done: what came of them then is what counts.
         problems.0.retain(|d| d.extra != syntax::diag::Extra::OfCheck);
     }
-    perform(session, given, operation, &plan, problems, work.verb.0)
+    perform(session, work, operation, &plan, problems)
 }
 
 fn question(mode: Mode, workspace: &str) -> (String, String) {
@@ -186,15 +203,13 @@ fn question(mode: Mode, workspace: &str) -> (String, String) {
     }
 }
 
-/// Carries out a plan and says what was done, after the warnings there are already.
-/// `verb` is what the command is called.
+/// Carries out a plan, and prints what was done after the problems found so far.
 fn perform(
     session: &Session,
-    given: &Given,
+    work: &Work<'_>,
     operation: Operation<'_>,
     plan: &Plan,
     mut problems: Diagnostics,
-    verb: &str,
 ) -> Status {
     let Applied {
         state,
@@ -203,21 +218,24 @@ fn perform(
         problems: more,
     } = operation.apply(plan);
     problems.extend(more);
-    let unfinished = views::completion::text(verb, &completion);
+    let unfinished = views::completion::text(work.verb, &completion);
     // Without an interrupt, a program learns from the diagnostics what went wrong.
     if let (Some(stream), Some(text), true) = (&session.stream, &unfinished, operation.interrupted()) {
         stream.log(text.trim_end());
     }
     let failed = session.show(&problems, &operation.project.sources);
-    let destroying = verb == "Destroy";
+    let destroying = work.verb == Verb::Destroy;
     if let (None, Some(text)) = (&session.stream, unfinished) {
         // Standard output is what it is elsewhere.
         session.ui.err(format!("\n{text}"));
     }
     if !failed {
         summary(session, plan, destroying, done);
-        if let Some(path) = given
-            .value("state-out")
+        if let Some(path) = work
+            .arguments
+            .files
+            .out
+            .as_ref()
             .filter(|_| session.stream.is_none() && !destroying)
         {
             session.ui.line(format!(

@@ -85,7 +85,7 @@ fn of_word(words: &[&str], last: &str, workspaces: &[String]) -> Vec<String> {
 
 /// The flags of a command that begin so, or the values of one that is true or false.
 fn flags(command: &Command, last: &str) -> Vec<String> {
-    let declared = (command.declare)();
+    let declared = command.declared();
     let name = last.trim_start_matches('-');
     if let Some((name, value)) = name.split_once('=') {
         // Shells take what follows the sign for a word of its own.

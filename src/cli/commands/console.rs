@@ -14,6 +14,7 @@ use config::values::{self, ValueInputs};
 use cty::Value;
 use engine::console::{Console, INPUT_NAME, View, function_providers};
 use engine::functions::Functions;
+use engine::inputs::PlanOptions;
 use engine::opening::function_providers_needed;
 use engine::planner::Planning;
 use files::io_reason;
@@ -26,39 +27,49 @@ use rustyline::validate::Validator;
 use syntax::token::TokenKind;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::{LockFlags, StateFlags, VariableFlags, state_to_read};
 use crate::commands::Command;
 use crate::commands::plan::finish;
-use crate::operation::{Operation, plan_options};
+use crate::operation::{Operation, OperationArguments};
 use crate::session::{Session, Status};
+use crate::verb::Verb;
 use crate::workdir::{self, Project};
 
 pub const COMMAND: Command = Command {
     path: "console",
     about: "Try expressions at an interactive command prompt",
     positional: "",
-    declare: || {
-        let command = flags::command(
-            "console",
-            "Evaluates expressions with the values of the configuration and the state. The state is not changed.",
-        );
-        let command = flags::locking(flags::variables(command));
-        flags::positional(command, "args")
-            .arg(flags::value(
-                "state",
-                "PATH",
-                "The state file to read, in place of the working directory's.",
-            ))
-            .arg(flags::switch(
+    details: "Evaluates expressions with the values of the configuration and the state. The state is not changed.",
+    declare: flags::declare::<Arguments>,
+    refused: &[],
+    run: |session, matches| run(session, &flags::read(matches)),
+};
+
+struct Arguments {
+    variables: VariableFlags,
+    lock: LockFlags,
+    positional: Vec<String>,
+    state: Option<String>,
+    plan: bool,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        Arguments {
+            variables: VariableFlags::read(flags),
+            lock: LockFlags::read(flags),
+            positional: flags.positional(),
+            state: state_to_read(flags),
+            plan: flags.switch(
                 "plan",
                 false,
                 "Make a plan first, and evaluate with the objects as planned.",
-            ))
-    },
-    refused: &[],
-    run,
-};
+            ),
+        }
+    }
+}
 
 const HELP: &str = "The console evaluates expressions of the configuration language. What the\nconfiguration declares can be \
                     referred to as in the configuration: var.x, local.x,\nmodule.x.y, and resources with the attributes they \
@@ -66,8 +77,8 @@ const HELP: &str = "The console evaluates expressions of the configuration langu
                     lines while a bracket is open. type(x) tells the type of a value.\n\nTo leave the console, type \"exit\", \
                     or press Control-C or Control-D.";
 
-fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    if !given.values("args").is_empty() {
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    if !arguments.positional.is_empty() {
         return Err(UsageError::new(
             "Too many command line arguments",
             "The console takes its expressions from standard input. To choose a working directory, use the global -chdir \
@@ -77,34 +88,41 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     let Some(mut project) = workdir::load(session) else {
         return Ok(1);
     };
-    let variables = match variables(session, given, &mut project) {
+    let variables = match variables(session, arguments, &mut project) {
         Ok(variables) => variables,
         Err(problems) => {
             session.show(&problems, &project.sources);
             return Ok(1);
         }
     };
-    let operation = Operation::with_project(session, given, project, "OperationTypeInvalid", Some(variables));
+    let operation_arguments = OperationArguments {
+        files: StateFlags {
+            state: arguments.state.clone(),
+            ..StateFlags::default()
+        },
+        lock: arguments.lock,
+        ..OperationArguments::default()
+    };
+    let operation = Operation::with_project(session, &operation_arguments, project, Verb::Console, Some(variables));
     let operation = match operation {
         Ok(operation) => operation,
         Err(status) => return Ok(status),
     };
-    let status = with_operation(session, given, &operation)?;
+    let status = with_operation(session, arguments, &operation)?;
     Ok(finish(session, operation, status))
 }
 
 /// The values of the root variables; those that nobody gave are unknown.
 fn variables(
     session: &Session,
-    given: &Given,
+    arguments: &Arguments,
     project: &mut Project,
 ) -> Result<BTreeMap<Arc<str>, Value>, Diagnostics> {
     let environment = session.env.variables();
-    let flags = given.variables();
     let inputs = ValueInputs {
         files: &Disk,
         environment: &environment,
-        flags: &flags,
+        flags: &arguments.variables.0,
     };
     let root = project.config.root.module.clone();
     let collected = values::collect(&root, &inputs);
@@ -122,15 +140,15 @@ fn variables(
     Ok(out)
 }
 
-fn with_operation(session: &Session, given: &Given, operation: &Operation<'_>) -> Result<Status, UsageError> {
+fn with_operation(session: &Session, arguments: &Arguments, operation: &Operation<'_>) -> Result<Status, UsageError> {
     let sources = &operation.project.sources;
     let mut problems = operation.take_warnings();
-    let (plan, schemas) = if given.on("plan") {
+    let (plan, schemas) = if arguments.plan {
         let Planning {
             plan,
             schemas,
             diagnostics,
-        } = operation.plan_silently(&plan_options(given)?);
+        } = operation.plan_silently(&PlanOptions::default());
         problems.extend(diagnostics);
         if plan.is_none() {
             session.show(&problems, sources);

@@ -2,57 +2,66 @@
 
 use engine::plan::Mode;
 
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::{OperationFlags, StateFlags, TargetFlags, VariableFlags, refresh};
 use crate::commands::Command;
 use crate::commands::apply::{Work, approval_possible, direct};
-use crate::operation::plan_options;
+use crate::operation::{OperationArguments, targeted};
 use crate::session::{Session, Status};
+use crate::verb::Verb;
 
 pub const COMMAND: Command = Command {
     path: "destroy",
     about: "Destroy previously-created infrastructure",
     positional: "",
-    declare: || {
-        let command = flags::command(
-            "destroy",
-            "Destroys all objects that the configuration manages. This is apply with the -destroy option.",
-        );
-        let command = flags::local_state(flags::operation(flags::targeting(flags::variables(command))));
-        flags::positional(command, "args")
-            .arg(flags::switch(
-                "refresh",
-                true,
-                "Plan with the state as it is, without reading the objects first.",
-            ))
-            .arg(flags::switch(
-                "auto-approve",
-                false,
-                "Skip interactive approval before destroying.",
-            ))
-    },
+    details: "Destroys all objects that the configuration manages. This is apply with the -destroy option.",
+    declare: flags::declare::<Arguments>,
     refused: &[
         ("destroy", "it is what this command does."),
         ("refresh-only", "this command destroys. Use \"apply -refresh-only\"."),
         ("replace", "nothing is replaced when everything is destroyed."),
     ],
-    run,
+    run: |session, matches| run(session, &flags::read(matches)),
 };
 
-fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    if !given.values("args").is_empty() {
+struct Arguments {
+    variables: VariableFlags,
+    targets: TargetFlags,
+    operation: OperationFlags,
+    state: StateFlags,
+    positional: Vec<String>,
+    refresh: bool,
+    auto_approve: bool,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        Arguments {
+            variables: VariableFlags::read(flags),
+            targets: TargetFlags::read(flags),
+            operation: OperationFlags::read(flags),
+            state: StateFlags::read(flags),
+            positional: flags.positional(),
+            refresh: refresh(flags),
+            auto_approve: flags.switch("auto-approve", false, "Skip interactive approval before destroying."),
+        }
+    }
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    if !arguments.positional.is_empty() {
         return Err(UsageError::new(
             "Too many command line arguments",
             "The destroy command takes no plan. To destroy by a saved plan, make it with \"plan -destroy -out=FILE\" and apply it.",
         ));
     }
-    let mut options = plan_options(given)?;
-    approval_possible(session, given)?;
-    options.mode = Mode::Destroy;
+    let options = targeted(Mode::Destroy, arguments.refresh, &arguments.targets)?;
+    approval_possible(session, arguments.auto_approve)?;
     let work = Work {
-        options,
-        auto_approve: given.on("auto-approve"),
-        verb: ("Destroy", "Destroying"),
+        arguments: OperationArguments::new(arguments.state.clone(), &arguments.operation, &arguments.variables),
+        auto_approve: arguments.auto_approve,
+        verb: Verb::Destroy,
     };
-    Ok(direct(session, given, &work))
+    Ok(direct(session, &work, &options))
 }

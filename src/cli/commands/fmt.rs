@@ -6,8 +6,8 @@ use std::path::{Component, Path, PathBuf};
 
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
 use crate::program;
 use crate::session::{Session, Status};
@@ -17,39 +17,47 @@ pub const COMMAND: Command = Command {
     path: "fmt",
     about: "Reformat your configuration in the standard style",
     positional: "[target...]",
-    declare: || {
-        let command = flags::command(
-            "fmt",
-            "Rewrites configuration files (.tf), files of variable values (.tfvars), test files (.tftest.hcl) and mock files \
-             (.tfmock.hcl) in the canonical style. A target is a file, a directory, or - for standard input; without one it \
-             is the working directory. Files in the JSON syntax are left alone.",
-        );
-        flags::positional(command, "targets")
-            .arg(flags::switch(
+    details: "Rewrites configuration files (.tf), files of variable values (.tfvars), test files (.tftest.hcl) and mock files \
+      (.tfmock.hcl) in the canonical style. A target is a file, a directory, or - for standard input; without one it \
+      is the working directory. Files in the JSON syntax are left alone.",
+    declare: flags::declare::<Arguments>,
+    refused: &[],
+    run: |session, matches| run(session, &flags::read(matches)),
+};
+
+struct Arguments {
+    positional: Vec<String>,
+    list: bool,
+    write: bool,
+    diff: bool,
+    check: bool,
+    recursive: bool,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        Arguments {
+            positional: flags.positional(),
+            list: flags.switch(
                 "list",
                 true,
                 "Do not list files whose formatting differs. Those of standard input are never listed.",
-            ))
-            .arg(flags::switch(
+            ),
+            write: flags.switch(
                 "write",
                 true,
                 "Do not write to source files. With standard input and with -check they are never written.",
-            ))
-            .arg(flags::switch("diff", false, "Display the differences."))
-            .arg(flags::switch(
+            ),
+            diff: flags.switch("diff", false, "Display the differences."),
+            check: flags.switch(
                 "check",
                 false,
                 "Only check. The exit status is 0 if everything is formatted, and 3 if not.",
-            ))
-            .arg(flags::switch(
-                "recursive",
-                false,
-                "Also process files in subdirectories.",
-            ))
-    },
-    refused: &[],
-    run,
-};
+            ),
+            recursive: flags.switch("recursive", false, "Also process files in subdirectories."),
+        }
+    }
+}
 
 const SUFFIXES: &[&str] = &[".tf", ".tfvars", ".tftest.hcl", ".tfmock.hcl"];
 
@@ -62,17 +70,17 @@ const FAILED: Status = 2;
 /// Something is not formatted, and was to be checked only.
 const DIFFERS: Status = 3;
 
-fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    let targets = given.values("targets");
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    let targets = &arguments.positional;
     let from_stdin = targets.first().is_some_and(|t| t == "-");
-    let check = given.on("check");
+    let check = arguments.check;
     let mut formatter = Formatter {
-        list: given.on("list") && !from_stdin,
-        write: given.on("write") && !from_stdin && !check,
-        diff: given.on("diff"),
-        silent: check && (from_stdin || !given.on("list")),
+        list: arguments.list && !from_stdin,
+        write: arguments.write && !from_stdin && !check,
+        diff: arguments.diff,
+        silent: check && (from_stdin || !arguments.list),
         check,
-        recursive: given.on("recursive"),
+        recursive: arguments.recursive,
         session,
         differs: false,
         problems: Diagnostics::new(),
@@ -87,7 +95,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     } else if targets.is_empty() {
         formatter.directory(Path::new("."));
     } else {
-        formatter.targets(&targets);
+        formatter.targets(targets);
     }
     let failed = session.show(&formatter.problems, &formatter.sources);
     Ok(match (failed, check && formatter.differs) {

@@ -1,7 +1,7 @@
 //! `force-unlock`.
 
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::{Command, confirmed};
 use crate::program;
 use crate::session::{Session, Status};
@@ -11,19 +11,28 @@ pub const COMMAND: Command = Command {
     path: "force-unlock",
     about: "Release a stuck lock on the current workspace",
     positional: "LOCK_ID",
-    declare: || {
-        let command = flags::command(
-            "force-unlock",
-            "Clears what a program that is gone has left of its lock on the state. The lock of a running program is not broken.",
-        );
-        flags::positional(command, "args").arg(flags::switch("force", false, "Do not ask for confirmation."))
-    },
+    details: "Clears what a program that is gone has left of its lock on the state. The lock of a running program is not broken.",
+    declare: flags::declare::<Arguments>,
     refused: &[],
-    run,
+    run: |session, matches| run(session, &flags::read(matches)),
 };
 
-fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    let args = given.values("args");
+struct Arguments {
+    positional: Vec<String>,
+    force: bool,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        Arguments {
+            positional: flags.positional(),
+            force: flags.switch("force", false, "Do not ask for confirmation."),
+        }
+    }
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    let args = &arguments.positional;
     let [id] = args.as_slice() else {
         return Err(UsageError::new(
             "Expected a single argument",
@@ -38,7 +47,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
             return Ok(1);
         }
     };
-    if !given.on("force") {
+    if !arguments.force {
         let explanation = format!(
             "  {} will remove the lock on the remote state.\n  This will allow local commands to modify this state, even \
              though it\n  may still be in use. Only 'yes' will be accepted to confirm.",
@@ -56,10 +65,11 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     match state::lock::force_unlock(&place.path, id) {
         Ok(_) => {
             session.ui.line(format!(
-                "{}\n\nThe state has been unlocked, and {tool} commands should now be able to\nobtain a new lock on the remote \
-                 state.",
-                session.ui.style().good(format!("{} state has been successfully unlocked!", program::tool())),
-                tool = program::tool()
+                "{}\n\nCommands that need the lock of this state can get it again.",
+                session
+                    .ui
+                    .style()
+                    .good(format!("{} state has been successfully unlocked!", program::tool())),
             ));
             Ok(0)
         }

@@ -6,8 +6,9 @@ use modules::{Event, Install, Mirror};
 use syntax::{Diagnostics, SourceMap};
 
 use crate::TERRAFORM_VERSION;
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::unused_test_directory;
 use crate::commands::{Command, no_positional};
 use crate::session::{Session, Status};
 use crate::workdir::Project;
@@ -16,33 +17,45 @@ pub const COMMAND: Command = Command {
     path: "get",
     about: "Install or upgrade remote modules",
     positional: "",
-    declare: || {
-        let command = flags::command(
-            "get",
-            "Installs the modules that the configuration calls from elsewhere. Those that are installed already stay as they are, \
-             unless their source or their version no longer fits.",
-        );
-        flags::positional(command, "args")
-            .arg(flags::switch(
-                "update",
-                false,
-                "Install all of them again, in the newest versions that are allowed.",
-            ))
-            .arg(mirror_flag())
-            .arg(flags::value(
-                "test-directory",
-                "DIR",
-                "Where test files are, \"tests\" by default. None of this release's commands reads them.",
-            ))
-    },
+    details: "Installs the modules that the configuration calls from elsewhere. Those that are installed already stay as they are, \
+      unless their source or their version no longer fits.",
+    declare: flags::declare::<Arguments>,
     refused: &[("json", "Terraform has it for other commands only.")],
-    run,
+    run: |session, matches| run(session, &flags::read(matches)),
 };
 
-fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    no_positional(given, "get")?;
+struct Arguments {
+    positional: Vec<String>,
+    update: bool,
+    mirror: Option<String>,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        let positional = flags.positional();
+        let update = flags.switch(
+            "update",
+            false,
+            "Install all of them again, in the newest versions that are allowed.",
+        );
+        let mirror = mirror_flag(flags);
+        unused_test_directory(flags);
+        Arguments {
+            positional,
+            update,
+            mirror,
+        }
+    }
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    no_positional(&arguments.positional, "get")?;
     Ok(
-        match install(session, given.on("update"), mirror(session, given).as_deref()) {
+        match install(
+            session,
+            arguments.update,
+            mirror(session, arguments.mirror.as_deref()).as_deref(),
+        ) {
             Ok((project, problems)) => u8::from(session.show(&problems, &project.sources)),
             Err(status) => status,
         },
@@ -50,8 +63,8 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
 }
 
 /// The flag that names a mirror.
-pub fn mirror_flag() -> clap::Arg {
-    flags::value(
+pub fn mirror_flag(flags: &mut Flags<'_>) -> Option<String> {
+    flags.value(
         "mirror",
         "DIR",
         "Install only from this directory, which \"modules mirror\" and \"providers mirror\" have filled. The environment variable \
@@ -59,9 +72,9 @@ pub fn mirror_flag() -> clap::Arg {
     )
 }
 
-/// The mirror to install from, if only that one is wanted.
-pub fn mirror(session: &Session, given: &Given) -> Option<String> {
-    let named = given.value("mirror").or_else(|| session.env.get("MONOFORM_MIRROR"));
+/// The mirror to install from and from nowhere else, by the flag or the environment.
+pub fn mirror(session: &Session, flag: Option<&str>) -> Option<String> {
+    let named = flag.or_else(|| session.env.get("MONOFORM_MIRROR"));
     named.filter(|dir| !dir.is_empty()).map(str::to_owned)
 }
 

@@ -8,11 +8,12 @@ use config::files::Disk;
 use engine::inputs::PlanOptions;
 use syntax::SourceMap;
 
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::{LockFlags, Parallelism, StateFlags, VariableFlags, ignore_remote_version, input};
 use crate::commands::Command;
 use crate::commands::plan::finish;
-use crate::operation::Operation;
+use crate::operation::{Operation, OperationArguments};
 use crate::session::{Session, Status};
 use crate::workdir::{self, Project};
 
@@ -20,48 +21,62 @@ pub const COMMAND: Command = Command {
     path: "import",
     about: "Associate existing infrastructure with a Terraform resource",
     positional: "ADDRESS ID",
-    declare: || {
-        let command = flags::command(
-            "import",
-            "Finds an object that exists already by its identifier, and puts it into the state at an address that the \
-             configuration has a resource block for. What an identifier is depends on the type of the resource. Nothing is \
-             changed but the state.",
-        );
-        let command = flags::local_state(flags::locking(flags::variables(command)));
-        flags::positional(command, "args")
-            .arg(flags::value(
-                "config",
-                "DIR",
-                "The directory with the configuration, if it is not the working directory.",
-            ))
-            .arg(flags::switch(
-                "input",
-                true,
-                "Do not ask for values of variables that are missing.",
-            ))
-            .arg(flags::value("parallelism", "N", "How many operations may run at a time.").default_value("10"))
-            .arg(flags::switch(
-                "ignore-remote-version",
-                false,
-                "Go on even if a remote workspace is set to another version.",
-            ))
-    },
+    details: "Finds an object that exists already by its identifier, and puts it into the state at an address that the \
+      configuration has a resource block for. What an identifier is depends on the type of the resource. Nothing is \
+      changed but the state.",
+    declare: flags::declare::<Arguments>,
     refused: &[],
-    run,
+    run: |session, matches| run(session, &flags::read(matches)),
 };
 
-fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    let args = given.values("args");
+struct Arguments {
+    variables: VariableFlags,
+    lock: LockFlags,
+    state: StateFlags,
+    positional: Vec<String>,
+    config: Option<String>,
+    input: bool,
+    parallelism: Parallelism,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        let variables = VariableFlags::read(flags);
+        let lock = LockFlags::read(flags);
+        let state = StateFlags::read(flags);
+        let positional = flags.positional();
+        let config = flags.value(
+            "config",
+            "DIR",
+            "The directory with the configuration, if it is not the working directory.",
+        );
+        let input = input(flags);
+        let parallelism = Parallelism::read(flags);
+        ignore_remote_version(flags);
+        Arguments {
+            variables,
+            lock,
+            state,
+            positional,
+            config,
+            input,
+            parallelism,
+        }
+    }
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    let args = &arguments.positional;
     let [address, id] = args.as_slice() else {
         return Err(UsageError::new(
             "The import command expects two arguments.",
             "Give the address that the object will have, and its identifier.",
         ));
     };
-    Ok(import(session, given, address, id).unwrap_or_else(|status| status))
+    Ok(import(session, arguments, address, id).unwrap_or_else(|status| status))
 }
 
-fn import(session: &Session, given: &Given, address: &str, id: &str) -> Result<Status, Status> {
+fn import(session: &Session, arguments: &Arguments, address: &str, id: &str) -> Result<Status, Status> {
     let address = addrs::parse::resource_instance(address).map_err(|e| session.fail(e.summary, e.detail))?;
     if address.resource.resource.mode != Mode::Managed {
         return Err(session.fail(
@@ -69,9 +84,16 @@ fn import(session: &Session, given: &Given, address: &str, id: &str) -> Result<S
             "What a data block stands for is read each time, so there is nothing to import.",
         ));
     }
-    let project = configuration(session, given.value("config").unwrap_or("."))?;
+    let project = configuration(session, arguments.config.as_deref().unwrap_or("."))?;
     check_block(session, &project, &address)?;
-    let operation = Operation::for_import(session, given, project)?;
+    let operation_arguments = OperationArguments {
+        files: arguments.state.clone(),
+        lock: arguments.lock,
+        variables: &arguments.variables.0,
+        input: arguments.input,
+        parallelism: arguments.parallelism,
+    };
+    let operation = Operation::for_import(session, &operation_arguments, project)?;
     if operation.state.current(&address).is_some() {
         let status = session.fail(
             "Resource already managed by Terraform",

@@ -8,19 +8,20 @@ use packages::install::{How, InstallOptions, Installation, Outcome, Step};
 use packages::places::Authentication;
 use packages::selection::Selection;
 use packages::signature::Standing;
-use state::store::LocalStore;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use versions::Constraints;
 
 use crate::TERRAFORM_VERSION;
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::{LockFlags, VariableFlags};
 use crate::backend;
-use crate::backend::configure::configure;
+use crate::backend::configure::{BackendOptions, configure};
 use crate::commands::{Command, get, no_positional};
 use crate::plugin_source::{origins, requirements};
 use crate::program;
 use crate::session::{Session, Status};
+use crate::state_session;
 use crate::views::downloads;
 use crate::workdir::{self, Project};
 
@@ -28,95 +29,119 @@ pub const COMMAND: Command = Command {
     path: "init",
     about: "Prepare your working directory for other commands",
     positional: "",
-    declare: || {
-        let command = flags::command(
-            "init",
-            "Prepares a working directory: installs what is neither local nor built in. A configuration whose modules are local \
-             and whose plugins are built in needs no init.",
-        );
-        let command = flags::positional(flags::locking(flags::variables(command)), "args");
-        command
-            .arg(flags::switch(
-                "json",
-                false,
-                "Tell what goes on as JSON, one object a line, and ask nothing.",
-            ))
-            .arg(flags::switch(
-                "backend",
-                true,
-                "Leave the backend as it was initialized before, or uninitialized.",
-            ))
-            .arg(flags::switch("cloud", true, "The same as -backend=false."))
-            .arg(flags::values(
-                "backend-config",
-                "PATH",
-                "Add settings to the \"backend\" block: from this file, or one as NAME=VALUE. May be given many times.",
-            ))
-            .arg(flags::switch(
-                "migrate-state",
-                false,
-                "Agree to a changed backend, and bring the states along, after a question.",
-            ))
-            .arg(flags::switch(
-                "force-copy",
-                false,
-                "Bring the states along without a question. Includes -migrate-state.",
-            ))
-            .arg(flags::value(
-                "from-module",
-                "SOURCE",
-                "Copy this module into the working directory, which must be empty, before anything else.",
-            ))
-            .arg(flags::switch("get", true, "Do not install modules."))
-            .arg(flags::switch(
-                "input",
-                true,
-                "Do not ask questions.",
-            ))
-            .arg(flags::switch(
-                "upgrade",
-                false,
-                "Install modules again, and choose the newest versions that are allowed, whatever the lock file says.",
-            ))
-            .arg(flags::switch(
-                "reconfigure",
-                false,
-                "Take the backend as it is configured now, whatever was initialized before, and leave the states where they are.",
-            ))
-            .arg(flags::switch(
-                "compact-warnings",
-                false,
-                "Show warnings by their summaries only.",
-            ))
-            .arg(flags::values(
-                "plugin-dir",
-                "DIR",
-                "Look for plugins only in this directory. May be given many times.",
-            ))
-            .arg(get::mirror_flag())
-            .arg(flags::value(
-                "lockfile",
-                "MODE",
-                "\"readonly\": fail rather than change the dependency lock file.",
-            ))
-    },
+    details: "Prepares a working directory: installs what is neither local nor built in. A configuration whose modules are local \
+      and whose plugins are built in needs no init.",
+    declare: flags::declare::<Arguments>,
     refused: &[
         ("ignore-remote-version", "there are no remote states."),
         ("test-directory", "test files are not read yet."),
         ("target", "it has no meaning for init."),
     ],
-    run,
+    run: |session, matches| run(session, &flags::read(matches)),
 };
 
-fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    no_positional(given, "init")?;
-    if given.written("backend") && given.written("cloud") {
+struct Arguments {
+    lock: LockFlags,
+    positional: Vec<String>,
+    /// `None` where the flag is not set explicitly.
+    backend: Option<bool>,
+    /// The same.
+    cloud: Option<bool>,
+    backend_config: Vec<String>,
+    migrate_state: bool,
+    force_copy: bool,
+    from_module: Option<String>,
+    get: bool,
+    input: bool,
+    upgrade: bool,
+    reconfigure: bool,
+    plugin_dir: Vec<String>,
+    mirror: Option<String>,
+    lockfile: Option<String>,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        // Terraform accepts variables here; nothing that init does depends on them.
+        VariableFlags::read(flags);
+        let lock = LockFlags::read(flags);
+        let positional = flags.positional();
+        flags.json_stream();
+        let backend = flags.explicit_switch(
+            "backend",
+            true,
+            "Leave the backend as it was initialized before, or uninitialized.",
+        );
+        let cloud = flags.explicit_switch("cloud", true, "The same as -backend=false.");
+        let backend_config = flags.values(
+            "backend-config",
+            "PATH",
+            "Add settings to the \"backend\" block: from this file, or one as NAME=VALUE. May be given many times.",
+        );
+        let migrate_state = flags.switch(
+            "migrate-state",
+            false,
+            "Agree to a changed backend, and bring the states along, after a question.",
+        );
+        let force_copy = flags.switch(
+            "force-copy",
+            false,
+            "Bring the states along without a question. Includes -migrate-state.",
+        );
+        let from_module = flags.value(
+            "from-module",
+            "SOURCE",
+            "Copy this module into the working directory, which must be empty, before anything else.",
+        );
+        let get = flags.switch("get", true, "Do not install modules.");
+        let input = flags.switch("input", true, "Do not ask questions.");
+        let upgrade = flags.switch(
+            "upgrade",
+            false,
+            "Install modules again, and choose the newest versions that are allowed, whatever the lock file says.",
+        );
+        let reconfigure = flags.switch("reconfigure", false, "Take the backend as it is configured now, whatever was initialized before, and leave the states where they are.");
+        flags.compact_warnings("Show warnings by their summaries only.");
+        let plugin_dir = flags.values(
+            "plugin-dir",
+            "DIR",
+            "Look for plugins only in this directory. May be given many times.",
+        );
+        let mirror = get::mirror_flag(flags);
+        let lockfile = flags.value(
+            "lockfile",
+            "MODE",
+            "\"readonly\": fail rather than change the dependency lock file.",
+        );
+        Arguments {
+            lock,
+            positional,
+            backend,
+            cloud,
+            backend_config,
+            migrate_state,
+            force_copy,
+            from_module,
+            get,
+            input,
+            upgrade,
+            reconfigure,
+            plugin_dir,
+            mirror,
+            lockfile,
+        }
+    }
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    no_positional(&arguments.positional, "init")?;
+    if arguments.backend.is_some() && arguments.cloud.is_some() {
         return Err(UsageError::new(
             "Incompatible options",
-            "The -backend and -cloud options are aliases of one another and mutually-exclusive in their use.",
+            "The options -backend and -cloud mean the same. Set one of them only.",
         ));
     }
-    let read_only_lock = match given.value("lockfile") {
+    let read_only_lock = match arguments.lockfile.as_deref() {
         None | Some("") => false,
         Some("readonly") => true,
         Some(other) => {
@@ -125,27 +150,27 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
             )));
         }
     };
-    if read_only_lock && given.on("upgrade") {
+    if read_only_lock && arguments.upgrade {
         return Err(UsageError::new(
             "Incompatible options",
             "The -upgrade flag conflicts with -lockfile=readonly.",
         ));
     }
-    if given.on("reconfigure") && given.on("migrate-state") {
+    if arguments.reconfigure && arguments.migrate_state {
         return Err(UsageError::new(
             "Invalid init options",
             "The -migrate-state and -reconfigure options are mutually-exclusive.",
         ));
     }
-    if session.stream.is_some() && given.on("migrate-state") {
+    if session.stream.is_some() && arguments.migrate_state {
         return Err(UsageError::new(
             "The -migrate-state and -json options are mutually-exclusive",
             "With -json nobody can be asked whether to bring the states along. Use -force-copy, or leave -json out.",
         ));
     }
-    let plugin_dirs = given.values("plugin-dir");
-    let mirror = get::mirror(session, given);
-    if !plugin_dirs.is_empty() && given.written("mirror") {
+    let plugin_dirs = &arguments.plugin_dir;
+    let mirror = get::mirror(session, arguments.mirror.as_deref());
+    if !plugin_dirs.is_empty() && arguments.mirror.is_some() {
         return Err(UsageError::new(
             "Incompatible options",
             "The -plugin-dir and -mirror options both say where plugins are, and are mutually-exclusive.",
@@ -153,7 +178,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     }
     let ui = &session.ui;
     let style = ui.style();
-    if let Some(source) = given.value("from-module")
+    if let Some(source) = arguments.from_module.as_deref()
         && let Err(problems) = copy_module(session, source)
     {
         session.show(&problems, &SourceMap::default());
@@ -162,8 +187,8 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     if !workdir::has_configuration() {
         let title = style.bold(format!("{} initialized in an empty directory!", program::tool()));
         let text = format!(
-            "{title}\n\nThe directory has no Terraform configuration files. You may begin working\nwith {} immediately by creating \
-             Terraform configuration files.",
+            "{title}\n\nThere are no configuration files here yet, so there was nothing to install. As soon as \
+             the\ndirectory has some (.tf), {} can plan them.",
             program::tool()
         );
         say(session, "output_init_empty_message", text);
@@ -171,7 +196,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     }
     let (loaded, mut problems) = workdir::load_all(session, ".");
     // What must be installed is no problem yet.
-    problems.extend(if given.on("get") {
+    problems.extend(if arguments.get {
         loaded.apart_from_missing()
     } else {
         loaded.diagnostics
@@ -185,14 +210,22 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         sources: loaded.sources,
     };
     let mut backend_warnings = Diagnostics::new();
+    let backend_options = BackendOptions {
+        settings: &arguments.backend_config,
+        reconfigure: arguments.reconfigure,
+        migrate: arguments.migrate_state,
+        force_copy: arguments.force_copy,
+        input: arguments.input,
+        lock: arguments.lock.timeout,
+    };
     // The providers of what is in the state are needed, too.
-    let local = if given.on("backend") && given.on("cloud") {
+    let local = if arguments.backend.unwrap_or(true) && arguments.cloud.unwrap_or(true) {
         say(
             session,
             "initializing_backend_message",
             style.bold("Initializing the backend..."),
         );
-        configure(session, given, &project.config, &mut project.sources)
+        configure(session, &backend_options, &project.config, &mut project.sources)
             .map(|configured| Some(configured.on_to(&mut backend_warnings)))
     } else {
         backend::as_recorded(session)
@@ -208,14 +241,14 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
             return Ok(1);
         }
     };
-    if given.on("get") && !project.config.root.module.module_calls.is_empty() {
-        let (code, text) = if given.on("upgrade") {
+    if arguments.get && !project.config.root.module.module_calls.is_empty() {
+        let (code, text) = if arguments.upgrade {
             ("upgrading_modules_message", "Upgrading modules...")
         } else {
             ("initializing_modules_message", "Initializing modules...")
         };
         say(session, code, style.bold(text));
-        match get::install(session, given.on("upgrade"), mirror.as_deref()) {
+        match get::install(session, arguments.upgrade, mirror.as_deref()) {
             Ok((installed, found)) => {
                 project = installed;
                 problems = found;
@@ -233,9 +266,9 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         "initializing_provider_plugin_message",
         style.bold("Initializing provider plugins..."),
     );
-    let state = match state_file.map(|path| LocalStore::new(path).read()).transpose() {
+    let state = match state_file.map(|path| state_session::read_file(&path)).transpose() {
         Ok(state) => state.flatten().unwrap_or_default(),
-        Err(e) => return fail(workdir::state_problem(&e)),
+        Err(problems) => return fail(problems),
     };
     let needed = match requirements(&project.config, &state) {
         Ok(needed) => needed,
@@ -257,7 +290,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         }
         let origins = origins(&project.config, &state);
         let options = InstallOptions {
-            upgrade: given.on("upgrade"),
+            upgrade: arguments.upgrade,
             read_only_lock,
             origins: Some(&origins),
         };
@@ -273,7 +306,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     told(session, &installation);
     suggest(session, &needed, &installation);
     if !plugin_dirs.is_empty()
-        && let Err(problems) = remember(session, &plugin_dirs)
+        && let Err(problems) = remember(session, plugin_dirs)
     {
         return fail(problems);
     }
@@ -288,10 +321,9 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     if !session.env.in_automation() {
         space(session);
         let text = style.green(format!(
-            "You may now begin working with {tool}. Try running \"{command} plan\" to see\nany changes that are required for \
-             your infrastructure. All {tool} commands\nshould now work.\n\nIf you ever set or change modules or backend \
-             configuration for {tool},\nrerun this command to reinitialize your working directory. If you forget, other\n\
-             commands will detect it and remind you to do so if necessary.",
+            "Next, \"{command} plan\" shows what {tool} would create, change and destroy.\n\nRun init again when the \
+             configuration calls other modules, requires other providers, or has another\nbackend. A command that \
+             cannot go on without it says so.",
             tool = program::tool(),
             command = program::command()
         ));
@@ -504,27 +536,24 @@ fn told(session: &Session, installation: &Installation) {
         _ => false,
     };
     if installation.providers.values().any(by_its_authors) {
-        let text = "Partner and community providers are signed by their developers.\nIf you'd like to know more about provider \
-                    signing, you can read about it here:\nhttps://www.terraform.io/docs/cli/plugins/signing.html";
+        let text = "The packages of partners and of the community are signed with keys of their authors. How much \
+                    each\nkind of signature says is described \
+                    here:\nhttps://www.terraform.io/docs/cli/plugins/signing.html";
         note(session, text.to_owned());
     }
     if installation.lock_created {
         space(session);
         let text = format!(
-            "{tool} has created a lock file .terraform.lock.hcl to record the provider\nselections it made above. Include this \
-             file in your version control repository\nso that {tool} can guarantee to make the same selections by default \
-             when\nyou run \"{command} init\" in the future.",
-            tool = program::tool(),
+            "The selected versions and the checksums of their packages are in the new lock \
+             file\n.terraform.lock.hcl. Commit it together with the configuration: with it, \"{command} init\" \
+             selects\nthe same versions everywhere.",
             command = program::command()
         );
         say(session, "lock_info", text);
     } else if installation.lock_changed {
         space(session);
-        let text = format!(
-            "{} has made some changes to the provider dependency selections recorded\nin the .terraform.lock.hcl file. Review \
-             those changes and commit them to your\nversion control system if they represent changes you intended to make.",
-            program::tool()
-        );
-        say(session, "dependencies_lock_changes_info", text);
+        let text = "The lock file .terraform.lock.hcl has changed, because other versions or packages of providers \
+             were\nselected. Look at the difference before you commit it.";
+        say(session, "dependencies_lock_changes_info", text.to_owned());
     }
 }

@@ -3,8 +3,8 @@
 use lang::functions::signature::{self, SignatureParameter};
 use serde_json::{Map, Value as Json};
 
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
 use crate::json::Object;
 use crate::session::{Session, Status};
@@ -13,16 +13,26 @@ pub const FUNCTIONS: Command = Command {
     path: "metadata functions",
     about: "Show signatures and descriptions for the available functions",
     positional: "",
-    declare: || {
-        let command = flags::command("functions", "Shows the signatures of all built-in functions.");
-        command.arg(flags::switch("json", false, "Required: output the signatures as JSON."))
-    },
+    details: "Shows the signatures of all built-in functions.",
+    declare: flags::declare::<Arguments>,
     refused: &[],
-    run,
+    run: |session, matches| run(session, &flags::read(matches)),
 };
 
-fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    if !given.on("json") {
+struct Arguments {
+    json: bool,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        Arguments {
+            json: flags.switch("json", false, "Required: output the signatures as JSON."),
+        }
+    }
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    if !arguments.json {
         return Err(UsageError::new(
             "The -json option is required",
             "The signatures are shown only in machine-readable form: use -json.",

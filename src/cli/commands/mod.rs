@@ -31,15 +31,14 @@ use packages::cli_config::CliConfig;
 use packages::environment::Environment;
 use syntax::{Diagnostic, SourceMap};
 
-use crate::args::matches::Given;
-use crate::args::{self, Refused, UsageError, help, words};
+use crate::args::{self, Refused, UsageError, flags, help, words};
 use crate::env::Env;
 use crate::prompt::{Answer, Echo};
 use crate::session::{Session, Status};
 use crate::ui::Ui;
 use crate::views::diagnostics;
 use crate::views::stream::Stream;
-use crate::{Invocation, logging, program};
+use crate::{Invocation, logging, process, program};
 
 /// A command.
 pub struct Command {
@@ -49,12 +48,27 @@ pub struct Command {
     about: &'static str,
     /// Its positional arguments in the usage.
     positional: &'static str,
-    /// What arguments it takes.
-    declare: fn() -> clap::Command,
+    /// What it does, for its own help text.
+    details: &'static str,
+    /// The declarations of its arguments.
+    declare: fn() -> Vec<clap::Arg>,
     /// Flags that exist elsewhere and are refused.
     refused: &'static [Refused],
-    /// What it does.
-    run: fn(&Session, &Given) -> Result<Status, UsageError>,
+    /// Reads the struct of its arguments from clap's matches, and runs the command.
+    run: fn(&Session, &clap::ArgMatches) -> Result<Status, UsageError>,
+}
+
+impl Command {
+    /// The declaration of the command, for clap.
+    fn declared(&self) -> clap::Command {
+        let name = self.path.rsplit(' ').next().unwrap_or(self.path);
+        clap::Command::new(name)
+            .about(self.details)
+            .disable_help_flag(true)
+            .disable_version_flag(true)
+            .arg(flags::no_color())
+            .args((self.declare)())
+    }
 }
 
 /// The commands whose `-json` is a stream of what goes on.
@@ -212,9 +226,9 @@ fn start(builtins: packages::builtin::Builtins, env: Env, parsed: Parsed, ui: &A
             return 1;
         }
     }
-    let original_dir = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+    let original_dir = process::working_dir().unwrap_or_else(|_| PathBuf::from("."));
     if let Some(dir) = &parsed.chdir
-        && let Err(e) = std::env::set_current_dir(dir)
+        && let Err(e) = process::change_dir(dir)
     {
         ui.err(format!(
             "Error handling -chdir option: chdir {}: {}\n",
@@ -228,7 +242,7 @@ fn start(builtins: packages::builtin::Builtins, env: Env, parsed: Parsed, ui: &A
         env,
         builtins,
         cli_config,
-        working_dir: std::env::current_dir().unwrap_or_else(|_| original_dir.clone()),
+        working_dir: process::working_dir().unwrap_or_else(|_| original_dir.clone()),
         original_dir,
         compact_warnings: parsed.compact_warnings,
         stream: None,
@@ -348,7 +362,7 @@ fn dispatch(mut session: Session, parsed: Parsed) -> Status {
     let Some(command) = find(&parsed.path) else {
         return overview::unknown(&session, &parsed.path, &parsed.arguments, parsed.help);
     };
-    let declared = (command.declare)();
+    let declared = command.declared();
     if !parsed.help && STREAMING.contains(&command.path) && json_asked(&parsed.arguments) {
         session.stream = Some(Arc::new(Stream::begin(session.ui.clone())));
     }
@@ -372,9 +386,8 @@ fn dispatch(mut session: Session, parsed: Parsed) -> Status {
         })
     });
     let result = result.and_then(|matches| {
-        let given = Given(matches);
-        session.compact_warnings |= given.on("compact-warnings");
-        (command.run)(&session, &given)
+        session.compact_warnings |= flags::compact_warnings(&matches);
+        (command.run)(&session, &matches)
     });
     match result {
         Ok(status) => status,
@@ -394,8 +407,8 @@ fn dispatch(mut session: Session, parsed: Parsed) -> Status {
 }
 
 /// Refuses positional arguments.
-fn no_positional(given: &Given, what: &str) -> Result<(), UsageError> {
-    if given.values("args").is_empty() {
+fn no_positional(positional: &[String], what: &str) -> Result<(), UsageError> {
+    if positional.is_empty() {
         return Ok(());
     }
     Err(UsageError::new(
@@ -498,7 +511,7 @@ mod tests {
     #[test]
     fn every_command_can_be_declared() {
         for command in COMMANDS {
-            (command.declare)().debug_assert();
+            command.declared().debug_assert();
         }
     }
 }

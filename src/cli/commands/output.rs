@@ -4,52 +4,54 @@ use state::{OutputValue, State};
 use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, SourceMap};
 
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::state_to_read;
 use crate::commands::Command;
 use crate::json;
 use crate::program;
 use crate::session::{Session, Status};
-use crate::workdir;
+use crate::state_session;
 
 pub const COMMAND: Command = Command {
     path: "output",
     about: "Show output values from your root module",
     positional: "[NAME]",
-    declare: || {
-        let command = flags::command(
-            "output",
-            "Shows the output values of the root module as the state has them.",
-        );
-        flags::positional(command, "args")
-            .arg(flags::value(
-                "state",
-                "PATH",
-                "The state file to read, in place of the working directory's.",
-            ))
-            .arg(flags::switch(
-                "json",
-                false,
-                "If specified, machine readable output will be printed in JSON format.",
-            ))
-            .arg(flags::switch(
+    details: "Shows the output values of the root module as the state has them.",
+    declare: flags::declare::<Arguments>,
+    refused: &[],
+    run: |session, matches| run(session, &flags::read(matches)),
+};
+
+struct Arguments {
+    positional: Vec<String>,
+    state: Option<String>,
+    json: bool,
+    raw: bool,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        Arguments {
+            positional: flags.positional(),
+            state: state_to_read(flags),
+            json: flags.switch("json", false, "Print the values as JSON."),
+            raw: flags.switch(
                 "raw",
                 false,
                 "Print the value of one output of a primitive type as it is, without quotes.",
-            ))
-    },
-    refused: &[],
-    run,
-};
+            ),
+        }
+    }
+}
 
-fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    let names = given.values("args");
-    let (as_json, raw) = (given.on("json"), given.on("raw"));
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    let names = &arguments.positional;
+    let (as_json, raw) = (arguments.json, arguments.raw);
     if names.len() > 1 {
         return Err(UsageError::new(
             "Unexpected argument",
-            "The output command expects exactly one argument with the name of an output variable or no arguments to show all \
-             outputs.",
+            "Name one output value, or none to see all of them.",
         ));
     }
     if as_json && raw {
@@ -61,10 +63,10 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     if raw && names.is_empty() {
         return Err(UsageError::new(
             "Output name required",
-            "You must give the name of a single output value when using the -raw option.",
+            "With -raw the value of one output is printed, so its name must follow.",
         ));
     }
-    let state = match current_state(session, given) {
+    let state = match current_state(session, arguments.state.as_deref()) {
         Ok(state) => state,
         Err(status) => return Ok(status),
     };
@@ -78,9 +80,8 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         return Ok(session.fail(
             format!("Output \"{name}\" not found"),
             format!(
-                "The output variable requested could not be found in the state file. If you recently added this to your \
-                 configuration, be sure to run `{} apply`, since the state won't be updated with new output variables until \
-                 that command is run.{}",
+                "The state has no output value of this name. An output block that is new in the configuration gets \
+                 its value with the next \"{} apply\".{}",
                 program::command(),
                 did_you_mean(suggest(name, state.outputs.keys().map(|name| &**name)))
             ),
@@ -92,9 +93,8 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
 fn no_outputs() -> String {
     let command = program::command();
     format!(
-        "The state file either has no outputs defined, or all the defined outputs are empty. Please define an output in your \
-         configuration with the `output` keyword and run `{command} refresh` for it to become available. If you are using \
-         interpolation, please verify the interpolated value is not empty. You can use the `{command} console` command to assist."
+        "The state has no output values: the configuration has no output blocks, or they were never applied. \
+         \"{command} apply\" stores the values of output blocks in the state."
     )
 }
 
@@ -135,8 +135,8 @@ fn one(session: &Session, name: &str, output: &OutputValue, as_json: bool, raw: 
             session.fail(
                 "Unsupported value for raw output",
                 format!(
-                    "The -raw option only supports strings, numbers, and boolean values, but output value \"{name}\" is {what}.\n\n\
-                     Use the -json option for machine-readable representations of output values that have complex types."
+                    "The output value \"{name}\" is {what}, and -raw prints only what has one plain text form: a \
+                     string, a number or a bool. Use -json for all others."
                 ),
             )
         };
@@ -173,21 +173,6 @@ pub fn listing(state: &State) -> String {
 }
 
 /// The state of the selected workspace, or that of the file a flag names; empty if there is none.
-pub fn current_state(session: &Session, given: &Given) -> Result<State, Status> {
-    found_state(session, given).map(Option::unwrap_or_default)
-}
-
-/// The same, `None` if there is no state.
-pub fn found_state(session: &Session, given: &Given) -> Result<Option<State>, Status> {
-    let shown = |problems: syntax::Diagnostics, sources: &SourceMap| {
-        session.show(&problems, sources);
-        1
-    };
-    // The configuration says where the state is; its other problems are no concern here.
-    let (project, _) = workdir::read(session);
-    let place = workdir::state_place(session, Some(&project.config)).map_err(|p| shown(p, &project.sources))?;
-    let mut store = workdir::store(&place, given);
-    store
-        .read()
-        .map_err(|e| shown(workdir::state_problem(&e), &project.sources))
+pub fn current_state(session: &Session, path: Option<&str>) -> Result<State, Status> {
+    state_session::read(session, path).map(Option::unwrap_or_default)
 }

@@ -66,8 +66,7 @@ pub fn general() -> String {
     };
     format!(
         "Usage: {command} [global options] <subcommand> [args]\n\nMonoform {VERSION}: compatible with Terraform \
-         {TERRAFORM_VERSION}, plugins included.\n\nThe available commands for execution are listed below.\nThe primary workflow \
-         commands are given first, followed by\nless common or more advanced commands.\n\nMain commands:\n{}\nAll other \
+         {TERRAFORM_VERSION}, plugins included.\n\nThe commands of the usual workflow come first, then all others.\n\nMain commands:\n{}\nAll other \
          commands:\n{}\nGlobal options (use these before the subcommand, if any):\n{}",
         list(&main),
         list(&rest),
@@ -76,13 +75,10 @@ pub fn general() -> String {
             &[
                 (
                     "-chdir=DIR",
-                    "Switch to a different working directory before executing the"
+                    "Change to this directory before anything else is done, as"
                 ),
-                ("", "given subcommand."),
-                (
-                    "-help",
-                    "Show this help output, or the help for a specified subcommand."
-                ),
+                ("", "if the program had been started there."),
+                ("-help", "Print this text, or the help of the command that follows."),
                 ("-version", "An alias for the \"version\" subcommand."),
             ]
         )

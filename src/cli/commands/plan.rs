@@ -5,62 +5,78 @@ use engine::plan::{Mode, Plan};
 use engine::planner::Planning;
 use syntax::Diagnostic;
 
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::{ModeFlags, OperationFlags, StateFlags, VariableFlags, state_to_read};
 use crate::commands::{Command, no_positional};
-use crate::operation::{Operation, plan_options};
+use crate::operation::{Operation, OperationArguments, plan_options};
 use crate::program;
 use crate::session::{Session, Status};
+use crate::verb::Verb;
 use crate::views;
 
 pub const COMMAND: Command = Command {
     path: "plan",
     about: "Show changes required by the current configuration",
     positional: "",
-    declare: || {
-        let command = flags::command(
-            "plan",
-            "Generates a speculative execution plan, showing what actions would be taken to apply the current configuration. This \
-             command will not actually perform the planned actions.",
-        );
-        flags::positional(flags::operation(flags::planning(command)), "args")
-            .arg(flags::value(
+    details: "Compares the configuration with the state and with the objects that exist, and shows what apply would \
+              do. Nothing is changed.",
+    declare: flags::declare::<Arguments>,
+    refused: &[],
+    run: |session, matches| run(session, &flags::read(matches)),
+};
+
+struct Arguments {
+    modes: ModeFlags,
+    variables: VariableFlags,
+    operation: OperationFlags,
+    positional: Vec<String>,
+    out: Option<String>,
+    detailed_exitcode: bool,
+    generate_config_out: Option<String>,
+    state: Option<String>,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        Arguments {
+            modes: ModeFlags::read(flags),
+            variables: VariableFlags::read(flags),
+            operation: OperationFlags::read(flags),
+            positional: flags.positional(),
+            out: flags.value(
                 "out",
                 "PATH",
                 "Write a plan file to this path, which can be given to apply.",
-            ))
-            .arg(flags::switch(
+            ),
+            detailed_exitcode: flags.switch(
                 "detailed-exitcode",
                 false,
                 "Exit with status 0 if there is nothing to do, 1 after an error, 2 if there are changes.",
-            ))
-            .arg(flags::value(
+            ),
+            generate_config_out: flags.value(
                 "generate-config-out",
                 "PATH",
                 "Write configuration for imported objects that have none to this file, which must not exist yet.",
-            ))
-            .arg(flags::value(
-                "state",
-                "PATH",
-                "The state file to read, in place of the working directory's.",
-            ))
-    },
-    refused: &[],
-    run,
-};
+            ),
+            state: state_to_read(flags),
+        }
+    }
+}
 
-fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    no_positional(given, "plan")?;
-    let generate = given.value("generate-config-out");
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    no_positional(&arguments.positional, "plan")?;
+    let generate = arguments.generate_config_out.as_deref();
     let options = PlanOptions {
         generate_config: generate.is_some(),
-        ..plan_options(given)?
+        ..plan_options(&arguments.modes)?
     };
     if let Some(path) = &generate {
         if options.mode != Mode::Normal {
             return Err(UsageError::new(
                 "Invalid generate-config-out flag",
-                "Config can only be generated during a normal plan operation, and not during a refresh-only or destroy plan.",
+                "The option -generate-config-out writes blocks for objects that a plan imports. With -destroy or \
+                 -refresh-only nothing is imported.",
             ));
         }
         // A pipe or a device is written into; what somebody has written is not replaced.
@@ -72,7 +88,12 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
             ));
         }
     }
-    let operation = match Operation::begin(session, given, options.mode, "OperationTypePlan", ("Plan", "Planning")) {
+    let files = StateFlags {
+        state: arguments.state.clone(),
+        ..StateFlags::default()
+    };
+    let operation_arguments = OperationArguments::new(files, &arguments.operation, &arguments.variables);
+    let operation = match Operation::begin(session, &operation_arguments, options.mode, Verb::Plan) {
         Ok(operation) => operation,
         Err(status) => return Ok(status),
     };
@@ -100,11 +121,11 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         None => views::plan::show(&session.ui, &plan, &schemas),
     }
     session.show(&problems, &operation.project.sources);
-    if status == 0 && given.on("detailed-exitcode") && plan.is_applyable() {
+    if status == 0 && arguments.detailed_exitcode && plan.is_applyable() {
         status = 2;
     }
     let (applyable, errored) = (plan.is_applyable(), plan.errored || problems.has_errors());
-    let out = given.value("out");
+    let out = arguments.out.as_deref();
     // A plan with errors is kept, too, for those who look at it; apply refuses it. One that was interrupted is none.
     if let Some(out) = out
         && !operation.interrupted()
@@ -118,8 +139,8 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         ui.out(views::plan::rule(ui.style(), ui.width()));
         if let Some(path) = generated {
             ui.out(format!(
-                "\n{} has generated configuration and written it to {path}. Please review\nthe configuration and edit it as \
-                 necessary before adding it to version\ncontrol.\n",
+                "\n{} wrote blocks for the imported objects to {path}. Check them, and complete\nwhat a provider \
+                 could not say, before they become part of the configuration.\n",
                 program::tool()
             ));
         }

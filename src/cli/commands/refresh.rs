@@ -4,48 +4,59 @@ use engine::plan::Mode;
 use engine::planner::Planning;
 use syntax::{Diagnostic, SourceMap};
 
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::{OperationFlags, StateFlags, TargetFlags, VariableFlags};
 use crate::commands::apply::outputs;
 use crate::commands::plan::finish;
 use crate::commands::{Command, no_positional};
-use crate::operation::{Operation, plan_options};
+use crate::operation::{Operation, OperationArguments, targeted};
 use crate::session::{Session, Status};
+use crate::verb::Verb;
 
 pub const COMMAND: Command = Command {
     path: "refresh",
     about: "Update the state to match remote systems",
     positional: "",
-    declare: || {
-        let command = flags::command(
-            "refresh",
-            "Updates the state to what the objects are now, without asking. \"apply -refresh-only\" shows the changes first.",
-        );
-        let command = flags::local_state(flags::operation(flags::targeting(flags::variables(command))));
-        flags::positional(command, "args")
-    },
+    details: "Updates the state to what the objects are now, without asking. \"apply -refresh-only\" shows the changes first.",
+    declare: flags::declare::<Arguments>,
     refused: &[],
-    run,
+    run: |session, matches| run(session, &flags::read(matches)),
 };
 
-fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    no_positional(given, "refresh")?;
-    let mut options = plan_options(given)?;
-    options.mode = Mode::RefreshOnly;
-    let operation = match Operation::begin(
-        session,
-        given,
-        options.mode,
-        "OperationTypeRefresh",
-        ("Refresh", "Refreshing"),
-    ) {
+struct Arguments {
+    variables: VariableFlags,
+    targets: TargetFlags,
+    operation: OperationFlags,
+    state: StateFlags,
+    positional: Vec<String>,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        Arguments {
+            variables: VariableFlags::read(flags),
+            targets: TargetFlags::read(flags),
+            operation: OperationFlags::read(flags),
+            state: StateFlags::read(flags),
+            positional: flags.positional(),
+        }
+    }
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    no_positional(&arguments.positional, "refresh")?;
+    let options = targeted(Mode::RefreshOnly, true, &arguments.targets)?;
+    let operation_arguments =
+        OperationArguments::new(arguments.state.clone(), &arguments.operation, &arguments.variables);
+    let operation = match Operation::begin(session, &operation_arguments, options.mode, Verb::Refresh) {
         Ok(operation) => operation,
         Err(status) => return Ok(status),
     };
     if !operation.state.has_resources() {
         let warning = Diagnostic::warning(
             "Empty or non-existent state",
-            "There are currently no remote objects tracked in the state, so there is nothing to refresh.",
+            "The state has no objects that could be read, so it stays as it is.",
         );
         session.show(&warning.into(), &SourceMap::default());
     }

@@ -7,43 +7,52 @@ use provider::Schemas;
 use state::State;
 use syntax::{Diagnostics, SourceMap};
 
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
-use crate::commands::output::found_state;
 use crate::session::{Session, Status};
+use crate::state_session;
 use crate::{TERRAFORM_VERSION, VERSION, json, planfile, views, workdir};
 
 pub const COMMAND: Command = Command {
     path: "show",
     about: "Show the current state or a saved plan",
     positional: "[PATH]",
-    declare: || {
-        let command = flags::command(
-            "show",
-            "Shows a state file or a saved plan in a form for people. Without a path, the current state.",
-        );
-        flags::positional(command, "args").arg(flags::switch(
-            "json",
-            false,
-            "If specified, output the plan or the state in a machine-readable form.",
-        ))
-    },
+    details: "Shows a state file or a saved plan in a form for people. Without a path, the current state.",
+    declare: flags::declare::<Arguments>,
     refused: &[],
-    run,
+    run: |session, matches| run(session, &flags::read(matches)),
 };
 
-fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    let paths = given.values("args");
+struct Arguments {
+    positional: Vec<String>,
+    json: bool,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        Arguments {
+            positional: flags.positional(),
+            json: flags.switch(
+                "json",
+                false,
+                "If specified, output the plan or the state in a machine-readable form.",
+            ),
+        }
+    }
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    let paths = &arguments.positional;
     if paths.len() > 1 {
         return Err(UsageError::new(
             "Too many command line arguments",
             "Expected at most one positional argument.",
         ));
     }
-    let as_json = given.on("json");
+    let as_json = arguments.json;
     let Some(path) = paths.first().map(Path::new) else {
-        let state = match found_state(session, given) {
+        let state = match state_session::read(session, None) {
             Ok(state) => state,
             Err(status) => return Ok(status),
         };

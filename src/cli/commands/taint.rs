@@ -6,64 +6,66 @@ use addrs::{AbsResourceInstance, Mode};
 use state::{Object, ObjectStatus, State};
 use syntax::{Diagnostic, SourceMap};
 
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::{LockFlags, StateFlags, ignore_remote_version};
 use crate::commands::Command;
 use crate::commands::state::nearest;
 use crate::session::{Session, Status};
-use crate::state_access::{Backup, Opened};
+use crate::state_session::{Backup, StateSession};
 
 pub const TAINT: Command = Command {
     path: "taint",
     about: "Mark a resource instance as not fully functional",
     positional: "ADDRESS",
-    declare: || {
-        declare(flags::command(
-            "taint",
-            "Marks the object of a resource instance as tainted, so that the next plan replaces it. \"plan -replace=ADDRESS\" does \
-             the same for one plan, without changing the state first.",
-        ))
-    },
+    details: "Marks the object of a resource instance as tainted, so that the next plan replaces it. \"plan -replace=ADDRESS\" does \
+      the same for one plan, without changing the state first.",
+    declare: flags::declare::<Arguments>,
     refused: &[],
-    run: |session, given| run(session, given, ObjectStatus::Tainted),
+    run: |session, matches| run(session, &flags::read(matches), ObjectStatus::Tainted),
 };
 
 pub const UNTAINT: Command = Command {
     path: "untaint",
     about: "Remove the 'tainted' state from a resource instance",
     positional: "ADDRESS",
-    declare: || {
-        declare(flags::command(
-            "untaint",
-            "Takes the mark off the object of a resource instance, so that it is not replaced.",
-        ))
-    },
+    details: "Takes the mark off the object of a resource instance, so that it is not replaced.",
+    declare: flags::declare::<Arguments>,
     refused: &[],
-    run: |session, given| run(session, given, ObjectStatus::Ready),
+    run: |session, matches| run(session, &flags::read(matches), ObjectStatus::Ready),
 };
 
-fn declare(command: clap::Command) -> clap::Command {
-    let command = flags::local_state(flags::locking(command));
-    flags::positional(command, "args")
-        .arg(flags::switch(
-            "allow-missing",
-            false,
-            "Succeed even if there is no such resource instance.",
-        ))
-        .arg(flags::switch(
-            "ignore-remote-version",
-            false,
-            "Go on even if a remote workspace is set to another version.",
-        ))
+struct Arguments {
+    lock: LockFlags,
+    state: StateFlags,
+    positional: Vec<String>,
+    allow_missing: bool,
 }
 
-fn run(session: &Session, given: &Given, wanted: ObjectStatus) -> Result<Status, UsageError> {
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        let out = Arguments {
+            lock: LockFlags::read(flags),
+            state: StateFlags::read(flags),
+            positional: flags.positional(),
+            allow_missing: flags.switch(
+                "allow-missing",
+                false,
+                "Succeed even if there is no such resource instance.",
+            ),
+        };
+        ignore_remote_version(flags);
+        out
+    }
+}
+
+fn run(session: &Session, arguments: &Arguments, wanted: ObjectStatus) -> Result<Status, UsageError> {
     let name = if wanted == ObjectStatus::Tainted {
         "taint"
     } else {
         "untaint"
     };
-    let args = given.values("args");
+    let args = &arguments.positional;
     let [text] = args.as_slice() else {
         return Err(UsageError::new(
             format!("The {name} command expects exactly one argument."),
@@ -80,22 +82,23 @@ fn run(session: &Session, given: &Given, wanted: ObjectStatus) -> Result<Status,
             "Only what is managed can be replaced, and this is only read.",
         ));
     }
-    Ok(mark(session, given, name, &address, wanted).unwrap_or_else(|status| status))
+    Ok(mark(session, arguments, name, &address, wanted).unwrap_or_else(|status| status))
 }
 
 fn mark(
     session: &Session,
-    given: &Given,
+    arguments: &Arguments,
     name: &str,
     address: &AbsResourceInstance,
     wanted: ObjectStatus,
 ) -> Result<Status, Status> {
-    let mut opened = Opened::new(session, given, name, Backup::Beside)?;
+    let backup = Backup::optional(arguments.state.backup.as_deref());
+    let mut opened = StateSession::open_for_edit(session, &arguments.state, arguments.lock, name, backup)?;
     let mut state = opened.state.take().unwrap_or_default();
     let object = match find(&state, address) {
         Ok(object) => object,
         Err(problem) => {
-            let status = if given.on("allow-missing") {
+            let status = if arguments.allow_missing {
                 let warning = Diagnostic::warning(
                     "No such resource instance",
                     format!("{address} is not in the state, which is allowed, because -allow-missing was set."),
@@ -106,7 +109,7 @@ fn mark(
                 session.show(&problem.into(), &SourceMap::default());
                 1
             };
-            return Ok(opened.close(session, status));
+            return Ok(opened.close(status));
         }
     };
     if wanted == ObjectStatus::Ready && object.status == ObjectStatus::Ready {
@@ -114,7 +117,7 @@ fn mark(
             "Resource instance is not tainted",
             format!("There is no mark to take off: {address} is not tainted."),
         );
-        return Ok(opened.close(session, status));
+        return Ok(opened.close(status));
     }
     if let Some(provider) = state
         .resources
@@ -123,7 +126,7 @@ fn mark(
     {
         state.set_current(address, &provider, Some(Arc::new(object.with_status(wanted))));
     }
-    let status = match opened.write(session, &state) {
+    let status = match opened.write(&state) {
         Ok(()) => {
             session.ui.line(match wanted {
                 ObjectStatus::Tainted => format!("Resource instance {address} has been marked as tainted."),
@@ -133,7 +136,7 @@ fn mark(
         }
         Err(status) => status,
     };
-    Ok(opened.close(session, status))
+    Ok(opened.close(status))
 }
 
 fn find(state: &State, address: &AbsResourceInstance) -> Result<Arc<Object>, Diagnostic> {

@@ -9,41 +9,47 @@ use files::io_reason;
 use state::State;
 use syntax::Diagnostics;
 
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
 use crate::session::{Session, Status};
 use crate::workdir::{self, Project};
-use crate::{interrupt, json};
+use crate::{interrupt, json, process};
 
 pub const COMMAND: Command = Command {
     path: "validate",
     about: "Check whether the configuration is valid",
     positional: "",
-    declare: || {
-        let command = flags::command(
-            "validate",
-            "Checks the configuration files of a directory, without looking at state, variables or any object.",
-        );
-        flags::positional(command, "args")
-            .arg(flags::switch(
-                "json",
-                false,
-                "Produce output in a machine-readable JSON format.",
-            ))
-            .arg(flags::switch("no-tests", false, "Do not check test files."))
-            .arg(flags::value(
+    details: "Checks the configuration files of a directory, without looking at state, variables or any object.",
+    declare: flags::declare::<Arguments>,
+    refused: &[("query", "query files are not read.")],
+    run: |session, matches| run(session, &flags::read(matches)),
+};
+
+struct Arguments {
+    positional: Vec<String>,
+    json: bool,
+    no_tests: bool,
+    test_directory: Option<String>,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        Arguments {
+            positional: flags.positional(),
+            json: flags.switch("json", false, "Produce output in a machine-readable JSON format."),
+            no_tests: flags.switch("no-tests", false, "Do not check test files."),
+            test_directory: flags.value(
                 "test-directory",
                 "PATH",
                 "The directory of test files, \"tests\" if it is not given.",
-            ))
-    },
-    refused: &[("query", "query files are not read.")],
-    run,
-};
+            ),
+        }
+    }
+}
 
-fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    let args = given.values("args");
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    let args = &arguments.positional;
     if args.len() > 1 {
         return Err(UsageError::new(
             "Too many command line arguments",
@@ -51,7 +57,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         ));
     }
     if let Some(dir) = args.first()
-        && let Err(e) = std::env::set_current_dir(dir)
+        && let Err(e) = process::change_dir(dir)
     {
         return Ok(session.fail(
             "Invalid directory",
@@ -60,8 +66,8 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     }
     let (mut project, mut problems) = workdir::read(session);
     problems.extend(beyond_loading(session, &project, &problems));
-    if !given.on("no-tests") {
-        let dir = given.value("test-directory");
+    if !arguments.no_tests {
+        let dir = arguments.test_directory.as_deref();
         let tests = dir.unwrap_or(test_files::DEFAULT_DIR);
         if std::path::Path::new(tests).is_absolute() || tests.split('/').any(|step| step == "..") {
             return Ok(session.fail(
@@ -79,7 +85,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     }
     problems.sort();
     let status = u8::from(problems.has_errors());
-    if given.on("json") {
+    if arguments.json {
         session.ui.exact_line(cty::json::to_text(
             &json::diagnostics::validation(&problems, &project.sources),
             Some(2),

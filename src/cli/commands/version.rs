@@ -6,8 +6,7 @@ use addrs::platform::Platform;
 use packages::lock_file::LockFile;
 use serde_json::json;
 
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
 use crate::program;
 use crate::session::{Session, Status};
@@ -17,20 +16,28 @@ pub const COMMAND: Command = Command {
     path: "version",
     about: "Show the current version",
     positional: "",
-    declare: || {
-        let command = flags::command(
-            "version",
-            "Shows the version of this program and of the providers the lock file chose.",
-        );
-        flags::positional(command, "args").arg(flags::switch(
-            "json",
-            false,
-            "Output the version information as a JSON object.",
-        ))
-    },
+    details: "Shows the version of this program and of the providers the lock file chose.",
+    declare: flags::declare::<Arguments>,
     refused: &[],
-    run: |session, given: &Given| -> Result<Status, UsageError> { Ok(print(session, given.on("json"))) },
+    run: |session, matches| {
+        let Arguments { json } = flags::read(matches);
+        Ok(print(session, json))
+    },
 };
+
+struct Arguments {
+    json: bool,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        // More arguments have no effect.
+        flags.positional();
+        Arguments {
+            json: flags.switch("json", false, "Output the version information as a JSON object."),
+        }
+    }
+}
 
 /// Prints versions. Drivers of Terraform read the first line, so under that name it is Terraform's.
 pub fn print(session: &Session, as_json: bool) -> Status {

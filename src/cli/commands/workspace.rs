@@ -7,114 +7,194 @@ use state::State;
 use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, SourceMap};
 
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::{LockFlags, StateFlags};
 use crate::backend::{self, Local};
 use crate::commands::Command;
 use crate::program;
 use crate::session::{Session, Status};
-use crate::state_access::{self, Backup, How, Opened};
+use crate::state_session::{self, Backup, StateSession};
 use crate::workdir;
 
 const DEFAULT: &str = "default";
 
+const LIST_DETAILS: &str = "Lists the workspaces; a star marks the one that is selected.";
+const NEW_DETAILS: &str =
+    "Creates a workspace, with a state of its own, and selects it. The state is empty unless -state names one.";
+const SELECT_DETAILS: &str = "Selects another workspace.";
+const DELETE_DETAILS: &str = "Deletes a workspace with its state. One that still has objects is deleted only with -force, and they are forgotten.";
+
 macro_rules! command {
-    ($path:literal, $about:literal, $positional:literal, $declare:ident, $run:expr) => {
+    ($path:literal, $about:literal, $positional:literal, $details:expr, $arguments:ty, $run:expr) => {
         Command {
             path: $path,
             about: $about,
             positional: $positional,
-            declare: $declare,
+            details: $details,
+            declare: flags::declare::<$arguments>,
             refused: &[],
-            run: $run,
+            run: |session, matches| {
+                if $path.starts_with("env ") {
+                    deprecated(session);
+                }
+                $run(session, &flags::read::<$arguments>(matches))
+            },
         }
     };
 }
 
-pub const LIST: Command = command!("workspace list", "List workspaces", "", declare_list, list);
+pub const LIST: Command = command!(
+    "workspace list",
+    "List workspaces",
+    "",
+    LIST_DETAILS,
+    ListArguments,
+    list
+);
 pub const SHOW: Command = command!(
     "workspace show",
     "Show the name of the current workspace",
     "",
-    declare_show,
+    "Prints the name of the workspace that is selected.",
+    ShowArguments,
     show
 );
-pub const NEW: Command = command!("workspace new", "Create a new workspace", "NAME", declare_new, new);
-pub const SELECT: Command = command!("workspace select", "Select a workspace", "NAME", declare_select, select);
-pub const DELETE: Command = command!("workspace delete", "Delete a workspace", "NAME", declare_delete, delete);
-
-pub const ENV_LIST: Command = command!("env list", "Old name of workspace list", "", declare_list, |s, g| {
-    deprecated(s);
-    list(s, g)
-});
-pub const ENV_NEW: Command = command!("env new", "Old name of workspace new", "NAME", declare_new, |s, g| {
-    deprecated(s);
-    new(s, g)
-});
+pub const NEW: Command = command!(
+    "workspace new",
+    "Create a new workspace",
+    "NAME",
+    NEW_DETAILS,
+    NewArguments,
+    new
+);
+pub const SELECT: Command = command!(
+    "workspace select",
+    "Select a workspace",
+    "NAME",
+    SELECT_DETAILS,
+    SelectArguments,
+    select
+);
+pub const DELETE: Command = command!(
+    "workspace delete",
+    "Delete a workspace",
+    "NAME",
+    DELETE_DETAILS,
+    DeleteArguments,
+    delete
+);
+pub const ENV_LIST: Command = command!(
+    "env list",
+    "Old name of workspace list",
+    "",
+    LIST_DETAILS,
+    ListArguments,
+    list
+);
+pub const ENV_NEW: Command = command!(
+    "env new",
+    "Old name of workspace new",
+    "NAME",
+    NEW_DETAILS,
+    NewArguments,
+    new
+);
 pub const ENV_SELECT: Command = command!(
     "env select",
     "Old name of workspace select",
     "NAME",
-    declare_select,
-    |s, g| {
-        deprecated(s);
-        select(s, g)
-    }
+    SELECT_DETAILS,
+    SelectArguments,
+    select
 );
 pub const ENV_DELETE: Command = command!(
     "env delete",
     "Old name of workspace delete",
     "NAME",
-    declare_delete,
-    |s, g| {
-        deprecated(s);
-        delete(s, g)
-    }
+    DELETE_DETAILS,
+    DeleteArguments,
+    delete
 );
 
-fn declare_list() -> clap::Command {
-    let command = flags::command("list", "Lists the workspaces; a star marks the one that is selected.");
-    flags::positional(command, "args")
+struct ListArguments {
+    positional: Vec<String>,
 }
 
-fn declare_show() -> clap::Command {
-    flags::positional(
-        flags::command("show", "Prints the name of the workspace that is selected."),
-        "args",
-    )
+impl FromFlags for ListArguments {
+    fn read(flags: &mut Flags<'_>) -> ListArguments {
+        ListArguments {
+            positional: flags.positional(),
+        }
+    }
 }
 
-fn declare_new() -> clap::Command {
-    let command = flags::command(
-        "new",
-        "Creates a workspace, with a state of its own, and selects it. The state is empty unless -state names one.",
-    );
-    flags::positional(flags::locking(command), "args").arg(flags::value(
-        "state",
-        "PATH",
-        "Copy an existing state file into the new workspace.",
-    ))
+struct ShowArguments;
+
+impl FromFlags for ShowArguments {
+    fn read(flags: &mut Flags<'_>) -> ShowArguments {
+        // More arguments have no effect.
+        flags.positional();
+        ShowArguments
+    }
 }
 
-fn declare_select() -> clap::Command {
-    let command = flags::command("select", "Selects another workspace.");
-    flags::positional(command, "args").arg(flags::switch(
-        "or-create",
-        false,
-        "Create the workspace if there is none of that name.",
-    ))
+struct NewArguments {
+    lock: LockFlags,
+    positional: Vec<String>,
+    state: Option<String>,
 }
 
-fn declare_delete() -> clap::Command {
-    let command = flags::command(
-        "delete",
-        "Deletes a workspace with its state. One that still has objects is deleted only with -force, and they are forgotten.",
-    );
-    flags::positional(flags::locking(command), "args").arg(flags::switch(
-        "force",
-        false,
-        "Delete the workspace even if there are objects in its state.",
-    ))
+impl FromFlags for NewArguments {
+    fn read(flags: &mut Flags<'_>) -> NewArguments {
+        NewArguments {
+            lock: LockFlags::read(flags),
+            positional: flags.positional(),
+            state: flags.value(
+                "state",
+                "PATH",
+                "A state file whose content is copied into the new workspace.",
+            ),
+        }
+    }
+}
+
+struct SelectArguments {
+    positional: Vec<String>,
+    or_create: bool,
+}
+
+impl FromFlags for SelectArguments {
+    fn read(flags: &mut Flags<'_>) -> SelectArguments {
+        SelectArguments {
+            positional: flags.positional(),
+            or_create: flags.switch(
+                "or-create",
+                false,
+                "Create the workspace if there is none of that name.",
+            ),
+        }
+    }
+}
+
+struct DeleteArguments {
+    lock: LockFlags,
+    positional: Vec<String>,
+    force: bool,
+}
+
+impl FromFlags for DeleteArguments {
+    fn read(flags: &mut Flags<'_>) -> DeleteArguments {
+        DeleteArguments {
+            lock: LockFlags::read(flags),
+            positional: flags.positional(),
+            force: flags.switch(
+                "force",
+                false,
+                "Delete the workspace even if there are objects in its state.",
+            ),
+        }
+    }
 }
 
 /// What is said before every `env` command.
@@ -141,7 +221,7 @@ impl Places {
         let selected = workdir::workspace(session).map_err(shown)?;
         let (project, _) = workdir::read(session);
         // What refuses this version, or has its state elsewhere, is told by this.
-        state_access::place(session)?;
+        state_session::place(session)?;
         let local = backend::current(session, Some(&project.config)).map_err(shown)?;
         Ok(Places { local, selected })
     }
@@ -187,8 +267,8 @@ fn name<'a>(session: &Session, args: &'a [String]) -> Result<Result<&'a str, Sta
     Ok(Ok(name))
 }
 
-fn list(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    if !given.values("args").is_empty() {
+fn list(session: &Session, arguments: &ListArguments) -> Result<Status, UsageError> {
+    if !arguments.positional.is_empty() {
         return Err(UsageError::new(
             "Too many command line arguments",
             "To list the workspaces of another directory, use the global -chdir flag.",
@@ -211,7 +291,7 @@ fn list(session: &Session, given: &Given) -> Result<Status, UsageError> {
     Ok(run().unwrap_or_else(|status| status))
 }
 
-fn show(session: &Session, _: &Given) -> Result<Status, UsageError> {
+fn show(session: &Session, _: &ShowArguments) -> Result<Status, UsageError> {
     match workdir::workspace(session) {
         Ok(name) => {
             session.ui.line(name);
@@ -242,9 +322,8 @@ fn created(session: &Session, name: &str) {
     ));
 }
 
-fn new(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    let args = given.values("args");
-    let name = match name(session, &args)? {
+fn new(session: &Session, arguments: &NewArguments) -> Result<Status, UsageError> {
+    let name = match name(session, &arguments.positional)? {
         Ok(name) => name,
         Err(status) => return Ok(status),
     };
@@ -260,13 +339,13 @@ fn new(session: &Session, given: &Given) -> Result<Status, UsageError> {
             ));
         }
         // The state to copy is read before anything is made, so that a wrong path leaves nothing behind.
-        let seed = given.value("state").map(|path| seed(session, path)).transpose()?;
+        let seed = arguments.state.as_deref().map(|path| seed(session, path)).transpose()?;
         create(session, &places, name)?;
         if let Some(seed) = seed {
             let path = places.local.state(name);
-            let mut opened = Opened::with(session, given.lock(), &at(&path, "workspace-new"))?;
-            opened.write(session, &seed)?;
-            opened.close(session, 0);
+            let mut opened = open(session, arguments.lock, &path, "workspace-new")?;
+            opened.write(&seed)?;
+            let _ = opened.close(0);
         }
         remember(session, name)?;
         created(session, name);
@@ -275,14 +354,13 @@ fn new(session: &Session, given: &Given) -> Result<Status, UsageError> {
     Ok(run().unwrap_or_else(|status| status))
 }
 
-fn at<'a>(path: &'a Path, operation: &'a str) -> How<'a> {
-    How {
-        operation,
-        path: path.to_str(),
-        out: None,
-        backup: Some("-"),
-        rule: Backup::Beside,
-    }
+/// Opens the state of a workspace, which gets no backup.
+fn open<'s>(session: &'s Session, lock: LockFlags, path: &Path, operation: &str) -> Result<StateSession<'s>, Status> {
+    let files = StateFlags {
+        state: Some(path.to_string_lossy().into_owned()),
+        ..StateFlags::default()
+    };
+    StateSession::open_for_edit(session, &files, lock, operation, Backup::None)
 }
 
 fn create(session: &Session, places: &Places, name: &str) -> Result<(), Status> {
@@ -314,9 +392,8 @@ fn unknown(session: &Session, name: &str, names: &[String]) -> Status {
     )
 }
 
-fn select(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    let args = given.values("args");
-    let name = match name(session, &args)? {
+fn select(session: &Session, arguments: &SelectArguments) -> Result<Status, UsageError> {
+    let name = match name(session, &arguments.positional)? {
         Ok(name) => name,
         Err(status) => return Ok(status),
     };
@@ -330,7 +407,7 @@ fn select(session: &Session, given: &Given) -> Result<Status, UsageError> {
         }
         let names = places.names(session)?;
         let exists = names.iter().any(|n| n == name);
-        if !exists && !given.on("or-create") {
+        if !exists && !arguments.or_create {
             return Err(unknown(session, name, &names));
         }
         if !exists {
@@ -350,9 +427,8 @@ fn select(session: &Session, given: &Given) -> Result<Status, UsageError> {
     Ok(run().unwrap_or_else(|status| status))
 }
 
-fn delete(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    let args = given.values("args");
-    let [name] = args.as_slice() else {
+fn delete(session: &Session, arguments: &DeleteArguments) -> Result<Status, UsageError> {
+    let [name] = arguments.positional.as_slice() else {
         return Err(UsageError::new(
             "Expected a single argument: NAME.",
             "Give the name of one workspace.",
@@ -370,22 +446,22 @@ fn delete(session: &Session, given: &Given) -> Result<Status, UsageError> {
                 "A workspace cannot be deleted while it is selected. Select another one first.",
             ));
         }
-        let force = given.on("force");
+        let force = arguments.force;
         let path = places.local.state(name);
-        let mut opened = Opened::with(session, given.lock(), &at(&path, "workspace-delete"))?;
+        let mut opened = open(session, arguments.lock, &path, "workspace-delete")?;
         let state = opened.state.take().unwrap_or_default();
         if state.has_resources() && !force {
-            return Err(opened.close(session, not_empty(session, name, &state)));
+            return Err(opened.close(not_empty(session, name, &state)));
         }
         if name == DEFAULT {
             let status = session.fail(
                 "Cannot delete the default workspace",
                 "The workspace \"default\" is always there.",
             );
-            return Err(opened.close(session, status));
+            return Err(opened.close(status));
         }
         // The lock is on the file that goes.
-        if opened.close(session, 0) != 0 {
+        if opened.close(0) != 0 {
             return Err(1);
         }
         let dir = places.local.others().join(name);

@@ -5,12 +5,14 @@ use std::fmt::Write as _;
 use engine::apply::{Completion, UnfinishedOperation};
 use engine::plan::Action;
 
+use crate::verb::Verb;
+
 /// How many operations are listed one by one.
 const LIMIT: usize = 10;
 
-/// What to say; nothing if everything was done. `verb` is what the command is called.
+/// What to say; nothing if everything was done. `verb` is the command.
 #[must_use]
-pub fn text(verb: &str, completion: &Completion) -> Option<String> {
+pub fn text(verb: Verb, completion: &Completion) -> Option<String> {
     if completion.is_complete() {
         return None;
     }
@@ -22,7 +24,8 @@ pub fn text(verb: &str, completion: &Completion) -> Option<String> {
         not_begun,
     } = completion;
     let mut out = format!(
-        "{verb} incomplete: of {total} operations, {done} completed, {failed} failed, {} aborted, {} not begun.\n",
+        "{} incomplete: of {total} operations, {done} completed, {failed} failed, {} aborted, {} not begun.\n",
+        verb.name(),
         aborted.len(),
         not_begun.len()
     );
@@ -80,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_complete_apply_needs_no_words() {
-        assert_eq!(text("Apply", &Completion::default()), None);
+        assert_eq!(text(Verb::Apply, &Completion::default()), None);
     }
 
     #[test]
@@ -93,13 +96,13 @@ mod tests {
             not_begun: operations(not_begun),
         };
         assert_eq!(
-            text("Apply", &completion(2)).unwrap(),
+            text(Verb::Apply, &completion(2)).unwrap(),
             "Apply incomplete: of 5 operations, 1 completed, 1 failed, 1 aborted, 2 not begun.\n\nAborted; they may have taken \
              effect, but are not in the state:\n  - t.n[0] (create)\n\nNot begun:\n  - t.n[0] (create)\n  - t.n[1] (create)\n"
         );
-        let eleven = text("Apply", &completion(11)).unwrap();
+        let eleven = text(Verb::Apply, &completion(11)).unwrap();
         assert!(eleven.ends_with("t.n[10] (create)\n"), "{eleven}");
-        let many = text("Apply", &completion(1000)).unwrap();
+        let many = text(Verb::Apply, &completion(1000)).unwrap();
         assert!(many.ends_with("t.n[9] (create)\n  - and 990 more\n"), "{many}");
     }
 }

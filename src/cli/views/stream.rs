@@ -319,7 +319,7 @@ impl Stream {
 
 /// The time in whole microseconds.
 fn now() -> String {
-    let now = jiff::Timestamp::now();
+    let now = crate::process::now();
     let (seconds, micros) = (now.as_second(), now.subsec_microsecond());
     let whole = jiff::Timestamp::from_second(seconds).unwrap_or(now).to_string();
     format!("{}.{micros:06}Z", whole.trim_end_matches('Z'))

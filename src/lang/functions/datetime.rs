@@ -1,5 +1,7 @@
 //! Times.
 
+#![expect(clippy::disallowed_methods, reason = "the function timestamp returns the time")]
+
 use std::cmp::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,5 +1,10 @@
 //! Files: reading them at evaluation, and paths.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "paths depend on the working directory and the home directory"
+)]
+
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};

@@ -1,5 +1,10 @@
 //! Repositories, by the `git` program: with its configuration, its credential helpers and its keys.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "git gets the environment of this process, with some variables changed"
+)]
+
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::Path;

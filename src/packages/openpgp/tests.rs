@@ -1,5 +1,10 @@
 //! What GnuPG makes, damaged and whole.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests read their settings from the environment, and need the time"
+)]
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,4 +1,9 @@
 //! A state in a local file: numbering, backups, and what is left after a crash.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests read their settings from the environment, and need the time"
+)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;

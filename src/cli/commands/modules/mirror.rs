@@ -7,8 +7,8 @@ use modules::{Event, Install};
 use syntax::{Diagnostics, SourceMap};
 
 use crate::TERRAFORM_VERSION;
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
 use crate::session::{Session, Status};
 
@@ -16,26 +16,33 @@ pub const COMMAND: Command = Command {
     path: "modules mirror",
     about: "Save local copies of all modules from elsewhere",
     positional: "DIR",
-    declare: || {
-        let command = flags::command(
-            "mirror",
-            "Fetches every module that the configuration calls from elsewhere, and puts it into a directory. Where nothing can be \
-             fetched, \"init -mirror=DIR\" installs from there. Of a registry module it takes the newest version that is allowed; \
-             an earlier one that is in the directory already stays. \"providers mirror\" does the same for providers, and the \
-             directory can be the same.",
-        );
-        flags::positional(command, "args")
-    },
+    details: "Fetches every module that the configuration calls from elsewhere, and puts it into a directory. Where nothing can be \
+      fetched, \"init -mirror=DIR\" installs from there. Of a registry module it takes the newest version that is allowed; \
+      an earlier one that is in the directory already stays. \"providers mirror\" does the same for providers, and the \
+      directory can be the same.",
+    declare: flags::declare::<Arguments>,
     refused: &[],
-    run,
+    run: |session, matches| run(session, &flags::read(matches)),
 };
 
-fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    let args = given.values("args");
+struct Arguments {
+    positional: Vec<String>,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        Arguments {
+            positional: flags.positional(),
+        }
+    }
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    let args = &arguments.positional;
     let [dir] = args.as_slice() else {
         return Err(UsageError::new(
             "No output directory specified",
-            "The modules mirror command requires an output directory as a command-line argument, and nothing else.",
+            "Name the directory that packages are put into. It is the only argument.",
         ));
     };
     let to = Path::new(dir);

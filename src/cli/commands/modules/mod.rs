@@ -5,8 +5,8 @@ mod mirror;
 use config::model::ModuleNode;
 use serde_json::{Value as Json, json};
 
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::{Command, no_positional};
 use crate::session::{Session, Status};
 use crate::views::tree::{Tree, draw};
@@ -18,24 +18,33 @@ pub const COMMAND: Command = Command {
     path: "modules",
     about: "Show all declared modules in a working directory",
     positional: "",
-    declare: || {
-        let command = flags::command(
-            "modules",
-            "Shows the modules that the configuration calls, and those that they call, with their sources and versions.",
-        );
-        flags::positional(command, "args").arg(flags::switch("json", false, "Output the modules as JSON."))
-    },
+    details: "Shows the modules that the configuration calls, and those that they call, with their sources and versions.",
+    declare: flags::declare::<Arguments>,
     refused: &[],
-    run,
+    run: |session, matches| run(session, &flags::read(matches)),
 };
 
-fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    no_positional(given, "modules command")?;
+struct Arguments {
+    positional: Vec<String>,
+    json: bool,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        Arguments {
+            positional: flags.positional(),
+            json: flags.switch("json", false, "Output the modules as JSON."),
+        }
+    }
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    no_positional(&arguments.positional, "modules command")?;
     let Some(project) = workdir::load(session) else {
         return Ok(1);
     };
     let root = &project.config.root;
-    if given.on("json") {
+    if arguments.json {
         let mut all = Vec::new();
         list(root, &mut all);
         let document = json!({"format_version": "1.0", "modules": all});

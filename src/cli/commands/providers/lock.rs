@@ -6,9 +6,10 @@ use packages::elsewhere::{Request, Step, Tracked};
 use packages::places::Place;
 use syntax::SourceMap;
 
-use super::{asked, configured, fetching, platforms};
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use super::{asked, configured, fetching, requested_platforms};
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::{platforms, unused_test_directory};
 use crate::commands::Command;
 use crate::plugin_source::origins;
 use crate::program;
@@ -19,50 +20,58 @@ pub const COMMAND: Command = Command {
     path: "providers lock",
     about: "Write out dependency locks for the configured providers",
     positional: "[PROVIDER...]",
-    declare: || {
-        let command = flags::command(
-            "lock",
-            "Adds checksums to the dependency lock file, of the packages for each given platform: from the providers' own \
-             registries, or from a mirror. A provider that is built in is left out unless it is named, or is in the lock file \
-             already.",
-        );
-        flags::positional(command, "args")
-            .arg(flags::value(
-                "fs-mirror",
-                "DIR",
-                "Look for packages in this directory, and in no registry.",
-            ))
-            .arg(flags::value(
-                "net-mirror",
-                "URL",
-                "Look for packages in this network mirror, and in no registry.",
-            ))
-            .arg(flags::values(
-                "platform",
-                "OS_ARCH",
-                "A platform to get packages for: \"linux_amd64\". May be given many times; without it, this machine's.",
-            ))
-            .arg(flags::switch(
-                "enable-plugin-cache",
-                false,
-                "Take packages from the plugin cache where they are there.",
-            ))
-            .arg(flags::value(
-                "test-directory",
-                "DIR",
-                "Where test files are, \"tests\" by default. None of this release's commands reads them.",
-            ))
-    },
+    details: "Adds checksums to the dependency lock file, of the packages for each given platform: from the providers' own \
+      registries, or from a mirror. A provider that is built in is left out unless it is named, or is in the lock file \
+      already.",
+    declare: flags::declare::<Arguments>,
     refused: &[],
-    run,
+    run: |session, matches| run(session, &flags::read(matches)),
 };
 
-fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    let place = match (given.value("fs-mirror"), given.value("net-mirror")) {
+struct Arguments {
+    positional: Vec<String>,
+    fs_mirror: Option<String>,
+    net_mirror: Option<String>,
+    platforms: Vec<String>,
+    enable_plugin_cache: bool,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        let positional = flags.positional();
+        let fs_mirror = flags.value(
+            "fs-mirror",
+            "DIR",
+            "Look for packages in this directory, and in no registry.",
+        );
+        let net_mirror = flags.value(
+            "net-mirror",
+            "URL",
+            "Look for packages in this network mirror, and in no registry.",
+        );
+        let platforms = platforms(flags);
+        let enable_plugin_cache = flags.switch(
+            "enable-plugin-cache",
+            false,
+            "Take packages from the plugin cache where they are there.",
+        );
+        unused_test_directory(flags);
+        Arguments {
+            positional,
+            fs_mirror,
+            net_mirror,
+            platforms,
+            enable_plugin_cache,
+        }
+    }
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    let place = match (arguments.fs_mirror.as_deref(), arguments.net_mirror.as_deref()) {
         (Some(_), Some(_)) => {
             return Ok(session.fail(
                 "Invalid installation method options",
-                "The -fs-mirror and -net-mirror command line options are mutually-exclusive.",
+                "Packages come from one mirror: use -fs-mirror or -net-mirror, not both.",
             ));
         }
         (Some(dir), None) if !Path::new(dir).is_dir() => {
@@ -77,20 +86,20 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
             None => {
                 return Ok(session.fail(
                     "Invalid network mirror URL",
-                    "The -net-mirror option requires a valid https: URL as the mirror base URL.",
+                    "A network mirror is named by its base URL, which begins with https:.",
                 ));
             }
         },
         (None, None) => Place::Direct,
     };
-    let platforms = match platforms(session, given) {
+    let platforms = match requested_platforms(session, &arguments.platforms) {
         Ok(platforms) => platforms,
         Err(status) => return Ok(status),
     };
     let Some(project) = configured(session) else {
         return Ok(1);
     };
-    let asked = match asked(session, &project, &given.values("args")) {
+    let asked = match asked(session, &project, &arguments.positional) {
         Ok(asked) => asked,
         Err(problems) => {
             session.show(&problems, &SourceMap::default());
@@ -111,7 +120,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         origins: &origins(&project.config, &state::State::default()),
         platforms: &platforms,
         place,
-        cache: cache.filter(|_| given.on("enable-plugin-cache")),
+        cache: cache.filter(|_| arguments.enable_plugin_cache),
     };
     let locked = fetching(session, async || {
         request
@@ -123,7 +132,8 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     Ok(match locked {
         Ok(true) => {
             session.ui.line(format!(
-                "\n{success} {}\n\nReview the changes in {} and then commit to your\nversion control system to retain the new checksums.\n",
+                "\n{success} {}\n\nLook at the difference in {}, and commit it with the configuration, so \
+                 that\nothers install only packages with these checksums.\n",
                 style.bold(format!("{} has updated the lock file.", program::tool())),
                 packages::lock_file::FILE_NAME
             ));

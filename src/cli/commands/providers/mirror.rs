@@ -7,9 +7,10 @@ use packages::lock_file::LockFile;
 use packages::places::Place;
 use syntax::SourceMap;
 
-use super::{asked, configured, fetching, platforms};
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use super::{asked, configured, fetching, requested_platforms};
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::platforms;
 use crate::commands::Command;
 use crate::plugin_source::origins;
 use crate::program;
@@ -20,38 +21,43 @@ pub const COMMAND: Command = Command {
     path: "providers mirror",
     about: "Save local copies of all required provider plugins",
     positional: "DIR",
-    declare: || {
-        let command = flags::command(
-            "mirror",
-            "Puts the packages of the providers that the configuration needs into a directory, which can then be a filesystem \
-             mirror, or be served as a network mirror. What is built in needs no mirror, and is left out unless the lock file \
-             has it. \"modules mirror\" does the same for modules, and \"init -mirror=DIR\" installs from both.",
-        );
-        flags::positional(command, "args")
-            .arg(flags::values(
-                "platform",
-                "OS_ARCH",
-                "A platform to get packages for: \"linux_amd64\". May be given many times; without it, this machine's.",
-            ))
-            .arg(flags::switch(
+    details: "Puts the packages of the providers that the configuration needs into a directory, which can then be a filesystem \
+      mirror, or be served as a network mirror. What is built in needs no mirror, and is left out unless the lock file \
+      has it. \"modules mirror\" does the same for modules, and \"init -mirror=DIR\" installs from both.",
+    declare: flags::declare::<Arguments>,
+    refused: &[],
+    run: |session, matches| run(session, &flags::read(matches)),
+};
+
+struct Arguments {
+    positional: Vec<String>,
+    platforms: Vec<String>,
+    lock_file: bool,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        Arguments {
+            positional: flags.positional(),
+            platforms: platforms(flags),
+            lock_file: flags.switch(
                 "lock-file",
                 true,
                 "Get the newest versions that are allowed, whatever the dependency lock file says.",
-            ))
-    },
-    refused: &[],
-    run,
-};
+            ),
+        }
+    }
+}
 
-fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    let args = given.values("args");
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    let args = &arguments.positional;
     let [dir] = args.as_slice() else {
         return Ok(session.fail(
             "No output directory specified",
-            "The providers mirror command requires an output directory as a command-line argument, and nothing else.",
+            "Name the directory that packages are put into. It is the only argument.",
         ));
     };
-    let platforms = match platforms(session, given) {
+    let platforms = match requested_platforms(session, &arguments.platforms) {
         Ok(platforms) => platforms,
         Err(status) => return Ok(status),
     };
@@ -65,7 +71,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         ));
     }
     let prepared = asked(session, &project, &[]).and_then(|asked| {
-        let lock = match given.on("lock-file") {
+        let lock = match arguments.lock_file {
             true => LockFile::load(&session.working_dir)?.0,
             false => LockFile::default(),
         };

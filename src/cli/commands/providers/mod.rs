@@ -13,8 +13,9 @@ use config::model::ModuleNode;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use versions::Constraints;
 
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::unused_test_directory;
 use crate::commands::output::current_state;
 use crate::commands::{Command, no_positional};
 use crate::plugin_source::requirements;
@@ -30,27 +31,30 @@ pub const COMMAND: Command = Command {
     path: "providers",
     about: "Show the providers required for this configuration",
     positional: "",
-    declare: || {
-        let command = flags::command(
-            "providers",
-            "Shows which providers each module of the configuration needs, in which versions, and which ones the state needs.",
-        );
-        flags::positional(command, "args").arg(flags::value(
-            "test-directory",
-            "DIR",
-            "Where test files are, \"tests\" by default. None of this release's commands reads them.",
-        ))
-    },
+    details: "Shows which providers each module of the configuration needs, in which versions, and which ones the state needs.",
+    declare: flags::declare::<Arguments>,
     refused: &[],
-    run,
+    run: |session, matches| run(session, &flags::read(matches)),
 };
 
-fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    no_positional(given, "providers command")?;
+struct Arguments {
+    positional: Vec<String>,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        let positional = flags.positional();
+        unused_test_directory(flags);
+        Arguments { positional }
+    }
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    no_positional(&arguments.positional, "providers command")?;
     let Some(project) = configured(session) else {
         return Ok(1);
     };
-    let state = match current_state(session, given) {
+    let state = match current_state(session, None) {
         Ok(state) => state,
         Err(status) => return Ok(status),
     };
@@ -117,15 +121,15 @@ fn configured(session: &Session) -> Option<Project> {
     workdir::load(session)
 }
 
-/// The platforms that packages are wanted for.
-fn platforms(session: &Session, given: &Given) -> Result<Vec<Platform>, Status> {
+/// The platforms that packages are fetched for: this one unless flags name others.
+fn requested_platforms(session: &Session, flags: &[String]) -> Result<Vec<Platform>, Status> {
     let mut out = Vec::new();
-    for text in given.values("platform") {
+    for text in flags {
         let Ok(platform) = text.parse::<Platform>() else {
             return Err(session.fail(
                 "Invalid target platform",
                 format!(
-                    "The string \"{text}\" given in the -platform option is not a valid target platform: it must be an operating \
+                    "The option -platform has the value \"{text}\", which is no platform: that is an operating \
                      system and a processor with an underscore between them, like \"linux_amd64\"."
                 ),
             ));
@@ -160,9 +164,7 @@ fn asked(session: &Session, project: &Project, named: &[String]) -> Result<Asked
             ))
         })?;
         if !required.contains_key(&provider) {
-            return Err(invalid(format!(
-                "The provider {provider} is not required by the current configuration."
-            )));
+            return Err(invalid(format!("No module of the configuration requires {provider}.")));
         }
         names.insert(provider);
     }

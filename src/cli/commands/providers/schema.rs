@@ -3,8 +3,8 @@
 use serde_json::{Map, Value as Json, json};
 use syntax::{Diagnostics, SourceMap};
 
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
 use crate::commands::output::current_state;
 use crate::json::schemas;
@@ -16,19 +16,26 @@ pub const COMMAND: Command = Command {
     path: "providers schema",
     about: "Show schemas for the providers used in the configuration",
     positional: "",
-    declare: || {
-        let command = flags::command(
-            "schema",
-            "Shows the schemas of all providers that the configuration and the state use.",
-        );
-        command.arg(flags::switch("json", false, "Required: output the schemas as JSON."))
-    },
+    details: "Shows the schemas of all providers that the configuration and the state use.",
+    declare: flags::declare::<Arguments>,
     refused: &[],
-    run,
+    run: |session, matches| run(session, &flags::read(matches)),
 };
 
-fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    if !given.on("json") {
+struct Arguments {
+    json: bool,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        Arguments {
+            json: flags.switch("json", false, "Required: output the schemas as JSON."),
+        }
+    }
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    if !arguments.json {
         return Err(UsageError::new(
             "The -json option is required",
             "The schemas are shown only in machine-readable form: use -json.",
@@ -37,7 +44,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     let Some(project) = workdir::load(session) else {
         return Ok(1);
     };
-    let state = match current_state(session, given) {
+    let state = match current_state(session, None) {
         Ok(state) => state,
         Err(status) => return Ok(status),
     };

@@ -4,56 +4,67 @@ use std::collections::BTreeSet;
 
 use addrs::Target;
 use addrs::parse::ParseError;
-use clap::Command;
 use state::State;
 use syntax::content::suggest;
 
 use super::no_state;
-use crate::args::flags;
-use crate::args::matches::Given;
+use crate::args::flags::{Flags, FromFlags};
+use crate::args::groups::{LockFlags, StateFlags, ignore_remote_version};
 use crate::session::{Session, Status};
-use crate::state_access::{Backup, Opened};
+use crate::state_session::{Backup, StateSession};
 
 /// The flags of a command that changes the state in place.
-pub fn declare(command: Command) -> Command {
-    flags::locking(command)
-        .arg(flags::value(
-            "state",
-            "PATH",
-            "The state file to change, in place of the working directory's.",
-        ))
-        .arg(flags::value(
-            "backup",
-            "PATH",
-            "Where to keep the state as it was. Without it the time is in the name of the backup; there always is one.",
-        ))
-        .arg(flags::switch(
-            "ignore-remote-version",
-            false,
-            "Go on even if a remote workspace is set to another version.",
-        ))
+pub struct EditFlags {
+    pub lock: LockFlags,
+    pub state: Option<String>,
+    pub backup: Option<String>,
+}
+
+impl FromFlags for EditFlags {
+    fn read(flags: &mut Flags<'_>) -> EditFlags {
+        let out = EditFlags {
+            lock: LockFlags::read(flags),
+            state: flags.value(
+                "state",
+                "PATH",
+                "The state file to change, in place of the working directory's.",
+            ),
+            backup: flags.value(
+                "backup",
+                "PATH",
+                "Where to keep the state as it was. Without it the time is in the name of the backup; there always is one.",
+            ),
+        };
+        ignore_remote_version(flags);
+        out
+    }
 }
 
 /// Opens the state for a change; without a state there is nothing to change.
-pub fn open(session: &Session, given: &Given, operation: &str) -> Result<(Opened, State), Status> {
-    let mut opened = Opened::new(session, given, operation, Backup::Stamped)?;
+pub fn open<'s>(session: &'s Session, flags: &EditFlags, operation: &str) -> Result<(StateSession<'s>, State), Status> {
+    let files = StateFlags {
+        state: flags.state.clone(),
+        ..StateFlags::default()
+    };
+    let backup = Backup::required(flags.backup.as_deref());
+    let mut opened = StateSession::open_for_edit(session, &files, flags.lock, operation, backup)?;
     match opened.state.take() {
         Some(state) => Ok((opened, state)),
         None => {
             let status = no_state(session);
-            Err(opened.close(session, status))
+            Err(opened.close(status))
         }
     }
 }
 
 /// ` Did you mean …?` with the address in a state that is nearest to one that is not there; empty if none is near.
-pub fn nearest(state: &State, given: &str) -> String {
+pub fn nearest(state: &State, wanted: &str) -> String {
     let instances: BTreeSet<String> = state
         .instances()
         .map(|(resource, _, key, _)| resource.instance(key.clone()).to_string())
         .collect();
     // The address of a resource where one of its instances is meant.
-    let begun = format!("{given}[");
+    let begun = format!("{wanted}[");
     if let Some(instance) = instances.iter().find(|address| address.starts_with(&begun)) {
         return did_you_mean_address(instance);
     }
@@ -61,7 +72,7 @@ pub fn nearest(state: &State, given: &str) -> String {
     let modules: BTreeSet<String> = resources.clone().map(|r| r.module.to_string()).collect();
     let resources: BTreeSet<String> = resources.map(ToString::to_string).collect();
     let all = instances.iter().chain(&resources).chain(&modules);
-    suggest(given, all.map(String::as_str).filter(|a| !a.is_empty()))
+    suggest(wanted, all.map(String::as_str).filter(|a| !a.is_empty()))
         .map(did_you_mean_address)
         .unwrap_or_default()
 }

@@ -4,46 +4,48 @@ use addrs::{AbsResourceInstance, Target};
 use state::State;
 
 use super::{edit, no_state};
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::state_to_read;
 use crate::commands::Command;
-use crate::commands::output::found_state;
 use crate::session::{Session, Status};
+use crate::state_session;
 
 pub const COMMAND: Command = Command {
     path: "state list",
     about: "List resources in the state",
     positional: "[ADDRESS...]",
-    declare: || {
-        let command = flags::command(
-            "list",
-            "Lists the resource instances in the state: all, or those of the given addresses.",
-        );
-        flags::positional(command, "args")
-            .arg(flags::value(
-                "state",
-                "PATH",
-                "The state file to read, in place of the working directory's.",
-            ))
-            .arg(flags::value(
-                "id",
-                "ID",
-                "List only instances whose object has this id.",
-            ))
-    },
+    details: "Lists the resource instances in the state: all, or those of the given addresses.",
+    declare: flags::declare::<Arguments>,
     refused: &[],
-    run,
+    run: |session, matches| run(session, &flags::read(matches)),
 };
 
-fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
+struct Arguments {
+    positional: Vec<String>,
+    state: Option<String>,
+    id: Option<String>,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        Arguments {
+            positional: flags.positional(),
+            state: state_to_read(flags),
+            id: flags.value("id", "ID", "List only instances whose object has this id."),
+        }
+    }
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     let mut targets = Vec::new();
-    for text in given.values("args") {
-        match addrs::parse::target(&text) {
+    for text in &arguments.positional {
+        match addrs::parse::target(text) {
             Ok(target) => targets.push(target),
             Err(e) => return Ok(session.fail(e.summary, e.detail)),
         }
     }
-    let state = match found_state(session, given) {
+    let state = match state_session::read(session, arguments.state.as_deref()) {
         Ok(Some(state)) => state,
         Ok(None) => return Ok(no_state(session)),
         Err(status) => return Ok(status),
@@ -63,7 +65,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
     }
     for address in all {
         let selected = targets.is_empty() || targets.iter().any(|t| t.selects(&address));
-        if selected && given.value("id").is_none_or(|id| has_id(&state, &address, id)) {
+        if selected && arguments.id.as_deref().is_none_or(|id| has_id(&state, &address, id)) {
             session.ui.line(address.to_string());
         }
     }

@@ -24,8 +24,8 @@ use crate::session::{Session, Status};
 /// Says that there is no state to work on.
 fn no_state(session: &Session) -> Status {
     let text = format!(
-        "No state file was found!\n\nState management commands require a state file. Run this command\nin a directory where {} \
-         has been run or use the -state flag\nto point the command to a specific state location.",
+        "No state file was found!\n\nThis command works on a state, and the working directory has none. Run it where \
+         {}\nhas been applied, or name a state file with -state.",
         program::tool()
     );
     session.ui.err(format!("{}\n", session.ui.err_style().red(text)));

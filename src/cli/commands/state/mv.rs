@@ -3,49 +3,62 @@
 use addrs::{AbsResource, AbsResourceInstance, InstanceKey, ModuleInstance, Target};
 use state::State;
 
-use super::edit;
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use super::edit::{self, EditFlags};
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::StateFlags;
 use crate::commands::Command;
 use crate::session::{Session, Status};
-use crate::state_access::{Backup, How, Opened};
+use crate::state_session::{Backup, StateSession};
 
 pub const COMMAND: Command = Command {
     path: "state mv",
     about: "Move an item in the state",
     positional: "SOURCE DESTINATION",
-    declare: || {
-        let command = flags::command(
-            "mv",
-            "Gives the objects at an address another one: a resource instance, a resource with all its instances, or a module \
-             with all that is below it. With -state-out they go to another state.",
-        );
-        flags::positional(edit::declare(command), "args")
-            .arg(flags::switch("dry-run", false, "Only say what would be moved."))
-            .arg(flags::value(
+    details: "Gives the objects at an address another one: a resource instance, a resource with all its instances, or a module \
+      with all that is below it. With -state-out they go to another state.",
+    declare: flags::declare::<Arguments>,
+    refused: &[],
+    run: |session, matches| run(session, &flags::read(matches)),
+};
+
+struct Arguments {
+    edit: EditFlags,
+    positional: Vec<String>,
+    dry_run: bool,
+    state_out: Option<String>,
+    backup_out: Option<String>,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        Arguments {
+            edit: EditFlags::read(flags),
+            positional: flags.positional(),
+            dry_run: flags.switch("dry-run", false, "Only say what would be moved."),
+            state_out: flags.value(
                 "state-out",
                 "PATH",
                 "The state file the objects go to, if it is another.",
-            ))
-            .arg(flags::value(
+            ),
+            backup_out: flags.value(
                 "backup-out",
                 "PATH",
                 "Where to keep that state as it was. Without it the time is in the name of the backup.",
-            ))
-    },
-    refused: &[],
-    run,
-};
+            ),
+        }
+    }
+}
 
-fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    let args = given.values("args");
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    let args = &arguments.positional;
     let [from, to] = args.as_slice() else {
         return Err(UsageError::new(
             "Exactly two arguments expected.",
             "Give the address of what is to be moved, and its new address.",
         ));
     };
-    Ok(run_move(session, given, from, to).unwrap_or_else(|status| status))
+    Ok(run_move(session, arguments, from, to).unwrap_or_else(|status| status))
 }
 
 /// An address as it is meant here: no key is a key like others.
@@ -120,19 +133,18 @@ impl States {
     }
 }
 
-fn run_move(session: &Session, given: &Given, from: &str, to: &str) -> Result<Status, Status> {
-    let dry = given.on("dry-run");
-    let (mut opened, state) = edit::open(session, given, "state-mv")?;
-    let mut other = match given.value("state-out") {
-        Some(path) if Some(path) != given.value("state") => {
-            let how = How {
-                operation: "state-mv",
-                path: Some(path),
-                out: None,
-                backup: given.value("backup-out"),
-                rule: Backup::Stamped,
+fn run_move(session: &Session, arguments: &Arguments, from: &str, to: &str) -> Result<Status, Status> {
+    let dry = arguments.dry_run;
+    let (mut opened, state) = edit::open(session, &arguments.edit, "state-mv")?;
+    let mut other = match arguments.state_out.as_deref() {
+        Some(path) if Some(path) != arguments.edit.state.as_deref() => {
+            let files = StateFlags {
+                state: Some(path.to_owned()),
+                ..StateFlags::default()
             };
-            Some(Opened::with(session, given.lock(), &how)?)
+            let backup = Backup::required(arguments.backup_out.as_deref());
+            let lock = arguments.edit.lock;
+            Some(StateSession::open_for_edit(session, &files, lock, "state-mv", backup)?)
         }
         _ => None,
     };
@@ -154,9 +166,9 @@ fn run_move(session: &Session, given: &Given, from: &str, to: &str) -> Result<St
     if !dry {
         // First where they go: a failure in between leaves them in both states, never in none.
         if let (Some(other), Some(state)) = (&mut other, &states.to) {
-            other.write(session, state)?;
+            other.write(state)?;
         }
-        if let Err(failed) = opened.write(session, &states.from) {
+        if let Err(failed) = opened.write(&states.from) {
             if other.is_some() {
                 session.ui.err(
                     "The objects are in both states now. Remove them from the first with \"state rm\" when it can be written \
@@ -171,9 +183,9 @@ fn run_move(session: &Session, given: &Given, from: &str, to: &str) -> Result<St
         }
     }
     if let Some(other) = other {
-        status = other.close(session, status);
+        status = other.close(status);
     }
-    Ok(opened.close(session, status))
+    Ok(opened.close(status))
 }
 
 /// Moves objects, and says which went where.
@@ -186,7 +198,7 @@ fn move_objects(states: &mut States, source: &Place, destination: &Place) -> Res
             }
             let Place::Module(to) = destination else {
                 return Err(Refusal::target(format!(
-                    "Cannot move {source} to {destination}: the target must also be a module."
+                    "Cannot move {source} to {destination}: a module can only be moved to the address of a module."
                 )));
             };
             let mut moved = Vec::new();
@@ -216,7 +228,7 @@ fn move_objects(states: &mut States, source: &Place, destination: &Place) -> Res
             same_kind(&from.resource, &to.resource, source, destination)?;
             if states.to().resources.contains_key(to) {
                 return Err(Refusal::target(format!(
-                    "Cannot move to {to}: there is already a resource at that address in the current state."
+                    "Cannot move to {to}: the state has a resource there already."
                 )));
             }
             if let Some(kept) = states.from.resources.remove(from) {
@@ -249,8 +261,8 @@ fn same_kind(
     };
     if from.mode != to.mode {
         return refuse(match from.mode {
-            addrs::Mode::Managed => "a managed resource can be moved only to another managed resource address",
-            _ => "a data resource can be moved only to another data resource address",
+            addrs::Mode::Managed => "one of them is a managed resource, and the other is none",
+            _ => "one of them is a data source, and the other is none",
         });
     }
     if from.ty != to.ty {
@@ -290,7 +302,7 @@ fn move_instance(
         Place::Resource(to) => to.instance(InstanceKey::None),
         Place::Module(_) => {
             return Err(Refusal::target(format!(
-                "Cannot move {from} to {destination}: the target must also be a resource instance."
+                "Cannot move {from} to {destination}: an instance can only be moved to the address of an instance."
             )));
         }
     };
@@ -309,7 +321,7 @@ fn move_instance(
     };
     if states.to().instance(&to).is_some() {
         return Err(Refusal::target(format!(
-            "Cannot move to {to}: there is already a resource instance at that address in the current state."
+            "Cannot move to {to}: the state has an instance there already."
         )));
     }
     if let Some(instance) = states.from.remove_instance(from) {

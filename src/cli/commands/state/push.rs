@@ -5,61 +5,65 @@ use std::io::Read as _;
 use state::State;
 
 use crate::TERRAFORM_VERSION;
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::{LockFlags, StateFlags, ignore_remote_version};
 use crate::commands::Command;
 use crate::session::{Session, Status};
-use crate::state_access::{Backup, How, Opened};
+use crate::state_session::{Backup, StateSession};
 
 pub const COMMAND: Command = Command {
     path: "state push",
     about: "Update remote state from a local state file",
     positional: "PATH",
-    declare: || {
-        let command = flags::command(
-            "push",
-            "Puts a state file in the place of the state of the selected workspace; \"-\" reads it from standard input. A state \
-             that is older than the one there, or has nothing to do with it, is refused.",
-        );
-        flags::positional(flags::locking(command), "args")
-            .arg(flags::switch(
-                "force",
-                false,
-                "Write even if the lineages differ or the state there has a higher serial.",
-            ))
-            .arg(flags::switch(
-                "ignore-remote-version",
-                false,
-                "Go on even if a remote workspace is set to another version.",
-            ))
-    },
+    details: "Puts a state file in the place of the state of the selected workspace; \"-\" reads it from standard input. A state \
+      that is older than the one there, or has nothing to do with it, is refused.",
+    declare: flags::declare::<Arguments>,
     refused: &[],
-    run,
+    run: |session, matches| run(session, &flags::read(matches)),
 };
 
-fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    let args = given.values("args");
+struct Arguments {
+    lock: LockFlags,
+    positional: Vec<String>,
+    force: bool,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        let lock = LockFlags::read(flags);
+        let positional = flags.positional();
+        let force = flags.switch(
+            "force",
+            false,
+            "Write even if the lineages differ or the state there has a higher serial.",
+        );
+        ignore_remote_version(flags);
+        Arguments {
+            lock,
+            positional,
+            force,
+        }
+    }
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    let args = &arguments.positional;
     let [path] = args.as_slice() else {
         return Err(UsageError::new(
             "Exactly one argument expected.",
             "Give the path of the state file to push, or \"-\" for standard input.",
         ));
     };
-    Ok(push(session, given, path).unwrap_or_else(|status| status))
+    Ok(push(session, arguments, path).unwrap_or_else(|status| status))
 }
 
-fn push(session: &Session, given: &Given, path: &str) -> Result<Status, Status> {
+fn push(session: &Session, arguments: &Arguments, path: &str) -> Result<Status, Status> {
     let new = source(session, path)?;
-    let how = How {
-        operation: "state-push",
-        path: None,
-        out: None,
-        backup: None,
-        rule: Backup::Beside,
-    };
-    let mut opened = Opened::with(session, given.lock(), &how)?;
+    let files = StateFlags::default();
+    let mut opened = StateSession::open_for_edit(session, &files, arguments.lock, "state-push", Backup::Beside)?;
     let existing = opened.state.take();
-    if !given.on("force")
+    if !arguments.force
         && let Some(existing) = existing.as_ref().filter(|s| !s.is_empty())
         && let Some(refusal) = refusal(&new, existing)
     {
@@ -67,19 +71,17 @@ fn push(session: &Session, given: &Given, path: &str) -> Result<Status, Status> 
             format!("Failed to write state: {refusal}"),
             "The state there stays as it is. If it is really to be lost, push with -force.",
         );
-        return Ok(opened.close(session, status));
+        return Ok(opened.close(status));
     }
     // As with Terraform, what takes the place of something else is a snapshot of its own.
     let changed = existing.is_some_and(|existing| !existing.same_content(&new));
-    let result = opened.write_snapshot(
-        session,
-        State {
-            serial: new.serial.saturating_add(u64::from(changed)),
-            terraform_version: TERRAFORM_VERSION.to_owned(),
-            ..new
-        },
-    );
-    Ok(opened.close(session, result.err().unwrap_or(0)))
+    let result = opened.write_snapshot(State {
+        serial: new.serial.saturating_add(u64::from(changed)),
+        terraform_version: TERRAFORM_VERSION.to_owned(),
+        ..new
+    });
+    let status = result.err().map_or(0, |e| opened.not_written(&e));
+    Ok(opened.close(status))
 }
 
 fn source(session: &Session, path: &str) -> Result<State, Status> {

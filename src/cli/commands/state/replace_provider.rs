@@ -2,9 +2,9 @@
 
 use addrs::{AbsResource, Provider};
 
-use super::edit;
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use super::edit::{self, EditFlags};
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::{Command, approval};
 use crate::program;
 use crate::session::{Session, Status};
@@ -13,34 +13,41 @@ pub const COMMAND: Command = Command {
     path: "state replace-provider",
     about: "Replace provider in the state",
     positional: "FROM TO",
-    declare: || {
-        let command = flags::command(
-            "replace-provider",
-            "Says in the state that the objects of one provider belong to another from now on. Both are given as source \
-             addresses, such as hashicorp/aws.",
-        );
-        flags::positional(edit::declare(command), "args").arg(flags::switch(
-            "auto-approve",
-            false,
-            "Skip interactive approval.",
-        ))
-    },
+    details: "Says in the state that the objects of one provider belong to another from now on. Both are given as source \
+      addresses, such as hashicorp/aws.",
+    declare: flags::declare::<Arguments>,
     refused: &[],
-    run,
+    run: |session, matches| run(session, &flags::read(matches)),
 };
 
-fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    let args = given.values("args");
+struct Arguments {
+    edit: EditFlags,
+    positional: Vec<String>,
+    auto_approve: bool,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        Arguments {
+            edit: EditFlags::read(flags),
+            positional: flags.positional(),
+            auto_approve: flags.switch("auto-approve", false, "Skip interactive approval."),
+        }
+    }
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    let args = &arguments.positional;
     let [from, to] = args.as_slice() else {
         return Err(UsageError::new(
             "Exactly two arguments expected.",
             "Give the source address of the provider as it is in the state, and that of the one to take its place.",
         ));
     };
-    Ok(replace(session, given, from, to).unwrap_or_else(|status| status))
+    Ok(replace(session, arguments, from, to).unwrap_or_else(|status| status))
 }
 
-fn replace(session: &Session, given: &Given, from: &str, to: &str) -> Result<Status, Status> {
+fn replace(session: &Session, arguments: &Arguments, from: &str, to: &str) -> Result<Status, Status> {
     let provider = |text: &str, which: &str| {
         Provider::parse(text).map_err(|e| {
             session.fail(
@@ -50,13 +57,13 @@ fn replace(session: &Session, given: &Given, from: &str, to: &str) -> Result<Sta
         })
     };
     let (from, to) = (provider(from, "from")?, provider(to, "to")?);
-    let (mut opened, mut state) = edit::open(session, given, "state-replace-provider")?;
+    let (mut opened, mut state) = edit::open(session, &arguments.edit, "state-replace-provider")?;
     let ui = &session.ui;
     let style = ui.style();
     let resources: Vec<AbsResource> = state.resources_of(&from).cloned().collect();
     if resources.is_empty() {
         ui.line("No matching resources found.");
-        return Ok(opened.close(session, 0));
+        return Ok(opened.close(0));
     }
     ui.out(format!(
         "{} will perform the following actions:\n\n  {} {}\n    {} {from}\n    {} {to}\n\n{}\n\n",
@@ -70,7 +77,7 @@ fn replace(session: &Session, given: &Given, from: &str, to: &str) -> Result<Sta
     for resource in &resources {
         ui.line(format!("  {resource}"));
     }
-    if !given.on("auto-approve") {
+    if !arguments.auto_approve {
         let prompt = format!(
             "\n{}\nOnly 'yes' will be accepted to continue.\n\n{} ",
             style.bold("Do you want to make these changes?"),
@@ -80,18 +87,18 @@ fn replace(session: &Session, given: &Given, from: &str, to: &str) -> Result<Sta
             Ok(true) => {}
             Ok(false) => {
                 ui.line("Cancelled replacing providers.");
-                return Ok(opened.close(session, 0));
+                return Ok(opened.close(0));
             }
-            Err(status) => return Ok(opened.close(session, status)),
+            Err(status) => return Ok(opened.close(status)),
         }
     }
     state.replace_provider(&from, &to);
-    if let Err(status) = opened.write(session, &state) {
-        return Ok(opened.close(session, status));
+    if let Err(status) = opened.write(&state) {
+        return Ok(opened.close(status));
     }
     ui.line(format!(
         "\nSuccessfully replaced provider for {} resources.",
         resources.len()
     ));
-    Ok(opened.close(session, 0))
+    Ok(opened.close(0))
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use addrs::AbsResourceInstance;
 
-use super::edit;
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use super::edit::{self, EditFlags};
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
 use crate::program;
 use crate::session::{Session, Status};
@@ -15,40 +15,47 @@ pub const COMMAND: Command = Command {
     path: "state rm",
     about: "Remove instances from the state",
     positional: "ADDRESS...",
-    declare: || {
-        let command = flags::command(
-            "rm",
-            "Forgets the resource instances at the given addresses: they leave the state, and the objects they stand for stay as \
-             they are. The address of a module means all that is in and below it, that of a resource all its instances.",
-        );
-        flags::positional(edit::declare(command), "args").arg(flags::switch(
-            "dry-run",
-            false,
-            "Only say what would be removed.",
-        ))
-    },
+    details: "Forgets the resource instances at the given addresses: they leave the state, and the objects they stand for stay as \
+      they are. The address of a module means all that is in and below it, that of a resource all its instances.",
+    declare: flags::declare::<Arguments>,
     refused: &[],
-    run,
+    run: |session, matches| run(session, &flags::read(matches)),
 };
 
-fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    let args = given.values("args");
+struct Arguments {
+    edit: EditFlags,
+    positional: Vec<String>,
+    dry_run: bool,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        Arguments {
+            edit: EditFlags::read(flags),
+            positional: flags.positional(),
+            dry_run: flags.switch("dry-run", false, "Only say what would be removed."),
+        }
+    }
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    let args = &arguments.positional;
     if args.is_empty() {
         return Err(UsageError::new(
             "At least one address is required.",
             "Give the addresses of what is to be removed.",
         ));
     }
-    Ok(remove(session, given, &args).unwrap_or_else(|status| status))
+    Ok(remove(session, arguments, args).unwrap_or_else(|status| status))
 }
 
-fn remove(session: &Session, given: &Given, args: &[String]) -> Result<Status, Status> {
-    let dry = given.on("dry-run");
+fn remove(session: &Session, arguments: &Arguments, args: &[String]) -> Result<Status, Status> {
+    let dry = arguments.dry_run;
     let targets = args
         .iter()
         .map(|text| edit::address(session, text))
         .collect::<Result<Vec<_>, _>>()?;
-    let (mut opened, mut state) = edit::open(session, given, "state-rm")?;
+    let (mut opened, mut state) = edit::open(session, &arguments.edit, "state-rm")?;
     let mut seen = BTreeSet::new();
     let mut selected: Vec<AbsResourceInstance> = Vec::new();
     for target in &targets {
@@ -63,7 +70,7 @@ fn remove(session: &Session, given: &Given, args: &[String]) -> Result<Status, S
     if selected.is_empty() {
         if dry {
             session.ui.line("Would have removed nothing.");
-            return Ok(opened.close(session, 0));
+            return Ok(opened.close(0));
         }
         let status = session.fail(
             "Invalid target address",
@@ -76,7 +83,7 @@ fn remove(session: &Session, given: &Given, args: &[String]) -> Result<Status, S
                     .unwrap_or_default()
             ),
         );
-        return Ok(opened.close(session, status));
+        return Ok(opened.close(status));
     }
     for address in &selected {
         if !dry {
@@ -85,13 +92,13 @@ fn remove(session: &Session, given: &Given, args: &[String]) -> Result<Status, S
         session.ui.line(format!("{verb} {address}"));
     }
     if dry {
-        return Ok(opened.close(session, 0));
+        return Ok(opened.close(0));
     }
-    if let Err(status) = opened.write(session, &state) {
-        return Ok(opened.close(session, status));
+    if let Err(status) = opened.write(&state) {
+        return Ok(opened.close(status));
     }
     session
         .ui
         .line(format!("Successfully removed {} resource instance(s).", selected.len()));
-    Ok(opened.close(session, 0))
+    Ok(opened.close(0))
 }

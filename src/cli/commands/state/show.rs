@@ -3,32 +3,41 @@
 use state::State;
 
 use super::{nearest, no_state};
-use crate::args::matches::Given;
-use crate::args::{UsageError, flags};
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::state_to_read;
 use crate::commands::Command;
-use crate::commands::output::found_state;
 use crate::commands::show::state_schemas;
 use crate::session::{Session, Status};
+use crate::state_session;
 use crate::views;
 
 pub const COMMAND: Command = Command {
     path: "state show",
     about: "Show a resource in the state",
     positional: "ADDRESS",
-    declare: || {
-        let command = flags::command("show", "Shows the attributes of one resource instance in the state.");
-        flags::positional(command, "args").arg(flags::value(
-            "state",
-            "PATH",
-            "The state file to read, in place of the working directory's.",
-        ))
-    },
+    details: "Shows the attributes of one resource instance in the state.",
+    declare: flags::declare::<Arguments>,
     refused: &[],
-    run,
+    run: |session, matches| run(session, &flags::read(matches)),
 };
 
-fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
-    let names = given.values("args");
+struct Arguments {
+    positional: Vec<String>,
+    state: Option<String>,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        Arguments {
+            positional: flags.positional(),
+            state: state_to_read(flags),
+        }
+    }
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    let names = &arguments.positional;
     let [name] = names.as_slice() else {
         return Err(UsageError::new(
             "Exactly one argument expected.",
@@ -39,7 +48,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         Ok(address) => address,
         Err(e) => return Ok(session.fail(format!("Error parsing instance address: {name}"), e.detail)),
     };
-    let state = match found_state(session, given) {
+    let state = match state_session::read(session, arguments.state.as_deref()) {
         Ok(Some(state)) => state,
         Ok(None) => return Ok(no_state(session)),
         Err(status) => return Ok(status),
@@ -49,8 +58,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         return Ok(session.fail(
             "No instance found for the given address!",
             format!(
-                "This command requires that the address references one specific instance. To view the available instances, use \
-                 \"state list\".{}",
+                "The address must be that of one instance that is in the state. \"state list\" prints all of them.{}",
                 nearest(&state, name)
             ),
         ));

@@ -6,6 +6,11 @@
 //! A failing test names its seed; `MONOFORM_SEED=N` runs that one alone and, with `--nocapture`, tells what it did,
 //! `MONOFORM_SEED=N..M` runs those from N to before M, and `MONOFORM_CASES=N` so many from 0. Cases are made smaller before
 //! they are shown: the smallest size with which the seed fails.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests read their settings from the environment, and need the time"
+)]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

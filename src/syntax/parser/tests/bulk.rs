@@ -1,6 +1,11 @@
 //! Real files: `SYNTAX_FILES=DIR cargo test --release -p monoform-syntax -- --ignored --nocapture bulk` parses every
 //! configuration file below a directory and tells which have errors, and how fast it went.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests read their settings from the environment, and need the time"
+)]
+
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 

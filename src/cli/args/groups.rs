@@ -1,0 +1,274 @@
+//! Groups of flags that several commands have.
+
+use std::time::Duration;
+
+use config::values::VariableFlag;
+
+use crate::args::duration::duration;
+use crate::args::flags::{Flags, FromFlags};
+
+const PARALLELISM: usize = 10;
+
+/// `-parallelism`: how many operations may run at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parallelism(pub usize);
+
+impl Default for Parallelism {
+    fn default() -> Parallelism {
+        Parallelism(PARALLELISM)
+    }
+}
+
+impl FromFlags for Parallelism {
+    fn read(flags: &mut Flags<'_>) -> Parallelism {
+        let text = flags.value_or("parallelism", "N", "10", "How many operations may run at a time.");
+        let number = text.parse::<i64>().ok().and_then(|n| usize::try_from(n).ok());
+        Parallelism(number.filter(|n| *n > 0).unwrap_or(PARALLELISM))
+    }
+}
+
+/// `-input`: whether questions may be asked.
+pub fn input(flags: &mut Flags<'_>) -> bool {
+    flags.switch("input", true, "Do not ask for values of variables that are missing.")
+}
+
+/// `-refresh`.
+pub fn refresh(flags: &mut Flags<'_>) -> bool {
+    flags.switch(
+        "refresh",
+        true,
+        "Plan with the state as it is, without reading the objects first.",
+    )
+}
+
+/// `-state` of a command that only reads the state.
+pub fn state_to_read(flags: &mut Flags<'_>) -> Option<String> {
+    flags.value(
+        "state",
+        "PATH",
+        "The state file to read, in place of the working directory's.",
+    )
+}
+
+/// `-ignore-remote-version`, which has no effect on local states.
+pub fn ignore_remote_version(flags: &mut Flags<'_>) {
+    flags.switch(
+        "ignore-remote-version",
+        false,
+        "Go on even if a remote workspace is set to another version.",
+    );
+}
+
+/// `-platform`.
+pub fn platforms(flags: &mut Flags<'_>) -> Vec<String> {
+    flags.values(
+        "platform",
+        "OS_ARCH",
+        "A platform to get packages for: \"linux_amd64\". May be given many times; without it, this machine's.",
+    )
+}
+
+/// `-test-directory` of a command that does not read test files.
+pub fn unused_test_directory(flags: &mut Flags<'_>) {
+    flags.value(
+        "test-directory",
+        "DIR",
+        "Where test files are, \"tests\" by default. None of this release's commands reads them.",
+    );
+}
+
+/// The kind of a plan.
+#[derive(Debug, Default)]
+pub struct ModeFlags {
+    pub destroy: bool,
+    pub refresh_only: bool,
+    pub refresh: bool,
+    pub replace: Vec<String>,
+    pub targets: TargetFlags,
+}
+
+impl FromFlags for ModeFlags {
+    fn read(flags: &mut Flags<'_>) -> ModeFlags {
+        ModeFlags {
+            destroy: flags.switch(
+                "destroy",
+                false,
+                "Plan to destroy all objects that the configuration manages.",
+            ),
+            refresh_only: flags.switch(
+                "refresh-only",
+                false,
+                "Plan only to update the state to what the objects are now.",
+            ),
+            refresh: refresh(flags),
+            replace: flags.values(
+                "replace",
+                "ADDRESS",
+                "Replace this resource instance in any case. May be given many times.",
+            ),
+            targets: TargetFlags::read(flags),
+        }
+    }
+}
+
+/// The part of the configuration that a plan is limited to.
+#[derive(Debug, Default)]
+pub struct TargetFlags {
+    pub target: Vec<String>,
+    pub target_file: Vec<String>,
+    pub exclude: Vec<String>,
+    pub exclude_file: Vec<String>,
+}
+
+impl FromFlags for TargetFlags {
+    fn read(flags: &mut Flags<'_>) -> TargetFlags {
+        TargetFlags {
+            target: flags.values(
+                "target",
+                "ADDRESS",
+                "Work only on this module or resource, and what it depends on. May be given many times.",
+            ),
+            target_file: flags.values(
+                "target-file",
+                "PATH",
+                "The same for each address in this file, one a line; # begins a comment.",
+            ),
+            exclude: flags.values(
+                "exclude",
+                "ADDRESS",
+                "Leave out this module or resource, and what depends on it. May be given many times.",
+            ),
+            exclude_file: flags.values(
+                "exclude-file",
+                "PATH",
+                "The same for each address in this file, one a line; # begins a comment.",
+            ),
+        }
+    }
+}
+
+/// `-var` and `-var-file` in the order of the command line.
+#[derive(Debug, Default, PartialEq)]
+pub struct VariableFlags(pub Vec<VariableFlag>);
+
+impl FromFlags for VariableFlags {
+    fn read(flags: &mut Flags<'_>) -> VariableFlags {
+        let values = flags.indexed_values(
+            "var",
+            "'NAME=VALUE'",
+            "Set the value of an input variable. May be given many times.",
+        );
+        let files = flags.indexed_values(
+            "var-file",
+            "PATH",
+            "Read the values of input variables from this file. May be given many times.",
+        );
+        let values = values.into_iter().map(|(i, text)| (i, VariableFlag::Var(text)));
+        let files = files.into_iter().map(|(i, path)| (i, VariableFlag::File(path)));
+        let mut all: Vec<_> = values.chain(files).collect();
+        all.sort_by_key(|(i, _)| *i);
+        VariableFlags(all.into_iter().map(|(_, flag)| flag).collect())
+    }
+}
+
+/// Flags of the commands that plan.
+#[derive(Debug, Default)]
+pub struct OperationFlags {
+    pub lock: LockFlags,
+    pub parallelism: Parallelism,
+    pub input: bool,
+}
+
+impl FromFlags for OperationFlags {
+    fn read(flags: &mut Flags<'_>) -> OperationFlags {
+        let out = OperationFlags {
+            lock: LockFlags::read(flags),
+            parallelism: Parallelism::read(flags),
+            input: input(flags),
+        };
+        flags.json_stream();
+        flags.compact_warnings("Show warnings that are not accompanied by errors by their summaries only.");
+        out
+    }
+}
+
+/// `-lock` and `-lock-timeout`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LockFlags {
+    /// How long to try for the lock; `None` for no lock at all.
+    pub timeout: Option<Duration>,
+}
+
+impl FromFlags for LockFlags {
+    fn read(flags: &mut Flags<'_>) -> LockFlags {
+        let lock = flags.switch(
+            "lock",
+            true,
+            "Work without holding the state's lock: dangerous if others may work on the same state.",
+        );
+        let timeout = flags.value_or(
+            "lock-timeout",
+            "DURATION",
+            "0s",
+            "How long to try again for the lock, such as 30s.",
+        );
+        LockFlags {
+            timeout: lock.then(|| duration(&timeout).unwrap_or_default()),
+        }
+    }
+}
+
+/// Which files a local state is read from, written to, and copied to before it is written.
+#[derive(Clone, Debug, Default)]
+pub struct StateFlags {
+    pub state: Option<String>,
+    pub out: Option<String>,
+    pub backup: Option<String>,
+}
+
+impl FromFlags for StateFlags {
+    fn read(flags: &mut Flags<'_>) -> StateFlags {
+        StateFlags {
+            state: state_to_read(flags),
+            out: flags.value("state-out", "PATH", "The state file to write, if it is another."),
+            backup: flags.value(
+                "backup",
+                "PATH",
+                "Where to keep a copy of the state as it was; \"-\" for no copy.",
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{flags, normalise};
+
+    #[test]
+    fn variables_are_in_the_order_of_the_command_line() {
+        let command = clap::Command::new("plan").args(flags::declare::<VariableFlags>());
+        let arguments = ["-var", "a=1", "-var-file=f", "-var=a=-2"].map(str::to_owned);
+        let normal = normalise(&command, &[], &arguments).unwrap();
+        let matches = command.try_get_matches_from(normal).unwrap();
+        assert_eq!(
+            flags::read::<VariableFlags>(&matches).0,
+            [
+                VariableFlag::Var("a=1".into()),
+                VariableFlag::File("f".into()),
+                VariableFlag::Var("a=-2".into())
+            ]
+        );
+        assert!(!flags::compact_warnings(&matches));
+    }
+
+    #[test]
+    fn defaults_hold_for_flags_that_are_not_written() {
+        let command = clap::Command::new("plan").args(flags::declare::<OperationFlags>());
+        let matches = command.try_get_matches_from(["plan"]).unwrap();
+        let read = flags::read::<OperationFlags>(&matches);
+        assert_eq!(read.lock.timeout, Some(Duration::ZERO));
+        assert_eq!(read.parallelism.0, 10);
+        assert!(read.input);
+    }
+}

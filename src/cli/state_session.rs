@@ -1,0 +1,320 @@
+//! A state from its opening to its closing: where it is, its lock, reading, writing, and where it goes when it cannot be written.
+//!
+//! Everything that a command does with a state file goes through this module.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use state::pending::stamped_backup;
+use state::store::{LocalStore, write_copy};
+use state::{LockInfo, State};
+use syntax::{Diagnostic, Diagnostics, SourceMap};
+
+use crate::TERRAFORM_VERSION;
+use crate::args::groups::{LockFlags, StateFlags};
+use crate::session::{Session, Status};
+use crate::workdir::{self, StatePlace};
+
+/// The summary of the error for a configuration that requires another version.
+const VERSION_REFUSED: &str = "Unsupported Terraform Core version";
+
+/// The file in the working directory for a state that cannot be written to its store.
+const ERRORED_STATE: &str = "errored.tfstate";
+
+/// The file that a copy of the state goes to before it is written for the first time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Backup {
+    /// `NAME.backup`.
+    Beside,
+    /// No copy.
+    None,
+    /// The file named by a flag.
+    File(PathBuf),
+    /// A file with the time in its name.
+    Stamped,
+}
+
+impl Backup {
+    /// The backup of a command whose flag may turn it off with `-`.
+    #[must_use]
+    pub fn optional(flag: Option<&str>) -> Backup {
+        match flag {
+            None => Backup::Beside,
+            Some("-") => Backup::None,
+            Some(path) => Backup::File(path.into()),
+        }
+    }
+
+    /// The backup of a command that always makes one.
+    #[must_use]
+    pub fn required(flag: Option<&str>) -> Backup {
+        match flag {
+            None | Some("-" | "") => Backup::Stamped,
+            Some(path) => Backup::File(path.into()),
+        }
+    }
+}
+
+/// How to open a state.
+pub struct Opening<'a> {
+    /// The file to read.
+    pub path: PathBuf,
+    /// The file to write, if it is another.
+    pub out: Option<PathBuf>,
+    /// Where the copy of the state goes before it is written.
+    pub backup: Backup,
+    /// The operation that the lock names.
+    pub operation: &'a str,
+    /// How long to try for the lock; `None` for no lock.
+    pub lock: Option<Duration>,
+    /// Asked while the lock is tried for: whether to give up.
+    pub cancelled: &'a dyn Fn() -> bool,
+}
+
+impl<'a> Opening<'a> {
+    /// A state at a path, with the usual backup.
+    #[must_use]
+    pub fn new(path: PathBuf, operation: &'a str, lock: Option<Duration>) -> Opening<'a> {
+        Opening {
+            path,
+            out: None,
+            backup: Backup::Beside,
+            operation,
+            lock,
+            cancelled: &|| false,
+        }
+    }
+
+    /// The state at a place, or where flags say.
+    #[must_use]
+    pub fn at(place: &StatePlace, files: &StateFlags, operation: &'a str, lock: Option<Duration>) -> Opening<'a> {
+        Opening {
+            out: files.out.as_deref().map(PathBuf::from),
+            backup: Backup::optional(files.backup.as_deref()),
+            ..Opening::new(path(place, files.state.as_deref()), operation, lock)
+        }
+    }
+}
+
+/// An opened state.
+pub struct StateSession<'s> {
+    session: &'s Session,
+    store: Arc<Mutex<LocalStore>>,
+    /// The state as it was read; `None` if there is none.
+    pub state: Option<State>,
+    /// The lineage and serial that were read.
+    origin: (String, u64),
+}
+
+impl<'s> StateSession<'s> {
+    /// Locks and reads a state. A warning about an interrupted write that was recovered is shown.
+    ///
+    /// # Errors
+    /// The lock is held by another process, or the state cannot be read.
+    pub fn open(session: &'s Session, opening: &Opening<'_>) -> Result<StateSession<'s>, Diagnostics> {
+        let mut store = LocalStore::new(opening.path.clone());
+        if let Some(out) = &opening.out {
+            store = store.writing_to(out.clone());
+        }
+        store = match &opening.backup {
+            Backup::Beside => store,
+            Backup::None => store.with_backup(None),
+            Backup::File(path) => store.with_backup(Some(path.clone())),
+            Backup::Stamped => store.with_backup(Some(stamped_backup(opening.out.as_ref().unwrap_or(&opening.path)))),
+        };
+        if let Some(timeout) = opening.lock {
+            let info = LockInfo::new(opening.operation, TERRAFORM_VERSION);
+            session.ui.flush();
+            let waiting = workdir::while_locking(session, opening.cancelled);
+            store.lock(&info, timeout, &waiting).map_err(|e| problem(&e))?;
+        }
+        let state = store.read().map_err(|e| problem(&e))?;
+        if let Some(recovery) = store.take_recovery() {
+            let warning = Diagnostic::warning(recovery.summary(), recovery.to_string());
+            session.show(&warning.into(), &SourceMap::default());
+        }
+        let origin = state.as_ref().map(|state| (state.lineage.clone(), state.serial));
+        Ok(StateSession {
+            session,
+            store: Arc::new(Mutex::new(store)),
+            state,
+            origin: origin.unwrap_or_default(),
+        })
+    }
+
+    /// Opens a state for a command that changes it without planning; problems have been shown when it fails.
+    ///
+    /// # Errors
+    /// The configuration refuses this version, or the state cannot be locked or read.
+    pub fn open_for_edit(
+        session: &'s Session,
+        files: &StateFlags,
+        lock: LockFlags,
+        operation: &str,
+        backup: Backup,
+    ) -> Result<StateSession<'s>, Status> {
+        let place = place(session)?;
+        let opening = Opening {
+            backup,
+            ..Opening::at(&place, files, operation, lock.timeout)
+        };
+        StateSession::open(session, &opening).map_err(|problems| shown(session, &problems))
+    }
+
+    /// The store, for those that write while the operation runs.
+    #[must_use]
+    pub fn store(&self) -> &Arc<Mutex<LocalStore>> {
+        &self.store
+    }
+
+    /// Writes the next snapshot if its content differs; problems have been shown when it fails.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn write(&mut self, state: &State) -> Result<(), Status> {
+        let result = self.lock_store().write(state, TERRAFORM_VERSION);
+        result.map(drop).map_err(|e| self.not_written(&e))
+    }
+
+    /// Writes a snapshot with the serial it has.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn write_snapshot(&mut self, snapshot: State) -> Result<(), state::StateError> {
+        self.lock_store().write_snapshot(snapshot).map(drop)
+    }
+
+    /// Writes the next snapshot to the store or, where that fails, to `errored.tfstate`, or else to standard output.
+    pub fn write_or_rescue(&self, state: &State) -> Diagnostics {
+        let Err(error) = self.lock_store().write(state, TERRAFORM_VERSION) else {
+            return Diagnostics::new();
+        };
+        let mut problems: Diagnostics = Diagnostic::error("Failed to save state", format!("{error}")).into();
+        let copy = PathBuf::from(ERRORED_STATE);
+        let (lineage, serial) = &self.origin;
+        let snapshot = State {
+            terraform_version: TERRAFORM_VERSION.into(),
+            serial: serial.saturating_add(1),
+            lineage: if lineage.is_empty() {
+                uuid::Uuid::new_v4().to_string()
+            } else {
+                lineage.clone()
+            },
+            ..state.clone()
+        };
+        if copy.is_file() {
+            // It may be the only record of what an earlier run created.
+            let renamed = stamped_backup(&copy);
+            if let Err(e) = std::fs::rename(&copy, &renamed) {
+                tracing::warn!("{} cannot be moved to {}: {e}", copy.display(), renamed.display());
+            }
+        }
+        match write_copy(&copy, &snapshot) {
+            Ok(()) => problems.push(Diagnostic::error(
+                "Failed to persist state to backend",
+                format!(
+                    "The state could not be written where it belongs. To keep the objects that exist from being forgotten, it \
+                     is in the file \"{ERRORED_STATE}\" of the working directory. When the problem is solved, copy that file \
+                     over the state file."
+                ),
+            )),
+            Err(e) => {
+                problems.push(Diagnostic::error(
+                    "Failed to create local state file",
+                    format!(
+                        "The state could not be written to \"{ERRORED_STATE}\" either: {e}. It is printed on standard output; \
+                         keep it, or the objects in it are forgotten."
+                    ),
+                ));
+                if let Ok(text) = state::document::encode(&snapshot) {
+                    self.session.ui.exact_line(String::from_utf8_lossy(&text));
+                }
+            }
+        }
+        problems
+    }
+
+    /// Releases the lock.
+    ///
+    /// # Errors
+    /// The lock cannot be released.
+    pub fn unlock(&self) -> Result<(), Diagnostics> {
+        self.lock_store().unlock().map_err(|e| problem(&e))
+    }
+
+    /// Releases the lock; the status is 1 if that fails, which is shown.
+    #[must_use]
+    pub fn close(self, status: Status) -> Status {
+        match self.unlock() {
+            Ok(()) => status,
+            Err(problems) => shown(self.session, &problems),
+        }
+    }
+
+    fn lock_store(&self) -> MutexGuard<'_, LocalStore> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Shows why the state was not written.
+    #[must_use]
+    pub fn not_written(&self, error: &state::StateError) -> Status {
+        self.session.fail("Failed to save the state", error.to_string())
+    }
+}
+
+fn shown(session: &Session, problems: &Diagnostics) -> Status {
+    session.show(problems, &SourceMap::default());
+    1
+}
+
+/// A problem with a state as a diagnostic.
+#[must_use]
+pub fn problem(error: &state::StateError) -> Diagnostics {
+    Diagnostic::error(error.summary(), error.to_string()).into()
+}
+
+fn path(place: &StatePlace, flag: Option<&str>) -> PathBuf {
+    flag.map_or_else(|| place.path.clone(), PathBuf::from)
+}
+
+/// Reads a state file without a lock; `None` if there is none.
+///
+/// # Errors
+/// It cannot be read.
+pub fn read_file(path: &Path) -> Result<Option<State>, Diagnostics> {
+    LocalStore::new(path).read().map_err(|e| problem(&e))
+}
+
+/// The state of the selected workspace without a lock, or that of the file a flag names; `None` if there is none. Problems have
+/// been shown when it fails.
+///
+/// # Errors
+/// The backend or the workspace cannot be determined, or the state cannot be read.
+pub fn read(session: &Session, flag: Option<&str>) -> Result<Option<State>, Status> {
+    // Other problems of the configuration do not matter for the place of the state.
+    let (project, _) = workdir::read(session);
+    let found = workdir::state_place(session, Some(&project.config)).and_then(|place| read_file(&path(&place, flag)));
+    found.map_err(|problems| {
+        session.show(&problems, &project.sources);
+        1
+    })
+}
+
+/// Where the state of the selected workspace is, for a configuration that accepts this version. Problems have been shown when it
+/// fails.
+///
+/// # Errors
+/// The configuration refuses this version, or the backend or the workspace cannot be determined.
+pub fn place(session: &Session) -> Result<StatePlace, Status> {
+    let (project, problems) = workdir::read(session);
+    let wrong_version = |d: &Diagnostic| d.is_error() && d.summary == VERSION_REFUSED;
+    let refusals: Diagnostics = problems.into_iter().filter(wrong_version).collect();
+    if session.show(&refusals, &project.sources) {
+        return Err(1);
+    }
+    workdir::state_place(session, Some(&project.config)).map_err(|problems| {
+        session.show(&problems, &project.sources);
+        1
+    })
+}
