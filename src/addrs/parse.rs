@@ -338,8 +338,8 @@ pub(crate) fn provider_part(text: &str, what: &str) -> Result<String, ParseError
         Err(ParseError::new(
             format!("Invalid provider {what}"),
             format!(
-                "\"{text}\" is not a valid provider {what}: it must contain only letters, digits and dashes, and may not \
-                 begin or end with a dash or have two in a row."
+                "\"{text}\" is not a valid provider {what}: only letters, digits and single dashes between them can \
+                 be part of it."
             ),
         ))
     }

@@ -579,7 +579,7 @@ fn check_inputs(call: &ModuleCall, module: &Module, diagnostics: &mut Diagnostic
                 Diagnostic::error(
                     "Missing required argument",
                     format!(
-                        "The argument \"{}\" is required, but no definition was found.",
+                        "The module requires the argument \"{}\", and this call does not set it.",
                         variable.name
                     ),
                 )

@@ -79,7 +79,7 @@ pub fn partial<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnos
             diagnostics.push(
                 Diagnostic::error(
                     "Missing required argument",
-                    format!("The argument \"{name}\" is required, but no definition was found."),
+                    format!("This block must set the argument \"{name}\", and it does not."),
                 )
                 .at(&body.end),
             );
@@ -130,7 +130,8 @@ pub fn exact<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnosti
         }
         let detail = if spec.blocks.iter().any(|(ty, _)| *ty == name) {
             format!(
-                "An argument named \"{name}\" is not expected here. Did you mean to define a block of type \"{name}\"?"
+                "\"{name}\" is a block type here, not an argument: remove the equals sign and write its content in \
+                 braces."
             )
         } else {
             let hint = suggest(name, spec.attributes.iter().map(|(n, _)| *n));
@@ -145,8 +146,7 @@ pub fn exact<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnosti
         let ty = &*block.ty;
         let detail = if spec.attributes.iter().any(|(n, _)| *n == ty) {
             format!(
-                "Blocks of type \"{ty}\" are not expected here. Did you mean to define argument \"{ty}\"? If so, use the \
-                 equals sign to assign it a value."
+                "\"{ty}\" is an argument here, not a block type: put an equals sign between the name and the value."
             )
         } else {
             let hint = suggest(ty, spec.blocks.iter().map(|(t, _)| *t));

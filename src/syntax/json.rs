@@ -343,7 +343,7 @@ fn members<'n>(node: &'n Node, label: Option<&str>, diagnostics: &mut Diagnostic
             out
         }
         _ => {
-            diagnostics.push(wrong("Either a JSON object or JSON array of objects", node));
+            diagnostics.push(wrong("A JSON object, or a JSON array that holds only objects,", node));
             Vec::new()
         }
     }
@@ -397,7 +397,8 @@ impl Unpacking<'_> {
                     Diagnostic::error(
                         "Missing block label",
                         format!(
-                            "At least one object property is required, whose name represents the {} block's {label}.",
+                            "Each {} block needs a {label}: write the block's content as the value of a property \
+                             whose name is that label.",
                             self.ty.name
                         ),
                     )
@@ -422,8 +423,8 @@ impl Unpacking<'_> {
                 Diagnostic::error(
                     "Incorrect JSON value type",
                     format!(
-                        "Either a JSON object or a JSON array is required, representing the contents of one or more \"{}\" \
-                         blocks.",
+                        "\"{}\" is a block type: its value in JSON is an object, for one block, or an array of \
+                         objects, for several.",
                         self.ty.name
                     ),
                 )

@@ -94,7 +94,7 @@ pub fn parse_expression(name: &str, text: &str, start: Pos) -> (Expr, Diagnostic
         TokenKind::Eof => Ok(expr),
         _ => Err(parser.error(
             "Extra characters after expression",
-            "An expression was successfully parsed, but extra characters were found after it.",
+            "The expression is complete before this point; remove what follows it.",
         )),
     });
     let expr = parsed.unwrap_or_else(|Abort| parser.invalid(0));
@@ -377,7 +377,7 @@ impl<'t> Parser<'t> {
         self.report(
             Diagnostic::error(
                 "Invalid character encoding",
-                "All input files must be UTF-8 encoded. Ensure that UTF-8 encoding is selected in your editor.",
+                "The file is not valid UTF-8 from here on. Save it with the encoding UTF-8.",
             )
             .at(&range),
         );
@@ -392,7 +392,7 @@ impl<'t> Parser<'t> {
                 let range = self.range_of(token);
                 let problem = Diagnostic::error(
                     "Invalid number literal",
-                    "Failed to recognize the value of this number literal.",
+                    "This is not a number in decimal notation, such as 12, 0.5 or 1e3.",
                 );
                 Err(self.error_at(token, problem.at(&range)))
             }

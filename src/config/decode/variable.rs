@@ -166,7 +166,10 @@ impl Decoder<'_> {
                 self.diagnostics.push(
                     Diagnostic::error(
                         "Duplicate attribute definition",
-                        format!("The argument \"{}\" was already set at {first}.", attribute.name),
+                        format!(
+                            "The argument \"{}\" already has a value, set at {first}. Remove one of the two.",
+                            attribute.name
+                        ),
                     )
                     .at(&attribute.name_range),
                 );

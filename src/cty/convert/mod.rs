@@ -147,7 +147,7 @@ fn apply(value: &Value, to: &Type, plain: &Type, path: &mut Steps) -> Result<Val
                 let lower = other.to_ascii_lowercase();
                 fail(
                     path,
-                    format!("a bool is required; to convert from string, use lowercase \"{lower}\""),
+                    format!("a bool is required; as a string it is written \"{lower}\", in lower case"),
                 )
             }
             _ => fail(path, "a bool is required"),

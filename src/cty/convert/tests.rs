@@ -43,7 +43,7 @@ fn primitives() {
         &Value::string("TRUE"),
         &Type::Bool,
         "",
-        "a bool is required; to convert from string, use lowercase \"true\"",
+        "a bool is required; as a string it is written \"true\", in lower case",
     );
     fails(&Value::bool(true), &Type::Number, "", "number required");
     fails(&Value::empty_tuple(), &Type::String, "", "string required");
@@ -195,7 +195,7 @@ fn unification() {
     assert_eq!((ty, values), (s(), vec![Value::string("1"), Value::string("a")]));
     assert_eq!(
         conditional_mismatch(&object(&[("a", n())]), &object(&[("a", Type::Bool)])),
-        "Type mismatch for object attribute \"a\": The 'true' value is number, but the 'false' value is bool"
+        "in the attribute \"a\": the result after \"?\" is number, and the one after \":\" is bool"
     );
 }
 

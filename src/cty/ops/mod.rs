@@ -80,27 +80,32 @@ pub fn negate(a: &Value) -> Result<Value, OpError> {
 
 /// `+`.
 pub fn add(a: &Value, b: &Value) -> Result<Value, OpError> {
-    arithmetic(a, b, Number::add, "can't compute sum of opposing infinities")
+    arithmetic(a, b, Number::add, "the sum of opposite infinities is not defined")
 }
 
 /// `-`.
 pub fn subtract(a: &Value, b: &Value) -> Result<Value, OpError> {
-    arithmetic(a, b, Number::sub, "can't subtract infinity from itself")
+    arithmetic(a, b, Number::sub, "the difference of equal infinities is not defined")
 }
 
 /// `*`.
 pub fn multiply(a: &Value, b: &Value) -> Result<Value, OpError> {
-    arithmetic(a, b, Number::mul, "can't multiply zero by infinity")
+    arithmetic(a, b, Number::mul, "the product of zero and infinity is not defined")
 }
 
 /// `/`.
 pub fn divide(a: &Value, b: &Value) -> Result<Value, OpError> {
-    arithmetic(a, b, Number::div, "can't divide zero by zero or infinity by infinity")
+    arithmetic(
+        a,
+        b,
+        Number::div,
+        "the quotient of two zeros or of two infinities is not defined",
+    )
 }
 
 /// `%`.
 pub fn modulo(a: &Value, b: &Value) -> Result<Value, OpError> {
-    arithmetic(a, b, Number::rem, "can't use modulo with zero and infinity")
+    arithmetic(a, b, Number::rem, "the remainder is not defined for zero and infinity")
 }
 
 fn arithmetic(a: &Value, b: &Value, f: fn(&Number, &Number) -> Option<Number>, error: &str) -> Result<Value, OpError> {
@@ -176,7 +181,7 @@ fn bounds(value: &Value) -> (Number, Number) {
 /// The operand converted to what the operator works on, without marks, and its marks.
 fn operand(value: &Value, ty: &Type, side: &str) -> Result<(Value, Marks), OpError> {
     let converted = convert(value, ty)
-        .map_err(|e| OpError::new("Invalid operand", format!("Unsuitable value for {side} operand: {e}")))?;
+        .map_err(|e| OpError::new("Invalid operand", format!("The {side} operand does not fit: {e}")))?;
     if converted.is_null() {
         return Err(OpError::failed("argument must not be null"));
     }

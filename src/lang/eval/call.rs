@@ -387,13 +387,12 @@ fn unknown_function(call: &Call, hidden: Option<&str>) -> Diagnostic {
     let problem = match name.rsplit_once("::") {
         Some(("provider", _)) => Diagnostic::error(
             "Unknown provider function",
-            "The function call must include the provider name after the \"provider::\" prefix: provider::NAME::FUNCTION.",
+            "A provider's function is called as provider::NAME::FUNCTION; the provider's local name is missing here.",
         ),
         Some((namespace, _)) => Diagnostic::error(
             "Unknown provider function",
             format!(
-                "The function namespace \"{namespace}\" is not valid. Provider function calls must use the \"provider::\" \
-                 namespace prefix."
+                "There is no namespace \"{namespace}\". A provider's function is called as provider::NAME::FUNCTION."
             ),
         ),
         None => {

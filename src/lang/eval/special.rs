@@ -43,7 +43,7 @@ impl Evaluator {
                 list.push_str(&format!("- {}{place}\n  {}\n", problem.summary, problem.detail));
             }
         }
-        list.push_str("\nAt least one expression must produce a successful result");
+        list.push_str("\nNone of the arguments has a value without errors; add a last one that always has");
         self.call_failed(call, &list, whole, context);
         Value::dynamic()
     }
@@ -209,22 +209,16 @@ impl Evaluator {
 fn not_a_reference(expr: &Expr) -> Option<&'static str> {
     match expr {
         Expr::Traversal(_) | Expr::Relative { .. } | Expr::Index { .. } => None,
-        Expr::Wrap { .. } => Some(
-            "invalid template expression: templatestring is only for rendering templates retrieved dynamically from \
-             elsewhere; to treat the inner expression as template syntax, write the reference expression directly without \
-             any template interpolation syntax",
-        ),
+        Expr::Wrap { .. } => Some("the template must be a reference itself, without \"${\" and \"}\" around it"),
         Expr::Template(_) => Some(
-            "invalid template expression: templatestring is only for rendering templates retrieved dynamically from \
-             elsewhere, and so does not support providing a literal template; consider using a template string expression \
-             instead",
+            "the template is written here itself, and is evaluated as every string is: templatestring is for \
+             templates that a reference leads to",
         ),
         _ => Some(NOT_DIRECT),
     }
 }
 
-const NOT_DIRECT: &str = "invalid template expression: must be a direct reference to a single string from elsewhere, \
-                          containing valid Terraform template syntax";
+const NOT_DIRECT: &str = "the template must be a reference to a string, with nothing calculated";
 
 /// Parses and evaluates a template in which only `variables` may be referred to. Errors tell whether the template
 /// (argument 0) or the variables (argument 1) are to blame.
@@ -249,8 +243,8 @@ pub(crate) fn render(name: &str, text: &str, variables: &Value, around: &Surroun
         return Err(CallError::Argument(
             1,
             format!(
-                "invalid template variable name \"{bad}\": must start with a letter, followed by zero or more letters, \
-                 digits, and underscores"
+                "\"{bad}\" cannot be the name of a template variable: names begin with a letter, and have letters, \
+                 digits and underscores"
             ),
         ));
     }
@@ -259,7 +253,7 @@ pub(crate) fn render(name: &str, text: &str, variables: &Value, around: &Surroun
             return Err(CallError::Argument(
                 1,
                 format!(
-                    "vars map does not contain key \"{}\", referenced at {}",
+                    "the template refers to \"{}\" at {}, which is not among its variables",
                     traversal.root, traversal.root_range
                 ),
             ));

@@ -92,7 +92,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
                     Ok(Value::unknown_not_null(Type::Number).with_marks(value.marks()))
                 }
                 (_, Type::Number | Type::Bool) => Err(CallError::failed(
-                    "argument must be a string, a collection type, or a structural type",
+                    "the argument must be a string, a collection, a tuple or an object",
                 )),
                 _ => Ok(ops::length(value)?),
             }
@@ -152,7 +152,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
             }
             if let Some(i) = items.iter().position(Value::is_null) {
                 return Err(CallError::failed(format!(
-                    "given list element {i} is null; a null string cannot be sorted"
+                    "element {i} of the list is null, and null has no order"
                 )));
             }
             let mut sorted = items.to_vec();
@@ -368,7 +368,7 @@ fn index(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
 
 fn matchkeys_type(args: &[Value]) -> CallResult<Type> {
     if args[1].ty() != args[2].ty() && cty::unify(&[args[1].ty().clone(), args[2].ty().clone()]).is_none() {
-        return Err(CallError::failed("keys and searchset must be of the same type"));
+        return Err(CallError::failed("the types of keys and searchset have no common type"));
     }
     Ok(args[0].ty().clone())
 }
@@ -406,10 +406,7 @@ fn one_type(args: &[Value]) -> CallResult<Type> {
 }
 
 fn one_error() -> CallError {
-    CallError::argument(
-        0,
-        "must be a list, set, or tuple value with either zero or one elements",
-    )
+    CallError::argument(0, "must be a list, a set or a tuple of at most one element")
 }
 
 fn one(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
@@ -451,8 +448,7 @@ fn slice_type(args: &[Value]) -> CallResult<Type> {
         }
         Type::Set(_) => Err(CallError::argument(
             0,
-            "cannot slice a set, because its elements do not have indices; explicitly convert to a list if the ordering of \
-             the result is not important",
+            "the elements of a set have no order; convert it with tolist, if any order will do",
         )),
         _ => Err(CallError::argument(0, "must be a list or tuple value")),
     }
@@ -468,9 +464,9 @@ fn slice_bounds(args: &[Value], length: usize) -> CallResult<(usize, usize)> {
         return Err(CallError::argument(
             1,
             if start < 0 {
-                "start index must not be less than zero"
+                "the start must not be negative"
             } else {
-                "start index must not be greater than the length of the list"
+                "the start must not lie behind the end of the list"
             },
         ));
     }
@@ -478,14 +474,14 @@ fn slice_bounds(args: &[Value], length: usize) -> CallResult<(usize, usize)> {
         return Err(CallError::argument(
             2,
             if end < 0 {
-                "end index must not be less than zero"
+                "the end must not be negative"
             } else {
-                "end index must not be greater than the length of the list"
+                "the end must not lie behind the end of the list"
             },
         ));
     }
     if start > end {
-        return Err(CallError::argument(1, "start index must not be greater than end index"));
+        return Err(CallError::argument(1, "the start must not lie behind the end"));
     }
     Ok((
         usize::try_from(start).unwrap_or_default(),

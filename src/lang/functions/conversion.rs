@@ -106,12 +106,10 @@ fn to(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
                     format!("cannot convert this sensitive string to {wanted}")
                 } else if *ty == Type::Bool {
                     let text = value.as_str().unwrap_or_default();
-                    format!("cannot convert {text:?} to bool; only the strings \"true\" or \"false\" are allowed")
+                    format!("{text:?} does not convert to bool: a string must be \"true\" or \"false\"")
                 } else {
                     let text = value.as_str().unwrap_or_default();
-                    format!(
-                        "cannot convert {text:?} to number; given string must be a decimal representation of a number"
-                    )
+                    format!("{text:?} does not convert to number: it is not a number in decimal notation")
                 }
             }
             _ => {

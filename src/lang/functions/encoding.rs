@@ -25,9 +25,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         let bytes = LENIENT.decode(compact).map_err(|_| invalid())?;
         match String::from_utf8(bytes) {
             Ok(text) => Ok(Value::string(text)),
-            Err(_) => Err(CallError::failed(
-                "the result of decoding the provided string is not valid UTF-8",
-            )),
+            Err(_) => Err(CallError::failed("the decoded bytes are not valid UTF-8")),
         }
     }),
     Function::new("base64encode", &[string("str")], Returns::String, |a, _, _| {
@@ -66,14 +64,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
             let bytes = decode_base64(text(a, 0)).map_err(|at| {
                 CallError::argument(
                     0,
-                    format!("the given value has an invalid base64 symbol at offset {at}"),
+                    format!("this is not base64: the character at offset {at} cannot stand there"),
                 )
             })?;
             encoding.decode(&bytes).map(Value::string).ok_or_else(|| {
-                let why = format!(
-                    "the given string contains symbols that are not defined for {}",
-                    encoding.name
-                );
+                let why = format!("some of the decoded bytes mean nothing in {}", encoding.name);
                 CallError::argument(0, why)
             })
         },
@@ -85,10 +80,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         |a, _, _| {
             let encoding = named(text(a, 1))?;
             let bytes = encoding.encode(text(a, 0)).ok_or_else(|| {
-                let why = format!(
-                    "the given string contains characters that cannot be represented in {}",
-                    encoding.name
-                );
+                let why = format!("{} has no bytes for some of the characters", encoding.name);
                 CallError::argument(0, why)
             })?;
             Ok(Value::string(STANDARD.encode(bytes)))
@@ -109,7 +101,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 fn named(name: &str) -> CallResult<&'static Encoding> {
     charset::find(name).ok_or_else(|| {
-        let why = format!("{name:?} is not a supported IANA encoding name or alias in this Terraform version");
+        let why = format!("no supported character encoding has the IANA name or alias {name:?}");
         CallError::argument(1, why)
     })
 }

@@ -133,13 +133,15 @@ pub(super) fn read(path: &str, around: &Surroundings<'_>) -> CallResult<Vec<u8>>
         ErrorKind::NotFound => CallError::argument(
             0,
             format!(
-                "no file exists at {:?}; this function works only with files that are distributed as part of the \
-                 configuration source code, so if this file will be created by a resource in this configuration you must \
-                 instead obtain this result from an attribute of that resource",
+                "there is no file {:?}; functions read files that are there before the run, so use an attribute of \
+                 the resource for a file that a resource creates",
                 path
             ),
         ),
-        _ => CallError::argument(0, format!("failed to read file: read {}: {}", place.display(), os_message(&e))),
+        _ => CallError::argument(
+            0,
+            format!("failed to read file: read {}: {}", place.display(), os_message(&e)),
+        ),
     })
 }
 
@@ -164,8 +166,7 @@ fn os_message(error: &std::io::Error) -> String {
 fn read_text(path: &str, around: &Surroundings<'_>) -> CallResult<String> {
     String::from_utf8(read(path, around)?).map_err(|_| {
         CallError::failed(format!(
-            "contents of {path:?} are not valid UTF-8; use the filebase64 function to obtain the Base64 encoded contents or \
-             the other file functions (e.g. filemd5, filesha256) to obtain file hashing results instead"
+            "the file {path:?} is not valid UTF-8; filebase64 reads any bytes, and filesha256 and its kind hash them"
         ))
     })
 }
@@ -182,7 +183,7 @@ fn fileset(args: &[Value], _: &Type, around: &Surroundings<'_>) -> CallResult {
 fn templatefile(args: &[Value], _: &Type, around: &Surroundings<'_>) -> CallResult {
     if around.in_template {
         return Err(CallError::failed(
-            "cannot recursively call templatefile from inside another template function",
+            "a template that templatefile or templatestring renders cannot call templatefile",
         ));
     }
     let path = text(args, 0);
@@ -197,7 +198,8 @@ fn templatefile(args: &[Value], _: &Type, around: &Surroundings<'_>) -> CallResu
                 end: syntax::lexer::advance(start, &template),
             };
             Err(CallError::failed(format!(
-                "{whole}: Template result is null; The result of the template is null, which is not a valid result"
+                "{whole}: Template result is null; A template must have a value, and this one is a single \
+                 interpolation that is null"
             )))
         }
         other => other,

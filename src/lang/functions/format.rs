@@ -53,7 +53,7 @@ fn formatlist(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
                 return Err(CallError::argument(
                     i + 1,
                     format!(
-                        "argument {} has length {n}, which is inconsistent with argument {} of length {first}",
+                        "argument {} has {n} elements and argument {} has {first}; lists must have equal lengths",
                         i + 1,
                         position + 1
                     ),
@@ -148,7 +148,7 @@ fn apply(format: &str, args: &[Value]) -> CallResult<Text> {
         highest = highest.max(verb.argument);
         let Some(arg) = args.get(verb.argument - 1) else {
             return Err(CallError::failed(format!(
-                "not enough arguments for \"%{}\" at {offset}: need index {} but have {} total",
+                "\"%{}\" at offset {offset} needs argument {}, and there are {}",
                 verb.raw,
                 verb.argument,
                 args.len()

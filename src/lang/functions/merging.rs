@@ -9,25 +9,45 @@ use super::{CallError, CallResult, Function, Returns, Surroundings, Takes, any, 
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("concat", &[], Returns::By(concat_type), concat).variadic(any("seqs").marked()),
-    Function::new("keys", &[any("inputMap").unknown().marked()], Returns::By(keys_type), keys),
-    Function::new("lookup", &[any("inputMap").marked().unknown(), string("key").marked().unknown()], Returns::By(lookup_type), lookup)
-        .variadic(any("default").null().unknown().dynamic().marked())
-        .nullable(),
+    Function::new(
+        "keys",
+        &[any("inputMap").unknown().marked()],
+        Returns::By(keys_type),
+        keys,
+    ),
+    Function::new(
+        "lookup",
+        &[any("inputMap").marked().unknown(), string("key").marked().unknown()],
+        Returns::By(lookup_type),
+        lookup,
+    )
+    .variadic(any("default").null().unknown().dynamic().marked())
+    .nullable(),
     Function::new("merge", &[], Returns::By(merge_type), merge).variadic(any("maps").dynamic().null().marked()),
-    Function::new("transpose", &[param("values", Takes::MapOfListOfString).unknown()], Returns::MapOfListOfString, transpose),
+    Function::new(
+        "transpose",
+        &[param("values", Takes::MapOfListOfString).unknown()],
+        Returns::MapOfListOfString,
+        transpose,
+    ),
     Function::new("values", &[any("mapping").marked()], Returns::By(values_type), values),
-    Function::new("zipmap", &[param("keys", Takes::ListOfString).marked(), any("values").marked()], Returns::By(zipmap_type), zipmap),
+    Function::new(
+        "zipmap",
+        &[param("keys", Takes::ListOfString).marked(), any("values").marked()],
+        Returns::By(zipmap_type),
+        zipmap,
+    ),
     Function::new("list", &[], Returns::Any, |_, _, _| {
         Err(CallError::failed(
-            "the \"list\" function was deprecated in Terraform v0.12 and is no longer available; use tolist([ ... ]) syntax to \
-             write a literal list",
+            "the function list is no longer part of the language; write [ ... ], or tolist([ ... ]) where the type \
+             must be a list",
         ))
     })
     .variadic(any("vals").everything()),
     Function::new("map", &[], Returns::Any, |_, _, _| {
         Err(CallError::failed(
-            "the \"map\" function was deprecated in Terraform v0.12 and is no longer available; use tomap({ ... }) syntax to \
-             write a literal map",
+            "the function map is no longer part of the language; write { ... }, or tomap({ ... }) where the type must \
+             be a map",
         ))
     })
     .variadic(any("vals").everything()),
@@ -134,7 +154,7 @@ fn values(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     .with_marks(marks))
 }
 
-const DEFAULT_TYPE: &str = "the default value must have the same type as the map elements";
+const DEFAULT_TYPE: &str = "the default does not convert to the type of the map's elements";
 
 fn lookup_type(args: &[Value]) -> CallResult<Type> {
     if args.len() > 3 {
@@ -314,14 +334,12 @@ fn zipmap_type(args: &[Value]) -> CallResult<Type> {
             }
             Ok(Type::object(attributes))
         }
-        _ => Err(CallError::failed("values argument must be a list or tuple value")),
+        _ => Err(CallError::failed("the values must be a list or a tuple")),
     }
 }
 
 fn length_error(keys: usize, values: usize) -> CallError {
-    CallError::failed(format!(
-        "number of keys ({keys}) does not match number of values ({values})"
-    ))
+    CallError::failed(format!("there are {keys} keys and {values} values"))
 }
 
 fn zipmap(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {

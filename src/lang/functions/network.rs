@@ -187,17 +187,17 @@ fn cidrsubnets(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
             other => other,
         })?;
         if newbits < 1 {
-            return Err(CallError::argument(i, "must extend prefix by at least one bit"));
+            return Err(CallError::argument(i, "must be at least 1"));
         }
         if newbits > 32 {
-            return Err(CallError::argument(i, "may not extend prefix by more than 32 bits"));
+            return Err(CallError::argument(i, "must not exceed 32"));
         }
         let length = i128::from(network.length) + newbits;
         let Some(length) = u8::try_from(length).ok().filter(|l| *l <= network.width) else {
             let protocol = if network.width == 32 { "IPv4" } else { "IPv6" };
             return Err(CallError::argument(
                 i,
-                format!("would extend prefix to {length} bits, which is too long for an {protocol} address"),
+                format!("the prefix would have {length} bits, more than an {protocol} address has"),
             ));
         };
         let size_bits = u32::from(network.width - length);
@@ -208,7 +208,7 @@ fn cidrsubnets(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
             return Err(CallError::argument(
                 i,
                 format!(
-                    "not enough remaining address space for a subnet with a prefix of {length} bits after {}",
+                    "the prefix has no room for another network of {length} bits after {}",
                     out.last()
                         .map_or_else(String::new, |v: &Value| v.as_str().unwrap_or_default().to_owned())
                 ),

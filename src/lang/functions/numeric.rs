@@ -183,10 +183,7 @@ fn parseint(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     let given = text(args, 0);
     let base = integer(args, 1).map_err(|_| CallError::argument(1, super::NOT_WHOLE))?;
     if !(2..=62).contains(&base) {
-        return Err(CallError::argument(
-            1,
-            "base must be a whole number between 2 and 62 inclusive",
-        ));
+        return Err(CallError::argument(1, "the base must be between 2 and 62"));
     }
     let invalid = || CallError::argument(0, format!("cannot parse {given:?} as a base {base} integer"));
     let (negative, digits) = match given.as_bytes().first() {
@@ -246,13 +243,13 @@ fn range(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     if down && end > start {
         return Err(CallError::argument(
             1,
-            "end must be less than start when step is negative",
+            "a negative step leads downwards, and the end lies above the start",
         ));
     }
     if !down && end < start {
         return Err(CallError::argument(
             1,
-            "end must be greater than start when step is positive",
+            "a positive step leads upwards, and the end lies below the start",
         ));
     }
     let mut values = Vec::new();
@@ -266,8 +263,7 @@ fn range(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     while at != end && at.compare(&end) != beyond {
         if values.len() >= 1024 {
             return Err(CallError::failed(
-                "more than 1024 values were generated; either decrease the difference between start and end or use a smaller \
-                 step",
+                "the range would have more than 1024 numbers; choose a wider step or a nearer end",
             ));
         }
         values.push(Value::number(at.clone()));
@@ -304,12 +300,12 @@ fn sum(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
         let number = cty::convert(item, &Type::Number)
             .ok()
             .and_then(|n| n.as_number().cloned())
-            .ok_or_else(|| CallError::argument(0, "argument must be list, set, or tuple of number values"))?;
+            .ok_or_else(|| CallError::argument(0, "must be a list, a set or a tuple of numbers"))?;
         total = Some(match total {
             None => number,
             Some(total) => total
                 .add(&number)
-                .ok_or_else(|| CallError::failed("can't compute sum of opposing infinities"))?,
+                .ok_or_else(|| CallError::failed("the sum of opposite infinities is not defined"))?,
         });
     }
     Ok(Value::number(total.unwrap_or_else(|| Number::from(0i64))))

@@ -105,7 +105,7 @@ fn match_type(pattern: &Pattern) -> CallResult<Type> {
     } else {
         Err(CallError::argument(
             0,
-            "invalid regexp pattern: cannot mix both named and unnamed capture groups",
+            "the pattern has capture groups with names and others without; give all of them names, or none",
         ))
     }
 }
@@ -142,7 +142,7 @@ fn regex(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     };
     match pattern.regex.captures(text(args, 1)) {
         Some(captures) => Ok(match_value(&captures, &pattern, ty)),
-        None => Err(CallError::failed("pattern did not match any part of the given string")),
+        None => Err(CallError::failed("no part of the string matches the pattern")),
     }
 }
 

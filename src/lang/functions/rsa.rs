@@ -23,12 +23,9 @@ pub(super) const FUNCTIONS: &[Function] = &[Function::new(
 
 fn rsadecrypt(ciphertext: &str, key: &str) -> CallResult {
     let compact: String = ciphertext.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
-    let bytes = LENIENT.decode(compact).map_err(|_| {
-        CallError::argument(
-            0,
-            format!("failed to decode input {ciphertext:?}: cipher text must be base64-encoded"),
-        )
-    })?;
+    let bytes = LENIENT
+        .decode(compact)
+        .map_err(|_| CallError::argument(0, format!("the text {ciphertext:?} is not base64")))?;
     let key = Key::parse(key).map_err(|why| CallError::argument(1, why))?;
     let plain = key
         .decrypt(&bytes)

@@ -151,10 +151,7 @@ fn join(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
                     ));
                 }
                 None => {
-                    return Err(CallError::argument(
-                        l + 1,
-                        format!("element {i} of list {l} is null; cannot concatenate null values"),
-                    ));
+                    return Err(CallError::argument(l + 1, format!("element {i} of list {l} is null")));
                 }
             }
         }

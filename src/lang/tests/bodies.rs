@@ -186,10 +186,11 @@ fn what_the_schema_does_not_allow_is_told() {
     assert_eq!(
         problems,
         [
-            "Duplicate one block: Only one block of type \"one\" is allowed. Previous definition was at main.tf:7,1-4.",
+            "Duplicate one block: There can be one \"one\" block here, and one stands at main.tf:7,1-4. Remove one of \
+             the two.",
             "Incorrect attribute value type: Inappropriate value for attribute \"port\": number required.",
-            "Missing required argument: The argument \"name\" is required, but no definition was found.",
-            "Missing required argument: The argument \"port\" is required, but no definition was found.",
+            "Missing required argument: This block must set the argument \"name\", and it does not.",
+            "Missing required argument: This block must set the argument \"port\", and it does not.",
             "Too many rule blocks: No more than 1 \"rule\" blocks are allowed",
             "Unsupported argument: An argument named \"nmae\" is not expected here. Did you mean \"name\"?",
             "Unsupported block type: Blocks of type \"rle\" are not expected here. Did you mean \"rule\"?",
@@ -333,19 +334,16 @@ fn types_are_read_with_their_defaults() {
         ),
         (
             "list",
-            "The list type constructor requires one argument specifying the element type.",
+            "A list type names the type of its elements, such as list(string).",
         ),
         (
             "list(string, 1)",
-            "The list type constructor requires one argument specifying the element type.",
+            "A list type has one argument: the type of its elements, such as list(string).",
         ),
-        (
-            "string(1)",
-            "Primitive type keyword \"string\" does not expect arguments.",
-        ),
+        ("string(1)", "The type string has no arguments."),
         (
             "optional(string)",
-            "Keyword \"optional\" is valid only as a modifier for object type attributes.",
+            "Only the type of an attribute in object({ … }) can be optional.",
         ),
         (
             "lst(string)",
