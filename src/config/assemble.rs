@@ -1,4 +1,4 @@
-//! From the files of a directory to a module: what is declared twice, what override files replace, whose each resource is.
+//! From the files of a directory to a module: duplicate declarations, what override files replace, whose each resource is.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -116,7 +116,7 @@ pub fn load(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loa
     root_outputs(&root.module, &mut between);
     between.extend(unavailable);
     let config = Config { root };
-    // Nothing is said about what a syntax error may have garbled.
+    // Nothing is reported about what a syntax error may have garbled.
     let broken = config.broken_parts();
     between.0.retain(|d| {
         !d.subject
@@ -149,7 +149,7 @@ struct Loader<'l> {
     missing: Vec<MissingModule>,
     /// The modules that are not where they should be.
     unavailable: Diagnostics,
-    /// Whether there are errors in what says which module has which provider configuration.
+    /// Whether there are errors in the provider configurations of modules.
     providers_in_doubt: bool,
 }
 
@@ -393,7 +393,7 @@ impl Loader<'_> {
                 ..Module::default()
             }
         };
-        // What a block lacks, or has too much, where its text could not be read: that is told when it can be.
+        // What a block lacks, or has too much, where its text could not be read: that is reported once the text can be read.
         let mut decoded = self.diagnostics.0.split_off(parsed);
         decoded.retain(|d| {
             !d.subject

@@ -15,7 +15,7 @@ use crate::decode::parts;
 use crate::files::{FileSource, is_ignored, join};
 use crate::parse;
 
-/// Where test files are, beside the directory of the root module, if nothing else is said.
+/// Where test files are, beside the directory of the root module, by default.
 pub const DEFAULT_DIR: &str = "tests";
 
 const FILE: BodySpec<'static> = BodySpec {
@@ -94,7 +94,7 @@ const OVERRIDE_MODULE: BodySpec<'static> = BodySpec {
     blocks: &[],
 };
 
-/// Checks the test files of a root module. `tests` is the directory for tests; `explicit` says that the user named it. The
+/// Checks the test files of a root module. `tests` is the directory for tests; `explicit` is set if the user named it. The
 /// texts of the files go to `sources`.
 #[must_use]
 pub fn check(files: &dyn FileSource, root: &str, tests: &str, explicit: bool, sources: &mut SourceMap) -> Diagnostics {

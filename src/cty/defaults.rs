@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_stay_and_misfits_are_left_alone() {
+    fn marks_stay_and_values_of_other_types_are_unchanged() {
         let out = defaults().apply(Value::empty_object().with_marks(Marks::SENSITIVE));
         assert_eq!(out, full("x", 1).with_marks(Marks::SENSITIVE));
         assert_eq!(defaults().apply(Value::string("s")), Value::string("s"));

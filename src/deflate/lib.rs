@@ -1,12 +1,11 @@
-//! Packing, byte for byte as users of the language and of its providers know it.
+//! DEFLATE compression with the same bytes as Go's standard library.
 //!
-//! What is packed goes into arguments such as `user_data`, and into checksums that other objects hang on: any difference
-//! means a new machine, or code that is deployed again. So it is not enough that the bytes unpack to the same text. Matches,
+//! Compressed text goes into arguments such as `user_data`, and into checksums that other objects depend on: any difference
+//! replaces a machine, or deploys code again. So it is not enough that the bytes decompress to the same text. Matches,
 //! block limits and code lengths follow the rules of the compressor of Go's standard library, at the two levels that are in
-//! use; the rules are written down here, since general libraries choose otherwise. What Terraform and the official providers
-//! pack in one way, we pack in the same way.
+//! use, which general libraries do not implement.
 //!
-//! This crate uses nothing of ours; the functions of the language and the providers use it. [`Gzip`] and [`Deflate`] are
+//! [`Gzip`] and [`Deflate`] are
 //! writers over the parts: [`matches`] finds what repeats, [`blocks`] makes bits of it, with the prefix codes of [`codes`].
 
 mod blocks;
@@ -28,7 +27,7 @@ pub enum Level {
     Six,
 }
 
-/// A writer that packs what it is given and hands it on as a bare stream, without a header.
+/// A writer that compresses its input and writes it to the inner writer as a bare stream, without a header.
 pub struct Deflate<W> {
     packer: Packer,
     out: W,
@@ -71,7 +70,7 @@ impl<W: Write> Write for Deflate<W> {
     }
 }
 
-/// A writer that packs what it is given and hands it on as a gzip stream, without time and name in its header.
+/// A writer that compresses its input and writes it to the inner writer as a gzip stream, without time and name in its header.
 pub struct Gzip<W> {
     inner: Deflate<W>,
     crc: Crc,
@@ -210,7 +209,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn everything_comes_back(seed: Vec<u8>, times in 1usize..3000, piece in 1usize..70000) {
+        fn compressed_data_decompresses_equal(seed: Vec<u8>, times in 1usize..3000, piece in 1usize..70000) {
             let text: Vec<u8> = seed.iter().copied().cycle().take(seed.len().min(64) * times).collect();
             proptest::prop_assert_eq!(unpacked(&gzipped(&text, piece)), text);
             proptest::prop_assert_eq!(unpacked(&gzipped(&seed, 1)), seed);

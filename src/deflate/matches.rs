@@ -17,12 +17,12 @@ const NOWHERE: u64 = u64::MAX;
 
 /// Packs a text that comes piece by piece. Places are counted from the beginning of the text.
 pub(crate) struct Packer {
-    /// The stream so far. Whoever has taken bytes from its front is done with them.
+    /// The stream so far. Bytes that were taken from its front are flushed.
     pub out: Bits,
     /// When the search for a match ends: at this length, or after so many candidates.
     nice: usize,
     chain: usize,
-    /// What is at hand of the text, in two halves. It moves on by a half when little is left to look ahead at; what is
+    /// The window of the text, in two halves. It moves on by a half when little is left to look ahead at; what is
     /// before it cannot be matched.
     window: Vec<u8>,
     /// Where the window begins, and the place that is next.

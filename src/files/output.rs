@@ -231,7 +231,7 @@ fn directory(path: &Path) -> &Path {
     }
 }
 
-/// Brings the names in a directory to the disk. Not every file system can; none loses more than the last moment.
+/// Brings the names in a directory to the disk. Not every file system can; without it, only the latest write can be lost.
 fn sync_directory(dir: &Path) {
     if let Err(e) = File::open(dir).and_then(|dir| dir.sync_all()) {
         tracing::debug!("cannot sync {}: {e}", dir.display());
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_regular_file_is_replaced_with_the_mode_that_the_policy_says() {
+    fn regular_file_is_replaced_with_the_mode_of_the_policy() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("f");
         replace(&path, b"one", Policy::STATE).unwrap();

@@ -285,7 +285,7 @@ fn in_body(
     diagnostics: &mut Diagnostics,
 ) {
     let nothing = BlockSchema::default();
-    // What is wrong with it is told when it is decoded.
+    // Decoding reports what is wrong with it.
     let body = &*crate::body::resolve(body, schema, &mut Diagnostics::new());
     for attribute in &body.attributes {
         collect(&attribute.expr, iterators, out, diagnostics);

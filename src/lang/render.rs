@@ -20,7 +20,7 @@ fn write(value: &Value, indent: usize, out: &mut String) {
         return;
     }
     if !value.is_known() {
-        // That it will be hidden once it is known need not be said.
+        // An unknown value is rendered as unknown even if it is sensitive.
         out.push_str("(known after apply)");
         return;
     }

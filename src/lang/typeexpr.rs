@@ -68,7 +68,7 @@ pub fn variable_type(expr: &Expr) -> (Type, Defaults, Diagnostics) {
     let quoted = |ty: &str| {
         Diagnostic::error(
             "Invalid quoted type constraints",
-            format!("A type is written without quotes. Replace \"{text}\" in quotes with {ty}."),
+            format!("A type is written without quotes. Replace \"{text}\" by {ty}."),
         )
     };
     let problem = match &*text {

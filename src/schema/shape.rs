@@ -32,7 +32,7 @@ pub struct AttributeSchema {
     pub computed: bool,
     /// Its value must not be shown.
     pub sensitive: bool,
-    /// Its value is given to the provider and never stored.
+    /// Its value is sent to the provider and never stored.
     pub write_only: bool,
     /// Whether using it should be warned about.
     pub deprecated: bool,

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn bottomless_nesting_is_refused() {
+    fn excessive_nesting_is_refused() {
         assert!(RawJson::parse(&"[".repeat(100_000)).is_err());
         assert!(RawJson::parse(&("[".repeat(100_000) + &"]".repeat(100_000))).is_err());
         assert!(RawJson::parse(&("[".repeat(900) + &"]".repeat(900))).is_ok());

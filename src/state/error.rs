@@ -78,7 +78,7 @@ pub enum FormatError {
     UnsupportedVersion {
         /// The version.
         version: String,
-        /// The version of Terraform that wrote it, if it says.
+        /// The version of Terraform that wrote it, if it is recorded.
         terraform_version: Option<String>,
     },
     /// Its form is right, but something in it makes no sense.

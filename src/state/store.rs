@@ -1,6 +1,6 @@
 //! A state in a local file.
 //!
-//! A write must leave, at every moment, a complete snapshot that the next command finds: before it the old one, after it
+//! A write must leave, at every instant, a complete snapshot that the next command finds: before it the old one, after it
 //! the new one. Usually that is done by renaming a new file over the old. But the lock of a state is a lock on its file
 //! (see [`crate::lock`]), and a Terraform that waits for it has opened that file already: it would go on to read and write
 //! the old one, which has no name any more. So a write has two steps:
@@ -9,7 +9,7 @@
 //! 2. The state file is emptied, written in place and brought to the disk; then the pending file is removed. Space is
 //!    reserved beforehand where the file system can do that.
 //!
-//! If the second step is cut short, the pending file is still there and complete; whoever reads the state next decides by
+//! If the second step is cut short, the pending file is still there and complete; the next reader of the state decides by
 //! lineage and serial which of the two counts (see [`crate::pending`]). With the lock held, the step is also made up for.
 //! Links, owner and mode of the state file stay as they are, since it stays the same file.
 //!
@@ -48,7 +48,7 @@ pub struct LocalStore {
 /// What came of writing a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Written {
-    /// The file says the same already, and was left alone.
+    /// The file has the same contents already, and was not written.
     Unchanged,
     /// A snapshot with this number was written.
     Snapshot(u64),
@@ -114,7 +114,7 @@ impl LocalStore {
         !is_replaceable(&self.path)
     }
 
-    /// What was done about a write that was cut short, since this was last asked.
+    /// What was done about a write that was cut short, since the last call.
     pub fn take_recovery(&mut self) -> Option<Recovery> {
         self.recovery.take()
     }
@@ -128,7 +128,7 @@ impl LocalStore {
             None => {}
             Some(pending) if locked => self.settle(pending, &found)?,
             Some(Verdict::Completes(snapshot) | Verdict::Replaces(snapshot)) => {
-                // Somebody may be writing at this moment, so there is nothing to report.
+                // Another process may be writing now, so there is nothing to report.
                 tracing::info!("the snapshot with serial {} is pending, and used", snapshot.serial);
                 self.pending = true;
             }
@@ -175,7 +175,7 @@ impl LocalStore {
         self.recovery = Some(recovery);
     }
 
-    /// Writes a state as the next snapshot, if it says anything new: numbers it, gives it a lineage if it has none yet,
+    /// Writes a state as the next snapshot, if its contents are new: sets the serial, and a lineage if it has none yet,
     /// and names the version of the writer in it. Before the first write, the previous state goes to the backup file.
     pub fn write(&mut self, state: &State, terraform_version: &str) -> Result<Written, StateError> {
         if self.known.is_none() {
@@ -259,7 +259,7 @@ pub fn read_copy(path: &Path) -> Result<Option<State>, StateError> {
 }
 
 struct Found {
-    /// What the state file says.
+    /// The snapshot in the state file.
     state: Option<State>,
     text: Vec<u8>,
     /// What the pending snapshot beside it means, if there is one.
@@ -414,7 +414,7 @@ fn write_in_place(path: &Path, text: &[u8]) -> Result<(), StateError> {
     })?;
     remove_pending(&pending);
     if let Err(e) = File::open(directory(path)).and_then(|dir| dir.sync_all()) {
-        // Not every file system can; none loses more than the last moment.
+        // Not every file system can; without it, only the latest write can be lost.
         tracing::debug!("the directory of {} cannot be synced: {e}", path.display());
     }
     Ok(())
@@ -442,7 +442,7 @@ fn remove_pending(pending: &Path) {
     }
 }
 
-/// Makes sure that there is room for this many bytes in a file, where the file system can tell.
+/// Reserves space for this many bytes in a file, where the file system can.
 fn reserve(file: &File, len: u64) -> io::Result<()> {
     use rustix::io::Errno;
     if file.metadata()?.len() >= len {

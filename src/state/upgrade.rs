@@ -95,7 +95,7 @@ fn output(output: OutputV3) -> Result<OutputValue, String> {
 }
 
 /// The type that Terraform gives an old output: where all parts of a value have one type, it was a list or a map. The
-/// type that stands beside the value is no help, it says nothing of the parts.
+/// type that stands beside the value is no help: it has no types of the parts.
 fn collected(ty: &Type) -> Type {
     match ty {
         Type::Tuple(parts) => match parts.split_first() {
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_in_old_states_is_refused() {
+    fn invalid_old_states_are_refused() {
         for (text, part) in [
             (r#"{"version":3,"modules":[{"path":[]}]}"#, "does not begin at the root"),
             (

@@ -1,7 +1,7 @@
 //! The tree of a configuration file.
 //!
 //! Bodies and expressions are the same for the native and the JSON syntax. Every node knows its range. Trees are
-//! immutable once parsed and shared by `Arc` where several rooms keep them.
+//! immutable once parsed and shared by `Arc` where several crates hold them.
 
 use std::sync::Arc;
 
@@ -400,7 +400,7 @@ impl Expr {
         }
     }
 
-    /// Where the expression begins: its leftmost part. What is wrong with a value of the expression is told there, so for
+    /// Where the expression begins: its leftmost part. What is wrong with a value of the expression is reported there, so for
     /// quoted text it is inside the quotes.
     #[must_use]
     pub fn start_range(&self) -> &Range {

@@ -54,7 +54,7 @@ pub fn partial<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnos
     let mut content = Content::default();
     for attribute in &body.attributes {
         if spec.attributes.iter().any(|(name, _)| *name == &*attribute.name) {
-            // Of the native syntax the parser has said it.
+            // In the native syntax, the parser has reported it.
             if let Some(first) = content.attribute(&attribute.name) {
                 diagnostics.push(
                     Diagnostic::error(

@@ -100,7 +100,7 @@ impl<'t> Edits<'_, 't> {
         .collect()
     }
 
-    /// Looks through a body; `block` is the type of the block at the top of the file whose body it is.
+    /// Visits a body; `block` is the type of the block at the top of the file whose body it is.
     fn body(&mut self, body: &Body, block: Option<&str>) {
         for attribute in &body.attributes {
             if block == Some("variable") && &*attribute.name == "type" {

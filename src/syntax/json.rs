@@ -1,10 +1,9 @@
 //! The JSON syntax of the language.
 //!
-//! A JSON document does not say which of its properties are arguments and which are blocks: that is for whoever knows
-//! what a body may hold. So every property of a body is an [`Attribute`] at first, whose expression is an [`Expr::Json`];
+//! A JSON document does not say which of its properties are arguments and which are blocks: only a schema does.
+//! So every property of a body is an [`Attribute`] at first, whose expression is an [`Expr::Json`];
 //! [`resolve`] turns those that are blocks into blocks. Nor does a string say whether it is a template, a reference or
-//! plain text: a [`JsonExpr`] keeps the [`Node`], gives its text to those who want that, and becomes an expression when
-//! somebody evaluates it.
+//! plain text: a [`JsonExpr`] holds the [`Node`], and returns it as text or, for evaluation, as an expression.
 //!
 //! [`parse`] reads a document, [`parse_file`] a configuration file.
 
@@ -349,7 +348,7 @@ fn members<'n>(node: &'n Node, label: Option<&str>, diagnostics: &mut Diagnostic
     }
 }
 
-/// Turns the properties of a body that are blocks into blocks. `labels_of` tells of a name which labels blocks of that type
+/// Turns the properties of a body that are blocks into blocks. `labels_of` returns, for a name, which labels blocks of that type
 /// have, if it is the type of a block. A native body stays as it is.
 #[must_use]
 pub fn resolve<'s>(

@@ -400,7 +400,7 @@ impl<'t> Lexer<'t> {
         while at < self.bytes.len() {
             match self.bytes[at] {
                 b'"' | b'\n' | b'\r' => break,
-                // What follows a backslash cannot end the string; the parser says whether it may stand there.
+                // What follows a backslash cannot end the string; the parser checks whether it is allowed there.
                 b'\\' if !matches!(self.byte(at + 1), b'\n' | b'\r') => {
                     at += 1;
                     at += self.text[at..].chars().next().map_or(0, char::len_utf8);
@@ -432,8 +432,8 @@ impl<'t> Lexer<'t> {
         // What the line break is now, is for the mode that it is in to say.
     }
 
-    /// Whether the next quote from here on has nothing before it in its line that a string could follow. It is looked
-    /// for in a few lines only.
+    /// Whether the next quote from here on has nothing before it in its line that a string could follow. Only the next
+    /// 2000 bytes are searched.
     fn next_quote_closes(&self, from: usize) -> bool {
         let rest = &self.bytes[from..];
         let Some(quote) = rest.iter().take(2000).position(|b| *b == b'"') else {

@@ -3,13 +3,12 @@
 //! The grammar is read by plain recursive descent, an area a file: [`body`] (arguments and blocks), [`expr`] (operators,
 //! traversals, terms), [`collection`] (tuples, objects, `for`), [`call`], [`template`], [`text`] (escapes).
 //!
-//! A function that meets an error reports it and returns [`Abort`]: the place in the token list means nothing then. Whoever
-//! has a good idea where to go on catches it (see [`recovery`]); the others pass it up with `?`. While a text has no error,
-//! recovery costs nothing.
+//! A function that meets an error reports it and returns [`Abort`]; its position in the token list is undefined then. A caller that
+//! can resynchronise catches it (see [`recovery`]); the others propagate it with `?`. Recovery costs nothing in a text
+//! without errors.
 //!
-//! Some rules keep one mistake from being told twice. What is found wrong at or before the furthest place where something
-//! was found wrong already is not told again; nor is, until the next item, what is wrong in the same line or with a closing
-//! bracket; and after an error the next thing must look like an item to be read as one.
+//! Some rules prevent duplicate reports of one mistake. An error at or before the furthest position of an earlier error is
+//! not reported; nor is, until the next item, an error in the same line or about a closing bracket; and after an error the next token must look like the beginning of an item to be read as one.
 
 mod body;
 mod call;
@@ -67,7 +66,7 @@ pub(crate) fn read_file<T>(
     let (text, bad_bytes) = text::decode_utf8(bytes);
     let tokens = lexer::lex(&file, &text, Pos::default());
     let mut parser = Parser::new(&tokens, true);
-    // Once said, it is said for all; in comments it does no harm.
+    // One report is enough for all of them; in comments they are harmless.
     let _ = bad_bytes.into_iter().any(|at| parser.bad_encoding(at));
     let body = parser.file_body();
     let problems = parser.finish();
@@ -251,7 +250,7 @@ impl<'t> Parser<'t> {
 
     // ---- modes ------------------------------------------------------------------------------------------------
 
-    /// Says whether line breaks mean something in what follows; the answer before is to be restored.
+    /// Sets whether line breaks are significant from here on, and returns the setting before, for the caller to restore.
     fn set_newlines(&mut self, newlines: bool) -> bool {
         std::mem::replace(&mut self.newlines, newlines)
     }

@@ -1,7 +1,7 @@
 //! Values as text of the configuration language: the one writer of expressions and attributes.
 //!
 //! The text is laid out by [`crate::format`], so that what is written here is what `fmt` leaves alone. Values must be wholly
-//! known: there is no expression for an unknown value, and `null` is written in its place. Marks are not looked at; callers
+//! known: there is no expression for an unknown value, and `null` is written in its place. Marks are ignored; callers
 //! decide what may be shown.
 
 use std::fmt::Write as _;
@@ -35,7 +35,7 @@ pub fn attributes<'v>(values: impl IntoIterator<Item = (&'v str, &'v Value)>) ->
     formatted(text)
 }
 
-/// Text in the canonical form. What cannot be read stays as it is: whoever reads it again reports why.
+/// Text in the canonical form. What cannot be read stays as it is: the parser reports why when the text is read again.
 #[must_use]
 pub fn formatted(text: String) -> String {
     format_file("generated text", text.as_bytes())

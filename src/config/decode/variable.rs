@@ -159,7 +159,7 @@ impl Decoder<'_> {
         }
         let mut seen: BTreeMap<Arc<str>, Range> = BTreeMap::new();
         for attribute in block.body.attributes {
-            // Of the native syntax the parser has said it.
+            // In the native syntax, the parser has reported it.
             if matches!(attribute.expr, Expr::Json(_))
                 && let Some(first) = seen.insert(attribute.name.clone(), attribute.range.clone())
             {

@@ -1,4 +1,4 @@
-//! The tree of modules, and what can only be said of the whole of it.
+//! The tree of modules, and what only the whole tree determines.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -52,7 +52,7 @@ pub(crate) struct Written {
 }
 
 impl Variable {
-    /// Whether a value must be given.
+    /// Whether the variable is required.
     #[must_use]
     pub fn is_required(&self) -> bool {
         self.default.is_none()
@@ -112,7 +112,7 @@ pub struct Output {
 }
 
 impl Variable {
-    /// What the variable is when it is given this value: defaults of optional attributes filled in, converted to the type, null
+    /// The value of the variable when set to this: defaults of optional attributes filled in, converted to the type, null
     /// replaced by the default where null is no value. Marks of the value stay; those of the variable are not added. `range`
     /// is where the value is written.
     pub fn accept(&self, value: &Value, range: &Range) -> Result<Value, Box<syntax::Diagnostic>> {

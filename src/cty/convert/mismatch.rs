@@ -4,7 +4,7 @@ use super::{can_convert, distinct};
 use crate::Type;
 use crate::types::ObjectType;
 
-/// Why a value of type `got` does not convert to `want`. Only to be asked when it does not.
+/// Why a value of type `got` does not convert to `want`. Call it only when it does not.
 #[must_use]
 pub fn mismatch_message(got: &Type, want: &Type) -> String {
     match (got, want) {
@@ -13,7 +13,7 @@ pub fn mismatch_message(got: &Type, want: &Type) -> String {
         (Type::Tuple(_), Type::Set(e)) if **e == Type::Dynamic => "all set elements must have the same type".into(),
         (Type::Object(_), Type::Map(e)) if **e == Type::Dynamic => "all map elements must have the same type".into(),
         (Type::Tuple(parts), Type::List(want) | Type::Set(want)) => {
-            // The types are few where the elements are many: ask each only once.
+            // The types are few where the elements are many: compare each only once.
             let bad: Vec<&Type> = distinct(parts)
                 .into_iter()
                 .filter(|t| !can_convert(t, want, false))
@@ -40,7 +40,7 @@ pub fn mismatch_message(got: &Type, want: &Type) -> String {
     }
 }
 
-/// The name of a type as something that is asked for: `list of any single type`, `any type`.
+/// The name of a type as messages about a required type have it: `list of any single type`, `any type`.
 fn constraint_name(ty: &Type) -> String {
     match ty {
         Type::Dynamic => "any type".into(),
@@ -84,7 +84,7 @@ fn objects(got: &ObjectType, want: &ObjectType) -> String {
     "incorrect object attributes".into()
 }
 
-/// How the types of a conditional's two results differ, given that they have no common type.
+/// How the types of a conditional's two results differ, when they have no common type.
 #[must_use]
 pub fn conditional_mismatch(yes: &Type, no: &Type) -> String {
     match (yes, no) {

@@ -1,7 +1,7 @@
 //! Conversion of values to types, and the one type that several types convert to.
 //!
 //! Whether a conversion exists is decided on types alone ([`can_convert`]); some conversions then fail on certain values
-//! (text that is no number) and are called unsafe. [`convert`] asks the first question once for the whole value, then
+//! (text that is no number) and are called unsafe. [`convert`] checks that once for the whole value, then
 //! walks the value. [`unify`] finds a common type.
 
 mod mismatch;
@@ -86,7 +86,8 @@ pub fn can_convert(from: &Type, to: &Type, safe_only: bool) -> bool {
     }
 }
 
-/// The element type that the parts of a tuple or object take when they become those of a collection of `wanted`.
+/// The element type that the parts of a tuple or object take when they become those of a collection with elements of type
+/// `wanted`.
 fn element_target(parts: &[Type], wanted: &Type, safe_only: bool) -> Option<Type> {
     if *wanted != Type::Dynamic || parts.is_empty() {
         return Some(wanted.clone());
@@ -316,7 +317,7 @@ fn map_elements(value: &Value, want: &Type, plain: Type, path: &mut Steps) -> Re
     Ok(Value::map_of_sorted(element, keys.iter().cloned().zip(out).collect()))
 }
 
-/// Makes elements that are converted already, one by one, have one type: where the wanted type was partly open they may
+/// Makes elements that are converted already, one by one, have one type: where the target type was partly open they may
 /// still differ.
 fn uniform(
     items: Vec<Value>,
@@ -379,7 +380,7 @@ fn convert_unknown(from: &Type, known: Option<&Refinements>, to: Type) -> Value 
     Value::unknown_refined(to, out)
 }
 
-/// The wanted type, with every `any` in it replaced by what the given type has in that place.
+/// The target type, with every `any` in it replaced by what the source type has in that place.
 fn fill_dynamic(from: &Type, to: &Type) -> Type {
     if !to.has_dynamic() {
         return to.clone();

@@ -112,7 +112,7 @@ fn errors_name_the_place_and_the_reason() {
 }
 
 #[test]
-fn any_takes_what_the_elements_have_in_common() {
+fn element_type_any_becomes_the_common_type_of_the_elements() {
     let any = Type::list(Type::Dynamic);
     let out = convert(
         &Value::tuple(vec![Value::number(1), Value::string("a"), Value::null(Type::Dynamic)]),
@@ -136,7 +136,7 @@ fn any_takes_what_the_elements_have_in_common() {
 }
 
 #[test]
-fn nulls_unknowns_and_marks_go_along() {
+fn nulls_unknowns_and_marks_survive_conversion() {
     let list = Type::list(Type::String);
     assert_eq!(
         convert(&Value::null(Type::Dynamic), &list).unwrap(),
@@ -213,13 +213,13 @@ fn many_elements_take_linear_time() {
 
 proptest! {
     #[test]
-    fn a_value_already_is_of_its_type(value in typed_value(true)) {
+    fn conversion_to_the_own_type_changes_nothing(value in typed_value(true)) {
         prop_assert_eq!(&convert(&value, value.ty()).unwrap(), &value);
         prop_assert_eq!(&convert(&value, &Type::Dynamic).unwrap(), &value);
     }
 
     #[test]
-    fn conversions_keep_their_promise(value in typed_value(true), to in concrete_type()) {
+    fn conversions_that_exist_give_a_value_of_the_target_type(value in typed_value(true), to in concrete_type()) {
         let out = convert(&value, &to);
         if let Ok(out) = &out {
             prop_assert_eq!(out.ty(), &to);

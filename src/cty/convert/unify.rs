@@ -46,7 +46,7 @@ pub(super) fn unify_types(types: &[Type], safe_only: bool) -> Option<Type> {
     Unification { safe_only }.common(types)
 }
 
-/// The kinds of types that the rules tell apart.
+/// The kinds of types that the rules distinguish.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum TypeKind {
     Primitive,
@@ -216,7 +216,7 @@ fn with_parts(ty: &Type, parts: Vec<Type>) -> Type {
 }
 
 /// `Greater` where the first type is the more general one, `Equal` where neither is. `any` is the least general: as a common
-/// type it says nothing.
+/// type it carries no information.
 fn generality(a: &Type, b: &Type) -> Ordering {
     if same_parts(a, b) {
         let mut overall = Ordering::Equal;

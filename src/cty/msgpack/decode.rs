@@ -237,14 +237,14 @@ fn read(from: &mut Reader<'_>, ty: &Type, depth: usize) -> Result<Value, CodecEr
     }
 }
 
-/// How many elements to make room for at once: what the data claims may be far more than it contains.
+/// How many elements to allocate at once: what the data claims may be far more than it contains.
 fn plausible(length: usize, from: &Reader<'_>) -> usize {
     length.min(from.bytes.len()).min(4096)
 }
 
 /// The type all elements of a collection have, and the elements with it.
 ///
-/// It can differ from the wanted one where that is partly open. Elements that say nothing there, because they are null
+/// It can differ from the target type where that is partly open. Elements without information there, because they are null
 /// or empty, take the type of the others.
 pub(crate) fn uniform(wanted: &Type, items: Vec<Value>) -> Result<(Type, Vec<Value>), CodecError> {
     let Some(first) = items.first().filter(|_| wanted.has_dynamic()) else {

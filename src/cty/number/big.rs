@@ -251,7 +251,7 @@ impl Big {
                     exponent: f,
                 },
             ) => {
-                // Two bits more than wanted in the quotient, and whether a remainder is left, decide the rounding.
+                // Two extra bits in the quotient, and whether a remainder is left, decide the rounding.
                 let shift = (precision as usize + 2 + n.bit_len()).saturating_sub(m.bit_len());
                 let numerator = m << shift;
                 let quotient = &numerator / n;
@@ -261,7 +261,7 @@ impl Big {
         }
     }
 
-    /// `self - other * trunc(self / other)`, every step rounded to the precision of `self`, as the peers have it.
+    /// `self - other * trunc(self / other)`, every step rounded to the precision of `self`, as in Terraform.
     pub fn rem(&self, other: &Big) -> Option<Big> {
         let quotient = self.div(other)?;
         let quotient = quotient.to_integer(!quotient.negative).at_precision(self.precision);

@@ -388,7 +388,7 @@ impl From<usize> for Number {
 }
 
 /// Whole numbers are equal when their values are, fractions when they are written alike: `0.1` is the same number at
-/// every precision. So it is in the peers. Minus zero is zero.
+/// every precision. Terraform does the same. Minus zero is zero.
 impl PartialEq for Number {
     fn eq(&self, other: &Number) -> bool {
         match (&self.0, &other.0) {

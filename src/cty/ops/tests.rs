@@ -63,7 +63,7 @@ fn equality_does_not_convert() {
 }
 
 #[test]
-fn what_is_known_of_unknowns_decides_equality() {
+fn refinements_of_unknown_values_decide_equality() {
     let null = Value::null(Type::Dynamic);
     assert_eq!(equals(&Value::unknown(Type::String), &null), open_bool());
     assert_eq!(
@@ -94,7 +94,7 @@ fn what_is_known_of_unknowns_decides_equality() {
 }
 
 #[test]
-fn arithmetic_converts_and_complains() {
+fn arithmetic_converts_operands_and_reports_misfits() {
     assert_eq!(add(&Value::string("2"), &number("1")).unwrap(), number("3"));
     let error = add(&Value::string("a"), &number("1")).unwrap_err();
     assert_eq!(error.summary, "Invalid operand");
@@ -110,7 +110,7 @@ fn arithmetic_converts_and_complains() {
 }
 
 #[test]
-fn unknown_operands_give_what_can_be_said() {
+fn unknown_operands_give_refined_unknown_results() {
     let open = Value::unknown_not_null(Type::Number);
     for sum in [
         add(&between(1, 3), &number("10")),
@@ -255,7 +255,7 @@ fn conditionals_have_one_type() {
 }
 
 #[test]
-fn unknown_conditions_leave_what_both_results_share() {
+fn unknown_condition_gives_the_refinements_common_to_both_results() {
     let open = Value::unknown(Type::Bool);
     assert_eq!(conditional(&open, &number("1"), &number("3")).unwrap(), between(1, 3));
     assert_eq!(

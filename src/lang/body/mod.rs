@@ -25,8 +25,8 @@ use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObj
 const KEY: &[&str] = &["key"];
 const TYPE: &[&str] = &["type"];
 
-/// A body in which the blocks of the schema are blocks. In the JSON syntax only the schema can tell them from attributes;
-/// a body in the native syntax is given back as it is.
+/// A body in which the blocks of the schema are blocks. In the JSON syntax only the schema distinguishes them from attributes;
+/// a body in the native syntax is returned unchanged.
 pub fn resolve<'b>(body: &'b Body, schema: &BlockSchema, diagnostics: &mut Diagnostics) -> Cow<'b, Body> {
     if !body.attributes.iter().any(|a| matches!(a.expr, Expr::Json(_))) {
         return Cow::Borrowed(body);
@@ -55,7 +55,7 @@ pub fn decode_body(body: &Body, schema: &BlockSchema, context: Context<'_>) -> (
     decode_body_of(body, schema, Own::default(), context)
 }
 
-/// What a block has by the language, beside what its schema says: taken out of the body before, and only looked at to suggest
+/// What a block has by the language, beside what its schema says: taken out of the body before, and used only to suggest
 /// the right name for a wrong one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Own {

@@ -6,7 +6,7 @@ use syntax::ast::{Call, Expr};
 use syntax::diag::ExpressionContext;
 
 use super::{Context, Evaluator};
-use crate::functions::{self, CallError, Function, Surroundings};
+use crate::functions::{self, CallError, Function, FunctionEnvironment};
 use crate::scope::ProviderCall;
 
 /// An argument: its value and where it is written. Several may be written in one place, by expansion.
@@ -40,7 +40,7 @@ impl Evaluator {
         if let Some((provider, function)) = name.strip_prefix("provider::").and_then(|n| n.split_once("::")) {
             return self.provider_function(call, provider, function, whole, context);
         }
-        // The console has no plan, and so nothing to tell its time.
+        // The console has no plan, and so no timestamp of one.
         let timeless = name == "plantimestamp" && settings.console && settings.plan_timestamp.is_none();
         let Some(function) = functions::find(name).filter(|_| !timeless) else {
             let hidden = if timeless { Some(name) } else { None };
@@ -73,8 +73,8 @@ impl Evaluator {
         if self.errors() > errors {
             return Value::dynamic();
         }
-        let around = Surroundings::new(settings, context.scope, self.in_template, self.depth);
-        match functions::call(function, values, &around) {
+        let environment = FunctionEnvironment::new(settings, context.scope, self.in_template, self.depth);
+        match functions::call(function, values, &environment) {
             Ok(value) => value,
             Err(error) => {
                 self.failed(call, Some(function), error, &args, whole, context);
@@ -83,7 +83,8 @@ impl Evaluator {
         }
     }
 
-    /// The arguments, the last one expanded if it says so; an error or an unknown expansion decides the value at once.
+    /// The arguments, the last one expanded if it is written with `...`; an error or an unknown expansion is the value of
+    /// the call.
     fn arguments<'e>(
         &mut self,
         call: &'e Call,

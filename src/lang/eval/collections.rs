@@ -203,7 +203,7 @@ impl Evaluator {
         result.with_marks(marks)
     }
 
-    /// Looks, before iterating, whether the condition can be a bool at all, so as to say so once only.
+    /// Checks, before iterating, whether the condition can be a bool at all, so that this is reported once.
     fn condition_can_hold(&mut self, condition: &Expr, e: &For, context: &Context<'_>) -> bool {
         let variables: Vec<(Arc<str>, Value)> = e
             .key
@@ -233,7 +233,7 @@ impl Evaluator {
         false
     }
 
-    /// Whether an element is wanted; `None` if that is not known. A condition that is wrong for one element is likely wrong
+    /// Whether an element is included; `None` if that is not known. A condition that is wrong for one element is likely wrong
     /// for all: only the first is reported.
     fn include(
         &mut self,

@@ -158,7 +158,7 @@ impl Evaluator {
         self.choose(condition, (yes, yes_result), (no, no_result), whole, context)
     }
 
-    /// Chooses between two results, each with the errors of its evaluation and the expression to tell them about.
+    /// Chooses between two results, each with the errors of its evaluation and the expression that they are reported for.
     pub(super) fn choose(
         &mut self,
         condition: &Expr,

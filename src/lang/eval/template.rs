@@ -120,7 +120,7 @@ impl Evaluator {
             return;
         }
         if !value.is_known() && !matches!(value.ty(), Type::String | Type::Number | Type::Bool) {
-            // What it will be is told when it is there.
+            // Its type is checked once it is known.
             text.open = true;
             return;
         }

@@ -10,7 +10,7 @@ use encoding_rs::Encoding as Web;
 enum Scheme {
     Ascii,
     Utf8,
-    /// Big-endian or as a byte order mark says; written with a mark.
+    /// Big-endian or as a byte order mark declares; written with a mark.
     Utf16,
     Utf16Be,
     Utf16Le,
@@ -497,7 +497,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_byte_of_every_table_comes_back() {
+    fn every_byte_of_every_table_round_trips() {
         for encoding in ENCODINGS {
             if !matches!(
                 encoding.scheme,
@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn chinese_in_seven_bits() {
+    fn hz_gb_2312_round_trips() {
         let hz = find("HZ-GB-2312").unwrap();
         assert_eq!(hz.encode("a~中文b").as_deref(), Some(b"a~~~{VPND~}b".as_slice()));
         assert_eq!(hz.decode(b"a~~~{VPND~}b").as_deref(), Some("a~中文b"));

@@ -3,8 +3,8 @@
 use cty::{Kind, Refinements, Type, Value, ops};
 
 use super::{
-    CallError, CallResult, Function, NOT_WHOLE, Returns, Surroundings, Takes, any, integer, number, param, sequence,
-    unknown,
+    CallError, CallResult, Function, FunctionEnvironment, NOT_WHOLE, Returns, Takes, any, integer, number, param,
+    sequence, unknown,
 };
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -184,7 +184,7 @@ fn quantify(list: &Value, ty: &Type, wanted: bool) -> CallResult {
     if open { unknown(ty) } else { Ok(Value::bool(!wanted)) }
 }
 
-fn chunklist(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn chunklist(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let (list, marks) = args[0].clone().unmark();
     let (size, size_marks) = args[1].clone().unmark();
     let marks = marks | size_marks;
@@ -219,7 +219,7 @@ pub(super) fn unify_arguments(types: &[Type]) -> CallResult<Type> {
     cty::unify(types).ok_or_else(|| CallError::failed("all arguments must have the same type"))
 }
 
-fn coalesce(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn coalesce(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     for arg in args {
         let value = cty::convert(arg, ty).map_err(|e| CallError::failed(e.message))?;
         if !value.is_known() {
@@ -254,7 +254,7 @@ fn coalescelist_type(args: &[Value]) -> CallResult<Type> {
     }
 }
 
-fn coalescelist(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn coalescelist(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     for arg in args {
         if !arg.is_known() {
             return Ok(Value::unknown(ty.clone()));
@@ -266,7 +266,7 @@ fn coalescelist(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     Err(CallError::failed("no non-null arguments"))
 }
 
-fn contains(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn contains(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let Some(items) = args[0].as_seq() else {
         return Err(CallError::failed("argument must be list, tuple, or set"));
     };
@@ -307,7 +307,7 @@ fn element_type(args: &[Value]) -> CallResult<Type> {
     }
 }
 
-fn element(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+fn element(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let (list, marks) = args[0].clone().unmark();
     let index = integer(args, 1).map_err(|_| CallError::failed(format!("invalid index: {NOT_WHOLE}")))?;
     let items = sequence(&list);
@@ -317,7 +317,7 @@ fn element(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     Ok(items[wrap(index, items.len())].clone().with_marks(marks))
 }
 
-fn flatten(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+fn flatten(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let (list, mut marks) = args[0].clone().unmark();
     if list.as_seq().is_none() && !list.is_wholly_known() {
         return Ok(Value::dynamic().with_marks(list.deep_marks() | marks));
@@ -348,7 +348,7 @@ fn flatten_into(list: &Value, out: &mut Vec<Value>, marks: &mut cty::Marks) -> b
     known
 }
 
-fn index(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn index(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     if !matches!(args[0].ty(), Type::List(_) | Type::Tuple(_)) {
         return Err(CallError::failed("argument must be a list or tuple"));
     }
@@ -373,7 +373,7 @@ fn matchkeys_type(args: &[Value]) -> CallResult<Type> {
     Ok(args[0].ty().clone())
 }
 
-fn matchkeys(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn matchkeys(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let (values, keys) = (sequence(&args[0]), sequence(&args[1]));
     if values.len() != keys.len() {
         return Err(CallError::failed("length of keys and values should be equal"));
@@ -409,7 +409,7 @@ fn one_error() -> CallError {
     CallError::argument(0, "must be a list, a set or a tuple of at most one element")
 }
 
-fn one(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn one(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     match sequence(&args[0]) {
         [] => Ok(Value::null(ty.clone())),
         [only] => Ok(only.clone()),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cty::{Kind, Marks, Type, Value};
 
-use super::{CallError, CallResult, Function, Returns, Surroundings, any};
+use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, any};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new(
@@ -94,7 +94,7 @@ fn to_type(args: &[Value], ty: Type) -> CallResult<Type> {
     Ok(if args[0].ty() == &ty { args[0].ty().clone() } else { ty })
 }
 
-fn to(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn to(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let value = &args[0];
     // A set cannot hold marks inside, and moves them outward by itself.
     cty::convert(value, ty).map_err(|_| {

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use cty::Value;
 
 use super::calendar::{Date, WEEKDAYS};
-use super::{CallError, CallResult, Function, Returns, Surroundings, string, text, unknown};
+use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, string, text, unknown};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new(
@@ -52,8 +52,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("timestamp", &[], Returns::String, timestamp),
 ];
 
-fn timestamp(_: &[Value], ty: &cty::Type, around: &Surroundings<'_>) -> CallResult {
-    if around.settings.pure {
+fn timestamp(_: &[Value], ty: &cty::Type, environment: &FunctionEnvironment<'_>) -> CallResult {
+    if environment.settings.pure {
         return unknown(ty);
     }
     // A clock before 1970 counts back from there.

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STAN
 use cty::{Refinements, Type, Value};
 
 use super::charset::{self, Encoding};
-use super::{CallError, CallResult, Function, Returns, Surroundings, any, string, text, unknown};
+use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, any, string, text, unknown};
 
 /// Base64 as most decoders take it: bits too many in the last symbol do not matter.
 pub(super) const LENIENT: GeneralPurpose = GeneralPurpose::new(
@@ -35,7 +35,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         let failed = |e: std::io::Error| CallError::failed(e.to_string());
         let mut gzip = deflate::Gzip::new(Vec::new());
         gzip.write_all(text(a, 0).as_bytes()).map_err(failed)?;
-        // This function has always marked the end twice.
+        // This function has always written the end of the stream two times.
         gzip.mark();
         Ok(Value::string(STANDARD.encode(gzip.finish().map_err(failed)?)))
     }),
@@ -128,7 +128,7 @@ fn jsondecode_type(args: &[Value]) -> CallResult<Type> {
     }
 }
 
-/// The type of what a text not known yet will decode to: its first character, if that is known, tells much.
+/// The type of what a text not known yet will decode to: its first character, if that is known, narrows the type.
 fn jsondecode_unknown(text: &Value) -> CallResult<Type> {
     let prefix = text.refinements().and_then(|r| r.prefix.as_deref()).unwrap_or_default();
     match prefix.trim_start().chars().next() {
@@ -143,10 +143,10 @@ fn jsondecode_unknown(text: &Value) -> CallResult<Type> {
     }
 }
 
-fn jsonencode(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn jsonencode(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let value = &args[0];
     if !value.is_wholly_known() {
-        // The first character can be told from the type.
+        // The first character follows from the type.
         let first = if !value.is_certainly_not_null() {
             None
         } else {

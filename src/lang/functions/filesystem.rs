@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cty::{Type, Value};
 
-use super::{CallError, CallResult, Function, Returns, Surroundings, any, glob, string, text};
+use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, any, glob, string, text};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("abspath", &[string("path")], Returns::String, |a, _, _| {
@@ -80,7 +80,7 @@ fn basename(path: &str) -> String {
     }
 }
 
-/// The shortest path of the same meaning, as text alone tells.
+/// The shortest path of the same meaning, as the text alone implies.
 fn clean(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
@@ -117,18 +117,18 @@ fn expand_home(path: &str) -> CallResult<PathBuf> {
     Ok(clean(&PathBuf::from(home).join(rest.trim_start_matches('/'))))
 }
 
-fn resolve(path: &str, around: &Surroundings<'_>) -> CallResult<PathBuf> {
+fn resolve(path: &str, environment: &FunctionEnvironment<'_>) -> CallResult<PathBuf> {
     let path = expand_home(path)?;
     Ok(if path.is_absolute() {
         path
     } else {
-        clean(&around.settings.base_dir.join(path))
+        clean(&environment.settings.base_dir.join(path))
     })
 }
 
 /// The bytes of a file.
-pub(super) fn read(path: &str, around: &Surroundings<'_>) -> CallResult<Vec<u8>> {
-    let place = resolve(path, around)?;
+pub(super) fn read(path: &str, environment: &FunctionEnvironment<'_>) -> CallResult<Vec<u8>> {
+    let place = resolve(path, environment)?;
     fs::read(&place).map_err(|e| match e.kind() {
         ErrorKind::NotFound => CallError::argument(
             0,
@@ -146,15 +146,15 @@ pub(super) fn read(path: &str, around: &Surroundings<'_>) -> CallResult<Vec<u8>>
 }
 
 /// The bytes of a file to be hashed.
-pub(super) fn read_to_hash(path: &str, around: &Surroundings<'_>) -> CallResult<Vec<u8>> {
-    let place = resolve(path, around)?;
+pub(super) fn read_to_hash(path: &str, environment: &FunctionEnvironment<'_>) -> CallResult<Vec<u8>> {
+    let place = resolve(path, environment)?;
     fs::read(&place).map_err(|e| match e.kind() {
         ErrorKind::NotFound => CallError::failed(format!("open {}: no such file or directory", place.display())),
         _ => CallError::failed(format!("read {}: {}", place.display(), os_message(&e))),
     })
 }
 
-/// What the operating system says, without the number.
+/// The operating system's message, without the error number.
 fn os_message(error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::IsADirectory => "is a directory".into(),
@@ -163,16 +163,16 @@ fn os_message(error: &std::io::Error) -> String {
     }
 }
 
-fn read_text(path: &str, around: &Surroundings<'_>) -> CallResult<String> {
-    String::from_utf8(read(path, around)?).map_err(|_| {
+fn read_text(path: &str, environment: &FunctionEnvironment<'_>) -> CallResult<String> {
+    String::from_utf8(read(path, environment)?).map_err(|_| {
         CallError::failed(format!(
             "the file {path:?} is not valid UTF-8; filebase64 reads any bytes, and filesha256 and its kind hash them"
         ))
     })
 }
 
-fn fileset(args: &[Value], _: &Type, around: &Surroundings<'_>) -> CallResult {
-    let root = resolve(text(args, 0), around)?;
+fn fileset(args: &[Value], _: &Type, environment: &FunctionEnvironment<'_>) -> CallResult {
+    let root = resolve(text(args, 0), environment)?;
     let pattern = clean(Path::new(text(args, 1)));
     let pattern = &*pattern.to_string_lossy();
     let found = glob::files(&root, pattern)
@@ -180,15 +180,15 @@ fn fileset(args: &[Value], _: &Type, around: &Surroundings<'_>) -> CallResult {
     Ok(Value::set(Type::String, found.into_iter().map(Value::from).collect()))
 }
 
-fn templatefile(args: &[Value], _: &Type, around: &Surroundings<'_>) -> CallResult {
-    if around.in_template {
+fn templatefile(args: &[Value], _: &Type, environment: &FunctionEnvironment<'_>) -> CallResult {
+    if environment.in_template {
         return Err(CallError::failed(
             "a template that templatefile or templatestring renders cannot call templatefile",
         ));
     }
     let path = text(args, 0);
-    let template = read_text(path, around)?;
-    match crate::eval::render(path, &template, &args[1], around) {
+    let template = read_text(path, environment)?;
+    match crate::eval::render(path, &template, &args[1], environment) {
         Err(CallError::Argument(0, message)) => Err(CallError::Failed(message)),
         Ok(value) if value.is_null() => {
             let start = syntax::Pos::default();

@@ -4,7 +4,7 @@ use cty::refine::safe_prefix;
 use cty::{Number, Refinements, Type, Value};
 
 use super::letters::{clusters, count};
-use super::{CallError, CallResult, Function, Returns, Surroundings, any, string, text};
+use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, any, string, text};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("format", &[string("format")], Returns::String, format).variadic(any("args").null().unknown()),
@@ -12,7 +12,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         .variadic(any("args").null().unknown()),
 ];
 
-fn format(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+fn format(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     match apply(text(args, 0), &args[1..])? {
         Text::Known(text) => Ok(Value::string(text)),
         Text::Prefix(prefix) => Ok(Value::unknown_refined(
@@ -26,7 +26,7 @@ fn format(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     }
 }
 
-fn formatlist(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn formatlist(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let rest = &args[1..];
     if rest.is_empty() {
         // Nothing to repeat: one formatted string.

@@ -1,4 +1,5 @@
-//! `jsondecode`: a document is read token by token, so that the first problem is told as Terraform tells it.
+//! `jsondecode`: a document is read token by token, so that the first problem in the text is the one that is reported, as in
+//! Terraform.
 
 use cty::{Number, Type, Value};
 
@@ -65,7 +66,7 @@ impl<'t> Reader<'t> {
             .ok_or_else(|| "the text ends where a value should follow".into())
     }
 
-    /// A value; `context` says where one was looked for.
+    /// A value; `context` is what messages add about the position.
     fn value(&mut self, context: &str, depth: usize) -> Result<Value, String> {
         if depth > MAX_DEPTH {
             return Err("the value is nested too deeply".into());
@@ -271,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_problem_is_told() {
+    fn first_problem_of_a_document_is_reported() {
         for (text, expected) in [
             ("", "the text ends where a value should follow"),
             ("[1,", "the text ends where a value should follow"),
@@ -296,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_of_pairs_stand_for_nothing() {
+    fn unpaired_surrogates_become_replacement_characters() {
         assert_eq!(decode(r#""\ud83d""#), Ok(Value::string("\u{fffd}")));
         assert_eq!(decode(r#""\ud83d\ude00\ud83da""#), Ok(Value::string("😀\u{fffd}a")));
     }

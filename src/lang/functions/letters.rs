@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_character_or_a_later_one_is_not_shown() {
+    fn unassigned_code_points_are_escaped() {
         assert!("aé日😀\u{301}€ ".chars().all(is_shown));
         for c in [
             '\n',

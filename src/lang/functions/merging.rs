@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use cty::{Marks, Type, Value};
 
-use super::{CallError, CallResult, Function, Returns, Surroundings, Takes, any, param, sequence, string, unknown};
+use super::{
+    CallError, CallResult, Function, FunctionEnvironment, Returns, Takes, any, param, sequence, string, unknown,
+};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("concat", &[], Returns::By(concat_type), concat).variadic(any("seqs").marked()),
@@ -82,7 +84,7 @@ fn concat_type(args: &[Value]) -> CallResult<Type> {
     Ok(Type::tuple(types))
 }
 
-fn concat(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn concat(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let mut marks = Marks::NONE;
     let mut items = Vec::new();
     for arg in args {
@@ -113,7 +115,7 @@ fn keys_type(args: &[Value]) -> CallResult<Type> {
     }
 }
 
-fn keys(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn keys(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let (map, marks) = args[0].clone().unmark();
     let names: Vec<Value> = match map.ty() {
         Type::Object(o) => o
@@ -141,7 +143,7 @@ fn values_type(args: &[Value]) -> CallResult<Type> {
     }
 }
 
-fn values(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn values(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let (map, marks) = args[0].clone().unmark();
     let items: Vec<Value> = map
         .entries()
@@ -191,7 +193,7 @@ fn lookup_type(args: &[Value]) -> CallResult<Type> {
     }
 }
 
-fn lookup(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn lookup(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let (map, map_marks) = args[0].clone().unmark();
     let (key, key_marks) = args[1].clone().unmark();
     let marks = map_marks | key_marks;
@@ -267,7 +269,7 @@ fn merge_type(args: &[Value]) -> CallResult<Type> {
     }
 }
 
-fn merge(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn merge(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let mut marks = Marks::NONE;
     let mut out: BTreeMap<Arc<str>, Value> = BTreeMap::new();
     for arg in args.iter().filter(|a| !a.is_null()) {
@@ -285,7 +287,7 @@ fn merge(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     .with_marks(marks))
 }
 
-fn transpose(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn transpose(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     if !args[0].is_wholly_known() {
         return unknown(ty);
     }
@@ -342,7 +344,7 @@ fn length_error(keys: usize, values: usize) -> CallError {
     CallError::failed(format!("there are {keys} keys and {values} values"))
 }
 
-fn zipmap(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn zipmap(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let (keys, key_marks) = args[0].clone().unmark_deep();
     let (values, value_marks) = args[1].clone().unmark();
     let marks = key_marks | value_marks;

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use cty::{Type, Value};
 
-use super::{CallError, CallResult, Function, Returns, Surroundings, number, string, text};
+use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, number, string, text};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new(
@@ -117,7 +117,7 @@ fn whole(args: &[Value], i: usize, otherwise: &str) -> CallResult<i128> {
     number.to_i128().ok_or_else(too_large)
 }
 
-fn cidrhost(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+fn cidrhost(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let host = whole(args, 1, "value must be a whole number")?;
     let network = Network::parse(text(args, 0))?;
     let bits = u32::from(network.width - network.length);
@@ -144,7 +144,7 @@ fn cidrhost(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     Ok(Value::string(network.text(network.address | offset)))
 }
 
-fn cidrsubnet(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+fn cidrsubnet(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let newbits = whole(args, 1, super::NOT_WHOLE)?;
     let netnum = whole(args, 2, "value must be a whole number")?;
     let network = Network::parse(text(args, 0))?;
@@ -173,7 +173,7 @@ fn cidrsubnet(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     Ok(Value::string(format!("{}/{length}", network.text(address))))
 }
 
-fn cidrsubnets(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+fn cidrsubnets(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let network = Network::parse(text(args, 0)).map_err(|e| match e {
         CallError::Failed(message) => CallError::argument(0, message),
         other => other,

@@ -2,7 +2,9 @@
 
 use cty::{Number, Type, Value};
 
-use super::{CallError, CallResult, Function, Returns, Surroundings, any, integer, number, sequence, text, unknown};
+use super::{
+    CallError, CallResult, Function, FunctionEnvironment, Returns, any, integer, number, sequence, text, unknown,
+};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("abs", &[number("num").dynamic()], Returns::Number, |a, _, _| {
@@ -179,7 +181,7 @@ fn parseint_type(args: &[Value]) -> CallResult<Type> {
 /// No number of the language has more digits than this.
 const MAX_DIGITS: usize = 2048;
 
-fn parseint(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+fn parseint(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let given = text(args, 0);
     let base = integer(args, 1).map_err(|_| CallError::argument(1, super::NOT_WHOLE))?;
     if !(2..=62).contains(&base) {
@@ -230,7 +232,7 @@ fn parseint(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
         .ok_or_else(invalid)
 }
 
-fn range(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+fn range(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let zero = Number::from(0i64);
     let natural = |start: &Number, end: &Number| Number::from(if end < start { -1i64 } else { 1 });
     let (start, end, step) = match args.len() {
@@ -274,7 +276,7 @@ fn range(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     Ok(Value::list(Type::Number, values))
 }
 
-fn sum(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn sum(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let list = &args[0];
     if list.ty().is_primitive() {
         return Err(CallError::argument(0, "cannot sum noniterable"));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cty::{Type, Value};
 use regex::Regex;
 
-use super::{CallError, CallResult, Function, Returns, Surroundings, string, text};
+use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, string, text};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new(
@@ -136,7 +136,7 @@ fn match_value(captures: &regex::Captures<'_>, pattern: &Pattern, ty: &Type) -> 
     }
 }
 
-fn regex(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn regex(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let Some(pattern) = pattern(args)? else {
         return Ok(Value::dynamic());
     };
@@ -146,7 +146,7 @@ fn regex(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     }
 }
 
-fn regexall(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn regexall(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let Some(pattern) = pattern(args)? else {
         return Ok(Value::dynamic());
     };

@@ -4,8 +4,8 @@ use cty::{Kind, Number, Type, Value};
 
 use super::letters::{self, clusters};
 use super::{
-    CallError, CallResult, Function, Returns, Surroundings, Takes, integer, number, param, regular, sequence, string,
-    text, unknown,
+    CallError, CallResult, Function, FunctionEnvironment, Returns, Takes, integer, number, param, regular, sequence,
+    string, text, unknown,
 };
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -131,7 +131,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
 ];
 
-fn join(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn join(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let lists = &args[1..];
     if lists.is_empty() {
         return Err(CallError::failed("at least one list is required"));
@@ -159,7 +159,7 @@ fn join(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     Ok(Value::string(parts.join(text(args, 0))))
 }
 
-fn startswith(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn startswith(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let prefix = text(args, 1);
     match args[0].kind() {
         Kind::String(given) => Ok(Value::bool(given.starts_with(prefix))),
@@ -172,7 +172,7 @@ fn startswith(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     }
 }
 
-fn substr(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+fn substr(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let given = text(args, 0);
     let (mut offset, length) = (integer(args, 1)?, integer(args, 2)?);
     let clusters = clusters(given);
@@ -187,7 +187,7 @@ fn substr(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     Ok(Value::string(taken.concat()))
 }
 
-fn title(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+fn title(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let mut out = String::new();
     let mut at_start = true;
     for c in text(args, 0).chars() {

@@ -1,4 +1,4 @@
-//! Block bodies under a schema, type expressions, references, and what diagnostics tell of values.
+//! Block bodies under a schema, type expressions, references, and values in diagnostics.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -167,7 +167,7 @@ fn unknown_for_each_makes_the_blocks_unknown_but_content_is_checked() {
 }
 
 #[test]
-fn what_the_schema_does_not_allow_is_told() {
+fn violations_of_the_schema_are_reported() {
     let mut few = nested(Nesting::List, rule());
     few.max_items = 1;
     let s = schema(
@@ -377,7 +377,7 @@ dynamic "rule" {
 }
 
 #[test]
-fn diagnostics_tell_the_values_involved() {
+fn diagnostics_describe_the_values_involved() {
     let scope = Variables(
         BTreeMap::from([
             ("name", Value::string("n")),
@@ -405,7 +405,7 @@ fn diagnostics_tell_the_values_involved() {
 }
 
 #[test]
-fn deep_and_long_expressions_are_no_danger() {
+fn deep_and_long_expressions_do_not_overflow_the_stack() {
     let scope = Variables::default();
     let long = vec!["1"; 20_000].join(" + ");
     let (expr, problems) = syntax::parse_expression("x", &long, Pos::default());

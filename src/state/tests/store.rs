@@ -142,9 +142,9 @@ fn a_file_that_is_no_state_is_left_alone_with_advice() {
     assert_eq!(fs::read_to_string(&path).unwrap(), text);
 }
 
-/// What a write that was cut off after `n` bytes leaves: nothing lost, whoever comes next.
+/// What a write that was cut off after `n` bytes leaves: nothing is lost for the next command.
 #[test]
-fn a_write_cut_short_anywhere_is_made_up_for() {
+fn interrupted_write_is_completed_by_the_next_read() {
     let (dir, path) = place();
     let pending = dir.path().join(".terraform.tfstate.pending");
     let old = State {
@@ -195,7 +195,7 @@ fn a_write_cut_short_anywhere_is_made_up_for() {
         let recovery = store.take_recovery();
         let mut left = files(dir.path());
         if cut.is_none() {
-            // The older snapshot is kept, and the user is told where.
+            // The older snapshot is preserved, and the report names its path.
             let kept = recovery.unwrap().kept.unwrap();
             assert_eq!(read_copy(&kept).unwrap().unwrap().serial, 1);
             fs::remove_file(kept).unwrap();

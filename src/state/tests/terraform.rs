@@ -75,8 +75,8 @@ fn info() -> LockInfo {
 }
 
 #[test]
-fn each_reads_what_the_other_wrote() {
-    let Some(dir) = place("each_reads_what_the_other_wrote") else {
+fn monoform_and_terraform_read_each_others_states() {
+    let Some(dir) = place("monoform_and_terraform_read_each_others_states") else {
         return;
     };
     let path = dir.path().join("terraform.tfstate");

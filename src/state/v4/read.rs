@@ -129,7 +129,7 @@ struct CheckedObjectV4<'a> {
     failure_messages: Option<Vec<String>>,
 }
 
-/// Reads a state; `None` if the text is well-formed but says that it has another version.
+/// Reads a state; `None` if the text is well-formed but has another version.
 pub(crate) fn read(text: &str) -> Result<Option<State>, FormatError> {
     let file: FileV4 = parse(text)?;
     if file.version.is_none_or(|v| v.get() != "4") {
@@ -381,7 +381,7 @@ fn check(check: CheckV4) -> CheckResult {
     }
 }
 
-/// The status of a check. Results are only told, nothing depends on them, so a word from the future does no harm.
+/// The status of a check. Results are only displayed, so an unknown status is accepted.
 fn status(text: &str) -> CheckStatus {
     match text {
         "pass" => CheckStatus::Pass,

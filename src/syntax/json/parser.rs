@@ -192,7 +192,7 @@ impl<'t> Parser<'t> {
         problem(summary, detail, &self.range_of(self.next))
     }
 
-    /// A problem with what follows the next closing bracket: there, readers used to Terraform look for it.
+    /// A problem with what follows the next closing bracket: there, Terraform reports it.
     fn unexpected_after(&mut self, close: T, summary: &str, detail: &str) -> Box<Diagnostic> {
         let open = if close == T::CloseBrace {
             T::OpenBrace
