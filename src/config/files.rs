@@ -44,7 +44,8 @@ impl FileSource for Disk {
     }
 }
 
-/// Follows the links in a path, which stays relative as long as they are. `None` where there is an end, or no end, of them.
+/// Follows the links in a path, which stays relative as long as they are. `None` where there is an end, or no end, of
+/// them.
 fn follow(path: &str) -> Option<String> {
     const MAX_LINKS: usize = 255;
     let mut links = 0;

@@ -15,7 +15,7 @@ use crate::source_address::ModuleSource;
 use crate::version::{Constraint, Version};
 use crate::{assemble, decode, parse, providers};
 
-/// No tree of modules that people write is deeper. Links could make an endless one.
+/// The deepest tree of modules: symbolic links could make an infinite one.
 const MAX_DEPTH: usize = 64;
 
 /// What loading must know beside files.
@@ -36,7 +36,8 @@ pub struct Loaded {
     pub sources: SourceMap,
     /// Every problem.
     pub diagnostics: Diagnostics,
-    /// The modules that must be installed first. Each is an error among the diagnostics, unless the root module has others.
+    /// The modules that must be installed first. Each is an error among the diagnostics, unless the root module has
+    /// others.
     pub missing: Vec<MissingModule>,
 }
 
@@ -393,7 +394,8 @@ impl Loader<'_> {
                 ..Module::default()
             }
         };
-        // What a block lacks, or has too much, where its text could not be read: that is reported once the text can be read.
+        // What a block lacks, or has too much, where its text could not be read: that is reported once the text can be
+        // read.
         let mut decoded = self.diagnostics.0.split_off(parsed);
         decoded.retain(|d| {
             !d.subject
@@ -464,8 +466,8 @@ fn names_in_text(text: &str, names: &mut BTreeSet<Arc<str>>) {
     }
 }
 
-/// The parts of blocks that syntax errors may have garbled: the arguments and nested blocks with an error, the header of the
-/// block around them, at which what is missing in it is reported, and the whole of a block that is not closed.
+/// The parts of blocks that syntax errors may have garbled: the arguments and nested blocks with an error, the header
+/// of the block around them, at which what is missing in it is reported, and the whole of a block that is not closed.
 fn broken_parts(body: &Body, problems: &Diagnostics) -> Vec<Range> {
     let mut out: Vec<Range> = Vec::new();
     for place in problems

@@ -1,7 +1,7 @@
 //! What override files replace.
 //!
-//! An overriding block changes the block of the same name argument by argument. Nested blocks of a type that stands in the
-//! override replace all of that type.
+//! An overriding block changes the block of the same name argument by argument. Nested blocks of a type that stands in
+//! the override replace all of that type.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

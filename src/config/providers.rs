@@ -1,8 +1,8 @@
-//! Who configures whom: which provider configuration stands behind each name in each module.
+//! Which provider configuration each local name has in each module.
 //!
 //! A module finds a configuration, in this order: what its caller hands over by `providers`; a block of its own; and, for
 //! the configuration without alias, what its caller finds for the same provider. The root finds its blocks, or an empty
-//! default configuration. Names are compared by the provider they stand for, not by the word.
+//! default configuration. Names are compared by provider address, not by local name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

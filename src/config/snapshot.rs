@@ -1,4 +1,4 @@
-//! The files of a configuration as a plan file keeps them, so that applying reads exactly what was planned.
+//! The files of a configuration as a plan file contains them, so that applying reads exactly what was planned.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

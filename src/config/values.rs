@@ -28,7 +28,7 @@ pub enum ValueSource {
     File(Range),
     /// The flag `-var`.
     Flag,
-    /// A person answered.
+    /// The prompt for the variable.
     Prompt,
     /// The plan that is applied.
     Plan,

@@ -15,8 +15,8 @@ const LAZY: usize = 16;
 const HASH_BITS: u32 = 17;
 const NOWHERE: u64 = u64::MAX;
 
-/// Packs a text that comes piece by piece. Places are counted from the beginning of the text.
-pub(crate) struct Packer {
+/// Compresses a text that comes piece by piece. Positions are counted from the beginning of the text.
+pub(crate) struct Compressor {
     /// The stream so far. Bytes that were taken from its front are flushed.
     pub out: Bits,
     /// When the search for a match ends: at this length, or after so many candidates.
@@ -41,13 +41,13 @@ pub(crate) struct Packer {
     before: Vec<u64>,
 }
 
-impl Packer {
-    pub fn new(level: Level) -> Packer {
+impl Compressor {
+    pub fn new(level: Level) -> Compressor {
         let (nice, chain) = match level {
             Level::Five => (32, 32),
             Level::Six => (128, 128),
         };
-        Packer {
+        Compressor {
             out: Bits::default(),
             nice,
             chain,
@@ -80,7 +80,7 @@ impl Packer {
         }
     }
 
-    /// Packs what is left of the text.
+    /// Compresses the rest of the text.
     pub fn finish(&mut self) {
         self.advance(1);
         if self.pending {

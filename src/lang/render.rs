@@ -1,4 +1,4 @@
-//! Values as people read them: what `console` and `output` print.
+//! Values in human-readable form, as `console` and `output` print them.
 
 use crate::functions::is_shown;
 use cty::{Kind, Marks, Type, Value};

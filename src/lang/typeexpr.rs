@@ -21,7 +21,7 @@ const CONSTRUCTORS: &[&str] = &["list", "set", "map", "object", "tuple"];
 /// How deep types may be nested.
 const MAX_DEPTH: usize = 100;
 
-/// The type a constraint expression stands for, and the default values of its optional attributes. Where there are
+/// The type of a constraint expression, and the default values of its optional attributes. Where there are
 /// errors, the type (or a part of it) is `any`.
 #[must_use]
 pub fn type_constraint(expr: &Expr) -> (Type, Defaults, Diagnostics) {

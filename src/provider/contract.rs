@@ -50,9 +50,9 @@ pub struct FunctionSchema {
     pub variadic: Option<ParameterSchema>,
     /// The type of the result.
     pub result: Option<Type>,
-    /// For people: one line.
+    /// A summary of one line.
     pub summary: String,
-    /// For people.
+    /// The description.
     pub description: schema::Description,
     /// Why not to use it any more.
     pub deprecation_message: String,
@@ -69,7 +69,7 @@ pub struct ParameterSchema {
     pub allow_null: bool,
     /// Whether unknown values may be passed.
     pub allow_unknown: bool,
-    /// For people.
+    /// The description.
     pub description: schema::Description,
 }
 
@@ -118,7 +118,7 @@ pub struct PlannedChange {
 pub struct Applied {
     /// The object as it is now; null if there is none any more.
     pub state: Value,
-    /// For the provider's own use, kept in the state.
+    /// The provider's private data, stored in the state.
     pub private: Vec<u8>,
     /// The provider is built on the old SDK: its answers may break the rules in small ways.
     pub legacy_type_system: bool,
@@ -245,7 +245,7 @@ pub trait Provisioner: Send + Sync {
     async fn schema(&self) -> Result<Arc<Schema>, Diagnostics>;
     /// Checks its configuration.
     async fn validate(&self, config: Value) -> Result<Answer<()>, Diagnostics>;
-    /// Runs it; every piece of output goes to `output` as it comes.
+    /// Runs it; every chunk of its output is sent to `output` as it arrives.
     async fn provision(&self, config: Value, connection: Value, output: &Output<'_>)
     -> Result<Answer<()>, Diagnostics>;
     /// Requests a graceful stop of the running provisioner.

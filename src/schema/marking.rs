@@ -177,7 +177,7 @@ fn walk_all(
         return;
     }
     match (value.kind(), value.ty()) {
-        // Elements of a set have no path of their own that would survive a change of them: the set stands for them.
+        // Elements of a set have no path of their own that would survive a change of them: the mark is on the whole set.
         (Kind::Seq(items), Type::Set(_)) => {
             for item in items.iter() {
                 let here = path.clone();

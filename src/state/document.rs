@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use crate::{FormatError, State, StateError, upgrade, v4};
 
-/// Reads the text of a state; `None` if there is no text at all, which stands for a state that was never written.
+/// Reads the text of a state; `None` if the text is empty: the state was never written.
 pub fn decode(text: &[u8]) -> Result<Option<State>, FormatError> {
     if text.is_empty() {
         return Ok(None);

@@ -37,7 +37,7 @@ pub enum StateError {
         /// What is wrong with it.
         source: FormatError,
     },
-    /// Somebody else holds the lock.
+    /// Another process holds the lock.
     #[error("{0}")]
     Locked(Box<LockHeld>),
     /// A value cannot be stored.

@@ -1,14 +1,14 @@
 //! The state, in memory and on disk.
 //!
 //! [`State`] is what every command works on: outputs, and for every instance of a resource its
-//! object. Objects are shared and never change in place, so a copy of a state costs a pointer an instance. The attributes of
-//! an object stay JSON text until they are decoded with a schema ([`Attributes::decode`]): a state can be read, changed and
-//! written without any provider.
+//! object. Objects are shared and never change in place, so a copy of a state costs a pointer an instance. The
+//! attributes of an object stay JSON text until they are decoded with a schema ([`Attributes::decode`]): a state can be
+//! read, changed and written without any provider.
 //!
 //! On disk there is one format, version 4 of Terraform's ([`document`]), byte for byte as Terraform writes it; the older
 //! versions are turned into it when read ([`upgrade`]). [`store`] keeps a state in a local file: it detects
-//! whether a snapshot is new, sets its serial, writes the backup, and writes so that neither a crash nor a full disk loses
-//! the old snapshot. [`lock`] locks the file in the way that Terraform does, so that the two exclude each other.
+//! whether a snapshot is new, sets its serial, writes the backup, and writes so that neither a crash nor a full disk
+//! loses the old snapshot. [`lock`] locks the file in the way that Terraform does, so that the two exclude each other.
 //!
 //! Where to begin: [`model`], then [`store`]. Reading never changes a file, and a file that cannot be read is left
 //! as it is.

@@ -188,7 +188,7 @@ impl FileLock {
         &self.info
     }
 
-    /// Releases the lock. A state file that was created for it and is still empty goes with it.
+    /// Releases the lock. A state file that was created for it and is still empty is removed.
     pub fn release(mut self) -> Result<(), StateError> {
         self.end()
     }
@@ -196,7 +196,7 @@ impl FileLock {
     fn end(&mut self) -> Result<(), StateError> {
         let Some(file) = self.file.take() else { return Ok(()) };
         // Everything is removed while the lock is still held: the next holder's files are not ours to remove. The
-        // information goes last, right before the lock: a Terraform that finds a lock without it stops waiting.
+        // information is removed last, right before the lock: a Terraform that finds a lock without it stops waiting.
         let mut result = Ok(());
         if self.created
             && file.metadata().is_ok_and(|m| m.len() == 0 && is_at(&m, &self.path))
@@ -296,7 +296,7 @@ fn is_at(metadata: &fs::Metadata, path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|there| there.dev() == metadata.dev() && there.ino() == metadata.ino())
 }
 
-/// Where the information about a lock is kept: `.NAME.lock.info`.
+/// Where the information about a lock is stored: `.NAME.lock.info`.
 fn info_path(path: &Path) -> PathBuf {
     crate::store::beside(path, ".", ".lock.info")
 }

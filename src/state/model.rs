@@ -44,7 +44,7 @@ pub struct ResourceState {
     pub instances: BTreeMap<InstanceKey, InstanceState>,
 }
 
-/// The objects that stand for one instance of a resource.
+/// The objects of one instance of a resource.
 #[derive(Clone, Debug, Default)]
 pub struct InstanceState {
     /// The object in use.
@@ -66,7 +66,7 @@ impl InstanceState {
 pub struct DeposedKey(pub Arc<str>);
 
 impl DeposedKey {
-    /// A key that stands for a random number.
+    /// A key for a random number.
     #[must_use]
     pub fn random() -> DeposedKey {
         let [a, b, c, d, ..] = *uuid::Uuid::new_v4().as_bytes();
@@ -101,7 +101,7 @@ pub struct Object {
     pub attributes: Attributes,
     /// The parts of the attributes that must not be shown.
     pub sensitive_paths: Vec<cty::Path>,
-    /// What the provider keeps with the object for itself.
+    /// The private data of the provider.
     pub private: Vec<u8>,
     /// The resources that must outlive this object, sorted by their text.
     pub dependencies: Arc<[ConfigResource]>,
@@ -134,7 +134,7 @@ impl Object {
     }
 }
 
-/// A resource's identity, kept as it was read (Terraform 1.12 and later write it).
+/// A resource's identity, preserved as it was read (Terraform 1.12 and later write it).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The version of the identity's schema.

@@ -64,7 +64,7 @@ impl State {
         }
     }
 
-    /// The resources that objects of a provider stand for.
+    /// The resources with objects of a provider.
     pub fn resources_of(&self, provider: &Provider) -> impl Iterator<Item = &AbsResource> {
         let of = move |state: &ResourceState| state.provider.provider == *provider;
         self.resources

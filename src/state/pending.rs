@@ -1,7 +1,7 @@
 //! A write that was cut short: which of the state file and the pending snapshot beside it counts.
 //!
-//! The times of the files say nothing: clocks are set, files are copied and restored. Lineage and serial decide. Whichever
-//! does not count may hold objects that nothing else knows of, so it is preserved, and the user is informed.
+//! The times of the files say nothing: clocks are set, files are copied and restored. Lineage and serial decide.
+//! Whichever does not count may hold objects that nothing else knows of, so it is preserved, and the user is informed.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -2,8 +2,8 @@
 //!
 //! A write must leave, at every instant, a complete snapshot that the next command finds: before it the old one, after it
 //! the new one. Usually that is done by renaming a new file over the old. But the lock of a state is a lock on its file
-//! (see [`crate::lock`]), and a Terraform that waits for it has opened that file already: it would go on to read and write
-//! the old one, which has no name any more. So a write has two steps:
+//! (see [`crate::lock`]), and a Terraform that waits for it has opened that file already: it would go on to read and
+//! write the old one, which has no name any more. So a write has two steps:
 //! 1. The snapshot goes to `.NAME.pending` beside the state: under a temporary name first, renamed when it is safely on
 //!    the disk. If this fails, nothing has happened.
 //! 2. The state file is emptied, written in place and brought to the disk; then the pending file is removed. Space is
@@ -13,8 +13,8 @@
 //! lineage and serial which of the two counts (see [`crate::pending`]). With the lock held, the step is also made up for.
 //! Links, owner and mode of the state file stay as they are, since it stays the same file.
 //!
-//! A state may also be a pipe or a device (`-state-out=/dev/stdout`). Such a one is neither locked nor read back, and gets
-//! each snapshot as it is.
+//! A state may also be a pipe or a device (`-state-out=/dev/stdout`). Such a one is neither locked nor read back, and
+//! gets each snapshot as it is.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -108,7 +108,7 @@ impl LocalStore {
         self.lock.take().map_or(Ok(()), FileLock::release)
     }
 
-    /// Whether the state goes to a pipe or a device, which gets every snapshot that is written.
+    /// Whether the state is written to a pipe or a device, which gets every snapshot that is written.
     #[must_use]
     pub fn is_stream(&self) -> bool {
         !is_replaceable(&self.path)
@@ -139,8 +139,8 @@ impl LocalStore {
         Ok(state)
     }
 
-    /// Makes the state file say what counts, and removes the pending snapshot: it must not come back to life when somebody
-    /// restores an older state.
+    /// Makes the state file say what counts, and removes the pending snapshot: it must not come back to life when
+    /// somebody restores an older state.
     fn settle(&mut self, pending: &Verdict, found: &Found) -> Result<(), StateError> {
         let pending_path = pending::path_of(&self.path);
         match pending {
@@ -176,7 +176,8 @@ impl LocalStore {
     }
 
     /// Writes a state as the next snapshot, if its contents are new: sets the serial, and a lineage if it has none yet,
-    /// and names the version of the writer in it. Before the first write, the previous state goes to the backup file.
+    /// and names the version of the writer in it. Before the first write, the previous state is copied to the backup
+    /// file.
     pub fn write(&mut self, state: &State, terraform_version: &str) -> Result<Written, StateError> {
         if self.known.is_none() {
             self.read()?;
@@ -222,7 +223,8 @@ impl LocalStore {
             return Ok(());
         };
         if self.read_path != self.path {
-            // What is lost is in the file that is written, not in the one that was read. A pipe or a device loses nothing.
+            // What is lost is in the file that is written, not in the one that was read. A pipe or a device loses
+            // nothing.
             if is_replaceable(&self.path) {
                 let found = read_file(&self.path, self.lock.is_some())?;
                 if found.counts().is_some_and(|previous| !previous.same_content(snapshot)) {
@@ -248,7 +250,7 @@ impl LocalStore {
     }
 }
 
-/// Writes a state to a file of its own, as it is: a copy to keep when a state cannot go where it belongs.
+/// Writes a state to a file of its own, as it is: for a state that cannot be written to its store.
 pub fn write_copy(path: &Path, state: &State) -> Result<(), StateError> {
     replace_file(path, &encode(state)?)
 }
@@ -459,7 +461,7 @@ fn replace_file(path: &Path, text: &[u8]) -> Result<(), StateError> {
     replace_with(path, text, Policy::STATE)
 }
 
-/// Does the same for a file that nobody misses after a crash of the machine, without waiting for the disk.
+/// The same for a file that need not survive a crash of the machine: without syncing to disk.
 pub(crate) fn replace_passing_file(path: &Path, text: &[u8]) -> Result<(), StateError> {
     let policy = Policy {
         durable: false,

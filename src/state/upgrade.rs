@@ -2,7 +2,7 @@
 //!
 //! What is lost is what has no counterpart: outputs of modules other than the root, and dependencies, which named whole
 //! blocks then and resources now; the next apply records them anew. Attributes stay in the flat form until the provider
-//! upgrades them. Nothing is written: the file keeps its version until the first change is saved.
+//! upgrades them. Nothing is written: the file has its old version until the first change is saved.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

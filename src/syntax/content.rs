@@ -19,9 +19,9 @@ pub struct Content<'b> {
     pub attributes: Vec<&'b Attribute>,
     /// The expected blocks that are there, in source order, with the right number of labels.
     pub blocks: Vec<&'b Block>,
-    /// The attributes nobody expected.
+    /// The attributes that are not expected.
     pub other_attributes: Vec<&'b Attribute>,
-    /// The blocks nobody expected.
+    /// The blocks that are not expected.
     pub other_blocks: Vec<&'b Block>,
 }
 
@@ -60,7 +60,7 @@ pub fn partial<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnos
                     Diagnostic::error(
                         "Duplicate argument",
                         format!(
-                            "The argument \"{}\" was already set at {}.",
+                            "The argument \"{}\" already has a value, set at {}. Remove one of the two.",
                             attribute.name, first.range
                         ),
                     )

@@ -11,7 +11,7 @@ use crate::Range;
 pub enum Severity {
     /// The operation cannot go on, or did not do what was requested.
     Error,
-    /// The user should know, but the operation goes on.
+    /// The operation continues; the user is informed.
     Warning,
 }
 

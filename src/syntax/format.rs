@@ -41,7 +41,8 @@ pub fn format_file(name: &str, bytes: &[u8]) -> Result<Vec<u8>, Diagnostics> {
 struct Piece<'t> {
     kind: TokenKind,
     text: Cow<'t, str>,
-    /// Where it stands in the file, unless it was made here. A comment need not be valid text: the bytes of the file count.
+    /// Where it stands in the file, unless it was made here. A comment need not be valid text: the bytes of the file
+    /// count.
     at: Option<usize>,
     /// How many blanks stand before it.
     spaces: usize,
@@ -116,7 +117,7 @@ impl<'t> Edits<'_, 't> {
         }
     }
 
-    /// Labels are written in quotes; what stands between them goes.
+    /// Labels are written in quotes; comments between them are removed.
     fn labels(&mut self, block: &Block) {
         let Some(last) = block.labels.last() else { return };
         let mut by = Vec::with_capacity(3 * block.labels.len());

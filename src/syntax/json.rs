@@ -88,7 +88,10 @@ impl Node {
                 let own = duplicates(members).next().map(|(member, first)| {
                     Diagnostic::error(
                         "Duplicate attribute definition",
-                        format!("The argument \"{}\" was already set at {first}.", member.name),
+                        format!(
+                            "The argument \"{}\" already has a value, set at {first}. Remove one of the two.",
+                            member.name
+                        ),
                     )
                     .at(&member.name_range)
                 });
@@ -348,8 +351,8 @@ fn members<'n>(node: &'n Node, label: Option<&str>, diagnostics: &mut Diagnostic
     }
 }
 
-/// Turns the properties of a body that are blocks into blocks. `labels_of` returns, for a name, which labels blocks of that type
-/// have, if it is the type of a block. A native body stays as it is.
+/// Turns the properties of a body that are blocks into blocks. `labels_of` returns, for a name, which labels blocks of
+/// that type have, if it is the type of a block. A native body stays as it is.
 #[must_use]
 pub fn resolve<'s>(
     body: Body,

@@ -4,10 +4,10 @@
 //! between quotes, the lines of a heredoc, a template without quotes, and the code of a sequence inside any of the last
 //! three. It reports nothing; what is wrong is for the parser to say, who knows what was expected.
 //!
-//! Some guesses keep a forgotten character from turning the rest of the file inside out. A line break in a quoted string
+//! Some heuristics limit the effect of a missing quote or brace on the rest of the file. A line break in a quoted string
 //! ends it, unless the next quote looks like one that closes. A quote that comes right after an operand, in a
-//! sequence of a quoted string, closes that string: no expression can go on with a quote there. And a sequence ends before
-//! a line with which no expression can go on. None of this happens in a valid text.
+//! sequence of a quoted string, closes that string: no expression can go on with a quote there. And a sequence ends
+//! before a line with which no expression can go on. None of this happens in a valid text.
 
 use std::sync::Arc;
 
@@ -216,7 +216,7 @@ impl<'t> Lexer<'t> {
                 if unicode_ident::is_xid_start(c) {
                     self.name();
                 } else {
-                    // A character people see as one, even if it is made of several.
+                    // A grapheme cluster.
                     let len = self.text[at..].graphemes(true).next().map_or(c.len_utf8(), str::len);
                     self.general(T::Invalid, at + len);
                 }

@@ -3,12 +3,13 @@
 //! The grammar is read by plain recursive descent, an area a file: [`body`] (arguments and blocks), [`expr`] (operators,
 //! traversals, terms), [`collection`] (tuples, objects, `for`), [`call`], [`template`], [`text`] (escapes).
 //!
-//! A function that meets an error reports it and returns [`Abort`]; its position in the token list is undefined then. A caller that
-//! can resynchronise catches it (see [`recovery`]); the others propagate it with `?`. Recovery costs nothing in a text
-//! without errors.
+//! A function that meets an error reports it and returns [`Abort`]; its position in the token list is undefined then. A
+//! caller that can resynchronise catches it (see [`recovery`]); the others propagate it with `?`. Recovery costs
+//! nothing in a text without errors.
 //!
-//! Some rules prevent duplicate reports of one mistake. An error at or before the furthest position of an earlier error is
-//! not reported; nor is, until the next item, an error in the same line or about a closing bracket; and after an error the next token must look like the beginning of an item to be read as one.
+//! Some rules prevent duplicate reports of one mistake. An error at or before the furthest position of an earlier error
+//! is not reported; nor is, until the next item, an error in the same line or about a closing bracket; and after an
+//! error the next token must look like the beginning of an item to be read as one.
 
 mod body;
 mod call;
@@ -31,11 +32,12 @@ use crate::lexer;
 use crate::token::{TokenKind, Tokens};
 use crate::{Diagnostic, Diagnostics, Pos, Range};
 
-/// How deep things may stand inside each other. Far beyond what people write, and small enough for a thread's usual stack.
+/// How deep things may stand inside each other. Far more than configurations have, and small enough for a thread's
+/// usual stack.
 pub const MAX_DEPTH: usize = 200;
 
-/// How many operators an expression may have, or indexes a traversal, without parentheses. They are read in a loop, but the
-/// tree of `a + b + c + …` is as deep as it has operators, and every reader of it must be able to walk down.
+/// How many operators an expression may have, or indexes a traversal, without parentheses. They are read in a loop, but
+/// the tree of `a + b + c + …` is as deep as it has operators, and every reader of it must be able to walk down.
 pub const MAX_CHAIN: usize = 4000;
 
 /// After so many errors a file is not read further.
@@ -295,8 +297,8 @@ impl<'t> Parser<'t> {
         )
     }
 
-    /// Where the bracket stands that is still open at the next token, if not in its line: if it was forgotten to be closed, it
-    /// is missed lines later.
+    /// Where the bracket stands that is still open at the next token, if not in its line: if it was forgotten to be
+    /// closed, it is missed lines later.
     fn still_open(&self, opener: usize) -> String {
         let bracket = matches!(
             self.tokens.kind(opener),
@@ -338,7 +340,7 @@ impl<'t> Parser<'t> {
         Abort
     }
 
-    /// Reports something that does not keep the parser from going on.
+    /// Reports something after which the parser continues.
     fn report(&mut self, diagnostic: Diagnostic) {
         self.diagnostics.push(diagnostic);
     }

@@ -4,8 +4,8 @@
 //! value, or a line `! SUMMARY` for each error. `module/` is the configuration in whose directory the answers were
 //! recorded; what it has no value for is unknown. `scripts/record-expressions` records again, where there is a Terraform.
 //!
-//! Values are compared as they are printed; of errors, the summaries, because the sentences are our own. After what is wrong
-//! in the form of an expression, Terraform also reports what its recovery meets: see [`FOLLOWING`]. Such errors
+//! Values are compared as they are printed; of errors, the summaries, because the sentences are our own. After what is
+//! wrong in the form of an expression, Terraform also reports what its recovery meets: see [`FOLLOWING`]. Such errors
 //! count only where they are the first.
 //!
 //! Where our answer is another one on purpose, `deviations.txt` holds it, below the reason; it must then be that one.

@@ -1,13 +1,15 @@
-//! Invalid configurations, most with a single mistake, which their name describes. The first diagnostic of `validate` must have
-//! the severity, the position and the summary of the one that is recorded of Terraform. Details are our own and not compared.
+//! Invalid configurations, most with a single mistake, which their name describes. The first diagnostic of `validate`
+//! must have the severity, the position and the summary of the one that is recorded of Terraform. Details are our own
+//! and not compared.
 //!
-//! The files of `cases/` hold many configurations each. A line `== name` begins one; what follows is its `main.tf`, up to a
-//! line `-- file --`, which begins another file. `== name | reason` marks a case in which we report more than Terraform
-//! does: it must be invalid here, whatever Terraform reports.
+//! The files of `cases/` hold many configurations each. A line `== name` begins one; what follows is its `main.tf`, up
+//! to a line `-- file --`, which begins another file. `== name | reason` marks a case in which we report more than
+//! Terraform does: it must be invalid here, whatever Terraform reports.
 //!
-//! `several/` holds configurations with several independent mistakes each, in the same form. What we report of them is pinned,
-//! word for word, in the `.golden` file beside each collection (`MONOFORM_GOLDEN=1 cargo test --test validate` rewrites it;
-//! read the difference before committing it); and the first error that Terraform reports must be among ours.
+//! `several/` holds configurations with several independent mistakes each, in the same form. What we report of them is
+//! pinned, word for word, in the `.golden` file beside each collection (`MONOFORM_GOLDEN=1 cargo test --test validate`
+//! rewrites it; read the difference before committing it); and the first error that Terraform reports must be among
+//! ours.
 //!
 //! `MONOFORM_RECORD=1 cargo test --test validate` records what the `terraform` on the search path reports. It runs with
 //! the plugins of the executable under test, so that nothing is fetched.

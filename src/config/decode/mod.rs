@@ -54,7 +54,7 @@ pub(crate) struct FileBlocks {
     pub imports: Vec<Import>,
 }
 
-/// What decoding keeps in its hands.
+/// The state of decoding.
 pub(crate) struct Decoder<'d> {
     /// Whether the file is an override file: there, arguments that are required otherwise may be missing.
     pub overriding: bool,

@@ -17,7 +17,7 @@ pub(crate) struct Taken {
     attributes: Vec<Attribute>,
     /// The expected blocks, in source order.
     pub blocks: Vec<Block>,
-    /// What nobody expected.
+    /// What is not expected.
     pub rest: Body,
 }
 

@@ -1,4 +1,4 @@
-//! `terraform` blocks: settings, required providers, where state is kept.
+//! `terraform` blocks: settings, required providers, where the state is stored.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ impl Decoder<'_> {
                         self.no_block_here(inner, "a setting for the provider is an argument.");
                     }
                     for attribute in &block.body.attributes {
-                        // It goes to the provider before anything is evaluated.
+                        // It is sent to the provider before anything is evaluated.
                         parts::constant(&attribute.expr, self.diagnostics);
                     }
                     if self.provider_name(&label.text, &range) {

@@ -95,7 +95,7 @@ impl Decoder<'_> {
         }
         if let Some(a) = taken.attribute("type") {
             variable.typed = true;
-            // Where the type is wrong, it is `any` as far as that goes: the default is not blamed for it.
+            // Where the type is wrong, it is taken as `any`: the default is not blamed for it.
             let (ty, defaults, problems) = lang::typeexpr::variable_type(&a.expr);
             self.diagnostics.extend(problems);
             variable.ty = ty;

@@ -43,7 +43,7 @@ pub struct ProviderSource<'c> {
     pub address: AbsProviderConfig,
     /// The module it belongs to.
     pub node: &'c ModuleNode,
-    /// Its block; a default configuration that nobody wrote has none, and is empty.
+    /// Its block; an implied default configuration has none, and is empty.
     pub block: Option<&'c ProviderConfig>,
 }
 

@@ -28,7 +28,7 @@ pub struct Module {
     pub losses: Losses,
     /// The constraints on the version of the tool, one for each `terraform` block that has one.
     pub required_versions: Vec<Constraint>,
-    /// Where the root module keeps its state.
+    /// Where the state of the root module is stored.
     pub backend: Option<Backend>,
     /// The same, for HCP Terraform; excludes `backend`.
     pub cloud: Option<Cloud>,

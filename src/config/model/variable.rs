@@ -23,7 +23,7 @@ pub struct Variable {
     pub defaults: Arc<Defaults>,
     /// The default, converted to the type; `None` for a required variable.
     pub default: Option<Value>,
-    /// For people.
+    /// The description.
     pub description: Option<String>,
     /// Whether its value must not be shown.
     pub sensitive: bool,
@@ -96,7 +96,7 @@ pub struct Output {
     pub name: Arc<str>,
     /// The value.
     pub expr: Expr,
-    /// For people.
+    /// The description.
     pub description: Option<String>,
     /// Whether its value must not be shown.
     pub sensitive: bool,
@@ -113,8 +113,8 @@ pub struct Output {
 
 impl Variable {
     /// The value of the variable when set to this: defaults of optional attributes filled in, converted to the type, null
-    /// replaced by the default where null is no value. Marks of the value stay; those of the variable are not added. `range`
-    /// is where the value is written.
+    /// replaced by the default where null is no value. Marks of the value stay; those of the variable are not added.
+    /// `range` is where the value is written.
     pub fn accept(&self, value: &Value, range: &Range) -> Result<Value, Box<syntax::Diagnostic>> {
         let invalid = |detail: String| {
             Box::new(

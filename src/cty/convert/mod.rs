@@ -26,7 +26,7 @@ pub struct ConvertError {
 }
 
 /// Converts a value to a type constraint, which may contain `any` and optional attributes (missing ones become null).
-/// Marks and refinements are kept as far as they hold.
+/// Marks and refinements that still hold are preserved.
 pub fn convert(value: &Value, to: &Type) -> Result<Value, ConvertError> {
     if value.ty() == to {
         return Ok(value.clone());

@@ -3,9 +3,9 @@
 //! The rules, the first that applies deciding:
 //!
 //! 1. One type is its own common type.
-//! 2. Types of one kind have a common type of that kind, whose parts are the common types of their parts. Objects with different
-//!    attributes become a map and tuples of different lengths a list, if all their parts have a common type. With an unknown
-//!    type (`any`) among them the result is `any`: the unknown type can turn out to be anything.
+//! 2. Types of one kind have a common type of that kind, whose parts are the common types of their parts. Objects with
+//!    different attributes become a map and tuples of different lengths a list, if all their parts have a common type.
+//!    With an unknown type (`any`) among them the result is `any`: the unknown type can turn out to be anything.
 //! 3. Maps and objects together become a map, lists and tuples together a list.
 //! 4. Objects and tuples have nothing in common.
 //! 5. Otherwise the common type is one of the types: the most general one that all others convert to.
@@ -15,7 +15,8 @@ use std::cmp::Ordering;
 use super::{can_convert, convert, distinct};
 use crate::{ConvertError, Type, Value};
 
-/// The common type of `types`, or `None`. Conversions that fail for some values count, as in conditionals and collections.
+/// The common type of `types`, or `None`. Conversions that fail for some values count, as in conditionals and
+/// collections.
 #[must_use]
 pub fn unify(types: &[Type]) -> Option<Type> {
     unify_types(types, false)
@@ -107,7 +108,8 @@ impl Unification {
         types.iter().all(|from| can_convert(from, to, self.safe_only))
     }
 
-    /// Rule 2, without `any`. An object is preferred to a map and a tuple to a list, because they keep more of the types.
+    /// Rule 2, without `any`. An object is preferred to a map and a tuple to a list, because they preserve more of the
+    /// types.
     fn part_by_part(&self, types: &[&Type]) -> Option<Type> {
         if let Some(places) = parts_by_place(types) {
             let parts: Option<Vec<Type>> = places.iter().map(|parts| self.common(parts)).collect();
@@ -215,8 +217,8 @@ fn with_parts(ty: &Type, parts: Vec<Type>) -> Type {
     }
 }
 
-/// `Greater` where the first type is the more general one, `Equal` where neither is. `any` is the least general: as a common
-/// type it carries no information.
+/// `Greater` where the first type is the more general one, `Equal` where neither is. `any` is the least general: as a
+/// common type it carries no information.
 fn generality(a: &Type, b: &Type) -> Ordering {
     if same_parts(a, b) {
         let mut overall = Ordering::Equal;

@@ -244,8 +244,8 @@ fn plausible(length: usize, from: &Reader<'_>) -> usize {
 
 /// The type all elements of a collection have, and the elements with it.
 ///
-/// It can differ from the target type where that is partly open. Elements without information there, because they are null
-/// or empty, take the type of the others.
+/// It can differ from the target type where that is partly open. Elements without information there, because they are
+/// null or empty, take the type of the others.
 pub(crate) fn uniform(wanted: &Type, items: Vec<Value>) -> Result<(Type, Vec<Value>), CodecError> {
     let Some(first) = items.first().filter(|_| wanted.has_dynamic()) else {
         return Ok((wanted.clone(), items));

@@ -205,7 +205,7 @@ impl Big {
         })
     }
 
-    /// The product keeps more bits than the operands' precision if it needs them, up to 512.
+    /// The product has more bits than the operands' precision if it needs them, up to 512.
     pub fn mul(&self, other: &Big) -> Option<Big> {
         let negative = self.negative != other.negative;
         let precision = self.precision.max(other.precision);
@@ -405,7 +405,7 @@ fn finite_to_f64(mantissa: &UBig, exponent: i64) -> f64 {
         return 0.0;
     };
     if precision == 0 {
-        // Between half of the smallest double and itself; exactly half goes to even, zero.
+        // Between half of the smallest double and itself; exactly half is rounded to even, zero.
         return if mantissa.is_one() { 0.0 } else { f64::from_bits(1) };
     }
     let rounded = Big::round(false, mantissa.clone(), exponent, false, precision);

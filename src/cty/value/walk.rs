@@ -88,7 +88,7 @@ fn transform(value: &Value, path: &mut Path, f: &mut impl FnMut(&Path, Value) ->
 
 fn mark(value: Value, paths: &[(&[Step], Marks)]) -> Value {
     let mut marks = value.marks();
-    // Which part each path goes on in. Sorted by part, so that each is rebuilt once.
+    // Which part each path continues in. Sorted by part, so that each is rebuilt once.
     let mut onward: Vec<(usize, &[Step], Marks)> = Vec::new();
     for (steps, added) in paths {
         match steps {

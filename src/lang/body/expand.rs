@@ -24,7 +24,7 @@ pub(super) struct Expanded<'b> {
     variables: Vec<(Arc<str>, Value)>,
     /// The marks of the collection it was made from.
     pub(super) marks: Marks,
-    /// It stands for an unknown number of blocks.
+    /// The number of blocks is unknown.
     pub(super) unknown: bool,
     /// Where it is written.
     pub(super) range: &'b Range,

@@ -25,8 +25,8 @@ use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObj
 const KEY: &[&str] = &["key"];
 const TYPE: &[&str] = &["type"];
 
-/// A body in which the blocks of the schema are blocks. In the JSON syntax only the schema distinguishes them from attributes;
-/// a body in the native syntax is returned unchanged.
+/// A body in which the blocks of the schema are blocks. In the JSON syntax only the schema distinguishes them from
+/// attributes; a body in the native syntax is returned unchanged.
 pub fn resolve<'b>(body: &'b Body, schema: &BlockSchema, diagnostics: &mut Diagnostics) -> Cow<'b, Body> {
     if !body.attributes.iter().any(|a| matches!(a.expr, Expr::Json(_))) {
         return Cow::Borrowed(body);

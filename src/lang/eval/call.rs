@@ -15,7 +15,8 @@ struct Argument<'e> {
     value: Value,
 }
 
-/// An argument of a function that takes expressions: what is written, and its value already if it comes from an expansion.
+/// An argument of a function that takes expressions: what is written, and its value already if it comes from an
+/// expansion.
 pub(super) struct Unevaluated<'e> {
     pub(super) expr: &'e Expr,
     pub(super) value: Option<Value>,
@@ -135,7 +136,7 @@ impl Evaluator {
         Ok(args)
     }
 
-    /// The arguments that the last one stands for.
+    /// The arguments that the last one expands to.
     fn expand<'e>(
         &mut self,
         call: &Call,

@@ -233,8 +233,8 @@ impl Evaluator {
         false
     }
 
-    /// Whether an element is included; `None` if that is not known. A condition that is wrong for one element is likely wrong
-    /// for all: only the first is reported.
+    /// Whether an element is included; `None` if that is not known. A condition that is wrong for one element is likely
+    /// wrong for all: only the first is reported.
     fn include(
         &mut self,
         condition: &Expr,

@@ -1,7 +1,7 @@
 //! From expression to value.
 //!
 //! [`evaluate`] computes the value of an expression in a [`Context`]. Every form of expression is defined for null,
-//! unknown and marked operands. An error leaves an unknown value in its place and evaluation goes on, so that one run
+//! unknown and marked operands. An error leaves an unknown value in its place and evaluation continues, so that one run
 //! reports all problems.
 //!
 //! Errors come in two kinds. *Dynamic* ones (a missing element, a value that does not convert) may be forgiven by `try`

@@ -125,7 +125,7 @@ impl Evaluator {
         if value.ty() != ty
             && let Err(error) = cty::convert(value, ty)
         {
-            let detail = format!("Unsuitable value for {which} operand: {}.", error.message);
+            let detail = format!("The {which} operand does not fit: {}.", error.message);
             let problem = Diagnostic::error("Invalid operand", detail)
                 .at(operand.range())
                 .within(whole.range());

@@ -81,7 +81,7 @@ impl Encoding {
         }
     }
 
-    /// The text that bytes stand for; `None` if some stand for nothing.
+    /// The decoded text; `None` if some bytes are not defined.
     pub(super) fn decode(&self, bytes: &[u8]) -> Option<String> {
         let text = match self.scheme {
             Scheme::Ascii | Scheme::Utf8 => String::from_utf8_lossy(bytes).into_owned(),
@@ -141,7 +141,7 @@ fn is_high_control(c: char) -> bool {
 fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> String {
     let mut units: Vec<u16> = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
     if bytes.len() % 2 == 1 {
-        // Half a unit at the end stands for nothing.
+        // Half a unit at the end is invalid.
         units.push(0xfffd);
     }
     String::from_utf16_lossy(&units)

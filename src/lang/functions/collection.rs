@@ -135,7 +135,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Returns::ListOfString,
         |a, t, _| {
             let Some(items) = a[0].as_seq() else {
-                // How many there are is kept, as far as it is known.
+                // The known bounds of the length are preserved.
                 let known = a[0].refinements();
                 let refinements = Refinements {
                     length_min: known.and_then(|r| r.length_min),

@@ -106,7 +106,7 @@ fn named(name: &str) -> CallResult<&'static Encoding> {
     })
 }
 
-/// The bytes of a base64 text, in which there may be line breaks; or the offset where it goes wrong.
+/// The bytes of a base64 text, in which there may be line breaks; or the offset of the first invalid character.
 fn decode_base64(text: &str) -> Result<Vec<u8>, usize> {
     let compact: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
     LENIENT.decode(&compact).map_err(|e| match e {

@@ -461,7 +461,7 @@ impl Digits {
         }
     }
 
-    /// Keeps so many digits, rounding half to even.
+    /// Rounds to so many digits, half to even.
     fn round(&mut self, keep: i64) {
         let Ok(keep) = usize::try_from(keep) else {
             self.digits.clear();

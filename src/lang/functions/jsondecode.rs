@@ -1,9 +1,9 @@
-//! `jsondecode`: a document is read token by token, so that the first problem in the text is the one that is reported, as in
-//! Terraform.
+//! `jsondecode`: a document is read token by token, so that the first problem in the text is the one that is reported,
+//! as in Terraform.
 
 use cty::{Number, Type, Value};
 
-/// Deeper nesting than people write, and shallow enough for any stack.
+/// Deeper nesting than documents have, and shallow enough for any stack.
 const MAX_DEPTH: usize = 256;
 
 const BEGINNING: &str = " where a value should begin";
@@ -249,7 +249,7 @@ impl<'t> Reader<'t> {
             }
             self.at = back;
         }
-        // Half of a pair stands for nothing.
+        // An unpaired surrogate becomes the replacement character.
         Ok(char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 

@@ -234,7 +234,7 @@ fn merge_type(args: &[Value]) -> CallResult<Type> {
     let mut open = false;
     for arg in args {
         if *arg.ty() == Type::Dynamic {
-            // A null that nobody gave a type leaves the type open, but does not excuse what is wrong after it.
+            // A null without a type leaves the type open, but does not excuse what is wrong after it.
             if !arg.is_null() {
                 return Ok(Type::Dynamic);
             }

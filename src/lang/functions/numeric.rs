@@ -107,8 +107,8 @@ fn power(x: f64, y: f64) -> f64 {
     result * two(half) * two(exponent - half)
 }
 
-/// The natural logarithm, to the last bit as the usual series for it gives it (that of fdlibm): other libraries round better,
-/// and results of `log` end up in the state.
+/// The natural logarithm, to the last bit as the usual series for it gives it (that of fdlibm): other libraries round
+/// better, and results of `log` end up in the state.
 fn logarithm(x: f64) -> f64 {
     const SERIES: [f64; 7] = [
         f64::from_bits(0x3fe5_5555_5555_5593),
@@ -256,7 +256,8 @@ fn range(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     }
     let mut values = Vec::new();
     let mut at = start;
-    // Exactly at the end it goes on once more if the two, of different precisions, are written differently: so they are not equal.
+    // Exactly at the end it goes on once more if the two, of different precisions, are written differently: so they are
+    // not equal.
     let beyond = if down {
         std::cmp::Ordering::Less
     } else {

@@ -1,9 +1,9 @@
-//! `rsadecrypt`: RSA with the padding of PKCS #1 v1.5, and private keys as people keep them.
+//! `rsadecrypt`: RSA with the padding of PKCS #1 v1.5, and private keys in PEM form.
 //!
 //! Keys come in three dresses: PKCS #1, PKCS #8 and OpenSSH's own, all in PEM. The arithmetic is that of the library that
-//! numbers use: the cryptography library of our transport refuses keys below 2048 bits, which this function takes, and the
-//! others bring an arithmetic of their own for one exponentiation. It does not run in constant time: an observer who could measure
-//! it runs on the same machine as the configuration that holds the key.
+//! numbers use: the cryptography library of our transport refuses keys below 2048 bits, which this function takes, and
+//! the others bring an arithmetic of their own for one exponentiation. It does not run in constant time: an observer
+//! who could measure it runs on the same machine as the configuration that holds the key.
 
 use base64::Engine;
 use cty::Value;

@@ -145,10 +145,7 @@ fn join(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
             match item.as_str() {
                 Some(part) => parts.push(part),
                 None if lists.len() == 1 => {
-                    return Err(CallError::argument(
-                        1,
-                        format!("element {i} is null; cannot concatenate null values"),
-                    ));
+                    return Err(CallError::argument(1, format!("element {i} of the list is null")));
                 }
                 None => {
                     return Err(CallError::argument(l + 1, format!("element {i} of list {l} is null")));
@@ -201,7 +198,7 @@ fn title(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     Ok(Value::string(out))
 }
 
-/// The number of characters as people count them.
+/// The number of grapheme clusters.
 pub(super) fn length(text: &str) -> Number {
     Number::from(letters::count(text))
 }

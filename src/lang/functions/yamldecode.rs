@@ -257,7 +257,7 @@ fn scalar(text: &str, plain: bool, tag: Option<&Tag>) -> Result<Value, String> {
         },
         Some("null" | "int" | "float" | "bool" | "timestamp") if text.is_empty() && !plain => Ok(Value::string("")),
         Some(kind @ ("null" | "int" | "float" | "bool" | "timestamp")) => {
-            // What has a meaning by itself keeps it, whatever the tag is.
+            // A scalar with a meaning of its own has that meaning, whatever the tag is.
             let own = resolve(text)?;
             if *own.ty() != Type::String {
                 return Ok(if plain { own } else { Value::string(text) });

@@ -35,7 +35,7 @@ fn states_written_by_terraform_round_trip_byte_for_byte() {
 #[test]
 fn edited_states_are_normalised_as_terraform_does() {
     let ours = rewritten(include_str!("golden/by-hand.json"));
-    // Terraform 1.11 loses identities (1.12 and later keep them), and names itself as the writer.
+    // Terraform 1.11 loses identities (1.12 and later preserve them), and names itself as the writer.
     let ours = ours
         .replace("\"terraform_version\": \"1.20.0\"", "\"terraform_version\": \"1.11.4\"")
         .replace(

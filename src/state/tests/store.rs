@@ -319,7 +319,7 @@ fn a_crash_before_the_first_state_loses_nothing_either() {
     write_copy(&dir.path().join(".terraform.tfstate.pending"), &state(&["a"])).unwrap();
     let mut store = LocalStore::new(&path);
     assert!(store.read().unwrap().is_some());
-    // Going on without a lock keeps a readable backup.
+    // A run without a lock leaves a readable backup.
     store.write(&state(&["b"]), "1.11.4").unwrap();
     assert_eq!(files(dir.path()), ["terraform.tfstate", "terraform.tfstate.backup"]);
     assert!(

@@ -1,4 +1,4 @@
-//! Together with the real Terraform: each keeps the other out, and reads what the other wrote.
+//! Together with the real Terraform: each respects the other's lock and reads the other's states.
 //!
 //! Skipped where there is no `terraform` on the PATH, or it is not the version that we answer as.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]

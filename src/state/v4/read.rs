@@ -89,7 +89,7 @@ struct InstanceV4<'a> {
     create_before_destroy: Option<bool>,
 }
 
-/// Keeps a null that is written apart from nothing written.
+/// Distinguishes an explicit null from a missing property.
 fn even_null<'de: 'a, 'a, D: serde::Deserializer<'de>>(from: D) -> Result<Option<&'a RawValue>, D::Error> {
     <&RawValue>::deserialize(from).map(Some)
 }
@@ -180,7 +180,7 @@ fn output_value(output: &OutputV4) -> Result<Value, String> {
     cty::json::from_json(&value, &ty).map_err(|e| format!("its value does not have its type: {e}"))
 }
 
-/// What many instances have in common, so that it is read and kept only once.
+/// What many instances have in common, so that it is parsed and stored only once.
 #[derive(Default)]
 struct Shared<'a> {
     dependencies: HashMap<String, ConfigResource>,

@@ -102,7 +102,7 @@ impl Parser<'_> {
                     if !self.skip_to_closer(sequence) {
                         return Err(Abort);
                     }
-                    // So that nobody takes the rest for the whole.
+                    // Without a placeholder the label would be that of another block.
                     text.push(sign);
                     text.push_str("{ ... }");
                 }

@@ -6,8 +6,8 @@ use crate::{Diagnostic, Range, lexer};
 
 use super::Parser;
 
-/// The text of a file, and where the bytes stand that are no UTF-8. Those are replaced one by one, so that all others keep
-/// their places.
+/// The text of a file, and where the bytes stand that are no UTF-8. Those are replaced one by one, so that all others
+/// keep their places.
 pub(super) fn decode_utf8(bytes: &[u8]) -> (Cow<'_, str>, Vec<usize>) {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return (Cow::Borrowed(text), Vec::new());
@@ -74,7 +74,7 @@ pub(super) fn invalid_token(text: &str) -> Diagnostic {
 }
 
 impl Parser<'_> {
-    /// The text that a token between quotes stands for. Wrong escapes are reported, and stand for themselves.
+    /// The text of a token between quotes, unescaped. Invalid escapes are reported and left as they are.
     pub(super) fn unescape_quoted(&mut self, token: usize) -> String {
         let raw = self.text_of(token);
         if !raw.contains(['\\', '$', '%']) {
@@ -124,7 +124,7 @@ impl Parser<'_> {
     }
 }
 
-/// The text that a token of a heredoc or of a template without quotes stands for.
+/// The text of a token of a heredoc or of a template without quotes, unescaped.
 pub(super) fn unescape_plain(raw: &str) -> Cow<'_, str> {
     if !raw.contains("${") && !raw.contains("%{") {
         return Cow::Borrowed(raw);

@@ -1,4 +1,5 @@
-//! Any bytes as a state file of any version: no crash, and a state that is read is written and read again as an equal one.
+//! Any bytes as a state file of any version: no crash, and a state that is read is written and read again as an equal
+//! one.
 
 #![no_main]
 
