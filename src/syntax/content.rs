@@ -173,12 +173,12 @@ pub fn did_you_mean(hint: Option<&str>) -> String {
 }
 
 /// The candidate nearest to what was written, if one is near enough to be a likely typing error.
-pub fn suggest<'c>(given: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
-    let length = given.chars().count();
+pub fn suggest<'c>(misspelt: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+    let length = misspelt.chars().count();
     candidates
         .into_iter()
         .filter(|c| c.chars().count().abs_diff(length) < 3)
-        .map(|c| (edit_distance(given, c), c))
+        .map(|c| (edit_distance(misspelt, c), c))
         .filter(|(d, _)| *d < 3)
         .min_by_key(|(d, _)| *d)
         .map(|(_, c)| c)

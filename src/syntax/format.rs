@@ -91,14 +91,15 @@ impl<'t> Edits<'_, 't> {
 
     /// The tokens of an expression that are no blanks.
     fn pieces(&self, from: usize, to: usize) -> Vec<Piece<'t>> {
-        let kept = (from..to).filter(|i| !is_blank(self.tokens.kind(*i)));
-        kept.map(|index| Piece {
-            kind: self.tokens.kind(index),
-            text: Cow::Borrowed(self.tokens.text(index)),
-            at: Some(self.tokens.start(index).byte as usize),
-            spaces: 0,
-        })
-        .collect()
+        let visible = (from..to).filter(|i| !is_blank(self.tokens.kind(*i)));
+        visible
+            .map(|index| Piece {
+                kind: self.tokens.kind(index),
+                text: Cow::Borrowed(self.tokens.text(index)),
+                at: Some(self.tokens.start(index).byte as usize),
+                spaces: 0,
+            })
+            .collect()
     }
 
     /// Visits a body; `block` is the type of the block at the top of the file whose body it is.

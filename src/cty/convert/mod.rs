@@ -87,10 +87,10 @@ pub fn can_convert(from: &Type, to: &Type, safe_only: bool) -> bool {
 }
 
 /// The element type that the parts of a tuple or object take when they become those of a collection with elements of type
-/// `wanted`.
-fn element_target(parts: &[Type], wanted: &Type, safe_only: bool) -> Option<Type> {
-    if *wanted != Type::Dynamic || parts.is_empty() {
-        return Some(wanted.clone());
+/// `element_type`.
+fn element_target(parts: &[Type], element_type: &Type, safe_only: bool) -> Option<Type> {
+    if *element_type != Type::Dynamic || parts.is_empty() {
+        return Some(element_type.clone());
     }
     unify::unify_types(parts, safe_only)
 }

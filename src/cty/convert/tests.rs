@@ -170,7 +170,7 @@ fn unification() {
     let n = || Type::Number;
     let tuple = |types: &[Type]| Type::tuple(types.iter().cloned());
     let object = |types: &[(&'static str, Type)]| Type::object(types.iter().cloned());
-    for (types, wanted) in [
+    for (types, expected) in [
         (vec![n(), s()], Some(s())),
         (vec![Type::Bool, n()], None),
         (vec![Type::Dynamic, n()], Some(n())),
@@ -188,7 +188,7 @@ fn unification() {
         (vec![s(), Type::list(s())], None),
         (vec![Type::set(n()), Type::list(s())], Some(Type::list(s()))),
     ] {
-        assert_eq!(unify(&types), wanted, "{types:?}");
+        assert_eq!(unify(&types), expected, "{types:?}");
     }
     assert_eq!(unify(&[]), None);
     let (ty, values) = unify_values(&[Value::number(1), Value::string("a")]).unwrap().unwrap();

@@ -164,9 +164,9 @@ fn refinements_are_encoded() {
         ..Refinements::default()
     };
     let bytes = encode(&Value::unknown_refined(Type::String, prefix), &Type::String).unwrap();
-    let told = decode(&bytes, &Type::String).unwrap();
+    let decoded = decode(&bytes, &Type::String).unwrap();
     assert_eq!(
-        told.refinements().unwrap().prefix.as_deref(),
+        decoded.refinements().unwrap().prefix.as_deref(),
         Some("é".repeat(126).as_str())
     );
 }

@@ -82,9 +82,9 @@ impl Big {
     pub fn round(negative: bool, mantissa: UBig, exponent: i64, more: bool, precision: u32) -> Big {
         let (mut mantissa, mut exponent) = (mantissa, exponent);
         let bits = mantissa.bit_len();
-        let wanted = precision as usize;
-        if bits > wanted {
-            let cut = bits - wanted;
+        let target_bits = precision as usize;
+        if bits > target_bits {
+            let cut = bits - target_bits;
             let half = mantissa.bit(cut - 1);
             let below_half = more || mantissa.trailing_zeros().is_some_and(|zeros| zeros < cut - 1);
             mantissa >>= cut;

@@ -21,7 +21,7 @@ pub fn index(collection: &Value, key: &Value) -> Result<Value, OpError> {
     if *key.ty() == Type::Dynamic || *collection.ty() == Type::Dynamic {
         return pending(Type::Dynamic);
     }
-    let wanted = match collection.ty() {
+    let key_type = match collection.ty() {
         Type::List(_) | Type::Tuple(_) => Type::Number,
         Type::Map(_) | Type::Object(_) => Type::String,
         Type::Set(_) => {
@@ -34,7 +34,7 @@ pub fn index(collection: &Value, key: &Value) -> Result<Value, OpError> {
         _ => return Err(OpError::new(INVALID_INDEX, "This value does not have any indices")),
     };
     let by_number = *key.ty() == Type::Number;
-    let key = convert(key, &wanted).map_err(|e| OpError::new(INVALID_INDEX, format!("{NO_ELEMENT}: {e}")))?;
+    let key = convert(key, &key_type).map_err(|e| OpError::new(INVALID_INDEX, format!("{NO_ELEMENT}: {e}")))?;
     let marks = collection.marks() | key.marks();
     match collection.ty() {
         Type::Object(_) => {

@@ -138,10 +138,10 @@ pub fn greater_or_equal(a: &Value, b: &Value) -> Result<Value, OpError> {
     comparison(a, b, Ordering::Greater, true)
 }
 
-fn comparison(a: &Value, b: &Value, wanted: Ordering, or_equal: bool) -> Result<Value, OpError> {
+fn comparison(a: &Value, b: &Value, expected: Ordering, or_equal: bool) -> Result<Value, OpError> {
     let (a, b, marks) = operands(a, b, &Type::Number)?;
     let out = match (a.as_number(), b.as_number()) {
-        (Some(a), Some(b)) => Value::bool(a.compare(b) == wanted || or_equal && a == b),
+        (Some(a), Some(b)) => Value::bool(a.compare(b) == expected || or_equal && a == b),
         _ => {
             // Ranges that lie apart decide.
             let ((a_min, a_max), (b_min, b_max)) = (bounds(&a), bounds(&b));
@@ -153,7 +153,7 @@ fn comparison(a: &Value, b: &Value, wanted: Ordering, or_equal: bool) -> Result<
                 None
             };
             match order {
-                Some(order) if order == wanted => Value::bool(true),
+                Some(order) if order == expected => Value::bool(true),
                 Some(_) if !or_equal || equals(&a, &b).as_bool() == Some(false) => Value::bool(false),
                 _ => Value::unknown_not_null(Type::Bool),
             }

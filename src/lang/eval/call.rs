@@ -178,29 +178,29 @@ impl Evaluator {
         whole: &Expr,
         context: &Context<'_>,
     ) -> bool {
-        let wanted = function.parameters.len();
+        let declared = function.parameters.len();
         if let Some(missing) = function.parameters.get(args.len()) {
             let at_least = if function.variadic.is_some() { " at least" } else { "" };
-            self.too_few(call, at_least, wanted, missing.name, whole, context);
+            self.too_few(call, at_least, declared, missing.name, whole, context);
             return false;
         }
-        match args.get(wanted) {
+        match args.get(declared) {
             Some(extra) if function.variadic.is_none() => {
-                self.too_many(call, wanted, extra.expr, whole, context);
+                self.too_many(call, declared, extra.expr, whole, context);
                 false
             }
             _ => true,
         }
     }
 
-    pub(super) fn too_many(&mut self, call: &Call, wanted: usize, extra: &Expr, whole: &Expr, context: &Context<'_>) {
+    pub(super) fn too_many(&mut self, call: &Call, declared: usize, extra: &Expr, whole: &Expr, context: &Context<'_>) {
         let problem = Diagnostic::error(
             "Too many function arguments",
             format!(
                 "Function \"{}\" takes {}{}.",
                 call.name,
-                if wanted == 0 { "" } else { "only " },
-                arguments(wanted)
+                if declared == 0 { "" } else { "only " },
+                arguments(declared)
             ),
         );
         self.report_call(call, problem.at(extra.start_range()), whole, context);
@@ -210,7 +210,7 @@ impl Evaluator {
         &mut self,
         call: &Call,
         at_least: &str,
-        wanted: usize,
+        declared: usize,
         missing: &str,
         whole: &Expr,
         context: &Context<'_>,
@@ -220,7 +220,7 @@ impl Evaluator {
             format!(
                 "Function \"{}\" takes{at_least} {}. There is no value for \"{missing}\".",
                 call.name,
-                arguments(wanted)
+                arguments(declared)
             ),
         );
         self.report_call(call, problem.at(&call.close), whole, context);
@@ -314,18 +314,18 @@ impl Evaluator {
                 return Value::dynamic();
             }
         };
-        let wanted = signature.parameters.len();
-        if args.len() < wanted {
+        let declared = signature.parameters.len();
+        if args.len() < declared {
             let at_least = if signature.variadic.is_some() { " at least" } else { "" };
             let missing = signature.parameters.get(args.len()).map_or("", |p| &*p.name);
-            self.too_few(call, at_least, wanted, missing, whole, context);
+            self.too_few(call, at_least, declared, missing, whole, context);
             return Value::dynamic();
         }
         let (mut marks, mut unknown) = (Marks::NONE, false);
         let mut values = Vec::with_capacity(args.len());
         for (i, arg) in args.iter().enumerate() {
             let Some(parameter) = signature.parameter(i) else {
-                self.too_many(call, wanted, arg.expr, whole, context);
+                self.too_many(call, declared, arg.expr, whole, context);
                 return Value::dynamic();
             };
             let (value, own) = arg.value.clone().unmark_deep();

@@ -168,13 +168,16 @@ impl Evaluator {
         context: &Context<'_>,
     ) -> Value {
         let errors = self.errors();
-        let given = self.expr(condition, context);
+        let condition_value = self.expr(condition, context);
         if self.errors() > errors {
             return Value::dynamic();
         }
-        let outcome = ops::conditional(&given, &yes_value, &no_value);
+        let outcome = ops::conditional(&condition_value, &yes_value, &no_value);
         if !matches!(outcome, Err(ConditionalError::InconsistentTypes(_))) {
-            match cty::convert(&given, &Type::Bool).ok().and_then(|c| c.as_bool()) {
+            match cty::convert(&condition_value, &Type::Bool)
+                .ok()
+                .and_then(|c| c.as_bool())
+            {
                 Some(true) => self.dynamic.extend(yes_problems),
                 Some(false) => self.dynamic.extend(no_problems),
                 None => {}

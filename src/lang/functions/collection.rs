@@ -41,11 +41,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
             if !a[0].is_wholly_known() {
                 return unknown(t);
             }
-            let kept = sequence(&a[0])
+            let remaining = sequence(&a[0])
                 .iter()
                 .filter(|v| v.as_str().is_some_and(|s| !s.is_empty()))
                 .cloned();
-            Ok(Value::list(Type::String, kept.collect()))
+            Ok(Value::list(Type::String, remaining.collect()))
         },
     ),
     Function::new("contains", &[any("list"), any("value")], Returns::Bool, contains),
@@ -62,8 +62,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
                 return Ok(a[0].clone());
             };
             let mut seen = std::collections::HashSet::new();
-            let kept = items.iter().filter(|v| seen.insert(identity(v))).cloned().collect();
-            Ok(Value::list(element.clone(), kept))
+            let remaining = items.iter().filter(|v| seen.insert(identity(v))).cloned().collect();
+            Ok(Value::list(element.clone(), remaining))
         },
     ),
     Function::new(
@@ -170,18 +170,18 @@ fn rebuild(ty: &Type, items: Vec<Value>) -> Value {
     }
 }
 
-/// Whether some element is `wanted`; for `alltrue`, whether none is false.
-fn quantify(list: &Value, ty: &Type, wanted: bool) -> CallResult {
+/// Whether some element is `decisive` (true for `anytrue`), or all are its opposite (true for `alltrue`).
+fn quantify(list: &Value, ty: &Type, decisive: bool) -> CallResult {
     let Some(items) = list.as_seq() else { return unknown(ty) };
     let mut open = false;
     for item in items {
         match (item.is_known(), item.as_bool() == Some(true)) {
             (false, _) => open = true,
-            (true, b) if b == wanted => return Ok(Value::bool(wanted)),
+            (true, b) if b == decisive => return Ok(Value::bool(decisive)),
             _ => {}
         }
     }
-    if open { unknown(ty) } else { Ok(Value::bool(!wanted)) }
+    if open { unknown(ty) } else { Ok(Value::bool(!decisive)) }
 }
 
 fn chunklist(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {

@@ -117,16 +117,16 @@ impl Time {
         ];
         let mut values = [0i64; 6];
         for (i, (from, to, name, low, high)) in fields.into_iter().enumerate() {
-            if let Some((at, wanted)) = separators[i] {
+            if let Some((at, expected)) = separators[i] {
                 match text.get(at..=at) {
-                    Some(found) if found == wanted => {}
-                    Some(_) if wanted == "T" => return Err(invalid("missing required time introducer 'T'")),
+                    Some(found) if found == expected => {}
+                    Some(_) if expected == "T" => return Err(invalid("missing required time introducer 'T'")),
                     Some(_) => {
                         let rest = text.get(at..).unwrap_or_default();
-                        return Err(invalid(&format!("found {rest:?} where {wanted:?} is expected")));
+                        return Err(invalid(&format!("found {rest:?} where {expected:?} is expected")));
                     }
-                    None if wanted == "T" => return Err(invalid("missing required time introducer 'T'")),
-                    None => return Err(invalid(&format!("end of string where {wanted:?} is expected"))),
+                    None if expected == "T" => return Err(invalid("missing required time introducer 'T'")),
+                    None => return Err(invalid(&format!("end of string where {expected:?} is expected"))),
                 }
             }
             let Some(value) = digits(from, to) else {

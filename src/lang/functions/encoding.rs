@@ -18,10 +18,10 @@ pub(super) const LENIENT: GeneralPurpose = GeneralPurpose::new(
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("base64decode", &[string("str")], Returns::String, |a, _, _| {
-        let given = text(a, 0);
-        let invalid = || CallError::failed(format!("failed to decode base64 data {given:?}"));
+        let encoded = text(a, 0);
+        let invalid = || CallError::failed(format!("failed to decode base64 data {encoded:?}"));
         // Line breaks inside are allowed.
-        let compact: String = given.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
+        let compact: String = encoded.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
         let bytes = LENIENT.decode(compact).map_err(|_| invalid())?;
         match String::from_utf8(bytes) {
             Ok(text) => Ok(Value::string(text)),

@@ -26,8 +26,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Ok(Value::string(basename(text(a, 0))))
     }),
     Function::new("dirname", &[string("path")], Returns::String, |a, _, _| {
-        let given = text(a, 0);
-        let parent = given.rfind('/').map_or("", |i| &given[..=i]);
+        let path_text = text(a, 0);
+        let parent = path_text.rfind('/').map_or("", |i| &path_text[..=i]);
         Ok(path_value(&clean(Path::new(parent))))
     }),
     Function::new("file", &[string("path")], Returns::String, |a, _, s| {
@@ -37,14 +37,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Ok(Value::string(STANDARD.encode(read(text(a, 0), s)?)))
     }),
     Function::new("fileexists", &[string("path")], Returns::Bool, |a, _, s| {
-        let given = text(a, 0);
-        let place = resolve(given, s)?;
+        let path_text = text(a, 0);
+        let place = resolve(path_text, s)?;
         match fs::metadata(&place) {
             Ok(found) if found.is_dir() => Err(CallError::failed(format!("{place:?} is a directory, not a file"))),
             Ok(_) => Ok(Value::bool(true)),
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(Value::bool(false)),
             Err(e) => Err(CallError::failed(format!(
-                "failed to stat {given:?}: {}",
+                "failed to stat {path_text:?}: {}",
                 files::io_reason(&e)
             ))),
         }

@@ -43,14 +43,14 @@ struct Network {
 }
 
 impl Network {
-    fn parse(given: &str) -> CallResult<Network> {
+    fn parse(prefix_text: &str) -> CallResult<Network> {
         let invalid = |text: &str| {
             CallError::failed(format!(
                 "{text:?} is not an address and the length of a prefix, such as \"10.0.0.0/8\" or \"2001:db8::/32\""
             ))
         };
-        let (address, length) = given.split_once('/').ok_or_else(|| invalid(given))?;
-        let (address, width) = match parse_address(address).ok_or_else(|| invalid(given))? {
+        let (address, length) = prefix_text.split_once('/').ok_or_else(|| invalid(prefix_text))?;
+        let (address, width) = match parse_address(address).ok_or_else(|| invalid(prefix_text))? {
             IpAddr::V4(v4) => (u128::from(u32::from(v4)), 32),
             IpAddr::V6(v6) => (u128::from(v6), 128),
         };
@@ -59,7 +59,7 @@ impl Network {
             .parse()
             .ok()
             .filter(|n| digits && *n <= width)
-            .ok_or_else(|| invalid(given))?;
+            .ok_or_else(|| invalid(prefix_text))?;
         Ok(Network {
             address: address & mask(length, width),
             length,

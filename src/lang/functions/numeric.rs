@@ -182,16 +182,16 @@ fn parseint_type(args: &[Value]) -> CallResult<Type> {
 const MAX_DIGITS: usize = 2048;
 
 fn parseint(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
-    let given = text(args, 0);
+    let input = text(args, 0);
     let base = integer(args, 1).map_err(|_| CallError::argument(1, super::NOT_WHOLE))?;
     if !(2..=62).contains(&base) {
         return Err(CallError::argument(1, "the base must be between 2 and 62"));
     }
-    let invalid = || CallError::argument(0, format!("cannot parse {given:?} as a base {base} integer"));
-    let (negative, digits) = match given.as_bytes().first() {
-        Some(b'-') => (true, &given[1..]),
-        Some(b'+') => (false, &given[1..]),
-        _ => (false, given),
+    let invalid = || CallError::argument(0, format!("cannot parse {input:?} as a base {base} integer"));
+    let (negative, digits) = match input.as_bytes().first() {
+        Some(b'-') => (true, &input[1..]),
+        Some(b'+') => (false, &input[1..]),
+        _ => (false, input),
     };
     if digits.is_empty() || digits.len() > MAX_DIGITS {
         return Err(invalid());

@@ -39,12 +39,12 @@ impl Signature {
     /// The signature, as in messages about a call.
     #[must_use]
     pub fn called(&self, name: &str, called_as: &str) -> CalledFunction {
-        let told = |p: &Parameter| (p.name.to_string(), p.ty.clone());
+        let named = |p: &Parameter| (p.name.to_string(), p.ty.clone());
         CalledFunction {
             called_as: called_as.to_owned(),
             name: name.to_owned(),
-            parameters: self.parameters.iter().map(told).collect(),
-            variadic: self.variadic.as_ref().map(told),
+            parameters: self.parameters.iter().map(named).collect(),
+            variadic: self.variadic.as_ref().map(named),
             returns: self.result.clone(),
         }
     }

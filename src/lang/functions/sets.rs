@@ -69,7 +69,7 @@ fn set_type(args: &[Value]) -> CallResult<Type> {
     }
     match cty::unify(&types) {
         Some(ty) => Ok(Type::set(ty)),
-        None => Err(CallError::failed("given sets must all have compatible element types")),
+        None => Err(CallError::failed("the element types of the sets have no common type")),
     }
 }
 

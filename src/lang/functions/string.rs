@@ -46,14 +46,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
         &[string("str"), string("substr"), string("replace")],
         Returns::String,
         |a, _, _| {
-            let (given, what, with) = (text(a, 0), text(a, 1), text(a, 2));
+            let (input, what, with) = (text(a, 0), text(a, 1), text(a, 2));
             match what.strip_prefix('/').and_then(|w| w.strip_suffix('/')) {
                 Some(pattern) => {
                     let pattern = regular::compile(pattern)
                         .map_err(|e| CallError::failed(format!("error parsing regexp: {}: `{}`", e.why, e.part)))?;
-                    Ok(Value::string(pattern.replace_all(given, with)))
+                    Ok(Value::string(pattern.replace_all(input, with)))
                 }
-                None => Ok(Value::string(given.replace(what, with))),
+                None => Ok(Value::string(input.replace(what, with))),
             }
         },
     ),
@@ -62,11 +62,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
         &[string("separator"), string("str")],
         Returns::ListOfString,
         |a, _, _| {
-            let (separator, given) = (text(a, 0), text(a, 1));
+            let (separator, input) = (text(a, 0), text(a, 1));
             let parts: Vec<Value> = if separator.is_empty() {
-                given.chars().map(|c| Value::string(c.to_string())).collect()
+                input.chars().map(|c| Value::string(c.to_string())).collect()
             } else {
-                given.split(separator).map(Value::from).collect()
+                input.split(separator).map(Value::from).collect()
             };
             Ok(Value::list(Type::String, parts))
         },
@@ -159,7 +159,7 @@ fn join(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
 fn startswith(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let prefix = text(args, 1);
     match args[0].kind() {
-        Kind::String(given) => Ok(Value::bool(given.starts_with(prefix))),
+        Kind::String(input) => Ok(Value::bool(input.starts_with(prefix))),
         _ if prefix.is_empty() => Ok(Value::bool(true)),
         _ => match args[0].refinements().and_then(|r| r.prefix.as_deref()) {
             Some(known) if known.starts_with(prefix) => Ok(Value::bool(true)),
@@ -170,9 +170,9 @@ fn startswith(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallRes
 }
 
 fn substr(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
-    let given = text(args, 0);
+    let input = text(args, 0);
     let (mut offset, length) = (integer(args, 1)?, integer(args, 2)?);
-    let clusters = clusters(given);
+    let clusters = clusters(input);
     if offset < 0 {
         offset = offset.saturating_add(i64::try_from(clusters.len()).unwrap_or(i64::MAX));
     }

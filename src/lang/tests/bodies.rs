@@ -65,13 +65,13 @@ fn body(text: &str) -> Arc<Body> {
 
 fn decode(text: &str, schema: &BlockSchema, scope: &Variables) -> (String, Vec<String>) {
     let (value, problems) = decode_body(&body(text), schema, Context::new(scope));
-    let told = problems
+    let reported = problems
         .iter()
         .map(|d| format!("{}: {}", d.summary, d.detail))
         .collect();
     (
         format_value(&value, 0).split_whitespace().collect::<Vec<_>>().join(" "),
-        told,
+        reported,
     )
 }
 
@@ -318,16 +318,16 @@ fn types_are_read_with_their_defaults() {
         ty.to_string(),
         "object({a=optional(string),b=list(object({c=optional(bool)})),d=any})"
     );
-    let given = Value::object([
+    let partial = Value::object([
         ("b", Value::tuple(vec![Value::empty_object()])),
         ("d", Value::bool(false)),
     ]);
-    let value = cty::convert(&defaults.apply(given), &ty).unwrap();
+    let value = cty::convert(&defaults.apply(partial), &ty).unwrap();
     assert_eq!(
         format_value(&value, 0).split_whitespace().collect::<Vec<_>>().join(" "),
         "{ \"a\" = \"5\" \"b\" = tolist([ { \"c\" = true }, ]) \"d\" = false }"
     );
-    for (text, told) in [
+    for (text, reported) in [
         (
             "strng",
             "The keyword \"strng\" is not a valid type specification. Did you mean \"string\"?",
@@ -350,7 +350,7 @@ fn types_are_read_with_their_defaults() {
             "The keyword \"lst\" is not a valid type constructor. Did you mean \"list\"?",
         ),
     ] {
-        assert_eq!(read(text).2.0[0].detail, told);
+        assert_eq!(read(text).2.0[0].detail, reported);
     }
 }
 
@@ -392,10 +392,13 @@ fn diagnostics_describe_the_values_involved() {
     );
     let (expr, _) = syntax::parse_expression("x", "[var.name, var.list, var.secret, var.later][9]", Pos::default());
     let (_, problems) = evaluate(&expr, Context::new(&scope));
-    let told = problems.0[0].expression.as_ref().unwrap().values.clone();
-    let told: Vec<String> = told.into_iter().map(|(name, what)| format!("{name} {what}")).collect();
+    let reported = problems.0[0].expression.as_ref().unwrap().values.clone();
+    let reported: Vec<String> = reported
+        .into_iter()
+        .map(|(name, what)| format!("{name} {what}"))
+        .collect();
     assert_eq!(
-        told,
+        reported,
         [
             "var.later is a number",
             "var.list is list of string with 2 elements",

@@ -178,10 +178,10 @@ fn escape(text: &str) -> Result<(char, usize), (usize, String)> {
             ));
         }
     };
-    let given = text[2..].bytes().take(digits).take_while(u8::is_ascii_hexdigit).count();
-    if given < digits {
+    let digits_found = text[2..].bytes().take(digits).take_while(u8::is_ascii_hexdigit).count();
+    if digits_found < digits {
         let detail = format!("The \\{selector} escape sequence must be followed by {words} hexadecimal digits.");
-        return Err((2 + given, detail));
+        return Err((2 + digits_found, detail));
     }
     let end = 2 + digits;
     let code = u32::from_str_radix(&text[2..end], 16).unwrap_or(u32::MAX);
