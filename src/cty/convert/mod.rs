@@ -86,8 +86,8 @@ pub fn can_convert(from: &Type, to: &Type, safe_only: bool) -> bool {
     }
 }
 
-/// The element type that the parts of a tuple or object take when they become those of a collection with elements of type
-/// `element_type`.
+/// The type that the parts of a tuple or object are converted to in a collection with this element type; the common type of
+/// the parts if that is `any`.
 fn element_target(parts: &[Type], element_type: &Type, safe_only: bool) -> Option<Type> {
     if *element_type != Type::Dynamic || parts.is_empty() {
         return Some(element_type.clone());

@@ -170,7 +170,7 @@ fn rebuild(ty: &Type, items: Vec<Value>) -> Value {
     }
 }
 
-/// Whether some element is `decisive` (true for `anytrue`), or all are its opposite (true for `alltrue`).
+/// `decisive` if some element is, else its opposite: `decisive` is false for `alltrue` and true for `anytrue`.
 fn quantify(list: &Value, ty: &Type, decisive: bool) -> CallResult {
     let Some(items) = list.as_seq() else { return unknown(ty) };
     let mut open = false;
