@@ -54,8 +54,8 @@ impl ModuleSource {
         }
         if has_version {
             return Err(format!(
-                "Terraform cannot process a version constraint for \"{text}\", which is not the address of a module in a \
-                 registry."
+                "\"{text}\" is not the address of a module in a registry, and only such a module has versions. Remove the \
+                 \"version\" argument."
             ));
         }
         if text.is_empty() {
