@@ -1,12 +1,12 @@
-//! The names of things: providers, modules, resources, instances, and what an expression may refer to.
+//! Addresses: of providers, modules, resources and instances, and of what an expression may refer to.
 //!
-//! Addresses are plain immutable values with one textual form each, as people and the state file write it. A *configuration*
-//! address ([`Module`], [`ConfigResource`]) has no instance keys; an *absolute* one ([`ModuleInstance`], [`AbsResource`],
-//! [`AbsResourceInstance`]) has a key at every step that needs one. Text from the command line or from a state file is
-//! read by [`parse`].
+//! Addresses are plain immutable values with one textual form each, which commands and the state file use. A
+//! *configuration* address ([`Module`], [`ConfigResource`]) has no instance keys; an *absolute* one
+//! ([`ModuleInstance`], [`AbsResource`], [`AbsResourceInstance`]) has a key at every step that needs one. Text from the
+//! command line or from a state file is read by [`parse`].
 //!
-//! Where to begin: [`module`] and [`resource`]; [`provider`] for source addresses and configurations; [`mod@reference`] for
-//! what expressions can name. This room uses nothing else of ours.
+//! Where to begin: [`module`] and [`resource`]; [`provider`] for source addresses and configurations; [`mod@reference`]
+//! for what expressions can name.
 
 pub mod module;
 pub mod parse;

@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_read_as_people_write_them() {
+    fn addresses_display_in_canonical_form() {
         let m = ModuleInstance::root()
             .child("a", InstanceKey::Int(0))
             .child("b", InstanceKey::String("k\"${x}".into()));

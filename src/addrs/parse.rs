@@ -338,8 +338,8 @@ pub(crate) fn provider_part(text: &str, what: &str) -> Result<String, ParseError
         Err(ParseError::new(
             format!("Invalid provider {what}"),
             format!(
-                "\"{text}\" is not a valid provider {what}: it must contain only letters, digits and dashes, and may not \
-                 begin or end with a dash or have two in a row."
+                "\"{text}\" is not a valid provider {what}: only letters, digits and single dashes between them can \
+                 be part of it."
             ),
         ))
     }
@@ -350,7 +350,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn resource_instances_read_back() {
+    fn resource_instances_round_trip() {
         for text in [
             "aws_x.a",
             "data.aws_x.a[3]",
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn provider_configurations_read_back() {
+    fn provider_configurations_round_trip() {
         for text in [
             "provider[\"registry.terraform.io/hashicorp/aws\"]",
             "module.a.module.b.provider[\"example.com/x/aws\"].west",

@@ -57,7 +57,7 @@ impl Provider {
         &*self.host == BUILTIN_HOST && &*self.namespace == "builtin"
     }
 
-    /// The address as people write it: without the host if it is the default one.
+    /// The address in its short form: without the host if it is the default one.
     #[must_use]
     pub fn for_display(&self) -> String {
         if &*self.host == DEFAULT_HOST {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{InstanceKey, Resource, ResourceInstance};
 
-/// The thing a reference names, relative to the module it stands in.
+/// The object that a reference names, relative to the module it stands in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Referenceable {
     /// `var.NAME`.

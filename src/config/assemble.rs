@@ -1,4 +1,5 @@
-//! From the files of a directory to a module: what is declared twice, what override files replace, whose each resource is.
+//! From the files of a directory to a module: duplicate declarations, what override files replace, whose each resource
+//! is.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -249,7 +250,7 @@ fn add(module: &mut Module, file: FileBlocks, requirements_at: &mut Option<Range
     module.imports.extend(file.imports);
 }
 
-/// Decides which provider each local name stands for.
+/// Resolves the local names of providers.
 fn resolve_providers(module: &mut Module) {
     let names: BTreeMap<Arc<str>, addrs::Provider> = module
         .required_providers

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-/// What loading asks of a file system. Paths are relative to the working directory, with `/` between steps.
+/// The file system operations that loading needs. Paths are relative to the working directory, with `/` between steps.
 pub trait FileSource {
     /// The names of the files (not directories) in a directory.
     fn list(&self, dir: &str) -> io::Result<Vec<String>>;
@@ -25,7 +25,7 @@ impl FileSource for Disk {
         let mut names = Vec::new();
         for entry in std::fs::read_dir(dir)? {
             let entry = entry?;
-            // A link counts as what it leads to; a broken one is listed, so that reading it tells.
+            // A link counts as what it leads to; a broken one is listed, so that reading it reports the error.
             let is_dir = std::fs::metadata(entry.path()).is_ok_and(|m| m.is_dir());
             if !is_dir {
                 // A name that is no text cannot be read by what is put in its place: if it matters, that is reported.
@@ -44,7 +44,8 @@ impl FileSource for Disk {
     }
 }
 
-/// Follows the links in a path, which stays relative as long as they are. `None` where there is an end, or no end, of them.
+/// Follows the links in a path, which stays relative as long as they are. `None` where there is an end, or no end, of
+/// them.
 fn follow(path: &str) -> Option<String> {
     const MAX_LINKS: usize = 255;
     let mut links = 0;

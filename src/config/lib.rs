@@ -1,15 +1,15 @@
 //! From files to modules: typed blocks, overrides, the module tree, and the values of the root module's variables.
 //!
-//! [`loader::load`] reads a directory and the modules it calls and gives a [`Config`]: a tree of [`Module`]s, each a
+//! [`loader::load`] reads a directory and the modules it calls and returns a [`Config`]: a tree of [`Module`]s, each a
 //! collection of typed blocks ([`model`]). What a block means statically (names, addresses, types, constants, which
-//! provider a resource belongs to) is known when loading is done; what needs values is left as expressions for the
-//! engine. Every problem of every file is told, each with its place, and what could be understood is there nevertheless.
+//! provider a resource belongs to) is determined by loading; what needs values is left as expressions for the
+//! engine. Every problem of every file is reported with its position, and the valid parts are returned nevertheless.
 //!
-//! Files come from a [`files::FileSource`]: a disk, or a snapshot inside a plan file ([`snapshot`]). Nothing else here touches
-//! the outside: installing modules is the business of others, who tell by a [`manifest::Manifest`] where they put them.
+//! Files come from a [`files::FileSource`]: a disk, or a snapshot inside a plan file ([`snapshot`]). Nothing else here
+//! does input or output. Modules are installed elsewhere; a [`manifest::Manifest`] records their directories.
 //!
-//! Where to begin: [`model`], then [`loader`], `decode` (from tree to typed blocks), `overrides`, `providers` (who configures
-//! whom). [`values`] reads variable files and flags. The room uses `lang`, `syntax`, `cty` and `addrs`.
+//! Where to begin: [`model`], then [`loader`], `decode` (from tree to typed blocks), `overrides`, `providers` (the
+//! provider configurations of each module). [`values`] reads variable files and flags.
 
 mod assemble;
 mod decode;

@@ -15,7 +15,7 @@ use crate::source_address::ModuleSource;
 use crate::version::{Constraint, Version};
 use crate::{assemble, decode, parse, providers};
 
-/// No tree of modules that people write is deeper. Links could make an endless one.
+/// The deepest tree of modules: symbolic links could make an infinite one.
 const MAX_DEPTH: usize = 64;
 
 /// What loading must know beside files.
@@ -36,7 +36,8 @@ pub struct Loaded {
     pub sources: SourceMap,
     /// Every problem.
     pub diagnostics: Diagnostics,
-    /// The modules that must be installed first. Each is an error among the diagnostics, unless the root module has others.
+    /// The modules that must be installed first. Each is an error among the diagnostics, unless the root module has
+    /// others.
     pub missing: Vec<MissingModule>,
 }
 
@@ -116,7 +117,7 @@ pub fn load(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loa
     root_outputs(&root.module, &mut between);
     between.extend(unavailable);
     let config = Config { root };
-    // Nothing is said about what a syntax error may have garbled.
+    // Nothing is reported about what a syntax error may have garbled.
     let broken = config.broken_parts();
     between.0.retain(|d| {
         !d.subject
@@ -149,7 +150,7 @@ struct Loader<'l> {
     missing: Vec<MissingModule>,
     /// The modules that are not where they should be.
     unavailable: Diagnostics,
-    /// Whether there are errors in what says which module has which provider configuration.
+    /// Whether there are errors in the provider configurations of modules.
     providers_in_doubt: bool,
 }
 
@@ -393,7 +394,8 @@ impl Loader<'_> {
                 ..Module::default()
             }
         };
-        // What a block lacks, or has too much, where its text could not be read: that is told when it can be.
+        // What a block lacks, or has too much, where its text could not be read: that is reported once the text can be
+        // read.
         let mut decoded = self.diagnostics.0.split_off(parsed);
         decoded.retain(|d| {
             !d.subject
@@ -464,8 +466,8 @@ fn names_in_text(text: &str, names: &mut BTreeSet<Arc<str>>) {
     }
 }
 
-/// The parts of blocks that syntax errors may have garbled: the arguments and nested blocks with an error, the header of the
-/// block around them, at which what is missing in it is reported, and the whole of a block that is not closed.
+/// The parts of blocks that syntax errors may have garbled: the arguments and nested blocks with an error, the header
+/// of the block around them, at which what is missing in it is reported, and the whole of a block that is not closed.
 fn broken_parts(body: &Body, problems: &Diagnostics) -> Vec<Range> {
     let mut out: Vec<Range> = Vec::new();
     for place in problems
@@ -579,7 +581,7 @@ fn check_inputs(call: &ModuleCall, module: &Module, diagnostics: &mut Diagnostic
                 Diagnostic::error(
                     "Missing required argument",
                     format!(
-                        "The argument \"{}\" is required, but no definition was found.",
+                        "The module requires the argument \"{}\", and this call does not set it.",
                         variable.name
                     ),
                 )

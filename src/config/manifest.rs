@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_manifest_need_not_be_there() {
+    fn missing_manifest_is_empty() {
         let read = |content: Option<&str>| {
             let files: crate::files::MemoryFiles = content
                 .map(|c| (".terraform/modules/modules.json", c))
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn manifests_read_back() {
+    fn manifests_round_trip() {
         let text = r#"{"Modules":[{"Key":"","Source":"","Dir":"."},{"Key":"a","Source":"registry.terraform.io/x/y/z","Version":"1.0.0","Dir":".terraform/modules/a"}]}"#;
         let manifest = Manifest::parse(text.as_bytes()).unwrap();
         assert_eq!(manifest.modules["a"].version.as_deref(), Some("1.0.0"));

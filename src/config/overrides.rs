@@ -1,7 +1,7 @@
 //! What override files replace.
 //!
-//! An overriding block changes the block of the same name argument by argument. Nested blocks of a type that stands in the
-//! override replace all of that type.
+//! An overriding block changes the block of the same name argument by argument. Nested blocks of a type that stands in
+//! the override replace all of that type.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -149,7 +149,7 @@ fn missing(summary: &str, what: &str, range: &Range) -> Diagnostic {
     .at(range)
 }
 
-/// Terraform drops these blocks and says nothing. They have no effect here either, but nobody should have to find out.
+/// The warning about a block that has no effect in an override file. Terraform ignores it silently.
 fn ignored(kind: &str, range: &Range) -> Diagnostic {
     Diagnostic::warning(
         "Block in override file ignored",
@@ -158,7 +158,7 @@ fn ignored(kind: &str, range: &Range) -> Diagnostic {
     .at(range)
 }
 
-/// Replaces what the other has.
+/// Replaces the base value if there is an overriding one.
 fn replace<T>(base: &mut Option<T>, by: Option<T>) {
     if by.is_some() {
         *base = by;
@@ -291,7 +291,7 @@ fn with_dynamic(body: Body) -> Body {
         attributes: &[],
         blocks: &[("dynamic", &["type"])],
     };
-    // What is wrong with them is told when the body is decoded.
+    // Decoding the body reports what is wrong with them.
     if body.blocks.iter().all(|b| &*b.ty != "dynamic") && body.attribute("dynamic").is_some() {
         content::resolve(body, spec, &mut Diagnostics::new())
     } else {

@@ -1,4 +1,4 @@
-//! The parser's entry points in the shapes this room needs.
+//! The parser's entry points in the forms that this crate needs.
 
 use std::sync::Arc;
 

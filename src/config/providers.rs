@@ -1,8 +1,8 @@
-//! Who configures whom: which provider configuration stands behind each name in each module.
+//! Which provider configuration each local name has in each module.
 //!
 //! A module finds a configuration, in this order: what its caller hands over by `providers`; a block of its own; and, for
 //! the configuration without alias, what its caller finds for the same provider. The root finds its blocks, or an empty
-//! default configuration. Names are compared by the provider they stand for, not by the word.
+//! default configuration. Names are compared by provider address, not by local name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ fn key(module: &Module, local: &LocalProviderConfig) -> (Provider, Option<Arc<st
     (module.provider_for_local_name(&local.name), local.alias.clone())
 }
 
-/// Whether a block only says that a configuration is expected from the caller, as Terraform 0.10 to 0.12 wanted it.
+/// Whether a block only declares that a configuration is expected from the caller, as in Terraform 0.10 to 0.12.
 fn is_proxy(config: &ProviderConfig) -> bool {
     config.body.attributes.is_empty() && config.body.blocks.is_empty() && config.version.is_none()
 }
@@ -129,7 +129,7 @@ fn mismatch(passed: &PassedProvider, provider: &Provider, child: &ModuleNode, ex
     Diagnostic::error("Provider type mismatch", detail).at(at)
 }
 
-/// Checks the configurations that a module has, expects and is given.
+/// Checks the configurations that a module has, expects and receives.
 fn check_call(call: &ModuleCall, child: &ModuleNode, repeats: Option<&Range>, diagnostics: &mut Diagnostics) {
     let module = &child.module;
     let configured = |config: &LocalProviderConfig| module.provider_configs.get(config).is_some_and(|c| !is_proxy(c));
@@ -317,7 +317,7 @@ fn unknown_aliases(node: &ModuleNode, call: Option<&ModuleCall>, diagnostics: &m
         if node.providers.contains_key(&key(&node.module, &reference.config)) {
             continue;
         }
-        // An alias that the module expects and is not given has been reported at the call.
+        // An alias that the module expects and does not receive has been reported at the call.
         let expected = call.is_some()
             && node
                 .module

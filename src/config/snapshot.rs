@@ -1,4 +1,4 @@
-//! The files of a configuration as a plan file keeps them, so that applying reads exactly what was planned.
+//! The files of a configuration as a plan file contains them, so that applying reads exactly what was planned.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub struct Snapshot {
 /// The files of one module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotModule {
-    /// What the manifest says of it.
+    /// Its entry in the manifest.
     pub entry: ManifestEntry,
     /// The files, by name.
     pub files: BTreeMap<String, Arc<[u8]>>,

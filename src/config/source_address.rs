@@ -40,7 +40,7 @@ pub struct RemoteSource {
 }
 
 impl ModuleSource {
-    /// Reads a source address. `has_version` says whether the call has a `version` argument, which only registry modules
+    /// Reads a source address. `has_version` is whether the call has a `version` argument, which only registry modules
     /// may have. The error is a sentence.
     pub fn parse(text: &str, has_version: bool) -> Result<ModuleSource, String> {
         if ["./", "../", ".\\", "..\\"]
@@ -54,8 +54,8 @@ impl ModuleSource {
         }
         if has_version {
             return Err(format!(
-                "Terraform cannot process a version constraint for \"{text}\", which is not the address of a module in a \
-                 registry."
+                "\"{text}\" is not the address of a module in a registry, and only such a module has versions. Remove the \
+                 \"version\" argument."
             ));
         }
         if text.is_empty() {
@@ -464,7 +464,7 @@ mod tests {
     proptest::proptest! {
         /// What is written to the manifest is read back as the same.
         #[test]
-        fn what_is_shown_is_read_again(text in "[a-z./:?@=&A-Z0-9~-]{0,40}") {
+        fn displayed_sources_parse_equal(text in "[a-z./:?@=&A-Z0-9~-]{0,40}") {
             if let Ok(source) = ModuleSource::parse(&text, false) {
                 let shown = source.to_string();
                 let again = ModuleSource::parse(&shown, false).map(|s| s.to_string());

@@ -1,7 +1,8 @@
 //! Test files (`*.tftest.hcl`, `*.tftest.json`): whether they are written as the language wants it.
 //!
-//! Running them is another matter: here, only the syntax of the files and the names and constants of their blocks are checked.
-//! They stand in the directory of the root module and in one directory for tests, neither searched further down.
+//! Running them is another matter: here, only the syntax of the files and the names and constants of their blocks are
+//! checked. They stand in the directory of the root module and in one directory for tests, neither searched further
+//! down.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::decode::parts;
 use crate::files::{FileSource, is_ignored, join};
 use crate::parse;
 
-/// Where test files are, beside the directory of the root module, if nothing else is said.
+/// Where test files are, beside the directory of the root module, by default.
 pub const DEFAULT_DIR: &str = "tests";
 
 const FILE: BodySpec<'static> = BodySpec {
@@ -94,8 +95,8 @@ const OVERRIDE_MODULE: BodySpec<'static> = BodySpec {
     blocks: &[],
 };
 
-/// Checks the test files of a root module. `tests` is the directory for tests; `explicit` says that the user named it. The
-/// texts of the files go to `sources`.
+/// Checks the test files of a root module. `tests` is the directory for tests; `explicit` is set if the user named it.
+/// The texts of the files go to `sources`.
 #[must_use]
 pub fn check(files: &dyn FileSource, root: &str, tests: &str, explicit: bool, sources: &mut SourceMap) -> Diagnostics {
     let mut diagnostics = Diagnostics::new();

@@ -2,7 +2,7 @@
 //!
 //! Later sources win over earlier ones: `TF_VAR_name`, then `terraform.tfvars`, `terraform.tfvars.json`, the
 //! `*.auto.tfvars` and `*.auto.tfvars.json` in the order of their names, then `-var` and `-var-file` in the order of the
-//! command line. Only the value that wins is looked at.
+//! command line. Only the value with the highest precedence is evaluated.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,7 +28,7 @@ pub enum ValueSource {
     File(Range),
     /// The flag `-var`.
     Flag,
-    /// A person answered.
+    /// The prompt for the variable.
     Prompt,
     /// The plan that is applied.
     Plan,
@@ -41,13 +41,13 @@ pub enum ValueSource {
 pub struct VariableValue {
     /// The value, without marks.
     pub value: Value,
-    /// The value as it was given, before it was made to fit; `None` for a default.
+    /// The value as it was set, before conversion; `None` for a default.
     pub given: Option<Value>,
     /// Where it comes from.
     pub source: ValueSource,
 }
 
-/// Says the type only: the value may be a secret, and has no mark that says so.
+/// Prints the type only: the value may be a secret without a mark.
 impl fmt::Debug for VariableValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("VariableValue")
@@ -69,7 +69,7 @@ pub enum VariableFlag {
     File(String),
 }
 
-/// Says the name only: the value may be a secret.
+/// Prints the name only: the value may be a secret.
 impl fmt::Debug for VariableFlag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -81,7 +81,7 @@ impl fmt::Debug for VariableFlag {
 
 /// Where values may come from.
 pub struct ValueInputs<'i> {
-    /// The files: `terraform.tfvars` and its like are looked for in the working directory.
+    /// The files: `terraform.tfvars` and its like are searched in the working directory.
     pub files: &'i dyn FileSource,
     /// The environment: variables whose name begins with `TF_VAR_`, that prefix taken off.
     pub environment: &'i BTreeMap<String, String>,
@@ -89,12 +89,12 @@ pub struct ValueInputs<'i> {
     pub flags: &'i [VariableFlag],
 }
 
-/// What was given.
+/// The values that were set.
 #[derive(Clone, Debug, Default)]
 pub struct CollectedValues {
     /// The values. A variable whose value was wrong (which has been reported) has none.
     pub values: VariableValues,
-    /// Required variables without value, by name: ask for them, or report them with
+    /// Required variables without value, by name: prompt for them, or report them with
     /// [`missing_variable`].
     pub missing: Vec<Arc<str>>,
     /// The text of every variable file.
@@ -103,7 +103,7 @@ pub struct CollectedValues {
     pub diagnostics: Diagnostics,
 }
 
-/// A value as it was given, not looked at yet.
+/// A value as it was set, not parsed yet.
 struct Given {
     content: Content,
     source: ValueSource,
@@ -166,7 +166,7 @@ pub fn collect(module: &Module, inputs: &ValueInputs<'_>) -> CollectedValues {
     out
 }
 
-/// The value a person typed for a variable when asked.
+/// The value that was typed at the prompt for a variable.
 pub fn from_prompt(variable: &Variable, text: &str) -> Result<VariableValue, Diagnostics> {
     let mut out = CollectedValues::default();
     let given = Given {
@@ -360,7 +360,7 @@ fn report_undeclared(module: &Module, given: &BTreeMap<Arc<str>, Given>, diagnos
     }
 }
 
-/// What a variable is when it is given this. Problems are reported.
+/// The value of a variable when set to this. Problems are reported.
 fn evaluate(variable: &Variable, given: &Given, out: &mut CollectedValues) -> Option<VariableValue> {
     let name = &variable.name;
     let (value, written) = match &given.content {

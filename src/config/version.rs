@@ -9,7 +9,7 @@ pub use versions::{Dialect, Version};
 pub struct Constraint {
     /// The text.
     pub text: String,
-    /// What it says.
+    /// The constraint.
     pub constraints: Constraints,
     /// Where it is written.
     pub range: Range,

@@ -93,10 +93,10 @@ impl Defaults {
         }
         for (name, default) in &self.values {
             match out.get(name) {
-                Some(given) if !given.is_null() => {
+                Some(existing) if !existing.is_null() => {
                     // Whatever comes of an unknown value: a null would be replaced.
-                    if default.is_certainly_not_null() && !given.is_known() {
-                        let refined = given.clone().refine_not_null();
+                    if default.is_certainly_not_null() && !existing.is_known() {
+                        let refined = existing.clone().refine_not_null();
                         out.insert(name.clone(), refined);
                     }
                 }
@@ -149,11 +149,11 @@ mod tests {
     #[test]
     fn missing_and_null_attributes_are_filled_in_at_any_depth() {
         assert_eq!(defaults().apply(Value::empty_object()), full("x", 1));
-        let given = Value::object([
+        let existing = Value::object([
             ("name", Value::null(Type::Dynamic)),
             ("sub", Value::object([("n", Value::number(7))])),
         ]);
-        assert_eq!(defaults().apply(given), full("x", 7));
+        assert_eq!(defaults().apply(existing), full("x", 7));
     }
 
     #[test]
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_stay_and_misfits_are_left_alone() {
+    fn marks_stay_and_values_of_other_types_are_unchanged() {
         let out = defaults().apply(Value::empty_object().with_marks(Marks::SENSITIVE));
         assert_eq!(out, full("x", 1).with_marks(Marks::SENSITIVE));
         assert_eq!(defaults().apply(Value::string("s")), Value::string("s"));

@@ -1,20 +1,18 @@
 //! Types and values of the configuration language.
 //!
-//! Everything else in the house speaks in the words of this room: a [`Type`], a [`Value`] of that type, and a
-//! [`Path`] into it. A value may be *null* (absent on purpose), *unknown* (a result that is not there yet, perhaps with
-//! [`Refinements`] that already say something about it), and it may carry [`Marks`] (sensitive, ephemeral) that
-//! follow it through every operation.
+//! All crates share these: a [`Type`], a [`Value`] of that type, and a [`Path`] into it. A value may be *null* (absent on
+//! purpose) or *unknown* (not computed yet, perhaps with [`Refinements`] of what is certain about it), and it may carry
+//! [`Marks`] (sensitive, ephemeral) that follow it through every operation.
 //!
 //! Three properties hold everywhere:
 //! - A value is cheap to clone: text and collections are shared.
 //! - A value knows its type, its marks and whether anything inside it is unknown or marked, all in constant time:
 //!   the constructors compute those once. See [`Value`].
-//! - Nothing here panics on what a user, a file or a plugin sent: operations return a result.
+//! - Nothing here panics on input of a user, a file or a plugin: operations return a result.
 //!
 //! Where to begin: [`types`] and [`value`]; then [`ops`] (operators), [`mod@convert`] (conversion and unification),
 //! [`defaults`] (of optional attributes), and the two codecs, [`msgpack`] and [`json`], which write exactly what the
 //! plugin protocol and the state file contain.
-//! This crate depends on nothing of ours.
 
 pub mod convert;
 pub mod defaults;

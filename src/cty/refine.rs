@@ -6,7 +6,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use crate::{Number, Type, Value};
 
-/// What is known about an unknown value. The default says nothing.
+/// What is known about an unknown value. By default, nothing is known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Refinements {
     /// The value will certainly not be null.
@@ -24,7 +24,7 @@ pub struct Refinements {
 }
 
 impl Refinements {
-    /// The refinement that says only "not null".
+    /// The refinement "not null" alone.
     #[must_use]
     pub fn not_null() -> Refinements {
         Refinements {
@@ -33,7 +33,7 @@ impl Refinements {
         }
     }
 
-    /// Whether nothing is said.
+    /// Whether nothing is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Refinements::default()
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_one_possibility_is_known() {
+    fn refinement_to_one_value_makes_it_known() {
         let number = |min: i64, max: i64| Refinements {
             number_min: Some((min.into(), true)),
             number_max: Some((max.into(), true)),
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_suit_the_type_is_dropped() {
+    fn refinements_of_another_type_are_dropped() {
         let all = Refinements {
             prefix: Some("a".into()),
             length_min: Some(1),

@@ -1,6 +1,6 @@
 //! Sets: canonical order and removal of duplicates.
 //!
-//! The order is the one users see when they iterate over a set, so it is the peers': text by its bytes, numbers
+//! The order is the one users see when they iterate over a set, so it is Terraform's: text by its bytes, numbers
 //! ascending, `false` before `true`, compound values by a text made of their content; unknown values after those, and
 //! nulls last. Values that are not wholly known are never equal to anything: each may turn out to be another.
 
@@ -38,7 +38,7 @@ pub fn canonical(element: &Type, items: Vec<Value>) -> Vec<Value> {
     keyed.into_iter().map(|(_, item)| item).collect()
 }
 
-/// Whether a set with these elements has this value. Sets tell zero and minus zero apart, although they are equal.
+/// Whether a set with these elements has this value. Sets distinguish zero and minus zero, although they are equal.
 #[must_use]
 pub fn has_element(items: &[Value], value: &Value) -> bool {
     let mut key = None;

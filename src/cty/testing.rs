@@ -22,7 +22,7 @@ pub fn number() -> impl Strategy<Value = Number> {
         4 => (-20_i64..20).prop_map(Number::from),
         2 => any::<i64>().prop_map(Number::from),
         1 => any::<u64>().prop_map(Number::from),
-        // Doubles above this are rounded whole numbers, which the wire formats do not keep apart from exact ones.
+        // Doubles above this are rounded whole numbers, which the wire formats do not distinguish from exact ones.
         2 => (-1e15..1e15).prop_filter_map("a number", Number::from_f64),
         1 => (-1e-9..1e-9).prop_filter_map("a number", Number::from_f64),
         2 => "-?[0-9]{1,30}\\.[0-9]{1,30}(e-?[0-9]{1,2})?".prop_filter_map("a number", |s| Number::parse(&s)),

@@ -176,7 +176,7 @@ impl Type {
         }
     }
 
-    /// Whether this is the wanted type, or would be if every `any` in that were filled in. Which attributes are optional
+    /// Whether this is the target type, or would be if every `any` in that were filled in. Which attributes are optional
     /// does not matter.
     #[must_use]
     pub fn conforms_to(&self, want: &Type) -> bool {

@@ -1,13 +1,13 @@
-//! Packing, byte for byte as users of the language and of its providers know it.
+//! DEFLATE compression with the same bytes as Go's standard library.
 //!
-//! What is packed goes into arguments such as `user_data`, and into checksums that other objects hang on: any difference
-//! means a new machine, or code that is deployed again. So it is not enough that the bytes unpack to the same text. Matches,
-//! block limits and code lengths follow the rules of the compressor of Go's standard library, at the two levels that are in
-//! use; the rules are written down here, since general libraries choose otherwise. What Terraform and the official providers
-//! pack in one way, we pack in the same way.
+//! Compressed text goes into arguments such as `user_data`, and into checksums that other objects depend on: any
+//! difference replaces a machine, or deploys code again. So it is not enough that the bytes decompress to the same
+//! text. Matches, block limits and code lengths follow the rules of the compressor of Go's standard library, at the two
+//! levels that are in use, which general libraries do not implement.
 //!
-//! This crate uses nothing of ours; the functions of the language and the providers use it. [`Gzip`] and [`Deflate`] are
-//! writers over the parts: [`matches`] finds what repeats, [`blocks`] makes bits of it, with the prefix codes of [`codes`].
+//! [`Gzip`] and [`Deflate`] are
+//! writers over the parts: [`matches`] finds what repeats, [`blocks`] makes bits of it, with the prefix codes of
+//! [`codes`].
 
 mod blocks;
 mod codes;
@@ -17,28 +17,28 @@ use std::io::{self, Write};
 
 use flate2::Crc;
 
-use crate::matches::Packer;
+use crate::matches::Compressor;
 
 /// How long to search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// What zip archives are packed with.
+    /// The level of zip archives.
     Five,
-    /// What gzip streams are packed with.
+    /// The level of gzip streams.
     Six,
 }
 
-/// A writer that packs what it is given and hands it on as a bare stream, without a header.
+/// A writer that compresses its input and writes it to the inner writer as a bare stream, without a header.
 pub struct Deflate<W> {
-    packer: Packer,
+    packer: Compressor,
     out: W,
 }
 
 impl<W: Write> Deflate<W> {
-    /// Packs at this level.
+    /// A compressor of this level.
     pub fn new(out: W, level: Level) -> Deflate<W> {
         Deflate {
-            packer: Packer::new(level),
+            packer: Compressor::new(level),
             out,
         }
     }
@@ -71,7 +71,8 @@ impl<W: Write> Write for Deflate<W> {
     }
 }
 
-/// A writer that packs what it is given and hands it on as a gzip stream, without time and name in its header.
+/// A writer that compresses its input and writes it to the inner writer as a gzip stream, without time and name in its
+/// header.
 pub struct Gzip<W> {
     inner: Deflate<W>,
     crc: Crc,
@@ -79,7 +80,7 @@ pub struct Gzip<W> {
 }
 
 impl<W: Write> Gzip<W> {
-    /// Packs at the usual level.
+    /// A compressor of the default level.
     pub fn new(out: W) -> Gzip<W> {
         Gzip {
             inner: Deflate::new(out, Level::Six),
@@ -146,9 +147,9 @@ mod tests {
         out.finish().unwrap()
     }
 
-    fn unpacked(packed: &[u8]) -> Vec<u8> {
+    fn decompressed(compressed: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
-        flate2::read::GzDecoder::new(packed).read_to_end(&mut out).unwrap();
+        flate2::read::GzDecoder::new(compressed).read_to_end(&mut out).unwrap();
         out
     }
 
@@ -210,10 +211,10 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn everything_comes_back(seed: Vec<u8>, times in 1usize..3000, piece in 1usize..70000) {
+        fn compressed_data_decompresses_equal(seed: Vec<u8>, times in 1usize..3000, piece in 1usize..70000) {
             let text: Vec<u8> = seed.iter().copied().cycle().take(seed.len().min(64) * times).collect();
-            proptest::prop_assert_eq!(unpacked(&gzipped(&text, piece)), text);
-            proptest::prop_assert_eq!(unpacked(&gzipped(&seed, 1)), seed);
+            proptest::prop_assert_eq!(decompressed(&gzipped(&text, piece)), text);
+            proptest::prop_assert_eq!(decompressed(&gzipped(&seed, 1)), seed);
         }
     }
 }

@@ -15,14 +15,14 @@ const LAZY: usize = 16;
 const HASH_BITS: u32 = 17;
 const NOWHERE: u64 = u64::MAX;
 
-/// Packs a text that comes piece by piece. Places are counted from the beginning of the text.
-pub(crate) struct Packer {
-    /// The stream so far. Whoever has taken bytes from its front is done with them.
+/// Compresses a text that comes piece by piece. Positions are counted from the beginning of the text.
+pub(crate) struct Compressor {
+    /// The stream so far. Bytes that were taken from its front are flushed.
     pub out: Bits,
     /// When the search for a match ends: at this length, or after so many candidates.
     nice: usize,
     chain: usize,
-    /// What is at hand of the text, in two halves. It moves on by a half when little is left to look ahead at; what is
+    /// The window of the text, in two halves. It moves on by a half when little is left to look ahead at; what is
     /// before it cannot be matched.
     window: Vec<u8>,
     /// Where the window begins, and the place that is next.
@@ -41,13 +41,13 @@ pub(crate) struct Packer {
     before: Vec<u64>,
 }
 
-impl Packer {
-    pub fn new(level: Level) -> Packer {
+impl Compressor {
+    pub fn new(level: Level) -> Compressor {
         let (nice, chain) = match level {
             Level::Five => (32, 32),
             Level::Six => (128, 128),
         };
-        Packer {
+        Compressor {
             out: Bits::default(),
             nice,
             chain,
@@ -80,7 +80,7 @@ impl Packer {
         }
     }
 
-    /// Packs what is left of the text.
+    /// Compresses the rest of the text.
     pub fn finish(&mut self) {
         self.advance(1);
         if self.pending {

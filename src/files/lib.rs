@@ -4,12 +4,10 @@
 //! file, formatted configuration, indexes of mirrors. Readers see the old contents or the new, and a rename never turns a
 //! pipe, a device or a link into a file.
 //!
-//! [`temporary`] names what exists only while this program runs, so that the leftovers of one that was killed can be told
-//! from what is in use, and are removed by the next.
+//! [`temporary`] creates files and directories for the time that a process runs. Leftovers of a killed process are
+//! distinguished from those in use, and removed by the next one.
 //!
-//! [`io_reason`] says in words why the operating system refused something.
-//!
-//! This crate depends on no other of the workspace.
+//! [`io_reason`] is the operating system's reason for an error, as part of a sentence.
 
 mod output;
 mod reason;

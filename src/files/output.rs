@@ -1,4 +1,4 @@
-//! Writing an output file: by rename where that keeps what is there, else into what is there.
+//! Writing an output file: by rename for regular files, else into the existing file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Cursor, Read as _, Seek, SeekFrom, Write};
@@ -17,7 +17,7 @@ const MAX_LINKS: usize = 40;
 pub struct Policy {
     /// The mode of a new file, before the umask.
     pub mode: u32,
-    /// Whether a file that is replaced keeps its mode.
+    /// Whether a replaced file has its old mode afterwards.
     pub keep_mode: bool,
     /// Whether the contents must be on the disk before the name is.
     pub durable: bool,
@@ -36,7 +36,7 @@ impl Policy {
         keep_mode: false,
         durable: true,
     };
-    /// For configuration, lock files and indexes: everybody may read them whom the umask allows to.
+    /// For configuration, lock files and indexes: readable by others as far as the umask allows.
     pub const SHARED: Policy = Policy {
         mode: 0o666,
         keep_mode: true,
@@ -44,7 +44,8 @@ impl Policy {
     };
 }
 
-/// A file that is being written. Nothing is seen of it before [`Output::commit`]; dropped before that, nothing has happened.
+/// A file that is being written. Nothing is seen of it before [`Output::commit`]; dropped before that, nothing has
+/// happened.
 ///
 /// - A regular file, or none, is replaced by a rename. It keeps its owner as far as that is allowed. Symbolic links are
 ///   followed, so that the link stays a link.
@@ -94,7 +95,7 @@ impl Output {
         })
     }
 
-    /// Puts the file in its place. A pipe is waited for until somebody reads it.
+    /// Puts the file in its place. On a pipe it blocks until there is a reader.
     ///
     /// # Errors
     /// It cannot be written; a file that is replaced by a rename is then as it was.
@@ -231,7 +232,7 @@ fn directory(path: &Path) -> &Path {
     }
 }
 
-/// Brings the names in a directory to the disk. Not every file system can; none loses more than the last moment.
+/// Brings the names in a directory to the disk. Not every file system can; without it, only the latest write can be lost.
 fn sync_directory(dir: &Path) {
     if let Err(e) = File::open(dir).and_then(|dir| dir.sync_all()) {
         tracing::debug!("cannot sync {}: {e}", dir.display());
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_regular_file_is_replaced_with_the_mode_that_the_policy_says() {
+    fn regular_file_is_replaced_with_the_mode_of_the_policy() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("f");
         replace(&path, b"one", Policy::STATE).unwrap();

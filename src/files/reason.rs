@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// What the operating system says about why it refused something, without its number for the error: part of a sentence, in
+/// The operating system's reason for an error, without its number for the error: part of a sentence, in
 /// lower case, without a full stop.
 #[must_use]
 pub fn io_reason(error: &io::Error) -> String {
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasons_have_no_numbers_and_go_on_a_sentence() {
+    fn reasons_have_no_error_numbers_and_fit_into_a_sentence() {
         let reason = |code| io_reason(&io::Error::from_raw_os_error(code));
         assert_eq!(reason(2), "no such file or directory");
         assert_eq!(reason(13), "permission denied");

@@ -1,6 +1,6 @@
-//! Temporary files and directories that can be told from leftovers.
+//! Temporary files and directories that can be distinguished from leftovers.
 //!
-//! Each has a name of the form `.monoform-XXXXXX.tmp`, and whoever uses it holds a lock (`flock`) on it. The lock ends with
+//! Each has a name of the form `.monoform-XXXXXX.tmp`, and its process holds a lock (`flock`) on it. The lock ends with
 //! its holder, however that ends, and is seen by programs in other containers, where process numbers mean nothing.
 
 #![expect(clippy::disallowed_methods, reason = "leftovers are recognized by their age")]
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_old_ours_and_not_in_use_is_swept() {
+    fn only_old_unused_files_of_this_program_are_swept() {
         let parent = tempfile::tempdir().unwrap();
         let at = |name: &str| parent.path().join(name);
         let used_dir = PrivateDirectory::create_in(parent.path()).unwrap();

@@ -48,8 +48,8 @@ pub fn unexpected_key(resource: &Resource, range: &Range) -> Diagnostic {
     Diagnostic::error(
         "Unexpected resource instance key",
         format!(
-            "Because {resource} does not have \"count\" or \"for_each\" set, references to it must not include an index key. \
-             Remove the bracketed index to refer to the single instance of this resource."
+            "{resource} has neither \"count\" nor \"for_each\", so it has one instance, without a key. Remove the \
+             brackets and what is in them."
         ),
     )
     .at(range)
@@ -65,8 +65,8 @@ pub fn missing_key(resource: &Resource, repetition: Repetition, range: &Range) -
     Diagnostic::error(
         "Missing resource instance key",
         format!(
-            "Because {resource} has \"{argument}\" set, its attributes must be accessed on specific instances.\n\nFor example, \
-             to correlate with indices of a referring resource, use:\n    {resource}[{key}]"
+            "{resource} has \"{argument}\", so there can be several instances of it. Choose one by its key, for \
+             example:\n    {resource}[{key}]"
         ),
     )
     .at(range)
@@ -78,11 +78,8 @@ pub fn block_steps(schema: &BlockSchema, steps: &[TraversalStep]) -> Result<(), 
         [TraversalStep::Attribute { name, range }, rest @ ..] => (name, range, rest),
         [TraversalStep::Index { key, range }, ..] => {
             let detail = match key.as_str() {
-                Some(name) => format!(
-                    "Only attribute access is allowed here. Did you mean to access attribute \"{name}\" using the dot \
-                     operator?"
-                ),
-                None => "Only attribute access is allowed here, using the dot operator.".to_owned(),
+                Some(name) => format!("Parts of this object are selected by name, after a dot: \".{name}\"."),
+                None => "Parts of this object are selected by name, after a dot.".to_owned(),
             };
             return Err(Box::new(Diagnostic::error("Invalid index operation", detail).at(range)));
         }
@@ -101,10 +98,7 @@ pub fn block_steps(schema: &BlockSchema, steps: &[TraversalStep]) -> Result<(), 
     Err(Box::new(
         Diagnostic::error(
             "Unsupported attribute",
-            format!(
-                "This object has no argument, nested block, or exported attribute named \"{name}\".{}",
-                did_you_mean(hint)
-            ),
+            format!("The schema of this object has no \"{name}\".{}", did_you_mean(hint)),
         )
         .at(range),
     ))

@@ -1,15 +1,15 @@
 //! From tree to value: evaluation, static references and built-in functions.
 //!
-//! The room answers three questions about a piece of configuration without knowing what planning or applying is: which
+//! Three questions about a piece of configuration are answered here, independent of planning and applying: which
 //! objects does it refer to ([`refs`]), what value does it have when those have these values ([`eval`], given a
 //! [`scope::Scope`]), and what object does a block body form under a provider's schema ([`body`]).
 //!
-//! Where to begin: [`scope`] (what evaluation asks of its surroundings), then [`eval`]. [`checks`] applies
-//! schemas to references; [`typeexpr`] reads type constraints; [`render`] prints values for people. The
-//! functions are one file a group under [`functions`].
+//! Where to begin: [`scope`] (the evaluation environment), then [`eval`]. [`checks`] applies schemas to references;
+//! [`typeexpr`] reads type constraints; [`render`] prints values for people. The functions are one file a group under
+//! [`functions`].
 //!
-//! What is promised of expressions is what `tests/conformance` at the top of the project records: the answers of the
-//! console of the release we answer as, errors included, with the deviations that are meant and why.
+//! The behaviour of expressions is specified by the recordings of `tests/conformance`: values and error summaries of the
+//! console of Terraform, and the intended deviations with their reasons.
 
 pub mod body;
 pub mod checks;

@@ -74,7 +74,7 @@ pub fn whole_reference(traversal: &Traversal) -> Result<Reference, Diagnostic> {
         };
         match steps.first() {
             None => Err(invalid(
-                "cannot be accessed directly. Instead, access one of its attributes.",
+                "is not a value by itself: write a dot and the name of one of its attributes after it.",
                 &traversal.root_range,
             )),
             Some(TraversalStep::Attribute { name, range }) => Ok(Reference {
@@ -104,9 +104,8 @@ pub fn whole_reference(traversal: &Traversal) -> Result<Reference, Diagnostic> {
         word if RESERVED.contains(&word) => Err(Diagnostic::error(
             "Reserved symbol name",
             format!(
-                "The symbol name \"{word}\" is reserved for use in a future Terraform version. If you are using a provider \
-                 that already uses this as a resource type name, add the prefix \"resource.\" to force interpretation as a \
-                 resource type name."
+                "The name \"{word}\" is reserved for later versions of the language. If it is a resource type here, \
+                 write \"resource.{word}\"."
             ),
         )
         .at(&traversal.root_range)),
@@ -119,7 +118,7 @@ fn prefixed_resource(traversal: &Traversal, mode: Mode, what: &str) -> Result<Re
     if traversal.steps.len() < 2 {
         return Err(Diagnostic::error(
             "Invalid reference",
-            format!("The \"{root}\" object must be followed by two attribute names: {what} and the resource name."),
+            format!("After \"{root}\" come two names, each with a dot before it: {what} and the name of the block."),
         )
         .at(&traversal.range));
     }
@@ -139,9 +138,7 @@ fn resource(traversal: &Traversal, mode: Mode, ty: Arc<str>, steps: &[TraversalS
         Mode::Ephemeral => "an ephemeral resource type",
         Mode::Managed => "a resource type",
     };
-    let detail = format!(
-        "A reference to {what} must be followed by at least one attribute access, specifying the resource name."
-    );
+    let detail = format!("A reference to {what} has two names, with a dot between them; the second one is missing.");
     match steps.first() {
         Some(TraversalStep::Attribute { name, range }) => Ok(Reference {
             subject: Referenceable::Resource(Resource {
@@ -288,7 +285,7 @@ fn in_body(
     diagnostics: &mut Diagnostics,
 ) {
     let nothing = BlockSchema::default();
-    // What is wrong with it is told when it is decoded.
+    // Decoding reports what is wrong with it.
     let body = &*crate::body::resolve(body, schema, &mut Diagnostics::new());
     for attribute in &body.attributes {
         collect(&attribute.expr, iterators, out, diagnostics);

@@ -1,4 +1,4 @@
-//! Values as people read them: what `console` and `output` print.
+//! Values in human-readable form, as `console` and `output` print them.
 
 use crate::functions::is_shown;
 use cty::{Kind, Marks, Type, Value};
@@ -20,7 +20,7 @@ fn write(value: &Value, indent: usize, out: &mut String) {
         return;
     }
     if !value.is_known() {
-        // That it will be hidden once it is known need not be said.
+        // An unknown value is rendered as unknown even if it is sensitive.
         out.push_str("(known after apply)");
         return;
     }

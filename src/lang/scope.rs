@@ -1,4 +1,4 @@
-//! What evaluation asks of its surroundings: the values that references have, and how functions behave here.
+//! The evaluation environment: the values that references have, and how functions behave here.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,8 +31,8 @@ pub trait Scope: Sync {
     ///
     /// The subject is a variable, a local value, a whole resource or module call (all instances), one of `count`,
     /// `each`, `path`, `terraform`, or `self`: never an instance or an output. Instance keys and output names are the
-    /// first of the remaining steps. They are there to be looked at: for an error about a missing key, or to answer
-    /// with a module object that holds only the output that is wanted.
+    /// first of the remaining steps. An implementation may use them: for an error about a missing key, or to return
+    /// a module object that holds only the referenced output.
     fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics>;
 
     /// Whether only constants are allowed here, so that every reference is an error.

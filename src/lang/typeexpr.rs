@@ -21,7 +21,7 @@ const CONSTRUCTORS: &[&str] = &["list", "set", "map", "object", "tuple"];
 /// How deep types may be nested.
 const MAX_DEPTH: usize = 100;
 
-/// The type a constraint expression stands for, and the default values of its optional attributes. Where there are
+/// The type of a constraint expression, and the default values of its optional attributes. Where there are
 /// errors, the type (or a part of it) is `any`.
 #[must_use]
 pub fn type_constraint(expr: &Expr) -> (Type, Defaults, Diagnostics) {
@@ -65,25 +65,19 @@ pub fn variable_type(expr: &Expr) -> (Type, Defaults, Diagnostics) {
     let Some(text) = expr.as_literal_text() else {
         return type_constraint(expr);
     };
-    let quoted = |advice: &str| {
+    let quoted = |ty: &str| {
         Diagnostic::error(
             "Invalid quoted type constraints",
-            format!(
-                "Terraform 0.11 and earlier required type constraints to be given in quotes, but that form is now deprecated \
-                 and will be removed in a future version of Terraform. Remove the quotes around \"{text}\"{advice}."
-            ),
+            format!("A type is written without quotes. Replace \"{text}\" by {ty}."),
         )
     };
-    let element = |kind: &str, of: &str| {
-        format!(" and write {kind}(string) instead to explicitly indicate that the {of} elements are strings")
-    };
     let problem = match &*text {
-        "string" => quoted(""),
-        "list" => quoted(&element("list", "list")),
-        "map" => quoted(&element("map", "map")),
+        "string" => quoted("string"),
+        "list" => quoted("list(string)"),
+        "map" => quoted("map(string)"),
         _ => Diagnostic::error(
             "Invalid legacy variable type hint",
-            "To provide a full type expression, remove the surrounding quotes and give the type expression directly.",
+            "A type is written without quotes: remove them.",
         ),
     };
     (Type::Dynamic, Defaults::default(), problem.at(expr.range()).into())
@@ -124,22 +118,21 @@ impl Reader {
                 "any" => Type::Dynamic,
                 "list" | "set" | "map" => {
                     return self.invalid(
-                        format!("The {word} type constructor requires one argument specifying the element type."),
+                        format!("A {word} type names the type of its elements, such as {word}(string)."),
                         range,
                         range,
                     );
                 }
                 "object" => {
                     return self.invalid(
-                        "The object type constructor requires one argument specifying the attribute types and values as a \
-                         map.",
+                        "An object type lists its attributes, such as object({ name = string }).",
                         range,
                         range,
                     );
                 }
                 "tuple" => {
                     return self.invalid(
-                        "The tuple type constructor requires one argument specifying the element types as a list.",
+                        "A tuple type lists the types of its elements, such as tuple([string, bool]).",
                         range,
                         range,
                     );
@@ -162,8 +155,8 @@ impl Reader {
             Expr::Call(call) => self.constructor(call),
             Expr::Invalid { .. } => (Type::Dynamic, Defaults::default()),
             _ => self.invalid(
-                "A type specification is either a primitive type keyword (bool, number, string) or a complex type \
-                 constructor call, like list(string).",
+                "A type is bool, number, string or any, or one made with list, set, map, object or tuple, such as \
+                 list(string).",
                 range,
                 range,
             ),
@@ -175,14 +168,14 @@ impl Reader {
         match name {
             "bool" | "string" | "number" | "any" => {
                 return self.invalid(
-                    format!("Primitive type keyword \"{name}\" does not expect arguments."),
+                    format!("The type {name} has no arguments."),
                     &call.open.to(&call.close),
                     &call.range,
                 );
             }
             "optional" => {
                 return self.invalid(
-                    "Keyword \"optional\" is valid only as a modifier for object type attributes.",
+                    "Only the type of an attribute in object({ … }) can be optional.",
                     &call.name_range,
                     &call.range,
                 );
@@ -200,20 +193,19 @@ impl Reader {
             }
         }
         let [arg] = call.args.as_slice() else {
-            let what = match name {
-                "object" => "the attribute types and values as a map",
-                "tuple" => "the element types as a list",
-                _ => "the element type",
+            let detail = match name {
+                "object" => {
+                    "An object type has one argument: its attributes, such as object({ name = string }).".to_owned()
+                }
+                "tuple" => "A tuple type has one argument: the types of its elements, such as tuple([string, bool])."
+                    .to_owned(),
+                _ => format!("A {name} type has one argument: the type of its elements, such as {name}(string)."),
             };
             let at = match call.args.get(1) {
                 Some(extra) => extra.range().clone(),
                 None => call.open.to(&call.close),
             };
-            return self.invalid(
-                format!("The {name} type constructor requires one argument specifying {what}."),
-                &at,
-                &call.range,
-            );
+            return self.invalid(detail, &at, &call.range);
         };
         match name {
             "object" => self.object(arg, call),
@@ -240,7 +232,7 @@ impl Reader {
     fn tuple(&mut self, arg: &Expr, call: &Call) -> (Type, Defaults) {
         let Expr::Tuple { items, .. } = arg else {
             return self.invalid(
-                "Tuple type constructor requires a list of element types.",
+                "A tuple type lists the types of its elements between brackets.",
                 arg.range(),
                 &call.range,
             );
@@ -266,8 +258,7 @@ impl Reader {
     fn object(&mut self, arg: &Expr, call: &Call) -> (Type, Defaults) {
         let Expr::Object { items, .. } = arg else {
             return self.invalid(
-                "Object type constructor requires a map whose keys are attribute names and whose values are the \
-                 corresponding attribute types.",
+                "An object type lists its attributes between braces, each with a name, an equals sign and a type.",
                 arg.range(),
                 &call.range,
             );
@@ -281,7 +272,7 @@ impl Reader {
             };
             let Some(name) = name else {
                 self.invalid(
-                    "Object constructor map keys must be attribute names.",
+                    "The name of an attribute begins with a letter, and has letters, digits, underscores and dashes.",
                     item.key.range(),
                     arg.range(),
                 );
@@ -319,7 +310,7 @@ impl Reader {
         match modifier.args.as_slice() {
             [] => {
                 self.invalid(
-                    "Optional attribute modifier requires the attribute type as its argument.",
+                    "The type of the attribute is missing: optional(TYPE) or optional(TYPE, DEFAULT).",
                     &modifier.close,
                     &modifier.range,
                 );
@@ -329,7 +320,7 @@ impl Reader {
             [ty, default] => Some((ty, Some(default))),
             [_, _, extra, ..] => {
                 self.invalid(
-                    "Optional attribute modifier expects at most two arguments: the attribute type, and a default value.",
+                    "There is nothing after the default: optional(TYPE) or optional(TYPE, DEFAULT).",
                     extra.range(),
                     &modifier.range,
                 );
@@ -354,7 +345,7 @@ impl Reader {
                 Diagnostic::error(
                     "Invalid default value for optional attribute",
                     format!(
-                        "This default value is not compatible with the attribute's type constraint: {}.",
+                        "The default does not convert to the type of the attribute: {}.",
                         describe_convert_error(&error)
                     ),
                 )

@@ -1,4 +1,4 @@
-//! What the engine asks of a provider and of a provisioner, whatever protocol it speaks.
+//! What the engine calls on a provider and on a provisioner, whatever protocol it speaks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use cty::{Path, Type, Value};
 use schema::Schema;
 use syntax::{Diagnostic, Diagnostics};
 
-/// Everything a provider says about itself.
+/// The schemas and capabilities of a provider.
 #[derive(Clone, Debug, Default)]
 pub struct ProviderSchema {
     /// Its own configuration.
@@ -25,7 +25,7 @@ pub struct ProviderSchema {
     pub functions: BTreeMap<Arc<str>, FunctionSchema>,
     /// What it can do beyond the basics.
     pub capabilities: Capabilities,
-    /// Managed resource types whose objects are all in the state: reading gives back what it is given, and a stored object
+    /// Managed resource types whose objects are all in the state: a read returns the stored object, and a stored object
     /// of the current schema version is the object as it stands. Announced by plugins written against our SDK.
     pub state_only: BTreeSet<Arc<str>>,
 }
@@ -35,7 +35,7 @@ pub struct ProviderSchema {
 pub struct Capabilities {
     /// It wants to plan destroying, too.
     pub plan_destroy: bool,
-    /// It need not be asked for its schema by every process.
+    /// Its schema can be cached across processes.
     pub schema_optional: bool,
     /// It can take over objects of other resource types.
     pub move_resource_state: bool,
@@ -50,9 +50,9 @@ pub struct FunctionSchema {
     pub variadic: Option<ParameterSchema>,
     /// The type of the result.
     pub result: Option<Type>,
-    /// For people: one line.
+    /// A summary of one line.
     pub summary: String,
-    /// For people.
+    /// The description.
     pub description: schema::Description,
     /// Why not to use it any more.
     pub deprecation_message: String,
@@ -69,7 +69,7 @@ pub struct ParameterSchema {
     pub allow_null: bool,
     /// Whether unknown values may be passed.
     pub allow_unknown: bool,
-    /// For people.
+    /// The description.
     pub description: schema::Description,
 }
 
@@ -103,9 +103,9 @@ pub enum RawState {
 /// What a provider plans for one object.
 #[derive(Clone, Debug)]
 pub struct PlannedChange {
-    /// The object as it will be, unknown where only apply can tell.
+    /// The object as it will be, unknown where only apply determines it.
     pub planned: Value,
-    /// The paths whose change asks for a new object.
+    /// The paths whose change requires replacement.
     pub requires_replace: Vec<Path>,
     /// For the provider's own use, handed back at apply.
     pub private: Vec<u8>,
@@ -118,7 +118,7 @@ pub struct PlannedChange {
 pub struct Applied {
     /// The object as it is now; null if there is none any more.
     pub state: Value,
-    /// For the provider's own use, kept in the state.
+    /// The provider's private data, stored in the state.
     pub private: Vec<u8>,
     /// The provider is built on the old SDK: its answers may break the rules in small ways.
     pub legacy_type_system: bool,
@@ -148,10 +148,10 @@ pub struct Opened {
 
 /// A running provider. Failing to reach the plugin at all is an error result; problems it reports are in the answer.
 ///
-/// Values are given and taken in the implied type of the schema in question. Marks must be removed before.
+/// Values are passed and returned in the implied type of the schema in question. Marks must be removed before.
 #[async_trait]
 pub trait Provider: Send + Sync {
-    /// What the provider says about itself; asked once and kept.
+    /// The schemas of the provider; requested once, then cached.
     async fn schema(&self) -> Result<Arc<ProviderSchema>, Diagnostics>;
     /// Checks the provider's own configuration.
     async fn validate_provider(&self, config: Value) -> Result<Answer<()>, Diagnostics>;
@@ -165,7 +165,7 @@ pub trait Provider: Send + Sync {
     async fn validate_ephemeral(&self, ty: &str, config: Value) -> Result<Answer<()>, Diagnostics>;
     /// Brings a stored object to the current schema version.
     async fn upgrade(&self, ty: &str, version: u64, state: RawState) -> Result<Answer<Value>, Diagnostics>;
-    /// Looks at a managed object: it and the private data as they are now; null if it is gone.
+    /// Refreshes a managed object: returns it and the private data as they are now; null if it is gone.
     async fn read(
         &self,
         ty: &str,
@@ -219,7 +219,7 @@ pub trait Provider: Send + Sync {
         name: &str,
         arguments: Vec<Value>,
     ) -> Result<Result<Value, FunctionError>, Diagnostics>;
-    /// Asks the provider to end what it is doing soon.
+    /// Requests a graceful stop of the provider's running operations.
     async fn stop(&self) -> Result<(), Diagnostics>;
     /// Ends the plugin. Does nothing the second time.
     async fn close(&self);
@@ -241,14 +241,14 @@ pub type Output<'a> = dyn Fn(&str) + Send + Sync + 'a;
 /// A running provisioner.
 #[async_trait]
 pub trait Provisioner: Send + Sync {
-    /// The shape of its configuration; asked once and kept.
+    /// The schema of its configuration; requested once, then cached.
     async fn schema(&self) -> Result<Arc<Schema>, Diagnostics>;
     /// Checks its configuration.
     async fn validate(&self, config: Value) -> Result<Answer<()>, Diagnostics>;
-    /// Runs it; every piece of output goes to `output` as it comes.
+    /// Runs it; every chunk of its output is sent to `output` as it arrives.
     async fn provision(&self, config: Value, connection: Value, output: &Output<'_>)
     -> Result<Answer<()>, Diagnostics>;
-    /// Asks it to end what it is doing soon.
+    /// Requests a graceful stop of the running provisioner.
     async fn stop(&self) -> Result<(), Diagnostics>;
     /// Ends the plugin. Does nothing the second time.
     async fn close(&self);

@@ -1,8 +1,8 @@
 //! The contract between the engine and its plugins: traits and data, no input or output.
 //!
 //! [`Provider`] and [`Provisioner`] are what the engine calls, in values, schemas and diagnostics, whatever protocol the
-//! plugin speaks. [`ProviderSource`] is where running plugins come from. [`Schemas`] is what all providers of one operation
-//! say about themselves. Implementations over gRPC are in `plugins`; tests implement the traits directly.
+//! plugin speaks. [`ProviderSource`] starts plugins. [`Schemas`] has the schemas of all providers of one
+//! operation. Implementations over gRPC are in `plugins`; tests implement the traits directly.
 //!
 //! Where to begin: [`contract`].
 

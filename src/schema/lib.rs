@@ -1,8 +1,8 @@
 //! Schemas: the shape of configuration blocks and of the objects that a provider stores.
 //!
-//! [`shape`] has the data: blocks, attributes, nesting, and the type that a schema implies. [`marking`] applies what a schema
-//! says about sensitive and write-only attributes to values. A schema is data: where it comes from (a provider, the language
-//! itself) is not known here.
+//! [`shape`] has the data: blocks, attributes, nesting, and the type that a schema implies. [`marking`] applies
+//! sensitive and write-only attributes of a schema to values. A schema is data, whether it comes from a provider or
+//! from the language itself.
 //!
 //! Where to begin: [`Schema`] and [`BlockSchema`].
 

@@ -1,4 +1,4 @@
-//! What a schema says about sensitivity and about what may be stored, applied to objects.
+//! Sensitive and write-only attributes of a schema, applied to objects.
 
 use std::collections::BTreeMap;
 
@@ -93,7 +93,7 @@ pub fn given_write_only(schema: &BlockSchema, object: &Value) -> Vec<Path> {
     out
 }
 
-/// The object with its write-only attributes null: they are given to a provider, never kept.
+/// The object with its write-only attributes null: they are sent to the provider and never stored.
 #[must_use]
 pub fn without_write_only(schema: &BlockSchema, object: &Value) -> Value {
     if !has_write_only(schema) {
@@ -115,7 +115,7 @@ fn has_write_only(schema: &BlockSchema) -> bool {
     schema.attributes.values().any(attribute) || schema.blocks.values().any(|b| has_write_only(&b.block))
 }
 
-/// A thing with attributes: a block, or an object of a nested attribute type.
+/// What has attributes: a block, or an object of a nested attribute type.
 enum Node<'s> {
     Block(&'s BlockSchema),
     Object(&'s BTreeMap<std::sync::Arc<str>, AttributeSchema>),
@@ -137,7 +137,7 @@ impl<'s> Node<'s> {
     }
 }
 
-/// Calls `f` for every attribute of an object and, where it says so, of the objects inside it.
+/// Calls `f` for every attribute of an object and, where `f` returns true, of the objects inside it.
 fn walk(node: &Node<'_>, object: &Value, path: &mut Path, f: &mut dyn FnMut(&AttributeSchema, &Value, &Path) -> bool) {
     if !matches!(object.ty(), Type::Object(_)) {
         return;
@@ -177,7 +177,7 @@ fn walk_all(
         return;
     }
     match (value.kind(), value.ty()) {
-        // Elements of a set have no path of their own that would survive a change of them: the set stands for them.
+        // Elements of a set have no path of their own that would survive a change of them: the mark is on the whole set.
         (Kind::Seq(items), Type::Set(_)) => {
             for item in items.iter() {
                 let here = path.clone();

@@ -13,7 +13,7 @@ pub struct BlockSchema {
     pub attributes: BTreeMap<Arc<str>, AttributeSchema>,
     /// The nested block types.
     pub blocks: BTreeMap<Arc<str>, NestedBlock>,
-    /// For people.
+    /// The description.
     pub description: Description,
     /// Whether using the block should be warned about.
     pub deprecated: bool,
@@ -32,11 +32,11 @@ pub struct AttributeSchema {
     pub computed: bool,
     /// Its value must not be shown.
     pub sensitive: bool,
-    /// Its value is given to the provider and never stored.
+    /// Its value is sent to the provider and never stored.
     pub write_only: bool,
     /// Whether using it should be warned about.
     pub deprecated: bool,
-    /// For people.
+    /// The description.
     pub description: Description,
 }
 
@@ -100,7 +100,7 @@ impl Nesting {
     }
 }
 
-/// Text for people, plain or Markdown.
+/// A description, plain or Markdown.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Description {
     /// The text.

@@ -1,4 +1,4 @@
-//! Attributes of objects: JSON text, kept as it is.
+//! Attributes of objects: JSON text, preserved verbatim.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,7 +22,7 @@ pub enum Attributes {
 }
 
 impl Attributes {
-    /// The attributes that a value (marks ignored, wholly known) of this type stands for.
+    /// The attributes that a value (marks ignored, wholly known) of this type is encoded as.
     pub fn encode(value: &Value, ty: &Type) -> Result<Attributes, StateError> {
         let json = cty::json::to_json(value, ty).map_err(|e| StateError::Value {
             what: "A resource's object".into(),
@@ -31,7 +31,7 @@ impl Attributes {
         Ok(Attributes::Json(RawJson::from_value(&json)))
     }
 
-    /// The value of this type that the attributes stand for; the flat form has none.
+    /// The attributes decoded as a value of this type; the flat form has none.
     pub fn decode(&self, ty: &Type) -> Result<Value, StateError> {
         let bad = |message: String| StateError::Value {
             what: "A resource's object".into(),
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn bottomless_nesting_is_refused() {
+    fn excessive_nesting_is_refused() {
         assert!(RawJson::parse(&"[".repeat(100_000)).is_err());
         assert!(RawJson::parse(&("[".repeat(100_000) + &"]".repeat(100_000))).is_err());
         assert!(RawJson::parse(&("[".repeat(900) + &"]".repeat(900))).is_ok());

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use crate::{FormatError, State, StateError, upgrade, v4};
 
-/// Reads the text of a state; `None` if there is no text at all, which stands for a state that was never written.
+/// Reads the text of a state; `None` if the text is empty: the state was never written.
 pub fn decode(text: &[u8]) -> Result<Option<State>, FormatError> {
     if text.is_empty() {
         return Ok(None);
@@ -26,7 +26,7 @@ pub fn decode(text: &[u8]) -> Result<Option<State>, FormatError> {
             message: "a state begins with an opening brace".into(),
         });
     }
-    // Nearly every state has version 4, so the text is read as that at once, and looked at again only if it is not.
+    // Nearly every state has version 4, so the text is read as that at once, and parsed again only if it is not.
     match v4::read(text) {
         Ok(Some(state)) => Ok(Some(state)),
         Ok(None) => older(text).map(Some),
@@ -82,7 +82,7 @@ fn unsupported(text: &str, version: String) -> FormatError {
     }
 }
 
-/// Reads JSON; an error says where, and in what way the text is not what it should be.
+/// Reads JSON; an error has the position and what is wrong there.
 pub(crate) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, FormatError> {
     serde_json::from_str(text).map_err(|e| {
         let message = e.to_string();
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_state_is_refused_with_the_place() {
+    fn text_that_is_no_state_is_refused_with_its_position() {
         assert_eq!(
             refusal("{\n  \"version\": 4,\n  \"serial\": "),
             "line 3, column 12: the text ends too early, as if the file were cut off"

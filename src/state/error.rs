@@ -37,7 +37,7 @@ pub enum StateError {
         /// What is wrong with it.
         source: FormatError,
     },
-    /// Somebody else holds the lock.
+    /// Another process holds the lock.
     #[error("{0}")]
     Locked(Box<LockHeld>),
     /// A value cannot be stored.
@@ -78,7 +78,7 @@ pub enum FormatError {
     UnsupportedVersion {
         /// The version.
         version: String,
-        /// The version of Terraform that wrote it, if it says.
+        /// The version of Terraform that wrote it, if it is recorded.
         terraform_version: Option<String>,
     },
     /// Its form is right, but something in it makes no sense.

@@ -1,7 +1,7 @@
 //! Keeping others out of a state file while it is in use, in a way that Terraform and this program both respect.
 //!
 //! The lock is an exclusive record lock on the state file itself, and so ends with the program that holds it, however
-//! that ends. A file beside it, `.NAME.lock.info`, tells the others who holds it and what for; it means nothing
+//! that ends. A file beside it, `.NAME.lock.info`, records for others who holds it and what for; it means nothing
 //! without the lock.
 //!
 //! Terraform's record locks belong to the process, and vanish when the process closes *any* descriptor of the file: to
@@ -135,7 +135,7 @@ impl fmt::Display for LockHeld {
     }
 }
 
-/// A lock that is held. It is released when dropped; [`FileLock::release`] also tells how that went.
+/// A lock that is held. It is released when dropped; [`FileLock::release`] also returns whether that succeeded.
 #[derive(Debug)]
 pub struct FileLock {
     file: Option<File>,
@@ -146,7 +146,7 @@ pub struct FileLock {
 
 impl FileLock {
     /// Locks a state file, which is created if there is none. If another holds the lock, it tries again for as long as
-    /// `timeout` says: soon, then at longer and longer intervals, but at least every second. Meanwhile `cancelled` is asked
+    /// `timeout`: soon, then at longer and longer intervals, but at least every second. Meanwhile `cancelled` is asked
     /// ten times a second whether to give up.
     pub fn acquire(
         path: &Path,
@@ -190,7 +190,7 @@ impl FileLock {
         &self.info
     }
 
-    /// Releases the lock. A state file that was created for it and is still empty goes with it.
+    /// Releases the lock. A state file that was created for it and is still empty is removed.
     pub fn release(mut self) -> Result<(), StateError> {
         self.end()
     }
@@ -198,7 +198,7 @@ impl FileLock {
     fn end(&mut self) -> Result<(), StateError> {
         let Some(file) = self.file.take() else { return Ok(()) };
         // Everything is removed while the lock is still held: the next holder's files are not ours to remove. The
-        // information goes last, right before the lock: a Terraform that finds a lock without it stops waiting.
+        // information is removed last, right before the lock: a Terraform that finds a lock without it stops waiting.
         let mut result = Ok(());
         if self.created
             && file.metadata().is_ok_and(|m| m.len() == 0 && is_at(&m, &self.path))
@@ -239,7 +239,7 @@ impl Drop for FileLock {
     }
 }
 
-/// Waits; says whether to go on.
+/// Waits; returns whether to go on.
 fn sleep(time: Duration, cancelled: &dyn Fn() -> bool) -> bool {
     let end = Instant::now() + time;
     loop {
@@ -298,12 +298,12 @@ fn is_at(metadata: &fs::Metadata, path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|there| there.dev() == metadata.dev() && there.ino() == metadata.ino())
 }
 
-/// Where the information about a lock is kept: `.NAME.lock.info`.
+/// Where the information about a lock is stored: `.NAME.lock.info`.
 fn info_path(path: &Path) -> PathBuf {
     crate::store::beside(path, ".", ".lock.info")
 }
 
-/// What the holder of a lock says about itself; nothing, if that is missing or makes no sense.
+/// The lock info of the holder; empty if it is missing or malformed.
 #[must_use]
 pub fn read_info(path: &Path) -> Option<LockInfo> {
     let path = info_path(path);
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn one_holder_at_a_time_and_nothing_stays_behind() {
+    fn lock_has_one_holder_and_leaves_no_files() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("sub/s.tfstate");
         let held = lock(&path, 0).unwrap();
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_ends_with_the_lock_the_time_or_the_patience() {
+    fn waiting_ends_on_lock_timeout_or_cancellation() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s.tfstate");
         let held = lock(&path, 0).unwrap();
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_left_behind_is_forced() {
+    fn force_unlock_removes_leftover_locks_only() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s.tfstate");
         let refusal = |id: &str| force_unlock(&path, id).unwrap_err().to_string();

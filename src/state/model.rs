@@ -16,7 +16,7 @@ pub struct State {
     pub terraform_version: String,
     /// The number of the snapshot in its lineage.
     pub serial: u64,
-    /// What snapshots of the same state have in common: a UUID given at the first write; empty before.
+    /// What snapshots of the same state have in common: a UUID assigned at the first write; empty before.
     pub lineage: String,
     /// The root module's output values.
     pub outputs: BTreeMap<Arc<str>, OutputValue>,
@@ -44,7 +44,7 @@ pub struct ResourceState {
     pub instances: BTreeMap<InstanceKey, InstanceState>,
 }
 
-/// The objects that stand for one instance of a resource.
+/// The objects of one instance of a resource.
 #[derive(Clone, Debug, Default)]
 pub struct InstanceState {
     /// The object in use.
@@ -66,7 +66,7 @@ impl InstanceState {
 pub struct DeposedKey(pub Arc<str>);
 
 impl DeposedKey {
-    /// A key that stands for a random number.
+    /// A key for a random number.
     #[must_use]
     pub fn random() -> DeposedKey {
         let [a, b, c, d, ..] = *uuid::Uuid::new_v4().as_bytes();
@@ -86,7 +86,7 @@ pub enum ObjectStatus {
     /// Created, and usable.
     #[default]
     Ready,
-    /// To be replaced: its creation failed half-way, or a person said so.
+    /// To be replaced: its creation failed half-way, or the user marked it (`taint`).
     Tainted,
 }
 
@@ -101,7 +101,7 @@ pub struct Object {
     pub attributes: Attributes,
     /// The parts of the attributes that must not be shown.
     pub sensitive_paths: Vec<cty::Path>,
-    /// What the provider keeps with the object for itself.
+    /// The private data of the provider.
     pub private: Vec<u8>,
     /// The resources that must outlive this object, sorted by their text.
     pub dependencies: Arc<[ConfigResource]>,
@@ -134,7 +134,7 @@ impl Object {
     }
 }
 
-/// A resource's identity, kept as it was read (Terraform 1.12 and later write it).
+/// A resource's identity, preserved as it was read (Terraform 1.12 and later write it).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The version of the identity's schema.
@@ -146,7 +146,7 @@ pub struct Identity {
 /// How the checks of one object of the configuration went.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckResult {
-    /// What kind of thing was checked: `resource`, `output`, `check` or `var`.
+    /// What kind of object was checked: `resource`, `output`, `check` or `var`.
     pub object_kind: Arc<str>,
     /// Its address in the configuration.
     pub config_addr: Arc<str>,
@@ -163,7 +163,7 @@ pub struct CheckedObject {
     pub object_addr: Arc<str>,
     /// The result.
     pub status: CheckStatus,
-    /// What the failed conditions said.
+    /// The error messages of the failed conditions.
     pub failure_messages: Vec<Arc<str>>,
 }
 
@@ -288,7 +288,7 @@ impl State {
         Some(key)
     }
 
-    /// Puts a deposed object back in use, if nothing else is; says whether it did.
+    /// Puts a deposed object back in use, if nothing else is; returns whether it did.
     pub fn restore_deposed(&mut self, address: &AbsResourceInstance, key: &DeposedKey) -> bool {
         let Some(instance) = self
             .resources
@@ -340,7 +340,7 @@ impl State {
         }
     }
 
-    /// Whether two snapshots say the same, whoever wrote them and whatever their numbers.
+    /// Whether two snapshots have equal contents, apart from version, serial and lineage.
     #[must_use]
     pub fn same_content(&self, other: &State) -> bool {
         fn same_object(a: &Arc<Object>, b: &Arc<Object>) -> bool {

@@ -64,7 +64,7 @@ impl State {
         }
     }
 
-    /// The resources that objects of a provider stand for.
+    /// The resources with objects of a provider.
     pub fn resources_of(&self, provider: &Provider) -> impl Iterator<Item = &AbsResource> {
         let of = move |state: &ResourceState| state.provider.provider == *provider;
         self.resources
@@ -73,7 +73,7 @@ impl State {
             .map(|(address, _)| address)
     }
 
-    /// Says that objects of one provider are another's from now on, whatever the provider configuration is called.
+    /// Assigns the objects of one provider to another, whatever the provider configuration is called.
     pub fn replace_provider(&mut self, from: &Provider, to: &Provider) {
         for state in self.resources.values_mut().filter(|s| s.provider.provider == *from) {
             state.provider.provider = to.clone();
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_change_hands() {
+    fn replace_provider_changes_the_provider_of_objects() {
         let mut state = state(&["a.b", "a.c[0]"]);
         let (from, to) = (Provider::default_for("null"), Provider::default_for("other"));
         assert_eq!(state.resources_of(&from).count(), 2);

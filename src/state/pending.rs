@@ -1,7 +1,7 @@
 //! A write that was cut short: which of the state file and the pending snapshot beside it counts.
 //!
-//! The times of the files say nothing: clocks are set, files are copied and restored. Lineage and serial decide. Whichever
-//! does not count may hold objects that nothing else knows of, so it is kept, and the user is told.
+//! The times of the files say nothing: clocks are set, files are copied and restored. Lineage and serial decide.
+//! Whichever does not count may hold objects that nothing else knows of, so it is preserved, and the user is informed.
 
 #![expect(clippy::disallowed_methods, reason = "backups have the time in their names")]
 
@@ -21,7 +21,7 @@ pub(crate) fn path_of(state: &Path) -> PathBuf {
 /// What a pending snapshot means.
 #[derive(Debug)]
 pub(crate) enum Verdict {
-    /// It says what the state file says: only its removal was missed.
+    /// It equals the state file: only its removal is missing.
     Same,
     /// It is the state. The state file is only the beginning of it, or nothing.
     Completes(State),
@@ -77,7 +77,7 @@ pub(crate) fn judge(pending: &[u8], text: Option<&[u8]>, state: &Result<Option<S
     })
 }
 
-/// What was done about a write that was cut short, to be told to the user.
+/// What was done about a write that was cut short, to be reported to the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovery {
     /// The state file.
@@ -91,7 +91,7 @@ pub struct Recovery {
 /// Which snapshot counts after a write that was cut short.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecoveryAction {
-    /// The pending one with this serial; the state file says so now.
+    /// The pending one with this serial; the state file has its contents now.
     Completed(u64),
     /// The state file.
     Unused(Unused),

@@ -1,20 +1,20 @@
 //! A state in a local file.
 //!
-//! A write must leave, at every moment, a complete snapshot that the next command finds: before it the old one, after it
+//! A write must leave, at every instant, a complete snapshot that the next command finds: before it the old one, after it
 //! the new one. Usually that is done by renaming a new file over the old. But the lock of a state is a lock on its file
-//! (see [`crate::lock`]), and a Terraform that waits for it has opened that file already: it would go on to read and write
-//! the old one, which has no name any more. So a write has two steps:
+//! (see [`crate::lock`]), and a Terraform that waits for it has opened that file already: it would go on to read and
+//! write the old one, which has no name any more. So a write has two steps:
 //! 1. The snapshot goes to `.NAME.pending` beside the state: under a temporary name first, renamed when it is safely on
 //!    the disk. If this fails, nothing has happened.
 //! 2. The state file is emptied, written in place and brought to the disk; then the pending file is removed. Space is
 //!    reserved beforehand where the file system can do that.
 //!
-//! If the second step is cut short, the pending file is still there and complete; whoever reads the state next decides by
+//! If the second step is cut short, the pending file is still there and complete; the next reader of the state decides by
 //! lineage and serial which of the two counts (see [`crate::pending`]). With the lock held, the step is also made up for.
 //! Links, owner and mode of the state file stay as they are, since it stays the same file.
 //!
-//! A state may also be a pipe or a device (`-state-out=/dev/stdout`). Such a one is neither locked nor read back, and gets
-//! each snapshot as it is.
+//! A state may also be a pipe or a device (`-state-out=/dev/stdout`). Such a one is neither locked nor read back, and
+//! gets each snapshot as it is.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -48,7 +48,7 @@ pub struct LocalStore {
 /// What came of writing a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Written {
-    /// The file says the same already, and was left alone.
+    /// The file has the same contents already, and was not written.
     Unchanged,
     /// A snapshot with this number was written.
     Snapshot(u64),
@@ -108,13 +108,13 @@ impl LocalStore {
         self.lock.take().map_or(Ok(()), FileLock::release)
     }
 
-    /// Whether the state goes to a pipe or a device, which gets every snapshot that is written.
+    /// Whether the state is written to a pipe or a device, which gets every snapshot that is written.
     #[must_use]
     pub fn is_stream(&self) -> bool {
         !is_replaceable(&self.path)
     }
 
-    /// What was done about a write that was cut short, since this was last asked.
+    /// What was done about a write that was cut short, since the last call.
     pub fn take_recovery(&mut self) -> Option<Recovery> {
         self.recovery.take()
     }
@@ -128,7 +128,7 @@ impl LocalStore {
             None => {}
             Some(pending) if locked => self.settle(pending, &found)?,
             Some(Verdict::Completes(snapshot) | Verdict::Replaces(snapshot)) => {
-                // Somebody may be writing at this moment, so there is nothing to report.
+                // Another process may be writing now, so there is nothing to report.
                 tracing::info!("the snapshot with serial {} is pending, and used", snapshot.serial);
                 self.pending = true;
             }
@@ -139,8 +139,8 @@ impl LocalStore {
         Ok(state)
     }
 
-    /// Makes the state file say what counts, and removes the pending snapshot: it must not come back to life when somebody
-    /// restores an older state.
+    /// Makes the state file say what counts, and removes the pending snapshot: it must not come back to life when
+    /// somebody restores an older state.
     fn settle(&mut self, pending: &Verdict, found: &Found) -> Result<(), StateError> {
         let pending_path = pending::path_of(&self.path);
         match pending {
@@ -175,8 +175,9 @@ impl LocalStore {
         self.recovery = Some(recovery);
     }
 
-    /// Writes a state as the next snapshot, if it says anything new: numbers it, gives it a lineage if it has none yet,
-    /// and names the version of the writer in it. Before the first write, the previous state goes to the backup file.
+    /// Writes a state as the next snapshot, if its contents are new: sets the serial, and a lineage if it has none yet,
+    /// and names the version of the writer in it. Before the first write, the previous state is copied to the backup
+    /// file.
     pub fn write(&mut self, state: &State, terraform_version: &str) -> Result<Written, StateError> {
         if self.known.is_none() {
             self.read()?;
@@ -222,7 +223,8 @@ impl LocalStore {
             return Ok(());
         };
         if self.read_path != self.path {
-            // What is lost is in the file that is written, not in the one that was read. A pipe or a device loses nothing.
+            // What is lost is in the file that is written, not in the one that was read. A pipe or a device loses
+            // nothing.
             if is_replaceable(&self.path) {
                 let found = read_file(&self.path, self.lock.is_some())?;
                 if found.counts().is_some_and(|previous| !previous.same_content(snapshot)) {
@@ -248,7 +250,7 @@ impl LocalStore {
     }
 }
 
-/// Writes a state to a file of its own, as it is: a copy to keep when a state cannot go where it belongs.
+/// Writes a state to a file of its own, as it is: for a state that cannot be written to its store.
 pub fn write_copy(path: &Path, state: &State) -> Result<(), StateError> {
     replace_file(path, &encode(state)?)
 }
@@ -259,7 +261,7 @@ pub fn read_copy(path: &Path) -> Result<Option<State>, StateError> {
 }
 
 struct Found {
-    /// What the state file says.
+    /// The snapshot in the state file.
     state: Option<State>,
     text: Vec<u8>,
     /// What the pending snapshot beside it means, if there is one.
@@ -414,7 +416,7 @@ fn write_in_place(path: &Path, text: &[u8]) -> Result<(), StateError> {
     })?;
     remove_pending(&pending);
     if let Err(e) = File::open(directory(path)).and_then(|dir| dir.sync_all()) {
-        // Not every file system can; none loses more than the last moment.
+        // Not every file system can; without it, only the latest write can be lost.
         tracing::debug!("the directory of {} cannot be synced: {e}", path.display());
     }
     Ok(())
@@ -442,7 +444,7 @@ fn remove_pending(pending: &Path) {
     }
 }
 
-/// Makes sure that there is room for this many bytes in a file, where the file system can tell.
+/// Reserves space for this many bytes in a file, where the file system can.
 fn reserve(file: &File, len: u64) -> io::Result<()> {
     use rustix::io::Errno;
     if file.metadata()?.len() >= len {
@@ -459,7 +461,7 @@ fn replace_file(path: &Path, text: &[u8]) -> Result<(), StateError> {
     replace_with(path, text, Policy::STATE)
 }
 
-/// Does the same for a file that nobody misses after a crash of the machine, without waiting for the disk.
+/// The same for a file that need not survive a crash of the machine: without syncing to disk.
 pub(crate) fn replace_passing_file(path: &Path, text: &[u8]) -> Result<(), StateError> {
     let policy = Policy {
         durable: false,

@@ -2,7 +2,7 @@
 //!
 //! What is lost is what has no counterpart: outputs of modules other than the root, and dependencies, which named whole
 //! blocks then and resources now; the next apply records them anew. Attributes stay in the flat form until the provider
-//! upgrades them. Nothing is written: the file keeps its version until the first change is saved.
+//! upgrades them. Nothing is written: the file has its old version until the first change is saved.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -95,7 +95,7 @@ fn output(output: OutputV3) -> Result<OutputValue, String> {
 }
 
 /// The type that Terraform gives an old output: where all parts of a value have one type, it was a list or a map. The
-/// type that stands beside the value is no help, it says nothing of the parts.
+/// type that stands beside the value is no help: it has no types of the parts.
 fn collected(ty: &Type) -> Type {
     match ty {
         Type::Tuple(parts) => match parts.split_first() {
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_in_old_states_is_refused() {
+    fn invalid_old_states_are_refused() {
         for (text, part) in [
             (r#"{"version":3,"modules":[{"path":[]}]}"#, "does not begin at the root"),
             (

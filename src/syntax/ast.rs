@@ -1,7 +1,7 @@
 //! The tree of a configuration file.
 //!
 //! Bodies and expressions are the same for the native and the JSON syntax. Every node knows its range. Trees are
-//! immutable once parsed and shared by `Arc` where several rooms keep them.
+//! immutable once parsed and shared by `Arc` where several crates hold them.
 
 use std::sync::Arc;
 
@@ -110,7 +110,7 @@ pub enum Expr {
     Splat {
         /// Of what.
         source: Box<Expr>,
-        /// What is evaluated for each element; [`Expr::SplatElement`] in it stands for the element.
+        /// What is evaluated for each element; [`Expr::SplatElement`] in it is the element.
         each: Box<Expr>,
         /// Where the `[*]` or `.*` stands.
         marker: Range,
@@ -400,8 +400,8 @@ impl Expr {
         }
     }
 
-    /// Where the expression begins: its leftmost part. What is wrong with a value of the expression is told there, so for
-    /// quoted text it is inside the quotes.
+    /// Where the expression begins: its leftmost part. What is wrong with a value of the expression is reported there,
+    /// so for quoted text it is inside the quotes.
     #[must_use]
     pub fn start_range(&self) -> &Range {
         match self {

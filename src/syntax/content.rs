@@ -19,9 +19,9 @@ pub struct Content<'b> {
     pub attributes: Vec<&'b Attribute>,
     /// The expected blocks that are there, in source order, with the right number of labels.
     pub blocks: Vec<&'b Block>,
-    /// The attributes nobody expected.
+    /// The attributes that are not expected.
     pub other_attributes: Vec<&'b Attribute>,
-    /// The blocks nobody expected.
+    /// The blocks that are not expected.
     pub other_blocks: Vec<&'b Block>,
 }
 
@@ -54,13 +54,13 @@ pub fn partial<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnos
     let mut content = Content::default();
     for attribute in &body.attributes {
         if spec.attributes.iter().any(|(name, _)| *name == &*attribute.name) {
-            // Of the native syntax the parser has said it.
+            // In the native syntax, the parser has reported it.
             if let Some(first) = content.attribute(&attribute.name) {
                 diagnostics.push(
                     Diagnostic::error(
                         "Duplicate argument",
                         format!(
-                            "The argument \"{}\" was already set at {}.",
+                            "The argument \"{}\" already has a value, set at {}. Remove one of the two.",
                             attribute.name, first.range
                         ),
                     )
@@ -79,7 +79,7 @@ pub fn partial<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnos
             diagnostics.push(
                 Diagnostic::error(
                     "Missing required argument",
-                    format!("The argument \"{name}\" is required, but no definition was found."),
+                    format!("This block must set the argument \"{name}\", and it does not."),
                 )
                 .at(&body.end),
             );
@@ -130,7 +130,8 @@ pub fn exact<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnosti
         }
         let detail = if spec.blocks.iter().any(|(ty, _)| *ty == name) {
             format!(
-                "An argument named \"{name}\" is not expected here. Did you mean to define a block of type \"{name}\"?"
+                "\"{name}\" is a block type here, not an argument: remove the equals sign and write its content in \
+                 braces."
             )
         } else {
             let hint = suggest(name, spec.attributes.iter().map(|(n, _)| *n));
@@ -145,8 +146,7 @@ pub fn exact<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnosti
         let ty = &*block.ty;
         let detail = if spec.attributes.iter().any(|(n, _)| *n == ty) {
             format!(
-                "Blocks of type \"{ty}\" are not expected here. Did you mean to define argument \"{ty}\"? If so, use the \
-                 equals sign to assign it a value."
+                "\"{ty}\" is an argument here, not a block type: put an equals sign between the name and the value."
             )
         } else {
             let hint = suggest(ty, spec.blocks.iter().map(|(t, _)| *t));
@@ -173,12 +173,12 @@ pub fn did_you_mean(hint: Option<&str>) -> String {
 }
 
 /// The candidate nearest to what was written, if one is near enough to be a likely typing error.
-pub fn suggest<'c>(given: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
-    let length = given.chars().count();
+pub fn suggest<'c>(misspelt: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+    let length = misspelt.chars().count();
     candidates
         .into_iter()
         .filter(|c| c.chars().count().abs_diff(length) < 3)
-        .map(|c| (edit_distance(given, c), c))
+        .map(|c| (edit_distance(misspelt, c), c))
         .filter(|(d, _)| *d < 3)
         .min_by_key(|(d, _)| *d)
         .map(|(_, c)| c)

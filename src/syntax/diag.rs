@@ -1,4 +1,4 @@
-//! Diagnostics: how every room tells a user what is wrong.
+//! Diagnostics: how every crate reports problems to users.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use crate::Range;
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// The operation cannot go on, or did not do what was asked.
+    /// The operation cannot go on, or did not do what was requested.
     Error,
-    /// The user should know, but the operation goes on.
+    /// The operation continues; the user is informed.
     Warning,
 }
 
-/// One problem, told to a user.
+/// One problem, as it is reported to a user.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagnostic {
     /// How bad it is.
@@ -79,7 +79,7 @@ pub enum Extra {
     CausedByUnknown,
     /// The problem is that a value is sensitive.
     CausedBySensitive,
-    /// The problem is one of a check block: each is told, however many there are of a kind.
+    /// The problem is one of a check block: each is reported, however many there are of a kind.
     OfCheck,
     /// Several warnings of one kind were folded into this one; how many more there were.
     Folded(usize),

@@ -41,7 +41,8 @@ pub fn format_file(name: &str, bytes: &[u8]) -> Result<Vec<u8>, Diagnostics> {
 struct Piece<'t> {
     kind: TokenKind,
     text: Cow<'t, str>,
-    /// Where it stands in the file, unless it was made here. A comment need not be valid text: the bytes of the file count.
+    /// Where it stands in the file, unless it was made here. A comment need not be valid text: the bytes of the file
+    /// count.
     at: Option<usize>,
     /// How many blanks stand before it.
     spaces: usize,
@@ -90,17 +91,18 @@ impl<'t> Edits<'_, 't> {
 
     /// The tokens of an expression that are no blanks.
     fn pieces(&self, from: usize, to: usize) -> Vec<Piece<'t>> {
-        let kept = (from..to).filter(|i| !is_blank(self.tokens.kind(*i)));
-        kept.map(|index| Piece {
-            kind: self.tokens.kind(index),
-            text: Cow::Borrowed(self.tokens.text(index)),
-            at: Some(self.tokens.start(index).byte as usize),
-            spaces: 0,
-        })
-        .collect()
+        let visible = (from..to).filter(|i| !is_blank(self.tokens.kind(*i)));
+        visible
+            .map(|index| Piece {
+                kind: self.tokens.kind(index),
+                text: Cow::Borrowed(self.tokens.text(index)),
+                at: Some(self.tokens.start(index).byte as usize),
+                spaces: 0,
+            })
+            .collect()
     }
 
-    /// Looks through a body; `block` is the type of the block at the top of the file whose body it is.
+    /// Visits a body; `block` is the type of the block at the top of the file whose body it is.
     fn body(&mut self, body: &Body, block: Option<&str>) {
         for attribute in &body.attributes {
             if block == Some("variable") && &*attribute.name == "type" {
@@ -116,7 +118,7 @@ impl<'t> Edits<'_, 't> {
         }
     }
 
-    /// Labels are written in quotes; what stands between them goes.
+    /// Labels are written in quotes; comments between them are removed.
     fn labels(&mut self, block: &Block) {
         let Some(last) = block.labels.last() else { return };
         let mut by = Vec::with_capacity(3 * block.labels.len());

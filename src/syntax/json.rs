@@ -1,10 +1,9 @@
 //! The JSON syntax of the language.
 //!
-//! A JSON document does not say which of its properties are arguments and which are blocks: that is for whoever knows
-//! what a body may hold. So every property of a body is an [`Attribute`] at first, whose expression is an [`Expr::Json`];
+//! A JSON document does not say which of its properties are arguments and which are blocks: only a schema does.
+//! So every property of a body is an [`Attribute`] at first, whose expression is an [`Expr::Json`];
 //! [`resolve`] turns those that are blocks into blocks. Nor does a string say whether it is a template, a reference or
-//! plain text: a [`JsonExpr`] keeps the [`Node`], gives its text to those who want that, and becomes an expression when
-//! somebody evaluates it.
+//! plain text: a [`JsonExpr`] holds the [`Node`], and returns it as text or, for evaluation, as an expression.
 //!
 //! [`parse`] reads a document, [`parse_file`] a configuration file.
 
@@ -89,7 +88,10 @@ impl Node {
                 let own = duplicates(members).next().map(|(member, first)| {
                     Diagnostic::error(
                         "Duplicate attribute definition",
-                        format!("The argument \"{}\" was already set at {first}.", member.name),
+                        format!(
+                            "The argument \"{}\" already has a value, set at {first}. Remove one of the two.",
+                            member.name
+                        ),
                     )
                     .at(&member.name_range)
                 });
@@ -343,14 +345,14 @@ fn members<'n>(node: &'n Node, label: Option<&str>, diagnostics: &mut Diagnostic
             out
         }
         _ => {
-            diagnostics.push(wrong("Either a JSON object or JSON array of objects", node));
+            diagnostics.push(wrong("A JSON object, or a JSON array that holds only objects,", node));
             Vec::new()
         }
     }
 }
 
-/// Turns the properties of a body that are blocks into blocks. `labels_of` tells of a name which labels blocks of that type
-/// have, if it is the type of a block. A native body stays as it is.
+/// Turns the properties of a body that are blocks into blocks. `labels_of` returns, for a name, which labels blocks of
+/// that type have, if it is the type of a block. A native body stays as it is.
 #[must_use]
 pub fn resolve<'s>(
     body: Body,
@@ -397,7 +399,8 @@ impl Unpacking<'_> {
                     Diagnostic::error(
                         "Missing block label",
                         format!(
-                            "At least one object property is required, whose name represents the {} block's {label}.",
+                            "Each {} block needs a {label}: write the block's content as the value of a property \
+                             whose name is that label.",
                             self.ty.name
                         ),
                     )
@@ -422,8 +425,8 @@ impl Unpacking<'_> {
                 Diagnostic::error(
                     "Incorrect JSON value type",
                     format!(
-                        "Either a JSON object or a JSON array is required, representing the contents of one or more \"{}\" \
-                         blocks.",
+                        "\"{}\" is a block type: its value in JSON is an object, for one block, or an array of \
+                         objects, for several.",
                         self.ty.name
                     ),
                 )

@@ -4,10 +4,10 @@
 //! between quotes, the lines of a heredoc, a template without quotes, and the code of a sequence inside any of the last
 //! three. It reports nothing; what is wrong is for the parser to say, who knows what was expected.
 //!
-//! Some guesses keep a forgotten character from turning the rest of the file inside out. A line break in a quoted string
+//! Some heuristics limit the effect of a missing quote or brace on the rest of the file. A line break in a quoted string
 //! ends it, unless the next quote looks like one that closes. A quote that comes right after an operand, in a
-//! sequence of a quoted string, closes that string: no expression can go on with a quote there. And a sequence ends before
-//! a line with which no expression can go on. None of this happens in a valid text.
+//! sequence of a quoted string, closes that string: no expression can go on with a quote there. And a sequence ends
+//! before a line with which no expression can go on. None of this happens in a valid text.
 
 use std::sync::Arc;
 
@@ -216,7 +216,7 @@ impl<'t> Lexer<'t> {
                 if unicode_ident::is_xid_start(c) {
                     self.name();
                 } else {
-                    // A character people see as one, even if it is made of several.
+                    // A grapheme cluster.
                     let len = self.text[at..].graphemes(true).next().map_or(c.len_utf8(), str::len);
                     self.general(T::Invalid, at + len);
                 }
@@ -400,7 +400,7 @@ impl<'t> Lexer<'t> {
         while at < self.bytes.len() {
             match self.bytes[at] {
                 b'"' | b'\n' | b'\r' => break,
-                // What follows a backslash cannot end the string; the parser says whether it may stand there.
+                // What follows a backslash cannot end the string; the parser checks whether it is allowed there.
                 b'\\' if !matches!(self.byte(at + 1), b'\n' | b'\r') => {
                     at += 1;
                     at += self.text[at..].chars().next().map_or(0, char::len_utf8);
@@ -432,8 +432,8 @@ impl<'t> Lexer<'t> {
         // What the line break is now, is for the mode that it is in to say.
     }
 
-    /// Whether the next quote from here on has nothing before it in its line that a string could follow. It is looked
-    /// for in a few lines only.
+    /// Whether the next quote from here on has nothing before it in its line that a string could follow. Only the next
+    /// 2000 bytes are searched.
     fn next_quote_closes(&self, from: usize) -> bool {
         let rest = &self.bytes[from..];
         let Some(quote) = rest.iter().take(2000).position(|b| *b == b'"') else {

@@ -1,14 +1,13 @@
 //! From text to tree: the lexer, the parser, source positions and diagnostics of the configuration language.
 //!
-//! Parsing cannot fail: [`parse_file`] returns a tree and every problem of the file, each with its place. A tree holds what
-//! could be understood; where an expression could not, [`ast::Expr::Invalid`] stands in its place, so that later rooms can
-//! go on and report more.
+//! Parsing cannot fail: [`parse_file`] returns a tree and every problem of the file, each with its place. A tree holds
+//! what could be understood; where an expression could not, [`ast::Expr::Invalid`] stands in its place, so that later
+//! steps can go on and report more.
 //!
-//! Where to begin: [`source`] (positions), [`diag`] (what a problem looks like, everywhere in the house), [`ast`] (the
-//! tree), then [`token`], [`lexer`] and [`parser`]. [`mod@format`] writes the tokens back in their canonical form; [`mod@write`]
-//! writes values. [`json`] reads the
-//! other syntax into the same tree. [`content`] reads a body against a list of expected attributes and blocks.
-//! The room uses `cty` for the numbers of literals and nothing else of ours.
+//! Where to begin: [`source`] (positions), [`diag`] (the diagnostics of all crates), [`ast`] (the
+//! tree), then [`token`], [`lexer`] and [`parser`]. [`mod@format`] writes the tokens back in their canonical form;
+//! [`mod@write`] writes values. [`json`] reads the JSON syntax into the same tree. [`content`] reads a body against a
+//! list of expected attributes and blocks.
 
 pub mod ast;
 pub mod content;

@@ -3,13 +3,13 @@
 //! The grammar is read by plain recursive descent, an area a file: [`body`] (arguments and blocks), [`expr`] (operators,
 //! traversals, terms), [`collection`] (tuples, objects, `for`), [`call`], [`template`], [`text`] (escapes).
 //!
-//! A function that meets an error reports it and returns [`Abort`]: the place in the token list means nothing then. Whoever
-//! has a good idea where to go on catches it (see [`recovery`]); the others pass it up with `?`. While a text has no error,
-//! recovery costs nothing.
+//! A function that meets an error reports it and returns [`Abort`]; its position in the token list is undefined then. A
+//! caller that can resynchronise catches it (see [`recovery`]); the others propagate it with `?`. Recovery costs
+//! nothing in a text without errors.
 //!
-//! Some rules keep one mistake from being told twice. What is found wrong at or before the furthest place where something
-//! was found wrong already is not told again; nor is, until the next item, what is wrong in the same line or with a closing
-//! bracket; and after an error the next thing must look like an item to be read as one.
+//! Some rules prevent duplicate reports of one mistake. An error at or before the furthest position of an earlier error
+//! is not reported; nor is, until the next item, an error in the same line or about a closing bracket; and after an
+//! error the next token must look like the beginning of an item to be read as one.
 
 mod body;
 mod call;
@@ -32,11 +32,12 @@ use crate::lexer;
 use crate::token::{TokenKind, Tokens};
 use crate::{Diagnostic, Diagnostics, Pos, Range};
 
-/// How deep things may stand inside each other. Far beyond what people write, and small enough for a thread's usual stack.
+/// How deep things may stand inside each other. Far more than configurations have, and small enough for a thread's
+/// usual stack.
 pub const MAX_DEPTH: usize = 200;
 
-/// How many operators an expression may have, or indexes a traversal, without parentheses. They are read in a loop, but the
-/// tree of `a + b + c + …` is as deep as it has operators, and every reader of it must be able to walk down.
+/// How many operators an expression may have, or indexes a traversal, without parentheses. They are read in a loop, but
+/// the tree of `a + b + c + …` is as deep as it has operators, and every reader of it must be able to walk down.
 pub const MAX_CHAIN: usize = 4000;
 
 /// After so many errors a file is not read further.
@@ -67,7 +68,7 @@ pub(crate) fn read_file<T>(
     let (text, bad_bytes) = text::decode_utf8(bytes);
     let tokens = lexer::lex(&file, &text, Pos::default());
     let mut parser = Parser::new(&tokens, true);
-    // Once said, it is said for all; in comments it does no harm.
+    // One report is enough for all of them; in comments they are harmless.
     let _ = bad_bytes.into_iter().any(|at| parser.bad_encoding(at));
     let body = parser.file_body();
     let problems = parser.finish();
@@ -94,7 +95,7 @@ pub fn parse_expression(name: &str, text: &str, start: Pos) -> (Expr, Diagnostic
         TokenKind::Eof => Ok(expr),
         _ => Err(parser.error(
             "Extra characters after expression",
-            "An expression was successfully parsed, but extra characters were found after it.",
+            "The expression is complete before this point; remove what follows it.",
         )),
     });
     let expr = parsed.unwrap_or_else(|Abort| parser.invalid(0));
@@ -251,7 +252,7 @@ impl<'t> Parser<'t> {
 
     // ---- modes ------------------------------------------------------------------------------------------------
 
-    /// Says whether line breaks mean something in what follows; the answer before is to be restored.
+    /// Sets whether line breaks are significant from here on, and returns the setting before, for the caller to restore.
     fn set_newlines(&mut self, newlines: bool) -> bool {
         std::mem::replace(&mut self.newlines, newlines)
     }
@@ -296,8 +297,8 @@ impl<'t> Parser<'t> {
         )
     }
 
-    /// Where the bracket stands that is still open at the next token, if not in its line: if it was forgotten to be closed, it
-    /// is missed lines later.
+    /// Where the bracket stands that is still open at the next token, if not in its line: if it was forgotten to be
+    /// closed, it is missed lines later.
     fn still_open(&self, opener: usize) -> String {
         let bracket = matches!(
             self.tokens.kind(opener),
@@ -339,7 +340,7 @@ impl<'t> Parser<'t> {
         Abort
     }
 
-    /// Reports something that does not keep the parser from going on.
+    /// Reports something after which the parser continues.
     fn report(&mut self, diagnostic: Diagnostic) {
         self.diagnostics.push(diagnostic);
     }
@@ -377,7 +378,7 @@ impl<'t> Parser<'t> {
         self.report(
             Diagnostic::error(
                 "Invalid character encoding",
-                "All input files must be UTF-8 encoded. Ensure that UTF-8 encoding is selected in your editor.",
+                "The file is not valid UTF-8 from here on. Save it with the encoding UTF-8.",
             )
             .at(&range),
         );
@@ -392,7 +393,7 @@ impl<'t> Parser<'t> {
                 let range = self.range_of(token);
                 let problem = Diagnostic::error(
                     "Invalid number literal",
-                    "Failed to recognize the value of this number literal.",
+                    "This is not a number in decimal notation, such as 12, 0.5 or 1e3.",
                 );
                 Err(self.error_at(token, problem.at(&range)))
             }

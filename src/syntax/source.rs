@@ -28,7 +28,7 @@ impl Default for Pos {
 /// A stretch of a source file, from `start` up to but not including `end`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Range {
-    /// The file, as it is shown to people: relative to the working directory.
+    /// The file, as diagnostics display it: relative to the working directory.
     pub file: Arc<str>,
     /// The first position.
     pub start: Pos,
@@ -77,7 +77,7 @@ pub struct SourceMap {
 }
 
 impl SourceMap {
-    /// Keeps the text of a file.
+    /// Stores the text of a file.
     pub fn insert(&mut self, file: impl Into<Arc<str>>, text: impl Into<Arc<str>>) {
         self.files.insert(file.into(), text.into());
     }

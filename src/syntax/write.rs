@@ -1,8 +1,8 @@
 //! Values as text of the configuration language: the one writer of expressions and attributes.
 //!
-//! The text is laid out by [`crate::format`], so that what is written here is what `fmt` leaves alone. Values must be wholly
-//! known: there is no expression for an unknown value, and `null` is written in its place. Marks are not looked at; callers
-//! decide what may be shown.
+//! The text is laid out by [`crate::format`], so that what is written here is what `fmt` leaves alone. Values must be
+//! wholly known: there is no expression for an unknown value, and `null` is written in its place. Marks are ignored;
+//! callers decide what may be shown.
 
 use std::fmt::Write as _;
 
@@ -35,7 +35,7 @@ pub fn attributes<'v>(values: impl IntoIterator<Item = (&'v str, &'v Value)>) ->
     formatted(text)
 }
 
-/// Text in the canonical form. What cannot be read stays as it is: whoever reads it again reports why.
+/// Text in the canonical form. What cannot be read stays as it is: the parser reports why when the text is read again.
 #[must_use]
 pub fn formatted(text: String) -> String {
     format_file("generated text", text.as_bytes())
@@ -80,8 +80,8 @@ pub fn push_expression(out: &mut String, value: &Value) {
     }
 }
 
-/// The key of an object's attribute: bare where it is an identifier, else quoted. At the beginning of an object, `for` would
-/// begin an expression.
+/// The key of an object's attribute: bare where it is an identifier, else quoted. At the beginning of an object, `for`
+/// would begin an expression.
 #[must_use]
 pub fn object_key(key: &str, first: bool) -> String {
     if is_name(key) && !(first && key == "for") {

@@ -14,7 +14,7 @@ pub struct Version {
     numbers: Vec<u64>,
     /// What follows `-`; empty if nothing does.
     pre: semver::Prerelease,
-    /// What follows `+`; says nothing about the order.
+    /// What follows `+`; has no part in the order.
     build: semver::BuildMetadata,
 }
 

@@ -52,7 +52,7 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
 }
 
 #[test]
-fn a_pipe_gets_the_last_value_or_the_first_error() {
+fn piped_input_prints_the_last_value_or_the_first_error() {
     let dir = folder(&[]);
     assert_eq!(ask(dir.path(), &[], "1 + 1\nupper(\"a\")\n"), "\"A\"");
     assert_eq!(ask(dir.path(), &[], "1\n\n"), "");
@@ -72,7 +72,7 @@ fn a_pipe_gets_the_last_value_or_the_first_error() {
 }
 
 #[test]
-fn variables_come_from_everywhere_and_may_be_missing() {
+fn variables_come_from_all_sources_and_may_be_unset() {
     let dir = folder(&[
         (
             "main.tf",
@@ -156,7 +156,7 @@ fn objects_are_as_in_the_state_or_as_planned() {
 }
 
 #[test]
-fn functions_are_told_to_tools() {
+fn functions_are_listed_for_tools() {
     let dir = folder(&[]);
     let answer = monoform(dir.path(), &["metadata", "functions", "-json"], "");
     let document: serde_json::Value = serde_json::from_str(&answer.out).unwrap();

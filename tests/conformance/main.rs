@@ -4,8 +4,8 @@
 //! value, or a line `! SUMMARY` for each error. `module/` is the configuration in whose directory the answers were
 //! recorded; what it has no value for is unknown. `scripts/record-expressions` records again, where there is a Terraform.
 //!
-//! Values are compared as they are printed; of errors, the summaries, because the sentences are our own. After what is wrong
-//! in the form of an expression, Terraform also tells what it stumbles over in its recovery: see [`FOLLOWING`]. Such errors
+//! Values are compared as they are printed; of errors, the summaries, because the sentences are our own. After what is
+//! wrong in the form of an expression, Terraform also reports what its recovery meets: see [`FOLLOWING`]. Such errors
 //! count only where they are the first.
 //!
 //! Where our answer is another one on purpose, `deviations.txt` holds it, below the reason; it must then be that one.
@@ -47,7 +47,7 @@ use provider::Schemas;
 use state::State;
 use syntax::Diagnostics;
 
-/// What is told where an error before it has left the parser.
+/// Summaries that follow from an earlier error of the parser.
 const FOLLOWING: &[&str] = &[
     "! Invalid expression",
     "! Extra characters after expression",
@@ -93,7 +93,7 @@ fn cases(mut files: Vec<PathBuf>) -> Vec<Case> {
     out
 }
 
-fn told(problems: &Diagnostics) -> String {
+fn summaries(problems: &Diagnostics) -> String {
     let errors = problems.iter().filter(|d| d.is_error());
     let lines: Vec<String> = errors.map(|d| format!("! {}", d.summary)).collect();
     lines.join("\n")
@@ -163,7 +163,7 @@ fn expressions_have_the_recorded_values() {
     for case in &recorded {
         let found = match console.evaluate(&case.expression) {
             Ok(value) => format_value(&value, 0),
-            Err(problems) => compared(&told(&problems)),
+            Err(problems) => compared(&summaries(&problems)),
         };
         let answer = compared(&case.answer);
         let deviation = own.remove(case.expression.as_str());

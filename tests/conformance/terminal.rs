@@ -69,7 +69,7 @@ fn an_entry_of_several_lines_ends_when_all_is_closed() {
 }
 
 #[test]
-fn an_interrupt_drops_what_was_begun_or_ends() {
+fn interrupt_discards_the_entry_or_ends_the_console() {
     let dir = tempfile::tempdir().unwrap();
     let mut terminal = console(dir.path());
     terminal.sees("> ");

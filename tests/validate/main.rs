@@ -1,15 +1,17 @@
-//! Broken configurations, most with the one mistake that their name says: what `validate` tells of them is compared with
-//! what Terraform told, which is recorded. The first diagnostic must stand at the same place and have the same summary.
+//! Invalid configurations, most with a single mistake, which their name describes. The first diagnostic of `validate`
+//! must have the severity, the position and the summary of the one that is recorded of Terraform. Details are our own
+//! and not compared.
 //!
-//! The files of `cases/` hold many configurations each. A line `== name` begins one; what follows is its `main.tf`, up to a
-//! line `-- file --`, which begins another file. `== name | reason` marks a case in which we tell more than Terraform does:
-//! it must be invalid here, whatever Terraform says.
+//! The files of `cases/` hold many configurations each. A line `== name` begins one; what follows is its `main.tf`, up
+//! to a line `-- file --`, which begins another file. `== name | reason` marks a case in which we report more than
+//! Terraform does: it must be invalid here, whatever Terraform reports.
 //!
-//! `several/` holds configurations with several independent mistakes each, in the same form. What we report of them is pinned,
-//! word for word, in the `.golden` file beside each collection (`MONOFORM_GOLDEN=1 cargo test --test validate` writes it anew,
-//! to be read before it is kept); and the first error that Terraform reports must be among ours.
+//! `several/` holds configurations with several independent mistakes each, in the same form. What we report of them is
+//! pinned, word for word, in the `.golden` file beside each collection (`MONOFORM_GOLDEN=1 cargo test --test validate`
+//! rewrites it; read the difference before committing it); and the first error that Terraform reports must be among
+//! ours.
 //!
-//! `MONOFORM_RECORD=1 cargo test --test validate` records anew what the `terraform` on the search path tells. It runs with
+//! `MONOFORM_RECORD=1 cargo test --test validate` records what the `terraform` on the search path reports. It runs with
 //! the plugins of the executable under test, so that nothing is fetched.
 
 #![allow(
@@ -85,7 +87,7 @@ fn cases(directory: &str) -> Vec<Case> {
             }
         }
     }
-    // The blank line before the next case is no part of the file.
+    // The blank line before the next case is not part of the file.
     for (_, text) in out.iter_mut().flat_map(|c| &mut c.files) {
         let kept = text.trim_end_matches('\n').len();
         text.truncate(kept);
@@ -103,8 +105,8 @@ fn workspace(case: &Case) -> Workspace {
     Workspace::with(&files)
 }
 
-/// What of a document of `validate -json` is compared: of each diagnostic, what it is and where it stands.
-fn told(document: &Value) -> Vec<Value> {
+/// The compared part of a document of `validate -json`: severity, summary and position of each diagnostic.
+fn compared(document: &Value) -> Vec<Value> {
     let all = document["diagnostics"].as_array().cloned().unwrap_or_default();
     all.iter()
         .map(|d| {
@@ -120,7 +122,7 @@ fn told(document: &Value) -> Vec<Value> {
         .collect()
 }
 
-/// Errors come after warnings; the first error is what a user looks at.
+/// Errors come after warnings; the first error is the one that a user reads first.
 fn first(diagnostics: &[Value]) -> Option<&Value> {
     let error = diagnostics.iter().find(|d| d[0] == "error");
     error.or(diagnostics.first())
@@ -129,7 +131,7 @@ fn first(diagnostics: &[Value]) -> Option<&Value> {
 fn check(case: &Case, expected: Option<&Vec<Value>>) -> Result<(), String> {
     let expected = expected.ok_or("Terraform's answer is not recorded: see the beginning of tests/validate/main.rs")?;
     let document = workspace(case).run(&["validate", "-json"]).json();
-    let found = told(&document);
+    let found = compared(&document);
     let invalid = found.iter().any(|d| d[0] == "error");
     if document["valid"] == Value::Bool(invalid) {
         return Err(format!("\"valid\" is wrong in\n{document:#}"));
@@ -145,10 +147,10 @@ fn check(case: &Case, expected: Option<&Vec<Value>>) -> Result<(), String> {
     }
 }
 
-/// Whose words are pinned elsewhere: they name directories and versions.
-const ELSEWHERE: &[&str] = &["Provider not available"];
+/// Summaries of diagnostics whose details are not pinned here, since they name directories and versions.
+const UNPINNED: &[&str] = &["Provider not available"];
 
-/// All that is reported of a configuration, as it is pinned.
+/// The pinned form of all diagnostics of a configuration.
 fn report(document: &Value) -> String {
     let mut out = String::new();
     for d in document["diagnostics"].as_array().into_iter().flatten() {
@@ -167,7 +169,9 @@ fn report(document: &Value) -> String {
         };
         for line in detail
             .lines()
-            .filter(|_| !ELSEWHERE.contains(&d["summary"].as_str().unwrap_or_default()))
+            .filter(|_| !UNPINNED.contains(&d["summary"].as_str().unwrap_or_default()))
+            // Directories of this machine.
+            .filter(|line| !line.trim_start().starts_with("- /"))
         {
             out.push_str(format!("    {line}").trim_end());
             out.push('\n');
@@ -217,7 +221,7 @@ fn check_several(case: &Case, expected: Option<&Vec<Value>>, golden: Option<&Str
         let golden = golden.map_or("nothing", String::as_str);
         return Err(format!("--- pinned\n{golden}\n--- reported\n{report}"));
     }
-    let found = told(&document);
+    let found = compared(&document);
     let is_error = |d: &&Value| d[0] == "error";
     if document["valid"] == Value::Bool(found.iter().any(|d| is_error(&d))) {
         return Err(format!("\"valid\" is wrong in\n{document:#}"));
@@ -269,7 +273,7 @@ fn record(cases: &[Case]) {
         // Where this fails, so does what follows.
         w.run_program("terraform", &["init", "-backend=false", "-input=false"]);
         let answer = w.run_program("terraform", &["validate", "-json"]).json();
-        recorded.insert(&case.name, told(&answer));
+        recorded.insert(&case.name, compared(&answer));
     }
     // A line for each case.
     let lines: Vec<String> = recorded

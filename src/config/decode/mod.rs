@@ -2,7 +2,7 @@
 //!
 //! Every function here takes a block by value and moves what it keeps: the part of a body that a schema describes is left
 //! over when the arguments of the language have been taken out. What is wrong is reported, and what could be understood
-//! is given nevertheless.
+//! is returned nevertheless.
 
 mod address;
 mod check;
@@ -54,7 +54,7 @@ pub(crate) struct FileBlocks {
     pub imports: Vec<Import>,
 }
 
-/// What decoding keeps in its hands.
+/// The state of decoding.
 pub(crate) struct Decoder<'d> {
     /// Whether the file is an override file: there, arguments that are required otherwise may be missing.
     pub overriding: bool,
@@ -81,7 +81,7 @@ const TOP: BodySpec<'static> = BodySpec {
     ],
 };
 
-/// The body of a file in the JSON syntax with its blocks told from the rest.
+/// The body of a file in the JSON syntax with its blocks separated from its arguments.
 pub(crate) fn resolve(body: Arc<Body>, diagnostics: &mut Diagnostics) -> Arc<Body> {
     Arc::new(content::resolve(Arc::unwrap_or_clone(body), TOP, diagnostics))
 }
@@ -127,7 +127,7 @@ pub(crate) fn file(body: Arc<Body>, overriding: bool, diagnostics: &mut Diagnost
     out
 }
 
-/// The constraints on the tool's version in a file, found before anything else is looked at; with the ranges of the whole
+/// The constraints on the tool's version in a file, found before anything else is decoded; with the ranges of the whole
 /// arguments. What is wrong with them is reported when the file is decoded.
 pub(crate) fn required_versions(body: &Body) -> Vec<Constraint> {
     let blocks = body.blocks.iter().filter(|b| &*b.ty == "terraform");

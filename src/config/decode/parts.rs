@@ -17,7 +17,7 @@ pub(crate) struct Taken {
     attributes: Vec<Attribute>,
     /// The expected blocks, in source order.
     pub blocks: Vec<Block>,
-    /// What nobody expected.
+    /// What is not expected.
     pub rest: Body,
 }
 
@@ -116,7 +116,7 @@ fn redefined(attribute: &Attribute, first: &Range) -> Diagnostic {
     Diagnostic::error(
         "Attribute redefined",
         format!(
-            "The argument \"{}\" was already set at {first}. Each argument may be set only once.",
+            "The argument \"{}\" already has a value, set at {first}. Remove one of the two.",
             attribute.name
         ),
     )

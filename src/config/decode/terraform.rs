@@ -1,4 +1,4 @@
-//! `terraform` blocks: settings, required providers, where state is kept.
+//! `terraform` blocks: settings, required providers, where the state is stored.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ impl Decoder<'_> {
                         self.no_block_here(inner, "a setting for the provider is an argument.");
                     }
                     for attribute in &block.body.attributes {
-                        // It goes to the provider before anything is evaluated.
+                        // It is sent to the provider before anything is evaluated.
                         parts::constant(&attribute.expr, self.diagnostics);
                     }
                     if self.provider_name(&label.text, &range) {
@@ -83,7 +83,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Experiments exist in alpha releases only, so the argument is an error, whatever it says.
+    /// Experiments exist in alpha releases only, so the argument is an error, whatever its value.
     fn experiments(&mut self, attribute: &Attribute) {
         self.diagnostics.push(
             Diagnostic::error(
@@ -220,7 +220,7 @@ impl Decoder<'_> {
         match Constraint::parse(text, Dialect::Provider, at) {
             Ok(constraint) => Some(constraint),
             Err(error) => {
-                // What only the strict reader refuses is told of the whole entry.
+                // What only the strict reader refuses is reported for the whole entry.
                 let place = match Constraint::parse(text, Dialect::Module, at) {
                     Ok(_) => entry,
                     Err(_) => at,

@@ -95,7 +95,7 @@ impl Decoder<'_> {
         }
         if let Some(a) = taken.attribute("type") {
             variable.typed = true;
-            // Where the type is wrong, it is `any` as far as that goes: the default is not blamed for it.
+            // Where the type is wrong, it is taken as `any`: the default is not blamed for it.
             let (ty, defaults, problems) = lang::typeexpr::variable_type(&a.expr);
             self.diagnostics.extend(problems);
             variable.ty = ty;
@@ -159,14 +159,17 @@ impl Decoder<'_> {
         }
         let mut seen: BTreeMap<Arc<str>, Range> = BTreeMap::new();
         for attribute in block.body.attributes {
-            // Of the native syntax the parser has said it.
+            // In the native syntax, the parser has reported it.
             if matches!(attribute.expr, Expr::Json(_))
                 && let Some(first) = seen.insert(attribute.name.clone(), attribute.range.clone())
             {
                 self.diagnostics.push(
                     Diagnostic::error(
                         "Duplicate attribute definition",
-                        format!("The argument \"{}\" was already set at {first}.", attribute.name),
+                        format!(
+                            "The argument \"{}\" already has a value, set at {first}. Remove one of the two.",
+                            attribute.name
+                        ),
                     )
                     .at(&attribute.name_range),
                 );

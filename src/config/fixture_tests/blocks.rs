@@ -7,7 +7,7 @@ use super::{check, module};
 use crate::{IgnoreChanges, MoveSubject, OnFailure, ProvisionerWhen};
 
 #[test]
-fn all_errors_of_a_file_are_told_at_once() {
+fn all_errors_of_a_file_are_reported_together() {
     check(
         "resorce \"a\" \"b\" {}\nfoo = 1\nresource \"a\" {}\nresource \"a\" \"b\" \"c\" {}\nlocals \"x\" {}\nvariable {}\n",
         "error main.tf:1,1-8 Unsupported block type
@@ -78,7 +78,7 @@ fn bad_variables() {
 }
 
 #[test]
-fn a_resource_keeps_what_its_schema_describes() {
+fn resource_arguments_of_the_schema_stay_in_its_body() {
     let module = module(
         "resource \"x_thing\" \"a\" {\n count = 2\n size = 1\n depends_on = [x_thing.b, module.m, var.v]\n nested {}\n _ {\n  count \
          = 7\n }\n lifecycle {\n  create_before_destroy = true\n  prevent_destroy = false\n  ignore_changes = [tags[\"a\"], \
@@ -146,7 +146,7 @@ fn quoted_references_and_keywords_are_understood_with_a_warning() {
 }
 
 #[test]
-fn destroy_provisioners_speak_of_their_object_only() {
+fn destroy_provisioners_refer_to_their_object_only() {
     check(
         "resource \"x_y\" \"a\" {\n provisioner \"local-exec\" {\n  when = destroy\n  command = \"${x_y.b.id} ${self.id}\"\n }\n \
          provisioner \"local-exec\" {\n  when = foo\n  on_failure = bar\n }\n provisioner \"chef\" {}\n}\n",
@@ -237,7 +237,7 @@ fn settings() {
 }
 
 #[test]
-fn a_version_that_is_not_ours_is_the_only_thing_told() {
+fn unsupported_core_version_is_the_only_diagnostic() {
     check(
         "terraform {\n required_version = \">= 99\"\n}\nfoo {}\n",
         "error main.tf:2,2-28 Unsupported Terraform Core version",
@@ -245,7 +245,7 @@ fn a_version_that_is_not_ours_is_the_only_thing_told() {
 }
 
 #[test]
-fn hostile_nesting_is_an_error_or_fine_but_no_crash() {
+fn deep_nesting_is_accepted_or_an_error() {
     let n = 10_000;
     for expr in [
         format!("a{}", "[b]".repeat(n)),

@@ -1,4 +1,4 @@
-//! Whole configurations, from text to what is said about them.
+//! Whole configurations, from text to diagnostics.
 
 mod blocks;
 mod overrides;
@@ -10,7 +10,7 @@ use crate::files::MemoryFiles;
 use crate::manifest::Manifest;
 use crate::{Config, LoadOptions, Loaded, Module, load};
 
-/// Loads files that are given as (path, text).
+/// Loads files from pairs of path and text.
 fn loaded(files: &[(&str, &str)]) -> Loaded {
     loaded_with(files, &Manifest::default())
 }
@@ -54,12 +54,12 @@ fn report(loaded: &Loaded) -> String {
     lines.into_iter().map(|(_, line)| line).collect::<Vec<_>>().join("\n")
 }
 
-/// Checks what is said of one file.
+/// Checks the diagnostics of one file.
 fn check(text: &str, expected: &str) {
     check_files(&[("main.tf", text)], expected);
 }
 
-/// Checks what is said of files.
+/// Checks the diagnostics of several files.
 fn check_files(files: &[(&str, &str)], expected: &str) {
     let expected: Vec<&str> = expected.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
     assert_eq!(report(&loaded(files)), expected.join("\n"), "{files:?}");

@@ -46,7 +46,7 @@ fn arguments_are_replaced_one_by_one_and_blocks_by_type() {
 }
 
 #[test]
-fn what_is_overridden_must_be_there() {
+fn overridden_blocks_must_exist() {
     check_files(
         &[
             ("main.tf", ""),

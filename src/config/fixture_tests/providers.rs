@@ -107,7 +107,7 @@ fn a_module_may_have_its_own() {
 }
 
 #[test]
-fn what_does_not_fit_is_told() {
+fn mismatched_provider_configurations_are_reported() {
     check_files(
         &[
             (

@@ -43,7 +43,7 @@ fn inputs_are_checked_against_variables() {
          error main.tf:3,2-6 Unsupported argument
          error main.tf:4,2-5 Unsupported block type",
     );
-    // What the call lacks is told when the modules are in order each by itself.
+    // What the call lacks is reported when the modules are in order each by itself.
     check_files(
         &[
             ("main.tf", "module \"c\" {\n source = \"./c\"\n lifecycle {}\n}\n"),
@@ -65,7 +65,7 @@ fn inputs_are_checked_against_variables() {
 }
 
 #[test]
-fn sources_must_make_sense() {
+fn invalid_module_sources_are_refused() {
     check_files(
         &[
             (
@@ -148,7 +148,7 @@ fn a_snapshot_loads_as_the_same_configuration() {
 }
 
 #[test]
-fn what_belongs_to_the_root_is_told_elsewhere() {
+fn root_only_blocks_in_modules_are_reported() {
     check_files(
         &[
             ("main.tf", "module \"a\" { source = \"./a\" }\n"),
@@ -163,7 +163,7 @@ fn what_belongs_to_the_root_is_told_elsewhere() {
 }
 
 #[test]
-fn of_a_module_for_another_version_only_that_is_told() {
+fn module_for_another_core_version_has_one_diagnostic() {
     check_files(
         &[
             ("main.tf", "module \"a\" {\n source = \"./a\"\n input = 1\n}\n"),

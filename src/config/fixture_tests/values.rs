@@ -66,7 +66,7 @@ fn later_sources_win() {
 }
 
 #[test]
-fn text_is_an_expression_only_where_the_type_asks_for_it() {
+fn text_is_an_expression_only_for_types_other_than_string() {
     let collected = given(&[], &[("l", "[1, \"2\"]")], &[var("s=[1]"), var("u=true")]);
     assert_eq!(problems(&collected), [""; 0]);
     assert_eq!(collected.values["s"].value, Value::string("[1]"));
@@ -81,7 +81,7 @@ fn text_is_an_expression_only_where_the_type_asks_for_it() {
 }
 
 #[test]
-fn null_means_the_default_where_null_is_no_value() {
+fn null_means_the_default_for_variables_that_are_not_nullable() {
     let collected = given(&[("terraform.tfvars", "s = null\nnn = null\n")], &[], &[]);
     assert!(collected.values["s"].value.is_null());
     assert_eq!(collected.values["nn"].value, Value::string("d"));
@@ -120,7 +120,7 @@ fn undeclared_names_matter_by_where_they_are() {
 }
 
 #[test]
-fn bad_values_are_told_with_their_place() {
+fn invalid_values_are_reported_with_their_range() {
     for (files, environment, flags, expected) in [
         (vec![], vec![], vec![var("s")], "- Invalid -var option"),
         (vec![], vec![], vec![var("s = 1")], "- Invalid -var option"),

@@ -1,4 +1,4 @@
-//! The tree of modules, and what can only be said of the whole of it.
+//! The tree of modules, and what only the whole tree determines.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub struct ProviderSource<'c> {
     pub address: AbsProviderConfig,
     /// The module it belongs to.
     pub node: &'c ModuleNode,
-    /// Its block; a default configuration that nobody wrote has none, and is empty.
+    /// Its block; an implied default configuration has none, and is empty.
     pub block: Option<&'c ProviderConfig>,
 }
 

@@ -22,13 +22,13 @@ pub struct Module {
     pub source_dir: Arc<str>,
     /// The files as they were read.
     pub files: Vec<ModuleFile>,
-    /// Whether the module asks for another version of the tool: then nothing of it was looked at.
+    /// Whether the module requires another version of the tool: then nothing else of it was decoded.
     pub(crate) refused: bool,
     /// What errors took away from the module.
     pub losses: Losses,
-    /// Which versions of the tool will do: one for each `terraform` block that says so.
+    /// The constraints on the version of the tool, one for each `terraform` block that has one.
     pub required_versions: Vec<Constraint>,
-    /// Where the root module keeps its state.
+    /// Where the state of the root module is stored.
     pub backend: Option<Backend>,
     /// The same, for HCP Terraform; excludes `backend`.
     pub cloud: Option<Cloud>,
@@ -68,7 +68,7 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// Whether something of this name may be declared, so that nothing can be said about its absence.
+    /// Whether something of this name may be declared, so that its absence is no error.
     #[must_use]
     pub fn may_declare(&self, name: &str) -> bool {
         self.names.contains(name)
@@ -85,7 +85,7 @@ pub struct ModuleFile {
 }
 
 impl Module {
-    /// The provider that a local name means here: as `required_providers` says, or implied by the name.
+    /// The provider that a local name means here: as in `required_providers`, or implied by the name.
     #[must_use]
     pub fn provider_for_local_name(&self, name: &str) -> Provider {
         self.required_providers

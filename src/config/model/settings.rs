@@ -1,4 +1,4 @@
-//! What the `terraform` block says beside providers: where state is kept.
+//! The `terraform` block apart from providers: where the state is stored.
 
 use std::sync::Arc;
 

@@ -23,7 +23,7 @@ pub struct Variable {
     pub defaults: Arc<Defaults>,
     /// The default, converted to the type; `None` for a required variable.
     pub default: Option<Value>,
-    /// For people.
+    /// The description.
     pub description: Option<String>,
     /// Whether its value must not be shown.
     pub sensitive: bool,
@@ -52,7 +52,7 @@ pub(crate) struct Written {
 }
 
 impl Variable {
-    /// Whether a value must be given.
+    /// Whether the variable is required.
     #[must_use]
     pub fn is_required(&self) -> bool {
         self.default.is_none()
@@ -96,7 +96,7 @@ pub struct Output {
     pub name: Arc<str>,
     /// The value.
     pub expr: Expr,
-    /// For people.
+    /// The description.
     pub description: Option<String>,
     /// Whether its value must not be shown.
     pub sensitive: bool,
@@ -112,9 +112,9 @@ pub struct Output {
 }
 
 impl Variable {
-    /// What the variable is when it is given this value: defaults of optional attributes filled in, converted to the type, null
-    /// replaced by the default where null is no value. Marks of the value stay; those of the variable are not added. `range`
-    /// is where the value is written.
+    /// The value of the variable when set to this: defaults of optional attributes filled in, converted to the type, null
+    /// replaced by the default where null is no value. Marks of the value stay; those of the variable are not added.
+    /// `range` is where the value is written.
     pub fn accept(&self, value: &Value, range: &Range) -> Result<Value, Box<syntax::Diagnostic>> {
         let invalid = |detail: String| {
             Box::new(

@@ -4,7 +4,7 @@ use super::{can_convert, distinct};
 use crate::Type;
 use crate::types::ObjectType;
 
-/// Why a value of type `got` does not convert to `want`. Only to be asked when it does not.
+/// Why a value of type `got` does not convert to `want`. Call it only when it does not.
 #[must_use]
 pub fn mismatch_message(got: &Type, want: &Type) -> String {
     match (got, want) {
@@ -13,7 +13,7 @@ pub fn mismatch_message(got: &Type, want: &Type) -> String {
         (Type::Tuple(_), Type::Set(e)) if **e == Type::Dynamic => "all set elements must have the same type".into(),
         (Type::Object(_), Type::Map(e)) if **e == Type::Dynamic => "all map elements must have the same type".into(),
         (Type::Tuple(parts), Type::List(want) | Type::Set(want)) => {
-            // The types are few where the elements are many: ask each only once.
+            // The types are few where the elements are many: compare each only once.
             let bad: Vec<&Type> = distinct(parts)
                 .into_iter()
                 .filter(|t| !can_convert(t, want, false))
@@ -40,7 +40,7 @@ pub fn mismatch_message(got: &Type, want: &Type) -> String {
     }
 }
 
-/// The name of a type as something that is asked for: `list of any single type`, `any type`.
+/// The name of a type as messages about a required type have it: `list of any single type`, `any type`.
 fn constraint_name(ty: &Type) -> String {
     match ty {
         Type::Dynamic => "any type".into(),
@@ -84,7 +84,7 @@ fn objects(got: &ObjectType, want: &ObjectType) -> String {
     "incorrect object attributes".into()
 }
 
-/// How the types of a conditional's two results differ, given that they have no common type.
+/// How the types of a conditional's two results differ, when they have no common type.
 #[must_use]
 pub fn conditional_mismatch(yes: &Type, no: &Type) -> String {
     match (yes, no) {
@@ -94,33 +94,31 @@ pub fn conditional_mismatch(yes: &Type, no: &Type) -> String {
                 match b.get(name) {
                     None => {
                         return format!(
-                            "The 'true' value includes object attribute {name:?}, which is absent in the 'false' value"
+                            "the object after \"?\" has the attribute {name:?}, and the one after \":\" has not"
                         );
                     }
                     Some(other) if *other != attribute.ty => {
                         let why = conditional_mismatch(&attribute.ty, other);
-                        return format!("Type mismatch for object attribute {name:?}: {why}");
+                        return format!("in the attribute {name:?}: {why}");
                     }
                     Some(_) => {}
                 }
             }
             if let Some(extra) = b.attributes().iter().find(|x| a.index_of(&x.name).is_none()) {
                 let name = &extra.name;
-                return format!(
-                    "The 'false' value includes object attribute {name:?}, which is absent in the 'true' value"
-                );
+                return format!("the object after \":\" has the attribute {name:?}, and the one after \"?\" has not");
             }
         }
         (Type::Tuple(a), Type::Tuple(b)) => {
             if a.len() != b.len() {
                 return format!(
-                    "The 'true' tuple has length {}, but the 'false' tuple has length {}",
+                    "the tuple after \"?\" has {} elements, and the one after \":\" has {}",
                     a.len(),
                     b.len()
                 );
             }
             if let Some((i, (a, b))) = a.iter().zip(b.iter()).enumerate().find(|(_, (a, b))| a != b) {
-                return format!("Type mismatch for tuple element {i}: {}", conditional_mismatch(a, b));
+                return format!("in the tuple element {i}: {}", conditional_mismatch(a, b));
             }
         }
         (Type::List(a), Type::List(b)) | (Type::Set(a), Type::Set(b)) | (Type::Map(a), Type::Map(b))
@@ -134,13 +132,13 @@ pub fn conditional_mismatch(yes: &Type, no: &Type) -> String {
                 Type::Set(_) => "set",
                 _ => "map",
             };
-            return format!("Mismatched {kind} element types: {}", conditional_mismatch(a, b));
+            return format!("in the {kind} elements: {}", conditional_mismatch(a, b));
         }
         _ => {}
     }
     let (yes, no) = (yes.friendly_name(), no.friendly_name());
     if yes == no {
-        return "At least one deeply-nested attribute or element is not compatible across both the 'true' and the 'false' value".into();
+        return "the types differ in an attribute or element further inside".into();
     }
-    format!("The 'true' value is {yes}, but the 'false' value is {no}")
+    format!("the result after \"?\" is {yes}, and the one after \":\" is {no}")
 }

@@ -1,7 +1,7 @@
 //! Conversion of values to types, and the one type that several types convert to.
 //!
 //! Whether a conversion exists is decided on types alone ([`can_convert`]); some conversions then fail on certain values
-//! (text that is no number) and are called unsafe. [`convert`] asks the first question once for the whole value, then
+//! (text that is no number) and are called unsafe. [`convert`] checks that once for the whole value, then
 //! walks the value. [`unify`] finds a common type.
 
 mod mismatch;
@@ -26,7 +26,7 @@ pub struct ConvertError {
 }
 
 /// Converts a value to a type constraint, which may contain `any` and optional attributes (missing ones become null).
-/// Marks and refinements are kept as far as they hold.
+/// Marks and refinements that still hold are preserved.
 pub fn convert(value: &Value, to: &Type) -> Result<Value, ConvertError> {
     if value.ty() == to {
         return Ok(value.clone());
@@ -86,10 +86,11 @@ pub fn can_convert(from: &Type, to: &Type, safe_only: bool) -> bool {
     }
 }
 
-/// The element type that the parts of a tuple or object take when they become those of a collection of `wanted`.
-fn element_target(parts: &[Type], wanted: &Type, safe_only: bool) -> Option<Type> {
-    if *wanted != Type::Dynamic || parts.is_empty() {
-        return Some(wanted.clone());
+/// The type that the parts of a tuple or object are converted to in a collection with this element type; the common type of
+/// the parts if that is `any`.
+fn element_target(parts: &[Type], element_type: &Type, safe_only: bool) -> Option<Type> {
+    if *element_type != Type::Dynamic || parts.is_empty() {
+        return Some(element_type.clone());
     }
     unify::unify_types(parts, safe_only)
 }
@@ -147,7 +148,7 @@ fn apply(value: &Value, to: &Type, plain: &Type, path: &mut Steps) -> Result<Val
                 let lower = other.to_ascii_lowercase();
                 fail(
                     path,
-                    format!("a bool is required; to convert from string, use lowercase \"{lower}\""),
+                    format!("a bool is required; as a string it is written \"{lower}\", in lower case"),
                 )
             }
             _ => fail(path, "a bool is required"),
@@ -316,7 +317,7 @@ fn map_elements(value: &Value, want: &Type, plain: Type, path: &mut Steps) -> Re
     Ok(Value::map_of_sorted(element, keys.iter().cloned().zip(out).collect()))
 }
 
-/// Makes elements that are converted already, one by one, have one type: where the wanted type was partly open they may
+/// Makes elements that are converted already, one by one, have one type: where the target type was partly open they may
 /// still differ.
 fn uniform(
     items: Vec<Value>,
@@ -379,7 +380,7 @@ fn convert_unknown(from: &Type, known: Option<&Refinements>, to: Type) -> Value 
     Value::unknown_refined(to, out)
 }
 
-/// The wanted type, with every `any` in it replaced by what the given type has in that place.
+/// The target type, with every `any` in it replaced by what the source type has in that place.
 fn fill_dynamic(from: &Type, to: &Type) -> Type {
     if !to.has_dynamic() {
         return to.clone();

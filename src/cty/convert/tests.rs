@@ -43,7 +43,7 @@ fn primitives() {
         &Value::string("TRUE"),
         &Type::Bool,
         "",
-        "a bool is required; to convert from string, use lowercase \"true\"",
+        "a bool is required; as a string it is written \"true\", in lower case",
     );
     fails(&Value::bool(true), &Type::Number, "", "number required");
     fails(&Value::empty_tuple(), &Type::String, "", "string required");
@@ -112,7 +112,7 @@ fn errors_name_the_place_and_the_reason() {
 }
 
 #[test]
-fn any_takes_what_the_elements_have_in_common() {
+fn element_type_any_becomes_the_common_type_of_the_elements() {
     let any = Type::list(Type::Dynamic);
     let out = convert(
         &Value::tuple(vec![Value::number(1), Value::string("a"), Value::null(Type::Dynamic)]),
@@ -136,7 +136,7 @@ fn any_takes_what_the_elements_have_in_common() {
 }
 
 #[test]
-fn nulls_unknowns_and_marks_go_along() {
+fn nulls_unknowns_and_marks_survive_conversion() {
     let list = Type::list(Type::String);
     assert_eq!(
         convert(&Value::null(Type::Dynamic), &list).unwrap(),
@@ -170,7 +170,7 @@ fn unification() {
     let n = || Type::Number;
     let tuple = |types: &[Type]| Type::tuple(types.iter().cloned());
     let object = |types: &[(&'static str, Type)]| Type::object(types.iter().cloned());
-    for (types, wanted) in [
+    for (types, expected) in [
         (vec![n(), s()], Some(s())),
         (vec![Type::Bool, n()], None),
         (vec![Type::Dynamic, n()], Some(n())),
@@ -188,14 +188,14 @@ fn unification() {
         (vec![s(), Type::list(s())], None),
         (vec![Type::set(n()), Type::list(s())], Some(Type::list(s()))),
     ] {
-        assert_eq!(unify(&types), wanted, "{types:?}");
+        assert_eq!(unify(&types), expected, "{types:?}");
     }
     assert_eq!(unify(&[]), None);
     let (ty, values) = unify_values(&[Value::number(1), Value::string("a")]).unwrap().unwrap();
     assert_eq!((ty, values), (s(), vec![Value::string("1"), Value::string("a")]));
     assert_eq!(
         conditional_mismatch(&object(&[("a", n())]), &object(&[("a", Type::Bool)])),
-        "Type mismatch for object attribute \"a\": The 'true' value is number, but the 'false' value is bool"
+        "in the attribute \"a\": the result after \"?\" is number, and the one after \":\" is bool"
     );
 }
 
@@ -213,13 +213,13 @@ fn many_elements_take_linear_time() {
 
 proptest! {
     #[test]
-    fn a_value_already_is_of_its_type(value in typed_value(true)) {
+    fn conversion_to_the_own_type_changes_nothing(value in typed_value(true)) {
         prop_assert_eq!(&convert(&value, value.ty()).unwrap(), &value);
         prop_assert_eq!(&convert(&value, &Type::Dynamic).unwrap(), &value);
     }
 
     #[test]
-    fn conversions_keep_their_promise(value in typed_value(true), to in concrete_type()) {
+    fn conversions_that_exist_give_a_value_of_the_target_type(value in typed_value(true), to in concrete_type()) {
         let out = convert(&value, &to);
         if let Ok(out) = &out {
             prop_assert_eq!(out.ty(), &to);

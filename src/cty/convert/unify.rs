@@ -1,260 +1,257 @@
-//! The one type that several types convert to.
+//! The common type of several types.
+//!
+//! The rules, the first that applies deciding:
+//!
+//! 1. One type is its own common type.
+//! 2. Types of one kind have a common type of that kind, whose parts are the common types of their parts. Objects with
+//!    different attributes become a map and tuples of different lengths a list, if all their parts have a common type.
+//!    With an unknown type (`any`) among them the result is `any`: the unknown type can turn out to be anything.
+//! 3. Maps and objects together become a map, lists and tuples together a list.
+//! 4. Objects and tuples have nothing in common.
+//! 5. Otherwise the common type is one of the types: the most general one that all others convert to.
 
 use std::cmp::Ordering;
 
 use super::{can_convert, convert, distinct};
 use crate::{ConvertError, Type, Value};
 
-/// The one type that all these convert to, if there is one. Conversions that can fail on some values are allowed, as in
-/// conditionals and collections.
+/// The common type of `types`, or `None`. Conversions that fail for some values count, as in conditionals and
+/// collections.
 #[must_use]
 pub fn unify(types: &[Type]) -> Option<Type> {
     unify_types(types, false)
 }
 
-/// The one type that all these convert to whatever the values, if there is one.
+/// The common type of `types`, or `None`. Only conversions that succeed for every value count.
 #[must_use]
 pub fn unify_safe(types: &[Type]) -> Option<Type> {
     unify_types(types, true)
 }
 
-/// The values converted to the one type they all convert to; the type is `any` if there are none. `Ok(None)` if there is
-/// no such type.
+/// The common type of the values and the values converted to it; `any` if there are no values. `Ok(None)` if they have no
+/// common type.
+///
+/// # Errors
+/// The conversion that fails for one of the values.
 pub fn unify_values(values: &[Value]) -> Result<Option<(Type, Vec<Value>)>, ConvertError> {
-    let types: Vec<Type> = values.iter().map(|v| v.ty().clone()).collect();
-    if types.is_empty() {
+    if values.is_empty() {
         return Ok(Some((Type::Dynamic, Vec::new())));
     }
+    let types: Vec<Type> = values.iter().map(|v| v.ty().clone()).collect();
     let Some(ty) = unify(&types) else { return Ok(None) };
-    let values = values
-        .iter()
-        .map(|v| convert(v, &ty))
-        .collect::<Result<Vec<Value>, ConvertError>>()?;
-    Ok(Some((ty, values)))
+    let converted: Result<Vec<Value>, ConvertError> = values.iter().map(|v| convert(v, &ty)).collect();
+    Ok(Some((ty, converted?)))
 }
 
 pub(super) fn unify_types(types: &[Type], safe_only: bool) -> Option<Type> {
-    let all: Vec<&Type> = distinct(types);
-    if let [only] = all.as_slice() {
-        return Some((*only).clone());
-    }
-    unify_distinct(&all, safe_only)
+    Unification { safe_only }.common(types)
 }
 
-fn unify_distinct(types: &[&Type], safe_only: bool) -> Option<Type> {
-    let count = |f: fn(&Type) -> bool| types.iter().filter(|t| f(t)).count();
-    let maps = count(|t| matches!(t, Type::Map(_)));
-    let lists = count(|t| matches!(t, Type::List(_)));
-    let sets = count(|t| matches!(t, Type::Set(_)));
-    let objects = count(|t| matches!(t, Type::Object(_)));
-    let tuples = count(|t| matches!(t, Type::Tuple(_)));
-    let dynamics = count(|t| matches!(t, Type::Dynamic));
-    let all = types.len();
-    // Types of one kind can have a common type that is none of them. This must come first: an object also converts to
-    // an object with fewer attributes, which is a much less useful answer.
-    if maps > 0 && maps + dynamics == all {
-        return unify_collections(Type::map, types, safe_only, dynamics > 0);
-    } else if maps > 0 && maps + objects + dynamics == all {
-        if let Some(found) = with_replaced(types, |t| matches!(t, Type::Object(_)), objects_to_map, safe_only)
-            && matches!(found, Type::Map(_))
-        {
-            return Some(found);
-        }
-    } else if lists > 0 && lists + dynamics == all {
-        return unify_collections(Type::list, types, safe_only, dynamics > 0);
-    } else if lists > 0 && lists + tuples + dynamics == all {
-        if let Some(found) = with_replaced(types, |t| matches!(t, Type::Tuple(_)), tuples_to_list, safe_only)
-            && matches!(found, Type::List(_))
-        {
-            return Some(found);
-        }
-    } else if sets > 0 && sets + dynamics == all {
-        return unify_collections(Type::set, types, safe_only, dynamics > 0);
-    } else if objects > 0 && objects + dynamics == all {
-        return if dynamics > 0 {
-            Some(Type::Dynamic)
-        } else {
-            unify_objects(types, safe_only)
-        };
-    } else if tuples > 0 && tuples + dynamics == all {
-        return if dynamics > 0 {
-            Some(Type::Dynamic)
-        } else {
-            unify_tuples(types, safe_only)
-        };
-    } else if objects > 0 && tuples > 0 {
-        return None;
-    }
-    let order = by_preference(types);
-    order
-        .into_iter()
-        .map(|i| types[i])
-        .find(|want| types.iter().all(|t| can_convert(t, want, safe_only)))
-        .cloned()
+/// The kinds of types that the rules distinguish.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum TypeKind {
+    Primitive,
+    Map,
+    Object,
+    List,
+    Tuple,
+    Set,
 }
 
-/// Unifies some of the types by themselves first, then all with that result in their place.
-fn with_replaced(
-    types: &[&Type],
-    which: fn(&Type) -> bool,
-    merge: fn(&[&Type], bool) -> Option<Type>,
+impl TypeKind {
+    /// `None` for `any`.
+    fn of(ty: &Type) -> Option<TypeKind> {
+        Some(match ty {
+            Type::Dynamic => return None,
+            Type::Map(_) => TypeKind::Map,
+            Type::Object(_) => TypeKind::Object,
+            Type::List(_) => TypeKind::List,
+            Type::Tuple(_) => TypeKind::Tuple,
+            Type::Set(_) => TypeKind::Set,
+            _ => TypeKind::Primitive,
+        })
+    }
+}
+
+struct Unification {
     safe_only: bool,
-) -> Option<Type> {
-    let chosen: Vec<&Type> = types.iter().copied().filter(|t| which(t)).collect();
-    let merged = merge(&chosen, safe_only)?;
-    let replaced: Vec<Type> = types
-        .iter()
-        .map(|t| if which(t) { merged.clone() } else { (*t).clone() })
-        .collect();
-    unify_types(&replaced, safe_only)
 }
 
-fn unify_collections(make: fn(Type) -> Type, types: &[&Type], safe_only: bool, dynamic: bool) -> Option<Type> {
-    // What an unknown type will turn out to be cannot be foreseen.
-    if dynamic {
-        return Some(Type::Dynamic);
-    }
-    let elements: Vec<Type> = types.iter().filter_map(|t| t.element().cloned()).collect();
-    let out = make(unify_types(&elements, safe_only)?);
-    types.iter().all(|t| can_convert(t, &out, safe_only)).then_some(out)
-}
-
-fn unify_objects(types: &[&Type], safe_only: bool) -> Option<Type> {
-    let objects: Vec<_> = types.iter().filter_map(|t| t.as_object()).collect();
-    let first = objects.first()?;
-    let same_names = objects.iter().all(|o| {
-        o.len() == first.len()
-            && o.attributes()
-                .iter()
-                .zip(first.attributes())
-                .all(|(a, b)| a.name == b.name)
-    });
-    if !same_names {
-        return objects_to_map(types, safe_only);
-    }
-    let mut attributes = Vec::with_capacity(first.len());
-    for (i, attribute) in first.attributes().iter().enumerate() {
-        let across: Vec<Type> = objects.iter().map(|o| o.attributes()[i].ty.clone()).collect();
-        attributes.push((attribute.name.clone(), unify_types(&across, safe_only)?));
-    }
-    let out = Type::object(attributes);
-    if types.iter().all(|t| can_convert(t, &out, safe_only)) {
-        Some(out)
-    } else {
-        objects_to_map(types, safe_only)
-    }
-}
-
-fn objects_to_map(types: &[&Type], safe_only: bool) -> Option<Type> {
-    let parts: Vec<Type> = types
-        .iter()
-        .filter_map(|t| t.as_object())
-        .flat_map(|o| o.attributes().iter().map(|a| a.ty.clone()))
-        .collect();
-    let out = Type::map(unify_types(&parts, safe_only)?);
-    types.iter().all(|t| can_convert(t, &out, safe_only)).then_some(out)
-}
-
-fn unify_tuples(types: &[&Type], safe_only: bool) -> Option<Type> {
-    let tuples: Vec<&Vec<Type>> = types.iter().filter_map(|t| as_tuple(t)).collect();
-    let first = tuples.first()?;
-    if tuples.iter().any(|t| t.len() != first.len()) {
-        return tuples_to_list(types, safe_only);
-    }
-    let mut elements = Vec::with_capacity(first.len());
-    for i in 0..first.len() {
-        let across: Vec<Type> = tuples.iter().map(|t| t[i].clone()).collect();
-        elements.push(unify_types(&across, safe_only)?);
-    }
-    let out = Type::tuple(elements);
-    if types.iter().all(|t| can_convert(t, &out, safe_only)) {
-        Some(out)
-    } else {
-        tuples_to_list(types, safe_only)
-    }
-}
-
-fn tuples_to_list(types: &[&Type], safe_only: bool) -> Option<Type> {
-    let parts: Vec<Type> = types.iter().filter_map(|t| as_tuple(t)).flatten().cloned().collect();
-    let out = Type::list(unify_types(&parts, safe_only)?);
-    types.iter().all(|t| can_convert(t, &out, safe_only)).then_some(out)
-}
-
-fn as_tuple(ty: &Type) -> Option<&Vec<Type>> {
-    match ty {
-        Type::Tuple(ts) => Some(ts),
-        _ => None,
-    }
-}
-
-/// The positions of the types, the most general first, and otherwise as they stand.
-fn by_preference(types: &[&Type]) -> Vec<usize> {
-    let mut less_general: Vec<Vec<usize>> = vec![Vec::new(); types.len()];
-    let mut above = vec![0_usize; types.len()];
-    for i in 0..types.len() {
-        for j in i + 1..types.len() {
-            let (from, to) = match generality(types[i], types[j]) {
-                Ordering::Less => (i, j),
-                Ordering::Greater => (j, i),
-                Ordering::Equal => continue,
-            };
-            less_general[from].push(to);
-            above[to] += 1;
+impl Unification {
+    fn common(&self, types: &[Type]) -> Option<Type> {
+        let types = distinct(types);
+        if let [only] = types.as_slice() {
+            return Some((*only).clone());
+        }
+        let with_any = types.contains(&&Type::Dynamic);
+        let mut kinds: Vec<TypeKind> = types.iter().filter_map(|t| TypeKind::of(t)).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        match kinds.as_slice() {
+            [TypeKind::Primitive] => self.one_of(&types),
+            [_] if with_any => Some(Type::Dynamic),
+            [_] => self.part_by_part(&types),
+            [TypeKind::Map, TypeKind::Object] => self
+                .with_collections(&types, TypeKind::Object)
+                .filter(|ty| matches!(ty, Type::Map(_)))
+                .or_else(|| self.one_of(&types)),
+            [TypeKind::List, TypeKind::Tuple] => self
+                .with_collections(&types, TypeKind::Tuple)
+                .filter(|ty| matches!(ty, Type::List(_)))
+                .or_else(|| self.one_of(&types)),
+            mixed if mixed.contains(&TypeKind::Object) && mixed.contains(&TypeKind::Tuple) => None,
+            _ => self.one_of(&types),
         }
     }
-    let mut order: Vec<usize> = (0..types.len()).filter(|i| above[*i] == 0).collect();
-    let mut next = 0;
-    while next < order.len() {
-        for j in &less_general[order[next]] {
-            above[*j] -= 1;
-            if above[*j] == 0 {
-                order.push(*j);
+
+    fn all_convert(&self, types: &[&Type], to: &Type) -> bool {
+        types.iter().all(|from| can_convert(from, to, self.safe_only))
+    }
+
+    /// Rule 2, without `any`. An object is preferred to a map and a tuple to a list, because they preserve more of the
+    /// types.
+    fn part_by_part(&self, types: &[&Type]) -> Option<Type> {
+        if let Some(places) = parts_by_place(types) {
+            let parts: Option<Vec<Type>> = places.iter().map(|parts| self.common(parts)).collect();
+            let whole = with_parts(types.first()?, parts?);
+            if self.all_convert(types, &whole) {
+                return Some(whole);
             }
         }
-        next += 1;
+        self.as_collection(types)
     }
-    order
+
+    /// Objects as one map, tuples as one list; `None` for other types.
+    fn as_collection(&self, types: &[&Type]) -> Option<Type> {
+        let collection = match types.first()? {
+            Type::Object(_) => Type::map,
+            Type::Tuple(_) => Type::list,
+            _ => return None,
+        };
+        let parts: Vec<Type> = types.iter().flat_map(|t| parts_of(t)).collect();
+        let whole = collection(self.common(&parts)?);
+        self.all_convert(types, &whole).then_some(whole)
+    }
+
+    /// Rule 3: the types of one kind become a collection, which then is unified with the others.
+    fn with_collections(&self, types: &[&Type], kind: TypeKind) -> Option<Type> {
+        let (structural, mut others): (Vec<&Type>, Vec<&Type>) =
+            types.iter().partition(|t| TypeKind::of(t) == Some(kind));
+        let collection = self.as_collection(&structural)?;
+        others.push(&collection);
+        let others: Vec<Type> = others.into_iter().cloned().collect();
+        self.common(&others)
+    }
+
+    /// Rule 5. Types that another one of them is more general than come after it, as candidates too.
+    fn one_of(&self, types: &[&Type]) -> Option<Type> {
+        let mut candidates = types.to_vec();
+        while !candidates.is_empty() {
+            let most_general = |ty: &&Type| {
+                candidates
+                    .iter()
+                    .all(|other| generality(other, ty) != Ordering::Greater)
+            };
+            let (first, rest): (Vec<&Type>, Vec<&Type>) = candidates.iter().copied().partition(most_general);
+            if let Some(common) = first.iter().find(|ty| self.all_convert(types, ty)) {
+                return Some((*common).clone());
+            }
+            if first.is_empty() {
+                break;
+            }
+            candidates = rest;
+        }
+        None
+    }
 }
 
-/// `Less` where the first type is to be preferred as the more general one.
-fn generality(a: &Type, b: &Type) -> Ordering {
+/// The types of the elements or attributes of a type.
+fn parts_of(ty: &Type) -> Vec<Type> {
+    match ty {
+        Type::List(element) | Type::Set(element) | Type::Map(element) => vec![(**element).clone()],
+        Type::Object(object) => object.attributes().iter().map(|a| a.ty.clone()).collect(),
+        Type::Tuple(elements) => elements.to_vec(),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether types of one kind have the same parts: objects the same attributes, tuples the same length.
+fn same_parts(a: &Type, b: &Type) -> bool {
     match (a, b) {
-        (Type::Dynamic, Type::Dynamic) => Ordering::Equal,
-        (Type::Dynamic, _) => Ordering::Greater,
-        (_, Type::Dynamic) => Ordering::Less,
-        (Type::String, Type::Number | Type::Bool) => Ordering::Less,
-        (Type::Number | Type::Bool, Type::String) => Ordering::Greater,
-        (Type::List(a), Type::List(b)) | (Type::Set(a), Type::Set(b)) | (Type::Map(a), Type::Map(b)) => {
-            generality(a, b)
-        }
-        (Type::List(_), Type::Tuple(_)) | (Type::Map(_), Type::Object(_)) => Ordering::Less,
-        (Type::Tuple(_), Type::List(_)) | (Type::Object(_), Type::Map(_)) => Ordering::Greater,
-        (Type::Tuple(_) | Type::List(_), Type::Set(_)) => Ordering::Less,
-        (Type::Set(_), Type::Tuple(_) | Type::List(_)) => Ordering::Greater,
         (Type::Object(a), Type::Object(b)) => {
             let (a, b) = (a.attributes(), b.attributes());
-            if a.len() != b.len() || a.iter().zip(b).any(|(a, b)| a.name != b.name) {
-                return Ordering::Equal;
-            }
-            overall(a.iter().zip(b).map(|(a, b)| generality(&a.ty, &b.ty)))
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.name == b.name)
         }
-        (Type::Tuple(a), Type::Tuple(b)) if a.len() == b.len() => {
-            overall(a.iter().zip(b.iter()).map(|(a, b)| generality(a, b)))
-        }
-        _ => Ordering::Equal,
+        (Type::Tuple(a), Type::Tuple(b)) => a.len() == b.len(),
+        (Type::List(_), Type::List(_)) | (Type::Set(_), Type::Set(_)) | (Type::Map(_), Type::Map(_)) => true,
+        _ => false,
     }
 }
 
-/// One answer out of those for the parts: none if they point both ways.
-fn overall(parts: impl Iterator<Item = Ordering>) -> Ordering {
-    let mut found = Ordering::Equal;
-    for part in parts {
-        match (found, part) {
-            (_, Ordering::Equal) => {}
-            (Ordering::Equal, part) => found = part,
-            (found, part) if found == part => {}
-            _ => return Ordering::Equal,
+/// For every part of types with the same parts, the types that it has in them; `None` for types with different parts.
+fn parts_by_place(types: &[&Type]) -> Option<Vec<Vec<Type>>> {
+    let (first, others) = types.split_first()?;
+    let mut places: Vec<Vec<Type>> = parts_of(first).into_iter().map(|part| vec![part]).collect();
+    for other in others {
+        if !same_parts(first, other) {
+            return None;
+        }
+        for (place, part) in places.iter_mut().zip(parts_of(other)) {
+            place.push(part);
         }
     }
-    found
+    Some(places)
+}
+
+/// The type with these parts in place of its own.
+fn with_parts(ty: &Type, parts: Vec<Type>) -> Type {
+    let mut parts = parts.into_iter();
+    let mut element = |collection: fn(Type) -> Type| collection(parts.next().unwrap_or(Type::Dynamic));
+    match ty {
+        Type::List(_) => element(Type::list),
+        Type::Set(_) => element(Type::set),
+        Type::Map(_) => element(Type::map),
+        Type::Object(object) => Type::object(object.attributes().iter().map(|a| a.name.clone()).zip(parts)),
+        Type::Tuple(_) => Type::tuple(parts),
+        other => other.clone(),
+    }
+}
+
+/// `Greater` where the first type is the more general one, `Equal` where neither is. `any` is the least general: as a
+/// common type it carries no information.
+fn generality(a: &Type, b: &Type) -> Ordering {
+    if same_parts(a, b) {
+        let mut overall = Ordering::Equal;
+        for (a, b) in parts_of(a).iter().zip(&parts_of(b)) {
+            let part = generality(a, b);
+            if overall != Ordering::Equal && part == overall.reverse() {
+                return Ordering::Equal;
+            }
+            overall = overall.then(part);
+        }
+        return overall;
+    }
+    match (a, b) {
+        (Type::Dynamic, Type::Dynamic) => Ordering::Equal,
+        (Type::Dynamic, _) => Ordering::Less,
+        (_, Type::Dynamic) => Ordering::Greater,
+        _ => match (position(a), position(b)) {
+            (Some((a_chain, a)), Some((b_chain, b))) if a_chain == b_chain => b.cmp(&a),
+            _ => Ordering::Equal,
+        },
+    }
+}
+
+/// The chains of types that convert to each other, and where in its chain a type is, from the most general (0) on.
+fn position(ty: &Type) -> Option<(TypeKind, u8)> {
+    Some(match ty {
+        Type::String => (TypeKind::Primitive, 0),
+        Type::Number | Type::Bool => (TypeKind::Primitive, 1),
+        Type::List(_) => (TypeKind::List, 0),
+        Type::Tuple(_) => (TypeKind::List, 1),
+        Type::Set(_) => (TypeKind::List, 2),
+        Type::Map(_) => (TypeKind::Map, 0),
+        Type::Object(_) => (TypeKind::Map, 1),
+        _ => return None,
+    })
 }

@@ -33,7 +33,7 @@ fn text_is_escaped_as_go_does() {
 }
 
 #[test]
-fn indented_text_keeps_empty_ones_on_one_line() {
+fn empty_collections_stay_on_one_line_when_indented() {
     let text = to_text(&json!({"a": [1, {"b": null}], "c": [], "d": {}}), Some(2));
     assert_eq!(
         text,
@@ -56,7 +56,7 @@ fn objects_may_leave_attributes_out_but_not_add_any() {
 }
 
 #[test]
-fn values_of_any_type_carry_it() {
+fn values_of_type_any_are_encoded_with_their_type() {
     let value = Value::tuple(vec![Value::string("x"), Value::null(Type::Bool)]);
     let json = to_json(&value, &Type::Dynamic).unwrap();
     assert_eq!(
@@ -108,7 +108,7 @@ fn types() {
 }
 
 #[test]
-fn a_document_has_a_type_by_itself() {
+fn document_without_type_gets_its_implied_type() {
     let value = from_simple_json(&parse(r#"{"a": [1, "x", null], "b": {}}"#)).unwrap();
     assert_eq!(
         value.ty().to_string(),
@@ -118,7 +118,7 @@ fn a_document_has_a_type_by_itself() {
 
 proptest! {
     #[test]
-    fn every_known_value_comes_back(value in typed_value(false)) {
+    fn known_values_round_trip(value in typed_value(false)) {
         prop_assume!(!has_infinity(&value));
         let text = to_text(&to_json(&value, value.ty()).unwrap(), Some(2));
         prop_assert_eq!(&from_json(&parse(&text), value.ty()).unwrap(), &value);
@@ -127,7 +127,7 @@ proptest! {
     }
 
     #[test]
-    fn every_type_comes_back(ty in concrete_type()) {
+    fn types_round_trip(ty in concrete_type()) {
         prop_assert_eq!(type_from_json(&type_to_json(&ty)).unwrap(), ty);
     }
 }

@@ -237,18 +237,18 @@ fn read(from: &mut Reader<'_>, ty: &Type, depth: usize) -> Result<Value, CodecEr
     }
 }
 
-/// How many elements to make room for at once: what the data claims may be far more than it contains.
+/// How many elements to allocate at once: what the data claims may be far more than it contains.
 fn plausible(length: usize, from: &Reader<'_>) -> usize {
     length.min(from.bytes.len()).min(4096)
 }
 
 /// The type all elements of a collection have, and the elements with it.
 ///
-/// It can differ from the wanted one where that is partly open. Elements that say nothing there, because they are null
-/// or empty, take the type of the others.
-pub(crate) fn uniform(wanted: &Type, items: Vec<Value>) -> Result<(Type, Vec<Value>), CodecError> {
-    let Some(first) = items.first().filter(|_| wanted.has_dynamic()) else {
-        return Ok((wanted.clone(), items));
+/// It can differ from the target type where that is partly open. Elements without information there, because they are
+/// null or empty, take the type of the others.
+pub(crate) fn uniform(constraint: &Type, items: Vec<Value>) -> Result<(Type, Vec<Value>), CodecError> {
+    let Some(first) = items.first().filter(|_| constraint.has_dynamic()) else {
+        return Ok((constraint.clone(), items));
     };
     if items.iter().all(|item| item.ty() == first.ty()) {
         return Ok((first.ty().clone(), items));
@@ -276,17 +276,17 @@ pub(crate) fn uniform(wanted: &Type, items: Vec<Value>) -> Result<(Type, Vec<Val
 }
 
 /// A map of elements in any order; of equal keys the last counts.
-pub(crate) fn map_of(wanted: &Type, items: Vec<(Arc<str>, Value)>) -> Result<Value, CodecError> {
+pub(crate) fn map_of(constraint: &Type, items: Vec<(Arc<str>, Value)>) -> Result<Value, CodecError> {
     let sorted = if items.is_sorted_by(|(a, _), (b, _)| a < b) {
         items
     } else {
         items.into_iter().collect::<BTreeMap<_, _>>().into_iter().collect()
     };
-    if !wanted.has_dynamic() {
-        return Ok(Value::map_of_sorted(wanted.clone(), sorted.into()));
+    if !constraint.has_dynamic() {
+        return Ok(Value::map_of_sorted(constraint.clone(), sorted.into()));
     }
     let (keys, items): (Vec<Arc<str>>, Vec<Value>) = sorted.into_iter().unzip();
-    let (element, items) = uniform(wanted, items)?;
+    let (element, items) = uniform(constraint, items)?;
     Ok(Value::map_of_sorted(element, keys.into_iter().zip(items).collect()))
 }
 
@@ -339,7 +339,7 @@ fn read_unordered(
     let items: Option<Vec<Value>> = slots.into_iter().collect();
     match items {
         Some(items) => Ok(Value::object_of(ty, items)),
-        None => Err(CodecError::new("an attribute is given twice")),
+        None => Err(CodecError::new("an attribute has two values")),
     }
 }
 

@@ -6,7 +6,7 @@ use super::{CodecError, MAX_REFINEMENT_BYTES, REFINED, refinement};
 use crate::refine::safe_prefix;
 use crate::{Kind, Number, Refinements, Step, Type, Value, convert, json};
 
-/// How much of a known prefix is told, in bytes.
+/// How much of a known prefix is encoded, in bytes.
 const MAX_PREFIX_BYTES: usize = 256;
 
 /// Writes a value of this type, marks removed already. A value of another type is converted first.
@@ -16,7 +16,7 @@ pub fn encode(value: &Value, ty: &Type) -> Result<Vec<u8>, CodecError> {
     Ok(out)
 }
 
-/// The value, converted if its type is not the wanted one.
+/// The value, converted if its type is not the target type.
 pub(crate) fn as_type<'v>(value: &'v Value, ty: &Type) -> Result<Cow<'v, Value>, CodecError> {
     if value.ty().conforms_to(ty) {
         return Ok(Cow::Borrowed(value));

@@ -112,7 +112,7 @@ fn collections_and_objects() {
 }
 
 #[test]
-fn values_of_any_type_carry_it() {
+fn values_of_type_any_are_encoded_with_their_type() {
     check(&Value::string("x"), &Type::Dynamic, "92c40822737472696e6722a178");
     check(&Value::null(Type::Dynamic), &Type::Dynamic, "c0");
     check(&Value::dynamic(), &Type::Dynamic, "d40000");
@@ -129,7 +129,7 @@ fn values_of_any_type_carry_it() {
 }
 
 #[test]
-fn what_is_known_of_unknown_values() {
+fn refinements_are_encoded() {
     check(&Value::unknown(Type::String), &Type::String, "d40000");
     check(&Value::unknown_not_null(Type::String), &Type::String, "c7030c8101c2");
     let prefix = Refinements {
@@ -164,15 +164,15 @@ fn what_is_known_of_unknown_values() {
         ..Refinements::default()
     };
     let bytes = encode(&Value::unknown_refined(Type::String, prefix), &Type::String).unwrap();
-    let told = decode(&bytes, &Type::String).unwrap();
+    let decoded = decode(&bytes, &Type::String).unwrap();
     assert_eq!(
-        told.refinements().unwrap().prefix.as_deref(),
+        decoded.refinements().unwrap().prefix.as_deref(),
         Some("é".repeat(126).as_str())
     );
 }
 
 #[test]
-fn descriptions_of_unknown_values_are_checked() {
+fn invalid_refinements_are_refused() {
     let string = |bytes: &[u8]| decode(bytes, &Type::String);
     // Any extension of one byte is a plain unknown.
     assert_eq!(string(&[0xd4, 0x63, 0x07]).unwrap(), Value::unknown(Type::String));
@@ -247,7 +247,7 @@ fn elements_that_leave_their_type_open_take_that_of_the_others() {
 
 proptest! {
     #[test]
-    fn every_value_comes_back(value in typed_value(true)) {
+    fn values_round_trip(value in typed_value(true)) {
         let bytes = encode(&value, value.ty()).unwrap();
         prop_assert_eq!(&decode(&bytes, value.ty()).unwrap(), &value);
         let bytes = encode(&value, &Type::Dynamic).unwrap();
@@ -255,7 +255,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..60), value in typed_value(true), at in any::<prop::sample::Index>()) {
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..60), value in typed_value(true), at in any::<prop::sample::Index>()) {
         let _ = decode(&bytes, value.ty());
         let _ = decode(&bytes, &Type::Dynamic);
         // Almost right is the more interesting kind of wrong.

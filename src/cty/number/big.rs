@@ -82,9 +82,9 @@ impl Big {
     pub fn round(negative: bool, mantissa: UBig, exponent: i64, more: bool, precision: u32) -> Big {
         let (mut mantissa, mut exponent) = (mantissa, exponent);
         let bits = mantissa.bit_len();
-        let wanted = precision as usize;
-        if bits > wanted {
-            let cut = bits - wanted;
+        let target_bits = precision as usize;
+        if bits > target_bits {
+            let cut = bits - target_bits;
             let half = mantissa.bit(cut - 1);
             let below_half = more || mantissa.trailing_zeros().is_some_and(|zeros| zeros < cut - 1);
             mantissa >>= cut;
@@ -205,7 +205,7 @@ impl Big {
         })
     }
 
-    /// The product keeps more bits than the operands' precision if it needs them, up to 512.
+    /// The product has more bits than the operands' precision if it needs them, up to 512.
     pub fn mul(&self, other: &Big) -> Option<Big> {
         let negative = self.negative != other.negative;
         let precision = self.precision.max(other.precision);
@@ -251,7 +251,7 @@ impl Big {
                     exponent: f,
                 },
             ) => {
-                // Two bits more than wanted in the quotient, and whether a remainder is left, decide the rounding.
+                // Two extra bits in the quotient, and whether a remainder is left, decide the rounding.
                 let shift = (precision as usize + 2 + n.bit_len()).saturating_sub(m.bit_len());
                 let numerator = m << shift;
                 let quotient = &numerator / n;
@@ -261,7 +261,7 @@ impl Big {
         }
     }
 
-    /// `self - other * trunc(self / other)`, every step rounded to the precision of `self`, as the peers have it.
+    /// `self - other * trunc(self / other)`, every step rounded to the precision of `self`, as in Terraform.
     pub fn rem(&self, other: &Big) -> Option<Big> {
         let quotient = self.div(other)?;
         let quotient = quotient.to_integer(!quotient.negative).at_precision(self.precision);
@@ -405,7 +405,7 @@ fn finite_to_f64(mantissa: &UBig, exponent: i64) -> f64 {
         return 0.0;
     };
     if precision == 0 {
-        // Between half of the smallest double and itself; exactly half goes to even, zero.
+        // Between half of the smallest double and itself; exactly half is rounded to even, zero.
         return if mantissa.is_one() { 0.0 } else { f64::from_bits(1) };
     }
     let rounded = Big::round(false, mantissa.clone(), exponent, false, precision);

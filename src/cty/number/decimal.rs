@@ -62,14 +62,14 @@ pub(super) fn parse(text: &str, precision: u32) -> Option<Big> {
     if scale >= 0 {
         // 10^n = 5^n * 2^n
         let mantissa = mantissa * UBig::from(5_u8).pow(power);
-        return kept(Big::round(negative, mantissa, scale + shift, false, precision));
+        return representable(Big::round(negative, mantissa, scale + shift, false, precision));
     }
     let divisor = UBig::from(5_u8).pow(power);
     let room = (precision as usize + 2 + divisor.bit_len()).saturating_sub(mantissa.bit_len());
     let numerator = mantissa << room;
     let quotient = &numerator / &divisor;
     let more = &quotient * &divisor != numerator;
-    kept(Big::round(
+    representable(Big::round(
         negative,
         quotient,
         scale + shift - room as i64,
@@ -79,7 +79,7 @@ pub(super) fn parse(text: &str, precision: u32) -> Option<Big> {
 }
 
 /// The number, unless it was too large or too small: what is written as a number is neither infinity nor zero.
-fn kept(number: Big) -> Option<Big> {
+fn representable(number: Big) -> Option<Big> {
     matches!(number.magnitude, Magnitude::Finite { .. }).then_some(number)
 }
 

@@ -1,10 +1,10 @@
 //! Numbers: binary floats of a precision each carries, with a fast path for small integers.
 //!
-//! A number is exact as far as its precision goes. Literals and text have 512 bits, integers of the machine 64, doubles
+//! A number is exact to its precision. Literals and text have 512 bits, integers of the machine 64, doubles
 //! 53; an operation works at the greater precision of its operands. The precision shows in two places: in division, and
 //! in the digits a number is written with, which are the fewest that read back as the same number at that precision.
 //!
-//! Magnitudes are limited (see `MAX_BINARY_EXPONENT`), so that no short text like `1e999999999` can stand for a number
+//! Magnitudes are limited (see `MAX_BINARY_EXPONENT`), so that no short text like `1e999999999` can be a number
 //! whose digits fill the memory. What is greater is an infinity, what is smaller is zero.
 
 mod big;
@@ -47,7 +47,8 @@ impl Number {
     /// The number written by this decimal text, at 512 bits; `None` if it is none.
     ///
     /// Accepted are a sign, digits with or without a point, an exponent (`e` for powers of ten, `p` for powers of two),
-    /// and `inf`. A number too large or too small to be kept is none: it must not silently become infinity or zero.
+    /// and `inf`. A number too large or too small to be represented is refused: it must not silently become infinity or
+    /// zero.
     #[must_use]
     pub fn parse(text: &str) -> Option<Number> {
         // The usual case: a few digits.
@@ -269,8 +270,8 @@ impl Number {
         }
     }
 
-    /// All its decimal digits, exactly: whether it is negative, the digits without zeros at either end, and how many of them
-    /// stand before the point (fewer than none, if zeros follow the point). Nothing for infinities.
+    /// All its decimal digits, exactly: whether it is negative, the digits without zeros at either end, and how many of
+    /// them stand before the point (fewer than none, if zeros follow the point). Nothing for infinities.
     #[must_use]
     pub fn exact_digits(&self) -> Option<(bool, Vec<u8>, i64)> {
         let big = self.to_big();
@@ -388,7 +389,7 @@ impl From<usize> for Number {
 }
 
 /// Whole numbers are equal when their values are, fractions when they are written alike: `0.1` is the same number at
-/// every precision. So it is in the peers. Minus zero is zero.
+/// every precision. Terraform does the same. Minus zero is zero.
 impl PartialEq for Number {
     fn eq(&self, other: &Number) -> bool {
         match (&self.0, &other.0) {

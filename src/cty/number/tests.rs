@@ -50,7 +50,7 @@ fn text_to_number_to_text() {
 }
 
 #[test]
-fn huge_exponents_cost_nothing() {
+fn huge_exponents_take_constant_time() {
     for text in [
         "1e999999999",
         "-1e99999999999999999999999",
@@ -127,7 +127,7 @@ fn the_precision_shows_in_digits() {
 }
 
 #[test]
-fn equality_looks_at_whole_numbers_and_at_the_text_of_fractions() {
+fn equality_compares_integers_exactly_and_fractions_by_decimal_representation() {
     assert_eq!(f(2_f64.powi(64)), p("18446744073709551616"));
     assert_ne!(f(2_f64.powi(64)), p("18446744073709550000"));
     assert_eq!(f(0.1), p("0.1"));
@@ -217,7 +217,7 @@ proptest! {
     }
 
     #[test]
-    fn doubles_survive(bits in any::<u64>()) {
+    fn doubles_round_trip(bits in any::<u64>()) {
         let n = f64::from_bits(bits);
         prop_assume!(!n.is_nan());
         prop_assert_eq!(f(n).to_f64().to_bits(), n.to_bits());
@@ -228,12 +228,12 @@ proptest! {
 
     #[test]
     fn text_rounds_to_the_nearest_double(text in "-?[0-9]{1,20}\\.[0-9]{1,20}(e-?[0-9]{1,3})?") {
-        // Rounded twice, to 512 bits and then to 53, which only differs in cases far too rare to meet.
+        // Rounded in two steps, to 512 bits and then to 53, which only differs in cases far too rare to meet.
         prop_assert_eq!(p(&text).to_f64(), text.parse::<f64>().unwrap());
     }
 
     #[test]
-    fn whole_numbers_behave(a in any::<i64>(), b in any::<i64>()) {
+    fn integer_arithmetic_equals_that_of_machine_integers(a in any::<i64>(), b in any::<i64>()) {
         let (x, y) = (Number::from(a), p(&b.to_string()));
         let (a, b) = (i128::from(a), i128::from(b));
         prop_assert_eq!(x.add(&y).unwrap().to_string(), (a + b).to_string());

@@ -5,36 +5,36 @@ use crate::{Kind, Refinements, Type, Value, convert};
 
 const INVALID_INDEX: &str = "Invalid index";
 const UNSUPPORTED_ATTRIBUTE: &str = "Unsupported attribute";
-const NO_ELEMENT: &str = "The given key does not identify an element in this collection value";
+const NO_ELEMENT: &str = "There is no element with this key";
 
 /// `x[key]` on lists, tuples, maps and objects.
 pub fn index(collection: &Value, key: &Value) -> Result<Value, OpError> {
     if collection.is_null() {
-        let detail = "This value is null, so it does not have any indices";
+        let detail = "The value is null, and null has no elements";
         return Err(OpError::new("Attempt to index null value", detail));
     }
     if key.is_null() {
-        return Err(OpError::new(INVALID_INDEX, "Can't use a null value as an indexing key"));
+        return Err(OpError::new(INVALID_INDEX, "The key is null"));
     }
     // What is not there yet carries the marks of the collection; a part that is there also those of the key.
     let pending = |ty: Type| Ok(Value::unknown(ty).with_marks(collection.marks()));
     if *key.ty() == Type::Dynamic || *collection.ty() == Type::Dynamic {
         return pending(Type::Dynamic);
     }
-    let wanted = match collection.ty() {
+    let key_type = match collection.ty() {
         Type::List(_) | Type::Tuple(_) => Type::Number,
         Type::Map(_) | Type::Object(_) => Type::String,
         Type::Set(_) => {
             return Err(OpError::new(
                 INVALID_INDEX,
-                "Elements of a set are identified only by their value and don't have any separate index or key to \
-                 select with, so it's only possible to perform operations across all elements of the set",
+                "The elements of a set have no keys. Use a 'for' expression or a splat over all of them, or convert \
+                 the set with tolist",
             ));
         }
         _ => return Err(OpError::new(INVALID_INDEX, "This value does not have any indices")),
     };
     let by_number = *key.ty() == Type::Number;
-    let key = convert(key, &wanted).map_err(|e| OpError::new(INVALID_INDEX, format!("{NO_ELEMENT}: {e}")))?;
+    let key = convert(key, &key_type).map_err(|e| OpError::new(INVALID_INDEX, format!("{NO_ELEMENT}: {e}")))?;
     let marks = collection.marks() | key.marks();
     match collection.ty() {
         Type::Object(_) => {
@@ -48,9 +48,7 @@ pub fn index(collection: &Value, key: &Value) -> Result<Value, OpError> {
                 Some(found) => Ok(found.clone().with_marks(marks)),
                 None if by_number => Err(OpError::new(
                     INVALID_INDEX,
-                    format!(
-                        "{NO_ELEMENT}. An object only supports looking up attributes by name, not by numeric index"
-                    ),
+                    format!("{NO_ELEMENT}. The attributes of an object have names, not numbers"),
                 )),
                 None => Err(OpError::new(INVALID_INDEX, NO_ELEMENT)),
             }
@@ -109,12 +107,10 @@ fn position(key: &Value, length: Option<usize>, hidden: bool) -> Result<usize, O
         return Err(error(""));
     };
     if !n.is_integer() && !n.is_infinite() {
-        return Err(error(
-            "indexing a sequence requires a whole number, but the given index has a fractional part",
-        ));
+        return Err(error("the key of a list or tuple element is a whole number"));
     }
     if n.is_negative() {
-        return Err(error("a negative number is not a valid index for a sequence"));
+        return Err(error("keys of list and tuple elements begin with 0"));
     }
     let at = n.to_usize().unwrap_or(usize::MAX);
     match length {
@@ -122,9 +118,7 @@ fn position(key: &Value, length: Option<usize>, hidden: bool) -> Result<usize, O
         _ if hidden => Err(error("")),
         Some(0) if at == 0 => Err(error("the collection has no elements")),
         // Only the first index that is too great gets the hint.
-        Some(length) if at == length => Err(error(
-            "the given index is greater than or equal to the length of the collection",
-        )),
+        Some(length) if at == length => Err(error("the last element has the key that is one less than the length")),
         _ => Err(error("")),
     }
 }
@@ -134,7 +128,7 @@ pub fn get_attribute(object: &Value, name: &str) -> Result<Value, OpError> {
     if object.is_null() {
         return Err(OpError::new(
             "Attempt to get attribute from null value",
-            "This value is null, so it does not have any attributes",
+            "The value is null, and null has no attributes",
         ));
     }
     let unsupported = |detail: String| Err(OpError::new(UNSUPPORTED_ATTRIBUTE, detail));
@@ -151,7 +145,7 @@ pub fn get_attribute(object: &Value, name: &str) -> Result<Value, OpError> {
             Some(found) => Ok(found.clone().with_marks(marks)),
             None => Err(OpError::new(
                 "Missing map element",
-                format!("This map does not have an element with the key {name:?}"),
+                format!("The map has no element {name:?}"),
             )),
         },
         Type::List(element) if element.as_object().is_some() => {
@@ -161,14 +155,12 @@ pub fn get_attribute(object: &Value, name: &str) -> Result<Value, OpError> {
                 "an attribute".into()
             };
             unsupported(format!(
-                "Can't access attributes on a list of objects. Did you mean to access {what} for a specific element of \
-                 the list, or across all elements of the list?"
+                "A list has no attributes; its elements have. Choose an element by its key, or write a splat for \
+                 {what} of all of them"
             ))
         }
         Type::Set(element) if element.as_object().is_some() => unsupported(
-            "Can't access attributes on a set of objects. Did you mean to access an attribute across all elements of \
-             the set?"
-                .into(),
+            "A set has no attributes; its elements have. Write a splat for an attribute of all of them".into(),
         ),
         ty if ty.is_primitive() => unsupported(format!(
             "Can't access attributes on a primitive-typed value ({})",
@@ -188,7 +180,7 @@ pub fn length(collection: &Value) -> Result<Value, OpError> {
     }
     if collection.ty().is_primitive() {
         return Err(OpError::failed(
-            "argument must be a string, a collection type, or a structural type",
+            "the argument must be a string, a collection, a tuple or an object",
         ));
     }
     let out = match (collection.kind(), collection.ty(), length_bounds(collection)) {

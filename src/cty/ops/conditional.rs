@@ -9,10 +9,10 @@ use super::length_bounds;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ConditionalError {
     /// The two results have no common type.
-    #[error("The true and false result expressions must have consistent types. {0}.")]
+    #[error("Both results of a conditional must convert to one type: {0}.")]
     InconsistentTypes(String),
     /// The condition is null.
-    #[error("The condition value is null. Conditions must either be true or false.")]
+    #[error("The condition is null; it must be true or false.")]
     NullCondition,
     /// The condition is no bool and does not convert to one.
     #[error("The condition expression must be of type bool.")]

@@ -80,27 +80,32 @@ pub fn negate(a: &Value) -> Result<Value, OpError> {
 
 /// `+`.
 pub fn add(a: &Value, b: &Value) -> Result<Value, OpError> {
-    arithmetic(a, b, Number::add, "can't compute sum of opposing infinities")
+    arithmetic(a, b, Number::add, "the sum of opposite infinities is not defined")
 }
 
 /// `-`.
 pub fn subtract(a: &Value, b: &Value) -> Result<Value, OpError> {
-    arithmetic(a, b, Number::sub, "can't subtract infinity from itself")
+    arithmetic(a, b, Number::sub, "the difference of equal infinities is not defined")
 }
 
 /// `*`.
 pub fn multiply(a: &Value, b: &Value) -> Result<Value, OpError> {
-    arithmetic(a, b, Number::mul, "can't multiply zero by infinity")
+    arithmetic(a, b, Number::mul, "the product of zero and infinity is not defined")
 }
 
 /// `/`.
 pub fn divide(a: &Value, b: &Value) -> Result<Value, OpError> {
-    arithmetic(a, b, Number::div, "can't divide zero by zero or infinity by infinity")
+    arithmetic(
+        a,
+        b,
+        Number::div,
+        "the quotient of two zeros or of two infinities is not defined",
+    )
 }
 
 /// `%`.
 pub fn modulo(a: &Value, b: &Value) -> Result<Value, OpError> {
-    arithmetic(a, b, Number::rem, "can't use modulo with zero and infinity")
+    arithmetic(a, b, Number::rem, "the remainder is not defined for zero and infinity")
 }
 
 fn arithmetic(a: &Value, b: &Value, f: fn(&Number, &Number) -> Option<Number>, error: &str) -> Result<Value, OpError> {
@@ -133,10 +138,10 @@ pub fn greater_or_equal(a: &Value, b: &Value) -> Result<Value, OpError> {
     comparison(a, b, Ordering::Greater, true)
 }
 
-fn comparison(a: &Value, b: &Value, wanted: Ordering, or_equal: bool) -> Result<Value, OpError> {
+fn comparison(a: &Value, b: &Value, expected: Ordering, or_equal: bool) -> Result<Value, OpError> {
     let (a, b, marks) = operands(a, b, &Type::Number)?;
     let out = match (a.as_number(), b.as_number()) {
-        (Some(a), Some(b)) => Value::bool(a.compare(b) == wanted || or_equal && a == b),
+        (Some(a), Some(b)) => Value::bool(a.compare(b) == expected || or_equal && a == b),
         _ => {
             // Ranges that lie apart decide.
             let ((a_min, a_max), (b_min, b_max)) = (bounds(&a), bounds(&b));
@@ -148,7 +153,7 @@ fn comparison(a: &Value, b: &Value, wanted: Ordering, or_equal: bool) -> Result<
                 None
             };
             match order {
-                Some(order) if order == wanted => Value::bool(true),
+                Some(order) if order == expected => Value::bool(true),
                 Some(_) if !or_equal || equals(&a, &b).as_bool() == Some(false) => Value::bool(false),
                 _ => Value::unknown_not_null(Type::Bool),
             }
@@ -176,7 +181,7 @@ fn bounds(value: &Value) -> (Number, Number) {
 /// The operand converted to what the operator works on, without marks, and its marks.
 fn operand(value: &Value, ty: &Type, side: &str) -> Result<(Value, Marks), OpError> {
     let converted = convert(value, ty)
-        .map_err(|e| OpError::new("Invalid operand", format!("Unsuitable value for {side} operand: {e}")))?;
+        .map_err(|e| OpError::new("Invalid operand", format!("The {side} operand does not fit: {e}")))?;
     if converted.is_null() {
         return Err(OpError::failed("argument must not be null"));
     }

@@ -203,7 +203,7 @@ impl Value {
         )
     }
 
-    /// An object of a given type, its attribute values in the order of the type's attributes.
+    /// An object of type `ty`, its attribute values in the order of the type's attributes.
     ///
     /// Where a value's type differs from the attribute's (because that is dynamic), the object gets a type of its own.
     #[must_use]

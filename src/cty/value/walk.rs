@@ -88,7 +88,7 @@ fn transform(value: &Value, path: &mut Path, f: &mut impl FnMut(&Path, Value) ->
 
 fn mark(value: Value, paths: &[(&[Step], Marks)]) -> Value {
     let mut marks = value.marks();
-    // Which part each path goes on in. Sorted by part, so that each is rebuilt once.
+    // Which part each path continues in. Sorted by part, so that each is rebuilt once.
     let mut onward: Vec<(usize, &[Step], Marks)> = Vec::new();
     for (steps, added) in paths {
         match steps {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_come_off_and_on_again() {
+    fn marks_by_path_round_trip() {
         let found = sample().paths_with_marks();
         let shown: Vec<String> = found.iter().map(|(path, marks)| format!("{path} {marks:?}")).collect();
         assert_eq!(
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_lead_nowhere_are_ignored() {
+    fn paths_without_value_are_ignored() {
         let nowhere = [
             Path::root().attribute("missing"),
             Path::root().attribute("items").index(Value::number(9)),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_can_be_left_out_and_replaced() {
+    fn parts_can_be_omitted_and_replaced() {
         let mut seen = Vec::new();
         sample().walk(|path, value| {
             seen.push(path.to_string());

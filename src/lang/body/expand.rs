@@ -24,7 +24,7 @@ pub(super) struct Expanded<'b> {
     variables: Vec<(Arc<str>, Value)>,
     /// The marks of the collection it was made from.
     pub(super) marks: Marks,
-    /// It stands for an unknown number of blocks.
+    /// The number of blocks is unknown.
     pub(super) unknown: bool,
     /// Where it is written.
     pub(super) range: &'b Range,
@@ -160,7 +160,7 @@ impl Decoder {
                 self.diagnostics.push(
                     Diagnostic::error(
                         "Extraneous dynamic content block",
-                        "Only one nested content block is allowed for each dynamic block.",
+                        "A dynamic block has one content block; this is another. Remove one of them.",
                     )
                     .at(&second.header),
                 );
@@ -175,8 +175,8 @@ impl Decoder {
                     self.diagnostics.push(
                         Diagnostic::error(
                             "Invalid expression",
-                            "A single static variable reference is required: only attribute access and indexing with constant \
-                             keys. No calculations, function calls, template expressions, etc are allowed here.",
+                            "The iterator is a plain name, without quotes: inside the content block, the element has \
+                             this name.",
                         )
                         .at(attribute.expr.range()),
                     );
@@ -241,10 +241,10 @@ impl Decoder {
         }
         let (value, marks) = value.unmark();
         let problem = if value.is_null() {
-            "Cannot use a null value in for_each.".to_owned()
+            "for_each needs a collection, and this value is null.".to_owned()
         } else if value.ty().is_primitive() {
             format!(
-                "Cannot use a {} value in for_each. An iterable collection is required.",
+                "for_each needs a collection, and this is a {} value.",
                 value.ty().friendly_name()
             )
         } else {
@@ -301,8 +301,7 @@ impl Decoder {
         {
             Some([label]) if !label.is_null() => Some(label.as_arc_str().cloned()),
             Some([_]) => {
-                self.diagnostics
-                    .push(invalid("Cannot use a null value as a dynamic block label."));
+                self.diagnostics.push(invalid("A label of a block cannot be null."));
                 None
             }
             _ => {

@@ -25,8 +25,8 @@ use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObj
 const KEY: &[&str] = &["key"];
 const TYPE: &[&str] = &["type"];
 
-/// A body in which the blocks of the schema are blocks. In the JSON syntax only the schema can tell them from attributes;
-/// a body in the native syntax is given back as it is.
+/// A body in which the blocks of the schema are blocks. In the JSON syntax only the schema distinguishes them from
+/// attributes; a body in the native syntax is returned unchanged.
 pub fn resolve<'b>(body: &'b Body, schema: &BlockSchema, diagnostics: &mut Diagnostics) -> Cow<'b, Body> {
     if !body.attributes.iter().any(|a| matches!(a.expr, Expr::Json(_))) {
         return Cow::Borrowed(body);
@@ -55,7 +55,7 @@ pub fn decode_body(body: &Body, schema: &BlockSchema, context: Context<'_>) -> (
     decode_body_of(body, schema, Own::default(), context)
 }
 
-/// What a block has by the language, beside what its schema says: taken out of the body before, and only looked at to suggest
+/// What a block has by the language, beside what its schema says: taken out of the body before, and used only to suggest
 /// the right name for a wrong one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Own {
@@ -128,7 +128,8 @@ impl Decoder {
             let own = self.own_here();
             let detail = if schema.blocks.contains_key(name) || own.blocks.contains(&name) {
                 format!(
-                    "An argument named \"{name}\" is not expected here. Did you mean to define a block of type \"{name}\"?"
+                    "\"{name}\" is a block type here, not an argument: remove the equals sign and write its content \
+                     in braces."
                 )
             } else {
                 let names = schema.attributes.keys().map(|k| &**k);
@@ -149,8 +150,7 @@ impl Decoder {
         let own = self.own_here();
         let detail = if schema.attributes.contains_key(ty) || own.attributes.contains(&ty) {
             format!(
-                "Blocks of type \"{ty}\" are not expected here. Did you mean to define argument \"{ty}\"? If so, use the \
-                 equals sign to assign it a value."
+                "\"{ty}\" is an argument here, not a block type: put an equals sign between the name and the value."
             )
         } else {
             let names = schema.blocks.keys().map(|k| &**k);
@@ -178,7 +178,7 @@ impl Decoder {
                 self.diagnostics.push(
                     Diagnostic::error(
                         "Missing required argument",
-                        format!("The argument \"{name}\" is required, but no definition was found."),
+                        format!("This block must set the argument \"{name}\", and it does not."),
                     )
                     .at(&body.end),
                 );
@@ -254,7 +254,7 @@ impl Decoder {
                     && !unknown
                 {
                     let detail = format!(
-                        "Only one block of type \"{ty}\" is allowed. Previous definition was at {}.",
+                        "There can be one \"{ty}\" block here, and one stands at {}. Remove one of the two.",
                         first.range
                     );
                     self.diagnostics

@@ -20,7 +20,7 @@ fn in_body(body: &Body, schema: &BlockSchema, steps: &[Step]) -> Range {
     if let Some(attribute) = body.attribute(name) {
         return in_expr(&attribute.expr, rest).clone();
     }
-    // What is wrong with it is told when it is decoded.
+    // Decoding reports what is wrong with it.
     let body = &*super::resolve(body, schema, &mut Diagnostics::new());
     let nothing = BlockSchema::default();
     let (inner, nesting) = schema
@@ -35,11 +35,11 @@ fn in_body(body: &Body, schema: &BlockSchema, steps: &[Step]) -> Range {
                 (Some(key), _) => blocks
                     .iter()
                     .find(|b| b.labels.first().is_some_and(|l| &*l.text == key)),
-                // A dynamic block stands for any number of them: then the count says nothing.
+                // A dynamic block stands for any number of them: then their number is not known.
                 (_, Some(i)) if blocks.iter().all(|b| &*b.ty != "dynamic") => blocks.get(i),
                 _ => None,
             };
-            // An element of a set is not told apart by its place.
+            // An element of a set has no position.
             (
                 found.or(if let [only] = blocks.as_slice() {
                     Some(only)

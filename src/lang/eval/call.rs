@@ -6,7 +6,7 @@ use syntax::ast::{Call, Expr};
 use syntax::diag::ExpressionContext;
 
 use super::{Context, Evaluator};
-use crate::functions::{self, CallError, Function, Surroundings};
+use crate::functions::{self, CallError, Function, FunctionEnvironment};
 use crate::scope::ProviderCall;
 
 /// An argument: its value and where it is written. Several may be written in one place, by expansion.
@@ -15,7 +15,8 @@ struct Argument<'e> {
     value: Value,
 }
 
-/// An argument of a function that takes expressions: what is written, and its value already if it comes from an expansion.
+/// An argument of a function that takes expressions: what is written, and its value already if it comes from an
+/// expansion.
 pub(super) struct Unevaluated<'e> {
     pub(super) expr: &'e Expr,
     pub(super) value: Option<Value>,
@@ -40,7 +41,7 @@ impl Evaluator {
         if let Some((provider, function)) = name.strip_prefix("provider::").and_then(|n| n.split_once("::")) {
             return self.provider_function(call, provider, function, whole, context);
         }
-        // The console has no plan, and so nothing to tell its time.
+        // The console has no plan, and so no timestamp of one.
         let timeless = name == "plantimestamp" && settings.console && settings.plan_timestamp.is_none();
         let Some(function) = functions::find(name).filter(|_| !timeless) else {
             let hidden = if timeless { Some(name) } else { None };
@@ -73,8 +74,8 @@ impl Evaluator {
         if self.errors() > errors {
             return Value::dynamic();
         }
-        let around = Surroundings::new(settings, context.scope, self.in_template, self.depth);
-        match functions::call(function, values, &around) {
+        let environment = FunctionEnvironment::new(settings, context.scope, self.in_template, self.depth);
+        match functions::call(function, values, &environment) {
             Ok(value) => value,
             Err(error) => {
                 self.failed(call, Some(function), error, &args, whole, context);
@@ -83,7 +84,8 @@ impl Evaluator {
         }
     }
 
-    /// The arguments, the last one expanded if it says so; an error or an unknown expansion decides the value at once.
+    /// The arguments, the last one expanded if it is written with `...`; an error or an unknown expansion is the value of
+    /// the call.
     fn arguments<'e>(
         &mut self,
         call: &'e Call,
@@ -134,7 +136,7 @@ impl Evaluator {
         Ok(args)
     }
 
-    /// The arguments that the last one stands for.
+    /// The arguments that the last one expands to.
     fn expand<'e>(
         &mut self,
         call: &Call,
@@ -176,29 +178,29 @@ impl Evaluator {
         whole: &Expr,
         context: &Context<'_>,
     ) -> bool {
-        let wanted = function.parameters.len();
+        let declared = function.parameters.len();
         if let Some(missing) = function.parameters.get(args.len()) {
             let at_least = if function.variadic.is_some() { " at least" } else { "" };
-            self.too_few(call, at_least, wanted, missing.name, whole, context);
+            self.too_few(call, at_least, declared, missing.name, whole, context);
             return false;
         }
-        match args.get(wanted) {
+        match args.get(declared) {
             Some(extra) if function.variadic.is_none() => {
-                self.too_many(call, wanted, extra.expr, whole, context);
+                self.too_many(call, declared, extra.expr, whole, context);
                 false
             }
             _ => true,
         }
     }
 
-    pub(super) fn too_many(&mut self, call: &Call, wanted: usize, extra: &Expr, whole: &Expr, context: &Context<'_>) {
+    pub(super) fn too_many(&mut self, call: &Call, declared: usize, extra: &Expr, whole: &Expr, context: &Context<'_>) {
         let problem = Diagnostic::error(
             "Too many function arguments",
             format!(
                 "Function \"{}\" takes {}{}.",
                 call.name,
-                if wanted == 0 { "" } else { "only " },
-                arguments(wanted)
+                if declared == 0 { "" } else { "only " },
+                arguments(declared)
             ),
         );
         self.report_call(call, problem.at(extra.start_range()), whole, context);
@@ -208,7 +210,7 @@ impl Evaluator {
         &mut self,
         call: &Call,
         at_least: &str,
-        wanted: usize,
+        declared: usize,
         missing: &str,
         whole: &Expr,
         context: &Context<'_>,
@@ -218,7 +220,7 @@ impl Evaluator {
             format!(
                 "Function \"{}\" takes{at_least} {}. There is no value for \"{missing}\".",
                 call.name,
-                arguments(wanted)
+                arguments(declared)
             ),
         );
         self.report_call(call, problem.at(&call.close), whole, context);
@@ -312,18 +314,18 @@ impl Evaluator {
                 return Value::dynamic();
             }
         };
-        let wanted = signature.parameters.len();
-        if args.len() < wanted {
+        let declared = signature.parameters.len();
+        if args.len() < declared {
             let at_least = if signature.variadic.is_some() { " at least" } else { "" };
             let missing = signature.parameters.get(args.len()).map_or("", |p| &*p.name);
-            self.too_few(call, at_least, wanted, missing, whole, context);
+            self.too_few(call, at_least, declared, missing, whole, context);
             return Value::dynamic();
         }
         let (mut marks, mut unknown) = (Marks::NONE, false);
         let mut values = Vec::with_capacity(args.len());
         for (i, arg) in args.iter().enumerate() {
             let Some(parameter) = signature.parameter(i) else {
-                self.too_many(call, wanted, arg.expr, whole, context);
+                self.too_many(call, declared, arg.expr, whole, context);
                 return Value::dynamic();
             };
             let (value, own) = arg.value.clone().unmark_deep();
@@ -387,13 +389,12 @@ fn unknown_function(call: &Call, hidden: Option<&str>) -> Diagnostic {
     let problem = match name.rsplit_once("::") {
         Some(("provider", _)) => Diagnostic::error(
             "Unknown provider function",
-            "The function call must include the provider name after the \"provider::\" prefix: provider::NAME::FUNCTION.",
+            "A provider's function is called as provider::NAME::FUNCTION; the provider's local name is missing here.",
         ),
         Some((namespace, _)) => Diagnostic::error(
             "Unknown provider function",
             format!(
-                "The function namespace \"{namespace}\" is not valid. Provider function calls must use the \"provider::\" \
-                 namespace prefix."
+                "There is no namespace \"{namespace}\". A provider's function is called as provider::NAME::FUNCTION."
             ),
         ),
         None => {

@@ -50,8 +50,8 @@ impl Evaluator {
         {
             let problem = Diagnostic::error(
                 "Ambiguous attribute key",
-                "If this expression is intended to be a reference, wrap it in parentheses. If it's instead intended as a \
-                 literal name containing periods, wrap it in quotes to create a string literal.",
+                "This key can be read as a reference or as a name with dots in it. Put a reference in parentheses, a \
+                 name in quotes.",
             );
             self.report(problem.at(key.range()), key, context);
             return None;
@@ -96,7 +96,7 @@ impl Evaluator {
         if value.is_null() {
             let problem = Diagnostic::error(
                 "Iteration over null value",
-                "A null value cannot be used as the collection in a 'for' expression.",
+                "A 'for' expression needs a collection, and this value is null.",
             );
             self.report(problem.at(collection.range()).within(whole_range), collection, context);
             return Err(Value::dynamic());
@@ -109,7 +109,7 @@ impl Evaluator {
             let problem = Diagnostic::error(
                 "Iteration over non-iterable value",
                 format!(
-                    "A value of type {} cannot be used as the collection in a 'for' expression.",
+                    "A 'for' expression needs a collection, and this is a {} value.",
                     value.ty().friendly_name()
                 ),
             );
@@ -182,8 +182,8 @@ impl Evaluator {
                     let problem = Diagnostic::error(
                         "Duplicate object key",
                         format!(
-                            "Two different items produced the key {:?} in this 'for' expression. If duplicates are expected, \
-                             use the ellipsis (...) after the value expression to enable grouping by key.",
+                            "An earlier element also has the key {:?} in the result. To collect all values of a key \
+                             in a list, write \"...\" after the value.",
                             place.key()
                         ),
                     );
@@ -203,7 +203,7 @@ impl Evaluator {
         result.with_marks(marks)
     }
 
-    /// Looks, before iterating, whether the condition can be a bool at all, so as to say so once only.
+    /// Checks, before iterating, whether the condition can be a bool at all, so that this is reported once.
     fn condition_can_hold(&mut self, condition: &Expr, e: &For, context: &Context<'_>) -> bool {
         let variables: Vec<(Arc<str>, Value)> = e
             .key
@@ -217,11 +217,14 @@ impl Evaluator {
             return true;
         }
         let problem = if value.is_null() {
-            Diagnostic::error("Condition is null", "The value of the 'if' clause must not be null.")
+            Diagnostic::error(
+                "Condition is null",
+                "The condition after 'if' is null; it must be true or false.",
+            )
         } else if let Err(error) = cty::convert(&value, &Type::Bool) {
             Diagnostic::error(
                 "Invalid 'for' condition",
-                format!("The 'if' clause value is invalid: {}.", error.message),
+                format!("The condition after 'if' must be true or false: {}.", error.message),
             )
         } else {
             return true;
@@ -230,8 +233,8 @@ impl Evaluator {
         false
     }
 
-    /// Whether an element is wanted; `None` if that is not known. A condition that is wrong for one element is likely wrong
-    /// for all: only the first is reported.
+    /// Whether an element is included; `None` if that is not known. A condition that is wrong for one element is likely
+    /// wrong for all: only the first is reported.
     fn include(
         &mut self,
         condition: &Expr,
@@ -248,7 +251,7 @@ impl Evaluator {
         let problem = if value.is_null() {
             Diagnostic::error(
                 "Invalid 'for' condition",
-                "The value of the 'if' clause must not be null.",
+                "The condition after 'if' is null; it must be true or false.",
             )
         } else {
             *marks |= value.marks();
@@ -256,7 +259,7 @@ impl Evaluator {
                 Ok(include) => return include.as_bool(),
                 Err(error) => Diagnostic::error(
                     "Invalid 'for' condition",
-                    format!("The 'if' clause value is invalid: {}.", error.message),
+                    format!("The condition after 'if' must be true or false: {}.", error.message),
                 ),
             }
         };
@@ -275,7 +278,7 @@ impl Evaluator {
         let problem = if value.is_null() {
             Diagnostic::error(
                 "Invalid object key",
-                "Key expression in 'for' expression must not produce a null value.",
+                "The key is null for an element of the collection.",
             )
         } else {
             *marks |= value.marks();
@@ -283,7 +286,10 @@ impl Evaluator {
                 Ok(key) => return key.as_arc_str().cloned(),
                 Err(error) => Diagnostic::error(
                     "Invalid object key",
-                    format!("The key expression produced an invalid result: {}.", error.message),
+                    format!(
+                        "The key is not a string for an element of the collection: {}.",
+                        error.message
+                    ),
                 ),
             }
         };
@@ -312,7 +318,7 @@ impl Evaluator {
             }
             let problem = Diagnostic::error(
                 "Splat of null value",
-                "Splat expressions (with the * symbol) cannot be applied to null sequences.",
+                "The value before the splat is null, though its type is that of a list, set or tuple.",
             );
             self.report(
                 problem.at(source.range()).within(&source.range().to(marker)),

@@ -1,4 +1,4 @@
-//! What is told of the values in an expression that went wrong.
+//! The values in a failed expression, as diagnostics describe them.
 
 use cty::{Kind, Type, Value};
 use syntax::Diagnostic;
@@ -9,7 +9,7 @@ use super::{Context, apply_steps};
 use crate::refs;
 
 /// Adds to a diagnostic about an expression what is known of the values it refers to. Unknown and sensitive ones are
-/// mentioned only if the diagnostic's [`Extra`] says that they are the cause: set that first.
+/// mentioned only if the diagnostic's [`Extra`] names them as the cause: set that first.
 #[must_use]
 pub fn with_expression(mut diagnostic: Diagnostic, expr: &Expr, context: Context<'_>) -> Diagnostic {
     let mut values: Vec<(String, String)> = Vec::new();
@@ -31,7 +31,7 @@ pub fn with_expression(mut diagnostic: Diagnostic, expr: &Expr, context: Context
     diagnostic
 }
 
-/// The longest part of a traversal that has a value, and what is to be said of that.
+/// The longest part of a traversal that has a value, and the description of that value.
 fn describe_traversal(traversal: &Traversal, extra: &Extra, context: &Context<'_>) -> Option<(String, String)> {
     let (value, steps) = match context.variable(&traversal.root) {
         Some(value) => (value.clone(), traversal.steps.as_slice()),

@@ -1,8 +1,8 @@
 //! From expression to value.
 //!
 //! [`evaluate`] computes the value of an expression in a [`Context`]. Every form of expression is defined for null,
-//! unknown and marked operands. An error leaves an unknown value in its place and evaluation goes on, so that one run
-//! tells all that is wrong.
+//! unknown and marked operands. An error leaves an unknown value in its place and evaluation continues, so that one run
+//! reports all problems.
 //!
 //! Errors come in two kinds. *Dynamic* ones (a missing element, a value that does not convert) may be forgiven by `try`
 //! and `can`, and do not count in the branch of a conditional that is not chosen. *Static* ones (a name that is not
@@ -118,7 +118,7 @@ pub fn evaluate_as(expr: &Expr, ty: &Type, context: Context<'_>) -> (Value, Diag
     }
 }
 
-/// The text of a template in which the given variables are all there is, functions excepted: what `templatefile` does.
+/// The text of a template that can refer to these variables and to functions, nothing else: what `templatefile` does.
 pub(crate) fn evaluate_template(template: &Expr, context: &Context<'_>, depth: usize) -> (Value, Diagnostics) {
     let mut evaluator = Evaluator {
         depth,
@@ -156,7 +156,7 @@ struct Evaluator {
 
 impl Evaluator {
     fn finish(mut self) -> Diagnostics {
-        // An object that is looked up twice is wrong twice; saying so once is enough.
+        // Two lookups of an object report the same problem; one report is enough.
         let mut out: Vec<Diagnostic> = Vec::new();
         for diagnostic in std::mem::take(&mut self.fixed.0) {
             if !out.contains(&diagnostic) {
@@ -253,7 +253,7 @@ impl Evaluator {
                 self.fixed.extend(json.problems().iter().cloned());
                 self.expr(json.expr(), context)
             }
-            // The parser has said why.
+            // The parser has reported why.
             Expr::Invalid { .. } => Value::dynamic(),
         }
     }

@@ -125,7 +125,7 @@ impl Evaluator {
         if value.ty() != ty
             && let Err(error) = cty::convert(value, ty)
         {
-            let detail = format!("Unsuitable value for {which} operand: {}.", error.message);
+            let detail = format!("The {which} operand does not fit: {}.", error.message);
             let problem = Diagnostic::error("Invalid operand", detail)
                 .at(operand.range())
                 .within(whole.range());
@@ -158,7 +158,7 @@ impl Evaluator {
         self.choose(condition, (yes, yes_result), (no, no_result), whole, context)
     }
 
-    /// Chooses between two results, each with the errors of its evaluation and the expression to tell them about.
+    /// Chooses between two results, each with the errors of its evaluation and the expression that they are reported for.
     pub(super) fn choose(
         &mut self,
         condition: &Expr,
@@ -168,13 +168,16 @@ impl Evaluator {
         context: &Context<'_>,
     ) -> Value {
         let errors = self.errors();
-        let given = self.expr(condition, context);
+        let condition_value = self.expr(condition, context);
         if self.errors() > errors {
             return Value::dynamic();
         }
-        let outcome = ops::conditional(&given, &yes_value, &no_value);
+        let outcome = ops::conditional(&condition_value, &yes_value, &no_value);
         if !matches!(outcome, Err(ConditionalError::InconsistentTypes(_))) {
-            match cty::convert(&given, &Type::Bool).ok().and_then(|c| c.as_bool()) {
+            match cty::convert(&condition_value, &Type::Bool)
+                .ok()
+                .and_then(|c| c.as_bool())
+            {
                 Some(true) => self.dynamic.extend(yes_problems),
                 Some(false) => self.dynamic.extend(no_problems),
                 None => {}

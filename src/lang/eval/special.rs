@@ -8,7 +8,7 @@ use syntax::{Diagnostic, Pos};
 
 use super::call::Unevaluated;
 use super::{Context, Evaluator, evaluate_template};
-use crate::functions::{CallError, Surroundings};
+use crate::functions::{CallError, FunctionEnvironment};
 use crate::scope::FunctionSettings;
 
 impl Evaluator {
@@ -43,7 +43,7 @@ impl Evaluator {
                 list.push_str(&format!("- {}{place}\n  {}\n", problem.summary, problem.detail));
             }
         }
-        list.push_str("\nAt least one expression must produce a successful result");
+        list.push_str("\nNone of the arguments has a value without errors; add a last one that always has");
         self.call_failed(call, &list, whole, context);
         Value::dynamic()
     }
@@ -94,8 +94,8 @@ impl Evaluator {
 
     /// `type`, in the console: the type of a value, written as a type expression.
     ///
-    /// A type is no value of the language: it converts to nothing and has no attributes. So the text stands in a tuple,
-    /// and the mark says what it is.
+    /// A type is no value of the language: it converts to nothing and has no attributes. So the result is a tuple with
+    /// the text in it, and a mark that identifies it as a type.
     pub(super) fn type_function(&mut self, call: &Call, whole: &Expr, context: &Context<'_>) -> Value {
         let Some(arg) = self.only_argument(call, "value", whole, context) else {
             return Value::dynamic();
@@ -155,7 +155,7 @@ impl Evaluator {
             None => self.expr(vars.expr, context),
         };
         let (template, given, vars) = (template.expr, template.value.is_some(), vars.expr);
-        // The variables are a value as any function takes them, and looked at first.
+        // The variables are a value as any function takes them, and checked first.
         if self.errors() == errors {
             if variables.is_null() {
                 return invalid(self, "vars", vars, "argument must not be null");
@@ -186,8 +186,8 @@ impl Evaluator {
             return Value::unknown_not_null(Type::String).with_marks(marks);
         };
         let place = "<templatestring argument>";
-        let around = Surroundings::new(settings, context.scope, self.in_template, self.depth);
-        match render(place, text, &variables, &around) {
+        let environment = FunctionEnvironment::new(settings, context.scope, self.in_template, self.depth);
+        match render(place, text, &variables, &environment) {
             Ok(value) => value.with_marks(marks),
             Err(CallError::Argument(0, message)) => {
                 invalid(self, "template", template, &format!("invalid template: {message}"))
@@ -209,26 +209,25 @@ impl Evaluator {
 fn not_a_reference(expr: &Expr) -> Option<&'static str> {
     match expr {
         Expr::Traversal(_) | Expr::Relative { .. } | Expr::Index { .. } => None,
-        Expr::Wrap { .. } => Some(
-            "invalid template expression: templatestring is only for rendering templates retrieved dynamically from \
-             elsewhere; to treat the inner expression as template syntax, write the reference expression directly without \
-             any template interpolation syntax",
-        ),
+        Expr::Wrap { .. } => Some("the template must be a reference itself, without \"${\" and \"}\" around it"),
         Expr::Template(_) => Some(
-            "invalid template expression: templatestring is only for rendering templates retrieved dynamically from \
-             elsewhere, and so does not support providing a literal template; consider using a template string expression \
-             instead",
+            "the template is written here itself, and is evaluated as every string is: templatestring is for \
+             templates that a reference leads to",
         ),
         _ => Some(NOT_DIRECT),
     }
 }
 
-const NOT_DIRECT: &str = "invalid template expression: must be a direct reference to a single string from elsewhere, \
-                          containing valid Terraform template syntax";
+const NOT_DIRECT: &str = "the template must be a reference to a string, with nothing calculated";
 
-/// Parses and evaluates a template in which only `variables` may be referred to. Errors tell whether the template
-/// (argument 0) or the variables (argument 1) are to blame.
-pub(crate) fn render(name: &str, text: &str, variables: &Value, around: &Surroundings<'_>) -> Result<Value, CallError> {
+/// Parses and evaluates a template in which only `variables` may be referred to. An error names the argument that
+/// causes it: 0 for the template, 1 for the variables.
+pub(crate) fn render(
+    name: &str,
+    text: &str,
+    variables: &Value,
+    environment: &FunctionEnvironment<'_>,
+) -> Result<Value, CallError> {
     let (template, problems) = syntax::parse_template(name, text, Pos::default());
     if problems.has_errors() {
         return Err(CallError::Argument(0, sentences(&problems)));
@@ -249,8 +248,8 @@ pub(crate) fn render(name: &str, text: &str, variables: &Value, around: &Surroun
         return Err(CallError::Argument(
             1,
             format!(
-                "invalid template variable name \"{bad}\": must start with a letter, followed by zero or more letters, \
-                 digits, and underscores"
+                "\"{bad}\" cannot be the name of a template variable: names begin with a letter, and have letters, \
+                 digits and underscores"
             ),
         ));
     }
@@ -259,14 +258,14 @@ pub(crate) fn render(name: &str, text: &str, variables: &Value, around: &Surroun
             return Err(CallError::Argument(
                 1,
                 format!(
-                    "vars map does not contain key \"{}\", referenced at {}",
+                    "the template refers to \"{}\" at {}, which is not among its variables",
                     traversal.root, traversal.root_range
                 ),
             ));
         }
     }
-    let base = Context::new(around.scope());
-    let (value, problems) = evaluate_template(&template, &base.with_variables(&variables), around.depth());
+    let base = Context::new(environment.scope());
+    let (value, problems) = evaluate_template(&template, &base.with_variables(&variables), environment.depth());
     if problems.has_errors() {
         return Err(CallError::Failed(sentences(&problems)));
     }

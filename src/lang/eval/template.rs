@@ -113,14 +113,14 @@ impl Evaluator {
         };
         if value.is_null() {
             self.report(
-                problem("The expression result is null. Cannot include a null value in a string template.".into()),
+                problem("The value is null, and null has no text.".into()),
                 expr,
                 context,
             );
             return;
         }
         if !value.is_known() && !matches!(value.ty(), Type::String | Type::Number | Type::Bool) {
-            // What it will be is told when it is there.
+            // Its type is checked once it is known.
             text.open = true;
             return;
         }
@@ -136,10 +136,7 @@ impl Evaluator {
                 }
             },
             Err(error) => self.report(
-                problem(format!(
-                    "Cannot include the given value in a string template: {}.",
-                    error.message
-                )),
+                problem(format!("This value has no text: {}.", error.message)),
                 expr,
                 context,
             ),

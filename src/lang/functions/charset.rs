@@ -10,7 +10,7 @@ use encoding_rs::Encoding as Web;
 enum Scheme {
     Ascii,
     Utf8,
-    /// Big-endian or as a byte order mark says; written with a mark.
+    /// Big-endian or as a byte order mark declares; written with a mark.
     Utf16,
     Utf16Be,
     Utf16Le,
@@ -81,7 +81,7 @@ impl Encoding {
         }
     }
 
-    /// The text that bytes stand for; `None` if some stand for nothing.
+    /// The decoded text; `None` if some bytes are not defined.
     pub(super) fn decode(&self, bytes: &[u8]) -> Option<String> {
         let text = match self.scheme {
             Scheme::Ascii | Scheme::Utf8 => String::from_utf8_lossy(bytes).into_owned(),
@@ -141,7 +141,7 @@ fn is_high_control(c: char) -> bool {
 fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> String {
     let mut units: Vec<u16> = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
     if bytes.len() % 2 == 1 {
-        // Half a unit at the end stands for nothing.
+        // Half a unit at the end is invalid.
         units.push(0xfffd);
     }
     String::from_utf16_lossy(&units)
@@ -497,7 +497,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_byte_of_every_table_comes_back() {
+    fn every_byte_of_every_table_round_trips() {
         for encoding in ENCODINGS {
             if !matches!(
                 encoding.scheme,
@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn chinese_in_seven_bits() {
+    fn hz_gb_2312_round_trips() {
         let hz = find("HZ-GB-2312").unwrap();
         assert_eq!(hz.encode("a~中文b").as_deref(), Some(b"a~~~{VPND~}b".as_slice()));
         assert_eq!(hz.decode(b"a~~~{VPND~}b").as_deref(), Some("a~中文b"));

@@ -3,8 +3,8 @@
 use cty::{Kind, Refinements, Type, Value, ops};
 
 use super::{
-    CallError, CallResult, Function, NOT_WHOLE, Returns, Surroundings, Takes, any, integer, number, param, sequence,
-    unknown,
+    CallError, CallResult, Function, FunctionEnvironment, NOT_WHOLE, Returns, Takes, any, integer, number, param,
+    sequence, unknown,
 };
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -41,11 +41,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
             if !a[0].is_wholly_known() {
                 return unknown(t);
             }
-            let kept = sequence(&a[0])
+            let remaining = sequence(&a[0])
                 .iter()
                 .filter(|v| v.as_str().is_some_and(|s| !s.is_empty()))
                 .cloned();
-            Ok(Value::list(Type::String, kept.collect()))
+            Ok(Value::list(Type::String, remaining.collect()))
         },
     ),
     Function::new("contains", &[any("list"), any("value")], Returns::Bool, contains),
@@ -62,8 +62,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
                 return Ok(a[0].clone());
             };
             let mut seen = std::collections::HashSet::new();
-            let kept = items.iter().filter(|v| seen.insert(identity(v))).cloned().collect();
-            Ok(Value::list(element.clone(), kept))
+            let remaining = items.iter().filter(|v| seen.insert(identity(v))).cloned().collect();
+            Ok(Value::list(element.clone(), remaining))
         },
     ),
     Function::new(
@@ -92,7 +92,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
                     Ok(Value::unknown_not_null(Type::Number).with_marks(value.marks()))
                 }
                 (_, Type::Number | Type::Bool) => Err(CallError::failed(
-                    "argument must be a string, a collection type, or a structural type",
+                    "the argument must be a string, a collection, a tuple or an object",
                 )),
                 _ => Ok(ops::length(value)?),
             }
@@ -135,7 +135,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Returns::ListOfString,
         |a, t, _| {
             let Some(items) = a[0].as_seq() else {
-                // How many there are is kept, as far as it is known.
+                // The known bounds of the length are preserved.
                 let known = a[0].refinements();
                 let refinements = Refinements {
                     length_min: known.and_then(|r| r.length_min),
@@ -152,7 +152,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
             }
             if let Some(i) = items.iter().position(Value::is_null) {
                 return Err(CallError::failed(format!(
-                    "given list element {i} is null; a null string cannot be sorted"
+                    "element {i} of the list is null, and null has no order"
                 )));
             }
             let mut sorted = items.to_vec();
@@ -170,21 +170,21 @@ fn rebuild(ty: &Type, items: Vec<Value>) -> Value {
     }
 }
 
-/// Whether some element is `wanted`; for `alltrue`, whether none is false.
-fn quantify(list: &Value, ty: &Type, wanted: bool) -> CallResult {
+/// `decisive` if some element is, else its opposite: `decisive` is false for `alltrue` and true for `anytrue`.
+fn quantify(list: &Value, ty: &Type, decisive: bool) -> CallResult {
     let Some(items) = list.as_seq() else { return unknown(ty) };
     let mut open = false;
     for item in items {
         match (item.is_known(), item.as_bool() == Some(true)) {
             (false, _) => open = true,
-            (true, b) if b == wanted => return Ok(Value::bool(wanted)),
+            (true, b) if b == decisive => return Ok(Value::bool(decisive)),
             _ => {}
         }
     }
-    if open { unknown(ty) } else { Ok(Value::bool(!wanted)) }
+    if open { unknown(ty) } else { Ok(Value::bool(!decisive)) }
 }
 
-fn chunklist(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn chunklist(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let (list, marks) = args[0].clone().unmark();
     let (size, size_marks) = args[1].clone().unmark();
     let marks = marks | size_marks;
@@ -219,7 +219,7 @@ pub(super) fn unify_arguments(types: &[Type]) -> CallResult<Type> {
     cty::unify(types).ok_or_else(|| CallError::failed("all arguments must have the same type"))
 }
 
-fn coalesce(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn coalesce(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     for arg in args {
         let value = cty::convert(arg, ty).map_err(|e| CallError::failed(e.message))?;
         if !value.is_known() {
@@ -254,7 +254,7 @@ fn coalescelist_type(args: &[Value]) -> CallResult<Type> {
     }
 }
 
-fn coalescelist(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn coalescelist(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     for arg in args {
         if !arg.is_known() {
             return Ok(Value::unknown(ty.clone()));
@@ -266,7 +266,7 @@ fn coalescelist(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     Err(CallError::failed("no non-null arguments"))
 }
 
-fn contains(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn contains(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let Some(items) = args[0].as_seq() else {
         return Err(CallError::failed("argument must be list, tuple, or set"));
     };
@@ -307,7 +307,7 @@ fn element_type(args: &[Value]) -> CallResult<Type> {
     }
 }
 
-fn element(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+fn element(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let (list, marks) = args[0].clone().unmark();
     let index = integer(args, 1).map_err(|_| CallError::failed(format!("invalid index: {NOT_WHOLE}")))?;
     let items = sequence(&list);
@@ -317,7 +317,7 @@ fn element(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     Ok(items[wrap(index, items.len())].clone().with_marks(marks))
 }
 
-fn flatten(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+fn flatten(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let (list, mut marks) = args[0].clone().unmark();
     if list.as_seq().is_none() && !list.is_wholly_known() {
         return Ok(Value::dynamic().with_marks(list.deep_marks() | marks));
@@ -348,7 +348,7 @@ fn flatten_into(list: &Value, out: &mut Vec<Value>, marks: &mut cty::Marks) -> b
     known
 }
 
-fn index(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn index(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     if !matches!(args[0].ty(), Type::List(_) | Type::Tuple(_)) {
         return Err(CallError::failed("argument must be a list or tuple"));
     }
@@ -368,12 +368,12 @@ fn index(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
 
 fn matchkeys_type(args: &[Value]) -> CallResult<Type> {
     if args[1].ty() != args[2].ty() && cty::unify(&[args[1].ty().clone(), args[2].ty().clone()]).is_none() {
-        return Err(CallError::failed("keys and searchset must be of the same type"));
+        return Err(CallError::failed("the types of keys and searchset have no common type"));
     }
     Ok(args[0].ty().clone())
 }
 
-fn matchkeys(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn matchkeys(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let (values, keys) = (sequence(&args[0]), sequence(&args[1]));
     if values.len() != keys.len() {
         return Err(CallError::failed("length of keys and values should be equal"));
@@ -406,13 +406,10 @@ fn one_type(args: &[Value]) -> CallResult<Type> {
 }
 
 fn one_error() -> CallError {
-    CallError::argument(
-        0,
-        "must be a list, set, or tuple value with either zero or one elements",
-    )
+    CallError::argument(0, "must be a list, a set or a tuple of at most one element")
 }
 
-fn one(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn one(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     match sequence(&args[0]) {
         [] => Ok(Value::null(ty.clone())),
         [only] => Ok(only.clone()),
@@ -451,8 +448,7 @@ fn slice_type(args: &[Value]) -> CallResult<Type> {
         }
         Type::Set(_) => Err(CallError::argument(
             0,
-            "cannot slice a set, because its elements do not have indices; explicitly convert to a list if the ordering of \
-             the result is not important",
+            "the elements of a set have no order; convert it with tolist, if any order will do",
         )),
         _ => Err(CallError::argument(0, "must be a list or tuple value")),
     }
@@ -468,9 +464,9 @@ fn slice_bounds(args: &[Value], length: usize) -> CallResult<(usize, usize)> {
         return Err(CallError::argument(
             1,
             if start < 0 {
-                "start index must not be less than zero"
+                "the start must not be negative"
             } else {
-                "start index must not be greater than the length of the list"
+                "the start must not lie behind the end of the list"
             },
         ));
     }
@@ -478,14 +474,14 @@ fn slice_bounds(args: &[Value], length: usize) -> CallResult<(usize, usize)> {
         return Err(CallError::argument(
             2,
             if end < 0 {
-                "end index must not be less than zero"
+                "the end must not be negative"
             } else {
-                "end index must not be greater than the length of the list"
+                "the end must not lie behind the end of the list"
             },
         ));
     }
     if start > end {
-        return Err(CallError::argument(1, "start index must not be greater than end index"));
+        return Err(CallError::argument(1, "the start must not lie behind the end"));
     }
     Ok((
         usize::try_from(start).unwrap_or_default(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cty::{Kind, Marks, Type, Value};
 
-use super::{CallError, CallResult, Function, Returns, Surroundings, any};
+use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, any};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new(
@@ -94,7 +94,7 @@ fn to_type(args: &[Value], ty: Type) -> CallResult<Type> {
     Ok(if args[0].ty() == &ty { args[0].ty().clone() } else { ty })
 }
 
-fn to(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn to(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let value = &args[0];
     // A set cannot hold marks inside, and moves them outward by itself.
     cty::convert(value, ty).map_err(|_| {
@@ -106,12 +106,10 @@ fn to(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
                     format!("cannot convert this sensitive string to {wanted}")
                 } else if *ty == Type::Bool {
                     let text = value.as_str().unwrap_or_default();
-                    format!("cannot convert {text:?} to bool; only the strings \"true\" or \"false\" are allowed")
+                    format!("{text:?} does not convert to bool: a string must be \"true\" or \"false\"")
                 } else {
                     let text = value.as_str().unwrap_or_default();
-                    format!(
-                        "cannot convert {text:?} to number; given string must be a decimal representation of a number"
-                    )
+                    format!("{text:?} does not convert to number: it is not a number in decimal notation")
                 }
             }
             _ => {

@@ -7,7 +7,7 @@ use sha2::Digest;
 use uuid::Uuid;
 
 use super::filesystem::read_to_hash;
-use super::{CallError, CallResult, Function, Returns, Surroundings, integer, number, string, text, unknown};
+use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, integer, number, string, text, unknown};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("base64sha256", &[string("str")], Returns::String, |a, _, _| {
@@ -105,7 +105,7 @@ fn base64(digest: &[u8]) -> CallResult {
     Ok(Value::string(STANDARD.encode(digest)))
 }
 
-fn bcrypt_hash(args: &[Value], ty: &cty::Type, around: &Surroundings<'_>) -> CallResult {
+fn bcrypt_hash(args: &[Value], ty: &cty::Type, environment: &FunctionEnvironment<'_>) -> CallResult {
     let cost = match args.len() {
         0 | 1 => 10,
         2 => integer(args, 1)?,
@@ -120,7 +120,7 @@ fn bcrypt_hash(args: &[Value], ty: &cty::Type, around: &Surroundings<'_>) -> Cal
             "the cost {cost} is out of range: it can be from 4 to 31"
         )));
     }
-    if around.settings.pure {
+    if environment.settings.pure {
         return unknown(ty);
     }
     let cost = if cost < 4 {

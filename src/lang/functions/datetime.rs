@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use cty::Value;
 
 use super::calendar::{Date, WEEKDAYS};
-use super::{CallError, CallResult, Function, Returns, Surroundings, string, text, unknown};
+use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, string, text, unknown};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new(
@@ -54,8 +54,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("timestamp", &[], Returns::String, timestamp),
 ];
 
-fn timestamp(_: &[Value], ty: &cty::Type, around: &Surroundings<'_>) -> CallResult {
-    if around.settings.pure {
+fn timestamp(_: &[Value], ty: &cty::Type, environment: &FunctionEnvironment<'_>) -> CallResult {
+    if environment.settings.pure {
         return unknown(ty);
     }
     // A clock before 1970 counts back from there.
@@ -119,16 +119,16 @@ impl Time {
         ];
         let mut values = [0i64; 6];
         for (i, (from, to, name, low, high)) in fields.into_iter().enumerate() {
-            if let Some((at, wanted)) = separators[i] {
+            if let Some((at, expected)) = separators[i] {
                 match text.get(at..=at) {
-                    Some(found) if found == wanted => {}
-                    Some(_) if wanted == "T" => return Err(invalid("missing required time introducer 'T'")),
+                    Some(found) if found == expected => {}
+                    Some(_) if expected == "T" => return Err(invalid("missing required time introducer 'T'")),
                     Some(_) => {
                         let rest = text.get(at..).unwrap_or_default();
-                        return Err(invalid(&format!("found {rest:?} where {wanted:?} is expected")));
+                        return Err(invalid(&format!("found {rest:?} where {expected:?} is expected")));
                     }
-                    None if wanted == "T" => return Err(invalid("missing required time introducer 'T'")),
-                    None => return Err(invalid(&format!("end of string where {wanted:?} is expected"))),
+                    None if expected == "T" => return Err(invalid("missing required time introducer 'T'")),
+                    None => return Err(invalid(&format!("end of string where {expected:?} is expected"))),
                 }
             }
             let Some(value) = digits(from, to) else {
@@ -391,17 +391,17 @@ fn format_date(format: &str, time: &Time) -> CallResult<String> {
             "Z" => time.zone(":"),
             _ => {
                 let hint = match c {
-                    'Y' => ": year must either be \"YY\" or \"YYYY\"",
-                    'M' => ": month must be \"M\", \"MM\", \"MMM\", or \"MMMM\"",
-                    'D' => ": day of month must either be \"D\" or \"DD\"",
-                    'E' => ": day of week must either be \"EEE\" or \"EEEE\"",
-                    'h' => ": 24-hour must either be \"h\" or \"hh\"",
-                    'H' => ": 12-hour must either be \"H\" or \"HH\"",
-                    'A' => ": must be \"AA\"",
-                    'a' => ": must be \"aa\"",
-                    'm' => ": minute must either be \"m\" or \"mm\"",
-                    's' => ": second must either be \"s\" or \"ss\"",
-                    'Z' => ": timezone must be Z, ZZZZ, or ZZZZZ",
+                    'Y' => ": a year is \"YY\" or \"YYYY\"",
+                    'M' => ": a month is \"M\", \"MM\", \"MMM\" or \"MMMM\"",
+                    'D' => ": a day of the month is \"D\" or \"DD\"",
+                    'E' => ": a day of the week is \"EEE\" or \"EEEE\"",
+                    'h' => ": an hour from 0 to 23 is \"h\" or \"hh\"",
+                    'H' => ": an hour from 1 to 12 is \"H\" or \"HH\"",
+                    'A' => ": the upper-case half of the day is \"AA\"",
+                    'a' => ": the lower-case half of the day is \"aa\"",
+                    'm' => ": a minute is \"m\" or \"mm\"",
+                    's' => ": a second is \"s\" or \"ss\"",
+                    'Z' => ": a time zone is \"Z\", \"ZZZZ\" or \"ZZZZZ\"",
                     _ => "",
                 };
                 let message = format!("invalid date format verb {verb:?}{hint}");

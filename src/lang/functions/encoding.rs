@@ -8,7 +8,7 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STAN
 use cty::{Refinements, Type, Value};
 
 use super::charset::{self, Encoding};
-use super::{CallError, CallResult, Function, Returns, Surroundings, any, string, text, unknown};
+use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, any, string, text, unknown};
 
 /// Base64 as most decoders take it: bits too many in the last symbol do not matter.
 pub(super) const LENIENT: GeneralPurpose = GeneralPurpose::new(
@@ -18,16 +18,14 @@ pub(super) const LENIENT: GeneralPurpose = GeneralPurpose::new(
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("base64decode", &[string("str")], Returns::String, |a, _, _| {
-        let given = text(a, 0);
-        let invalid = || CallError::failed(format!("failed to decode base64 data {given:?}"));
+        let encoded = text(a, 0);
+        let invalid = || CallError::failed(format!("failed to decode base64 data {encoded:?}"));
         // Line breaks inside are allowed.
-        let compact: String = given.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
+        let compact: String = encoded.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
         let bytes = LENIENT.decode(compact).map_err(|_| invalid())?;
         match String::from_utf8(bytes) {
             Ok(text) => Ok(Value::string(text)),
-            Err(_) => Err(CallError::failed(
-                "the result of decoding the provided string is not valid UTF-8",
-            )),
+            Err(_) => Err(CallError::failed("the decoded bytes are not valid UTF-8")),
         }
     }),
     Function::new("base64encode", &[string("str")], Returns::String, |a, _, _| {
@@ -37,7 +35,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         let failed = |e: std::io::Error| CallError::failed(e.to_string());
         let mut gzip = deflate::Gzip::new(Vec::new());
         gzip.write_all(text(a, 0).as_bytes()).map_err(failed)?;
-        // This function has always marked the end twice.
+        // This function has always written the end of the stream two times.
         gzip.mark();
         Ok(Value::string(STANDARD.encode(gzip.finish().map_err(failed)?)))
     }),
@@ -66,14 +64,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
             let bytes = decode_base64(text(a, 0)).map_err(|at| {
                 CallError::argument(
                     0,
-                    format!("the given value has an invalid base64 symbol at offset {at}"),
+                    format!("this is not base64: the character at offset {at} cannot stand there"),
                 )
             })?;
             encoding.decode(&bytes).map(Value::string).ok_or_else(|| {
-                let why = format!(
-                    "the given string contains symbols that are not defined for {}",
-                    encoding.name
-                );
+                let why = format!("some of the decoded bytes mean nothing in {}", encoding.name);
                 CallError::argument(0, why)
             })
         },
@@ -85,10 +80,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         |a, _, _| {
             let encoding = named(text(a, 1))?;
             let bytes = encoding.encode(text(a, 0)).ok_or_else(|| {
-                let why = format!(
-                    "the given string contains characters that cannot be represented in {}",
-                    encoding.name
-                );
+                let why = format!("{} has no bytes for some of the characters", encoding.name);
                 CallError::argument(0, why)
             })?;
             Ok(Value::string(STANDARD.encode(bytes)))
@@ -109,12 +101,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 fn named(name: &str) -> CallResult<&'static Encoding> {
     charset::find(name).ok_or_else(|| {
-        let why = format!("{name:?} is not a supported IANA encoding name or alias in this Terraform version");
+        let why = format!("no supported character encoding has the IANA name or alias {name:?}");
         CallError::argument(1, why)
     })
 }
 
-/// The bytes of a base64 text, in which there may be line breaks; or the offset where it goes wrong.
+/// The bytes of a base64 text, in which there may be line breaks; or the offset of the first invalid character.
 fn decode_base64(text: &str) -> Result<Vec<u8>, usize> {
     let compact: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
     LENIENT.decode(&compact).map_err(|e| match e {
@@ -136,7 +128,7 @@ fn jsondecode_type(args: &[Value]) -> CallResult<Type> {
     }
 }
 
-/// The type of what a text not known yet will decode to: its first character, if that is known, tells much.
+/// The type of what a text not known yet will decode to: its first character, if that is known, narrows the type.
 fn jsondecode_unknown(text: &Value) -> CallResult<Type> {
     let prefix = text.refinements().and_then(|r| r.prefix.as_deref()).unwrap_or_default();
     match prefix.trim_start().chars().next() {
@@ -151,10 +143,10 @@ fn jsondecode_unknown(text: &Value) -> CallResult<Type> {
     }
 }
 
-fn jsonencode(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn jsonencode(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let value = &args[0];
     if !value.is_wholly_known() {
-        // The first character can be told from the type.
+        // The first character follows from the type.
         let first = if !value.is_certainly_not_null() {
             None
         } else {

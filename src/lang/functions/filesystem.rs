@@ -13,7 +13,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cty::{Type, Value};
 
-use super::{CallError, CallResult, Function, Returns, Surroundings, any, glob, string, text};
+use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, any, glob, string, text};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("abspath", &[string("path")], Returns::String, |a, _, _| {
@@ -31,8 +31,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Ok(Value::string(basename(text(a, 0))))
     }),
     Function::new("dirname", &[string("path")], Returns::String, |a, _, _| {
-        let given = text(a, 0);
-        let parent = given.rfind('/').map_or("", |i| &given[..=i]);
+        let path_text = text(a, 0);
+        let parent = path_text.rfind('/').map_or("", |i| &path_text[..=i]);
         Ok(path_value(&clean(Path::new(parent))))
     }),
     Function::new("file", &[string("path")], Returns::String, |a, _, s| {
@@ -42,14 +42,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Ok(Value::string(STANDARD.encode(read(text(a, 0), s)?)))
     }),
     Function::new("fileexists", &[string("path")], Returns::Bool, |a, _, s| {
-        let given = text(a, 0);
-        let place = resolve(given, s)?;
+        let path_text = text(a, 0);
+        let place = resolve(path_text, s)?;
         match fs::metadata(&place) {
             Ok(found) if found.is_dir() => Err(CallError::failed(format!("{place:?} is a directory, not a file"))),
             Ok(_) => Ok(Value::bool(true)),
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(Value::bool(false)),
             Err(e) => Err(CallError::failed(format!(
-                "failed to stat {given:?}: {}",
+                "failed to stat {path_text:?}: {}",
                 files::io_reason(&e)
             ))),
         }
@@ -85,7 +85,7 @@ fn basename(path: &str) -> String {
     }
 }
 
-/// The shortest path of the same meaning, as text alone tells.
+/// The shortest path of the same meaning, as the text alone implies.
 fn clean(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
@@ -122,42 +122,44 @@ fn expand_home(path: &str) -> CallResult<PathBuf> {
     Ok(clean(&PathBuf::from(home).join(rest.trim_start_matches('/'))))
 }
 
-fn resolve(path: &str, around: &Surroundings<'_>) -> CallResult<PathBuf> {
+fn resolve(path: &str, environment: &FunctionEnvironment<'_>) -> CallResult<PathBuf> {
     let path = expand_home(path)?;
     Ok(if path.is_absolute() {
         path
     } else {
-        clean(&around.settings.base_dir.join(path))
+        clean(&environment.settings.base_dir.join(path))
     })
 }
 
 /// The bytes of a file.
-pub(super) fn read(path: &str, around: &Surroundings<'_>) -> CallResult<Vec<u8>> {
-    let place = resolve(path, around)?;
+pub(super) fn read(path: &str, environment: &FunctionEnvironment<'_>) -> CallResult<Vec<u8>> {
+    let place = resolve(path, environment)?;
     fs::read(&place).map_err(|e| match e.kind() {
         ErrorKind::NotFound => CallError::argument(
             0,
             format!(
-                "no file exists at {:?}; this function works only with files that are distributed as part of the \
-                 configuration source code, so if this file will be created by a resource in this configuration you must \
-                 instead obtain this result from an attribute of that resource",
+                "there is no file {:?}; functions read files that are there before the run, so use an attribute of \
+                 the resource for a file that a resource creates",
                 path
             ),
         ),
-        _ => CallError::argument(0, format!("failed to read file: read {}: {}", place.display(), os_message(&e))),
+        _ => CallError::argument(
+            0,
+            format!("failed to read file: read {}: {}", place.display(), os_message(&e)),
+        ),
     })
 }
 
 /// The bytes of a file to be hashed.
-pub(super) fn read_to_hash(path: &str, around: &Surroundings<'_>) -> CallResult<Vec<u8>> {
-    let place = resolve(path, around)?;
+pub(super) fn read_to_hash(path: &str, environment: &FunctionEnvironment<'_>) -> CallResult<Vec<u8>> {
+    let place = resolve(path, environment)?;
     fs::read(&place).map_err(|e| match e.kind() {
         ErrorKind::NotFound => CallError::failed(format!("open {}: no such file or directory", place.display())),
         _ => CallError::failed(format!("read {}: {}", place.display(), os_message(&e))),
     })
 }
 
-/// What the operating system says, without the number.
+/// The operating system's message, without the error number.
 fn os_message(error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::IsADirectory => "is a directory".into(),
@@ -166,17 +168,16 @@ fn os_message(error: &std::io::Error) -> String {
     }
 }
 
-fn read_text(path: &str, around: &Surroundings<'_>) -> CallResult<String> {
-    String::from_utf8(read(path, around)?).map_err(|_| {
+fn read_text(path: &str, environment: &FunctionEnvironment<'_>) -> CallResult<String> {
+    String::from_utf8(read(path, environment)?).map_err(|_| {
         CallError::failed(format!(
-            "contents of {path:?} are not valid UTF-8; use the filebase64 function to obtain the Base64 encoded contents or \
-             the other file functions (e.g. filemd5, filesha256) to obtain file hashing results instead"
+            "the file {path:?} is not valid UTF-8; filebase64 reads any bytes, and filesha256 and its kind hash them"
         ))
     })
 }
 
-fn fileset(args: &[Value], _: &Type, around: &Surroundings<'_>) -> CallResult {
-    let root = resolve(text(args, 0), around)?;
+fn fileset(args: &[Value], _: &Type, environment: &FunctionEnvironment<'_>) -> CallResult {
+    let root = resolve(text(args, 0), environment)?;
     let pattern = clean(Path::new(text(args, 1)));
     let pattern = &*pattern.to_string_lossy();
     let found = glob::files(&root, pattern)
@@ -184,15 +185,15 @@ fn fileset(args: &[Value], _: &Type, around: &Surroundings<'_>) -> CallResult {
     Ok(Value::set(Type::String, found.into_iter().map(Value::from).collect()))
 }
 
-fn templatefile(args: &[Value], _: &Type, around: &Surroundings<'_>) -> CallResult {
-    if around.in_template {
+fn templatefile(args: &[Value], _: &Type, environment: &FunctionEnvironment<'_>) -> CallResult {
+    if environment.in_template {
         return Err(CallError::failed(
-            "cannot recursively call templatefile from inside another template function",
+            "a template that templatefile or templatestring renders cannot call templatefile",
         ));
     }
     let path = text(args, 0);
-    let template = read_text(path, around)?;
-    match crate::eval::render(path, &template, &args[1], around) {
+    let template = read_text(path, environment)?;
+    match crate::eval::render(path, &template, &args[1], environment) {
         Err(CallError::Argument(0, message)) => Err(CallError::Failed(message)),
         Ok(value) if value.is_null() => {
             let start = syntax::Pos::default();
@@ -202,7 +203,8 @@ fn templatefile(args: &[Value], _: &Type, around: &Surroundings<'_>) -> CallResu
                 end: syntax::lexer::advance(start, &template),
             };
             Err(CallError::failed(format!(
-                "{whole}: Template result is null; The result of the template is null, which is not a valid result"
+                "{whole}: Template result is null; A template must have a value, and this one is a single \
+                 interpolation that is null"
             )))
         }
         other => other,

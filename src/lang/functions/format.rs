@@ -4,7 +4,7 @@ use cty::refine::safe_prefix;
 use cty::{Number, Refinements, Type, Value};
 
 use super::letters::{clusters, count};
-use super::{CallError, CallResult, Function, Returns, Surroundings, any, string, text};
+use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, any, string, text};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("format", &[string("format")], Returns::String, format).variadic(any("args").null().unknown()),
@@ -12,7 +12,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         .variadic(any("args").null().unknown()),
 ];
 
-fn format(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+fn format(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     match apply(text(args, 0), &args[1..])? {
         Text::Known(text) => Ok(Value::string(text)),
         Text::Prefix(prefix) => Ok(Value::unknown_refined(
@@ -26,7 +26,7 @@ fn format(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     }
 }
 
-fn formatlist(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn formatlist(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let rest = &args[1..];
     if rest.is_empty() {
         // Nothing to repeat: one formatted string.
@@ -53,7 +53,7 @@ fn formatlist(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
                 return Err(CallError::argument(
                     i + 1,
                     format!(
-                        "argument {} has length {n}, which is inconsistent with argument {} of length {first}",
+                        "argument {} has {n} elements and argument {} has {first}; lists must have equal lengths",
                         i + 1,
                         position + 1
                     ),
@@ -148,7 +148,7 @@ fn apply(format: &str, args: &[Value]) -> CallResult<Text> {
         highest = highest.max(verb.argument);
         let Some(arg) = args.get(verb.argument - 1) else {
             return Err(CallError::failed(format!(
-                "not enough arguments for \"%{}\" at {offset}: need index {} but have {} total",
+                "\"%{}\" at offset {offset} needs argument {}, and there are {}",
                 verb.raw,
                 verb.argument,
                 args.len()
@@ -461,7 +461,7 @@ impl Digits {
         }
     }
 
-    /// Keeps so many digits, rounding half to even.
+    /// Rounds to so many digits, half to even.
     fn round(&mut self, keep: i64) {
         let Ok(keep) = usize::try_from(keep) else {
             self.digits.clear();

@@ -1,11 +1,12 @@
-//! `jsondecode`: a document is read token by token, so that the first problem is told as Terraform tells it.
+//! `jsondecode`: a document is read token by token, so that the first problem in the text is the one that is reported,
+//! as in Terraform.
 
 use cty::{Number, Type, Value};
 
-/// Deeper nesting than people write, and shallow enough for any stack.
+/// Deeper nesting than documents have, and shallow enough for any stack.
 const MAX_DEPTH: usize = 256;
 
-const BEGINNING: &str = " looking for beginning of value";
+const BEGINNING: &str = " where a value should begin";
 
 /// The value of a document, or what is wrong with it.
 pub(super) fn decode(text: &str) -> Result<Value, String> {
@@ -13,7 +14,7 @@ pub(super) fn decode(text: &str) -> Result<Value, String> {
     let value = reader.value(BEGINNING, 0)?;
     match reader.peek() {
         None => Ok(value),
-        Some(_) => Err("extraneous data after JSON object".into()),
+        Some(_) => Err("there is more text after the end of the value".into()),
     }
 }
 
@@ -43,7 +44,7 @@ fn unexpected(byte: u8, context: &str) -> String {
 }
 
 fn cut_short() -> String {
-    "unexpected EOF".into()
+    "the text ends in the middle of a value".into()
 }
 
 impl<'t> Reader<'t> {
@@ -61,13 +62,14 @@ impl<'t> Reader<'t> {
 
     /// The next byte that is not blank, where the document cannot end.
     fn next(&mut self) -> Result<u8, String> {
-        self.peek().ok_or_else(|| "EOF".into())
+        self.peek()
+            .ok_or_else(|| "the text ends where a value should follow".into())
     }
 
-    /// A value; `context` says where one was looked for.
+    /// A value; `context` is what messages add about the position.
     fn value(&mut self, context: &str, depth: usize) -> Result<Value, String> {
         if depth > MAX_DEPTH {
-            return Err("exceeded max depth".into());
+            return Err("the value is nested too deeply".into());
         }
         match self.next()? {
             b'{' => self.object(depth),
@@ -94,16 +96,22 @@ impl<'t> Reader<'t> {
             let name = Value::string(self.string()?);
             match self.next()? {
                 b':' => self.at += 1,
-                other => return Err(unexpected(other, " after object key")),
+                other => return Err(unexpected(other, " after a key, where a colon should follow")),
             }
             let value = self.value(BEGINNING, depth + 1)?;
             members.push((name.as_arc_str().cloned().unwrap_or_default(), value));
             match self.next()? {
                 b',' => self.at += 1,
                 b'}' => break,
-                other => return Err(unexpected(other, " after object key:value pair")),
+                other => {
+                    return Err(unexpected(
+                        other,
+                        " after a value of an object, where a comma or a brace should \
+                                                       follow",
+                    ));
+                }
             }
-            context = " looking for beginning of object key string";
+            context = " where a key in quotes should begin";
         }
         self.at += 1;
         Ok(Value::object(members))
@@ -125,7 +133,13 @@ impl<'t> Reader<'t> {
                     self.at += 1;
                     return Ok(Value::tuple(items));
                 }
-                other => return Err(unexpected(other, " after array element")),
+                other => {
+                    return Err(unexpected(
+                        other,
+                        " after an element of an array, where a comma or a bracket \
+                                                       should follow",
+                    ));
+                }
             }
         }
     }
@@ -135,7 +149,7 @@ impl<'t> Reader<'t> {
             match self.byte() {
                 Some(byte) if byte == expected => self.at += 1,
                 Some(other) => {
-                    let context = format!(" in literal {word} (expecting '{}')", char::from(expected));
+                    let context = format!(" in {word}, where '{}' should follow", char::from(expected));
                     return Err(unexpected(other, &context));
                 }
                 None => return Err(cut_short()),
@@ -165,18 +179,18 @@ impl<'t> Reader<'t> {
         if self.byte() == Some(b'0') {
             self.at += 1;
         } else {
-            self.digits(" in numeric literal")?;
+            self.digits(" in a number")?;
         }
         if self.byte() == Some(b'.') {
             self.at += 1;
-            self.digits(" after decimal point in numeric literal")?;
+            self.digits(" after the point of a number")?;
         }
         if let Some(b'e' | b'E') = self.byte() {
             self.at += 1;
             if let Some(b'+' | b'-') = self.byte() {
                 self.at += 1;
             }
-            self.digits(" in exponent of numeric literal")?;
+            self.digits(" in the exponent of a number")?;
         }
         let written = self.text.get(start..self.at).unwrap_or_default();
         let number = Number::parse(written).ok_or_else(|| format!("the number {written} is out of range."))?;
@@ -197,7 +211,7 @@ impl<'t> Reader<'t> {
             match rest.as_bytes().get(plain) {
                 Some(b'"') => return Ok(out),
                 Some(b'\\') => out.push(self.escape()?),
-                Some(other) => return Err(unexpected(*other, " in string literal")),
+                Some(other) => return Err(unexpected(*other, " in a string")),
                 None => return Err(cut_short()),
             }
         }
@@ -216,7 +230,7 @@ impl<'t> Reader<'t> {
                 self.at += 1;
                 return self.code();
             }
-            other => return Err(unexpected(other, " in string escape code")),
+            other => return Err(unexpected(other, " after a backslash")),
         };
         self.at += 1;
         Ok(meant)
@@ -235,7 +249,7 @@ impl<'t> Reader<'t> {
             }
             self.at = back;
         }
-        // Half of a pair stands for nothing.
+        // An unpaired surrogate becomes the replacement character.
         Ok(char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 
@@ -245,7 +259,7 @@ impl<'t> Reader<'t> {
             let byte = self.byte().ok_or_else(cut_short)?;
             let digit = char::from(byte)
                 .to_digit(16)
-                .ok_or_else(|| unexpected(byte, " in \\u hexadecimal character escape"))?;
+                .ok_or_else(|| unexpected(byte, " in the four digits after \\u"))?;
             code = code * 16 + digit;
             self.at += 1;
         }
@@ -258,32 +272,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_problem_is_told() {
+    fn first_problem_of_a_document_is_reported() {
         for (text, expected) in [
-            ("", "EOF"),
-            ("[1,", "EOF"),
-            ("[1,]", "invalid character ']' looking for beginning of value"),
+            ("", "the text ends where a value should follow"),
+            ("[1,", "the text ends where a value should follow"),
+            ("[1,]", "invalid character ']' where a value should begin"),
             ("{a: 1}", "invalid character 'a'"),
-            (
-                "{\"a\":1,b",
-                "invalid character 'b' looking for beginning of object key string",
-            ),
-            ("nope", "invalid character 'o' in literal null (expecting 'u')"),
-            ("tru", "unexpected EOF"),
-            ("01", "extraneous data after JSON object"),
-            ("-", "unexpected EOF"),
-            ("1.x", "invalid character 'x' after decimal point in numeric literal"),
-            ("\"\\x\"", "invalid character 'x' in string escape code"),
-            ("\"\t\"", "invalid character '\\t' in string literal"),
-            ("\u{feff}{}", "invalid character 'ï' looking for beginning of value"),
+            ("{\"a\":1,b", "invalid character 'b' where a key in quotes should begin"),
+            ("nope", "invalid character 'o' in null, where 'u' should follow"),
+            ("tru", "the text ends in the middle of a value"),
+            ("01", "there is more text after the end of the value"),
+            ("-", "the text ends in the middle of a value"),
+            ("1.x", "invalid character 'x' after the point of a number"),
+            ("\"\\x\"", "invalid character 'x' after a backslash"),
+            ("\"\t\"", "invalid character '\\t' in a string"),
+            ("\u{feff}{}", "invalid character 'ï' where a value should begin"),
         ] {
             assert_eq!(decode(text), Err(expected.to_owned()), "{text}");
         }
-        assert_eq!(decode(&"[".repeat(100_000)), Err("exceeded max depth".to_owned()));
+        assert_eq!(
+            decode(&"[".repeat(100_000)),
+            Err("the value is nested too deeply".to_owned())
+        );
     }
 
     #[test]
-    fn halves_of_pairs_stand_for_nothing() {
+    fn unpaired_surrogates_become_replacement_characters() {
         assert_eq!(decode(r#""\ud83d""#), Ok(Value::string("\u{fffd}")));
         assert_eq!(decode(r#""\ud83d\ude00\ud83da""#), Ok(Value::string("😀\u{fffd}a")));
     }

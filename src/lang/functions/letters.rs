@@ -1,4 +1,4 @@
-//! Characters: what people count as one, their case, and which of them can be shown.
+//! Characters: grapheme clusters, case, and which characters are printable.
 //!
 //! All by Unicode 15.0, the version that others of this language have: with a later one, the length of a text in an Indic
 //! script, say, would be another, and with it what `substr` gives.
@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// The characters of a text as people count them.
+/// The grapheme clusters of a text.
 ///
 /// Later versions of Unicode keep the consonants of an Indic conjunct together; by this one each is a character.
 pub(super) fn clusters(text: &str) -> Vec<&str> {
@@ -32,7 +32,7 @@ pub(super) fn clusters(text: &str) -> Vec<&str> {
     out
 }
 
-/// How many characters people count in a text.
+/// The number of grapheme clusters in a text.
 pub(super) fn count(text: &str) -> usize {
     if text.is_ascii() && !text.contains('\r') {
         text.len()
@@ -41,8 +41,8 @@ pub(super) fn count(text: &str) -> usize {
     }
 }
 
-/// Whether a letter that follows a mark begins a character: any but the vowels and finals of Hangul, and the vowels of Thai and
-/// Lao that count as marks.
+/// Whether a letter that follows a mark begins a character: any but the vowels and finals of Hangul, and the vowels of
+/// Thai and Lao that count as marks.
 fn is_separate_letter(c: char) -> bool {
     let joins = matches!(u32::from(c), 0x1100..=0x11ff | 0xa960..=0xa97f | 0xd7b0..=0xd7ff | 0xe33 | 0xeb3);
     !joins && !c.is_ascii() && LETTER.is_match(c.encode_utf8(&mut [0; 4]))
@@ -61,8 +61,8 @@ static MARK: LazyLock<Regex> = LazyLock::new(|| constant(r"\p{M}"));
 static LETTER: LazyLock<Regex> = LazyLock::new(|| constant(r"\p{Lo}"));
 static SHOWN: LazyLock<Regex> = LazyLock::new(|| constant(r"[[\p{L}\p{M}\p{N}\p{P}\p{S}]&&\p{Age:15.0}]"));
 
-/// Whether a character is shown as it is: letters, marks, digits, punctuation and symbols, and the plain space. No control, no
-/// other space, nothing of private use, and nothing that is no character.
+/// Whether a character is shown as it is: letters, marks, digits, punctuation and symbols, and the plain space. No
+/// control, no other space, nothing of private use, and nothing that is no character.
 #[must_use]
 pub fn is_shown(c: char) -> bool {
     if c.is_ascii() {
@@ -101,7 +101,8 @@ pub(super) fn lower(c: char) -> char {
     mapped(c, c.to_lowercase().next().unwrap_or(c))
 }
 
-/// The letter at the beginning of a word of a title: upper case, except of digraphs, and of Georgian, which has none there.
+/// The letter at the beginning of a word of a title: upper case, except of digraphs, and of Georgian, which has none
+/// there.
 pub(super) fn title(c: char) -> char {
     match c {
         '\u{1c4}'..='\u{1c6}' => '\u{1c5}',
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_character_or_a_later_one_is_not_shown() {
+    fn unassigned_code_points_are_escaped() {
         assert!("aé日😀\u{301}€ ".chars().all(is_shown));
         for c in [
             '\n',

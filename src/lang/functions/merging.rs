@@ -5,29 +5,51 @@ use std::sync::Arc;
 
 use cty::{Marks, Type, Value};
 
-use super::{CallError, CallResult, Function, Returns, Surroundings, Takes, any, param, sequence, string, unknown};
+use super::{
+    CallError, CallResult, Function, FunctionEnvironment, Returns, Takes, any, param, sequence, string, unknown,
+};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("concat", &[], Returns::By(concat_type), concat).variadic(any("seqs").marked()),
-    Function::new("keys", &[any("inputMap").unknown().marked()], Returns::By(keys_type), keys),
-    Function::new("lookup", &[any("inputMap").marked().unknown(), string("key").marked().unknown()], Returns::By(lookup_type), lookup)
-        .variadic(any("default").null().unknown().dynamic().marked())
-        .nullable(),
+    Function::new(
+        "keys",
+        &[any("inputMap").unknown().marked()],
+        Returns::By(keys_type),
+        keys,
+    ),
+    Function::new(
+        "lookup",
+        &[any("inputMap").marked().unknown(), string("key").marked().unknown()],
+        Returns::By(lookup_type),
+        lookup,
+    )
+    .variadic(any("default").null().unknown().dynamic().marked())
+    .nullable(),
     Function::new("merge", &[], Returns::By(merge_type), merge).variadic(any("maps").dynamic().null().marked()),
-    Function::new("transpose", &[param("values", Takes::MapOfListOfString).unknown()], Returns::MapOfListOfString, transpose),
+    Function::new(
+        "transpose",
+        &[param("values", Takes::MapOfListOfString).unknown()],
+        Returns::MapOfListOfString,
+        transpose,
+    ),
     Function::new("values", &[any("mapping").marked()], Returns::By(values_type), values),
-    Function::new("zipmap", &[param("keys", Takes::ListOfString).marked(), any("values").marked()], Returns::By(zipmap_type), zipmap),
+    Function::new(
+        "zipmap",
+        &[param("keys", Takes::ListOfString).marked(), any("values").marked()],
+        Returns::By(zipmap_type),
+        zipmap,
+    ),
     Function::new("list", &[], Returns::Any, |_, _, _| {
         Err(CallError::failed(
-            "the \"list\" function was deprecated in Terraform v0.12 and is no longer available; use tolist([ ... ]) syntax to \
-             write a literal list",
+            "the function list is no longer part of the language; write [ ... ], or tolist([ ... ]) where the type \
+             must be a list",
         ))
     })
     .variadic(any("vals").everything()),
     Function::new("map", &[], Returns::Any, |_, _, _| {
         Err(CallError::failed(
-            "the \"map\" function was deprecated in Terraform v0.12 and is no longer available; use tomap({ ... }) syntax to \
-             write a literal map",
+            "the function map is no longer part of the language; write { ... }, or tomap({ ... }) where the type must \
+             be a map",
         ))
     })
     .variadic(any("vals").everything()),
@@ -62,7 +84,7 @@ fn concat_type(args: &[Value]) -> CallResult<Type> {
     Ok(Type::tuple(types))
 }
 
-fn concat(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn concat(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let mut marks = Marks::NONE;
     let mut items = Vec::new();
     for arg in args {
@@ -93,7 +115,7 @@ fn keys_type(args: &[Value]) -> CallResult<Type> {
     }
 }
 
-fn keys(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn keys(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let (map, marks) = args[0].clone().unmark();
     let names: Vec<Value> = match map.ty() {
         Type::Object(o) => o
@@ -121,7 +143,7 @@ fn values_type(args: &[Value]) -> CallResult<Type> {
     }
 }
 
-fn values(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn values(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let (map, marks) = args[0].clone().unmark();
     let items: Vec<Value> = map
         .entries()
@@ -134,7 +156,7 @@ fn values(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     .with_marks(marks))
 }
 
-const DEFAULT_TYPE: &str = "the default value must have the same type as the map elements";
+const DEFAULT_TYPE: &str = "the default does not convert to the type of the map's elements";
 
 fn lookup_type(args: &[Value]) -> CallResult<Type> {
     if args.len() > 3 {
@@ -171,7 +193,7 @@ fn lookup_type(args: &[Value]) -> CallResult<Type> {
     }
 }
 
-fn lookup(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn lookup(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let (map, map_marks) = args[0].clone().unmark();
     let (key, key_marks) = args[1].clone().unmark();
     let marks = map_marks | key_marks;
@@ -212,7 +234,7 @@ fn merge_type(args: &[Value]) -> CallResult<Type> {
     let mut open = false;
     for arg in args {
         if *arg.ty() == Type::Dynamic {
-            // A null that nobody gave a type leaves the type open, but does not excuse what is wrong after it.
+            // A null without a type leaves the type open, but does not excuse what is wrong after it.
             if !arg.is_null() {
                 return Ok(Type::Dynamic);
             }
@@ -247,7 +269,7 @@ fn merge_type(args: &[Value]) -> CallResult<Type> {
     }
 }
 
-fn merge(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn merge(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let mut marks = Marks::NONE;
     let mut out: BTreeMap<Arc<str>, Value> = BTreeMap::new();
     for arg in args.iter().filter(|a| !a.is_null()) {
@@ -265,7 +287,7 @@ fn merge(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     .with_marks(marks))
 }
 
-fn transpose(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn transpose(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     if !args[0].is_wholly_known() {
         return unknown(ty);
     }
@@ -314,17 +336,15 @@ fn zipmap_type(args: &[Value]) -> CallResult<Type> {
             }
             Ok(Type::object(attributes))
         }
-        _ => Err(CallError::failed("values argument must be a list or tuple value")),
+        _ => Err(CallError::failed("the values must be a list or a tuple")),
     }
 }
 
 fn length_error(keys: usize, values: usize) -> CallError {
-    CallError::failed(format!(
-        "number of keys ({keys}) does not match number of values ({values})"
-    ))
+    CallError::failed(format!("there are {keys} keys and {values} values"))
 }
 
-fn zipmap(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn zipmap(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let (keys, key_marks) = args[0].clone().unmark_deep();
     let (values, value_marks) = args[1].clone().unmark();
     let marks = key_marks | value_marks;

@@ -182,21 +182,21 @@ enum Returns {
 
 /// What a function's body knows of its surroundings.
 #[derive(Clone, Copy)]
-pub struct Surroundings<'a> {
+pub struct FunctionEnvironment<'a> {
     settings: &'a FunctionSettings,
     scope: &'a dyn Scope,
     in_template: bool,
     depth: usize,
 }
 
-impl<'a> Surroundings<'a> {
+impl<'a> FunctionEnvironment<'a> {
     pub(crate) fn new(
         settings: &'a FunctionSettings,
         scope: &'a dyn Scope,
         in_template: bool,
         depth: usize,
-    ) -> Surroundings<'a> {
-        Surroundings {
+    ) -> FunctionEnvironment<'a> {
+        FunctionEnvironment {
             settings,
             scope,
             in_template,
@@ -213,7 +213,7 @@ impl<'a> Surroundings<'a> {
     }
 }
 
-type Body = fn(&[Value], &Type, &Surroundings<'_>) -> CallResult;
+type Body = fn(&[Value], &Type, &FunctionEnvironment<'_>) -> CallResult;
 
 /// A built-in function.
 pub struct Function {
@@ -312,7 +312,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Calls a function with arguments that have been converted to the parameters' types.
-pub fn call(function: &Function, args: Vec<Value>, around: &Surroundings<'_>) -> CallResult {
+pub fn call(function: &Function, args: Vec<Value>, environment: &FunctionEnvironment<'_>) -> CallResult {
     let mut marks = Marks::NONE;
     let mut unknown = false;
     let mut untyped = false;
@@ -322,7 +322,7 @@ pub fn call(function: &Function, args: Vec<Value>, around: &Surroundings<'_>) ->
         let Some(parameter) = function.parameter(i) else {
             continue;
         };
-        // Where a type is open, what comes after is not looked at.
+        // Where a type is open, the arguments after it are not checked.
         if arg.is_null() && !parameter.null && !untyped {
             return Err(CallError::argument(i, "argument must not be null"));
         }
@@ -352,7 +352,7 @@ pub fn call(function: &Function, args: Vec<Value>, around: &Surroundings<'_>) ->
         };
         return Ok(Value::unknown_refined(ty, refinements).with_marks(marks));
     }
-    let value = (function.body)(&clean, &ty, around).map_err(|e| redacted(e, &secrets))?;
+    let value = (function.body)(&clean, &ty, environment).map_err(|e| redacted(e, &secrets))?;
     let bare = function.not_null && !value.is_known() && value.refinements().is_none();
     let value = if bare {
         Value::unknown_not_null(value.ty().clone()).with_marks(value.marks())

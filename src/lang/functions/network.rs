@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use cty::{Type, Value};
 
-use super::{CallError, CallResult, Function, Returns, Surroundings, number, string, text};
+use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, number, string, text};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new(
@@ -43,14 +43,14 @@ struct Network {
 }
 
 impl Network {
-    fn parse(given: &str) -> CallResult<Network> {
+    fn parse(prefix_text: &str) -> CallResult<Network> {
         let invalid = |text: &str| {
             CallError::failed(format!(
                 "{text:?} is not an address and the length of a prefix, such as \"10.0.0.0/8\" or \"2001:db8::/32\""
             ))
         };
-        let (address, length) = given.split_once('/').ok_or_else(|| invalid(given))?;
-        let (address, width) = match parse_address(address).ok_or_else(|| invalid(given))? {
+        let (address, length) = prefix_text.split_once('/').ok_or_else(|| invalid(prefix_text))?;
+        let (address, width) = match parse_address(address).ok_or_else(|| invalid(prefix_text))? {
             IpAddr::V4(v4) => (u128::from(u32::from(v4)), 32),
             IpAddr::V6(v6) => (u128::from(v6), 128),
         };
@@ -59,7 +59,7 @@ impl Network {
             .parse()
             .ok()
             .filter(|n| digits && *n <= width)
-            .ok_or_else(|| invalid(given))?;
+            .ok_or_else(|| invalid(prefix_text))?;
         Ok(Network {
             address: address & mask(length, width),
             length,
@@ -117,7 +117,7 @@ fn whole(args: &[Value], i: usize, otherwise: &str) -> CallResult<i128> {
     number.to_i128().ok_or_else(too_large)
 }
 
-fn cidrhost(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+fn cidrhost(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let host = whole(args, 1, "value must be a whole number")?;
     let network = Network::parse(text(args, 0))?;
     let bits = u32::from(network.width - network.length);
@@ -144,7 +144,7 @@ fn cidrhost(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     Ok(Value::string(network.text(network.address | offset)))
 }
 
-fn cidrsubnet(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+fn cidrsubnet(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let newbits = whole(args, 1, super::NOT_WHOLE)?;
     let netnum = whole(args, 2, "value must be a whole number")?;
     let network = Network::parse(text(args, 0))?;
@@ -173,7 +173,7 @@ fn cidrsubnet(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     Ok(Value::string(format!("{}/{length}", network.text(address))))
 }
 
-fn cidrsubnets(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+fn cidrsubnets(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let network = Network::parse(text(args, 0)).map_err(|e| match e {
         CallError::Failed(message) => CallError::argument(0, message),
         other => other,
@@ -187,17 +187,17 @@ fn cidrsubnets(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
             other => other,
         })?;
         if newbits < 1 {
-            return Err(CallError::argument(i, "must extend prefix by at least one bit"));
+            return Err(CallError::argument(i, "must be at least 1"));
         }
         if newbits > 32 {
-            return Err(CallError::argument(i, "may not extend prefix by more than 32 bits"));
+            return Err(CallError::argument(i, "must not exceed 32"));
         }
         let length = i128::from(network.length) + newbits;
         let Some(length) = u8::try_from(length).ok().filter(|l| *l <= network.width) else {
             let protocol = if network.width == 32 { "IPv4" } else { "IPv6" };
             return Err(CallError::argument(
                 i,
-                format!("would extend prefix to {length} bits, which is too long for an {protocol} address"),
+                format!("the prefix would have {length} bits, more than an {protocol} address has"),
             ));
         };
         let size_bits = u32::from(network.width - length);
@@ -208,7 +208,7 @@ fn cidrsubnets(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
             return Err(CallError::argument(
                 i,
                 format!(
-                    "not enough remaining address space for a subnet with a prefix of {length} bits after {}",
+                    "the prefix has no room for another network of {length} bits after {}",
                     out.last()
                         .map_or_else(String::new, |v: &Value| v.as_str().unwrap_or_default().to_owned())
                 ),

@@ -2,7 +2,9 @@
 
 use cty::{Number, Type, Value};
 
-use super::{CallError, CallResult, Function, Returns, Surroundings, any, integer, number, sequence, text, unknown};
+use super::{
+    CallError, CallResult, Function, FunctionEnvironment, Returns, any, integer, number, sequence, text, unknown,
+};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("abs", &[number("num").dynamic()], Returns::Number, |a, _, _| {
@@ -105,8 +107,8 @@ fn power(x: f64, y: f64) -> f64 {
     result * two(half) * two(exponent - half)
 }
 
-/// The natural logarithm, to the last bit as the usual series for it gives it (that of fdlibm): other libraries round better,
-/// and results of `log` end up in the state.
+/// The natural logarithm, to the last bit as the usual series for it gives it (that of fdlibm): other libraries round
+/// better, and results of `log` end up in the state.
 fn logarithm(x: f64) -> f64 {
     const SERIES: [f64; 7] = [
         f64::from_bits(0x3fe5_5555_5555_5593),
@@ -179,20 +181,17 @@ fn parseint_type(args: &[Value]) -> CallResult<Type> {
 /// No number of the language has more digits than this.
 const MAX_DIGITS: usize = 2048;
 
-fn parseint(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
-    let given = text(args, 0);
+fn parseint(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
+    let input = text(args, 0);
     let base = integer(args, 1).map_err(|_| CallError::argument(1, super::NOT_WHOLE))?;
     if !(2..=62).contains(&base) {
-        return Err(CallError::argument(
-            1,
-            "base must be a whole number between 2 and 62 inclusive",
-        ));
+        return Err(CallError::argument(1, "the base must be between 2 and 62"));
     }
-    let invalid = || CallError::argument(0, format!("cannot parse {given:?} as a base {base} integer"));
-    let (negative, digits) = match given.as_bytes().first() {
-        Some(b'-') => (true, &given[1..]),
-        Some(b'+') => (false, &given[1..]),
-        _ => (false, given),
+    let invalid = || CallError::argument(0, format!("cannot parse {input:?} as a base {base} integer"));
+    let (negative, digits) = match input.as_bytes().first() {
+        Some(b'-') => (true, &input[1..]),
+        Some(b'+') => (false, &input[1..]),
+        _ => (false, input),
     };
     if digits.is_empty() || digits.len() > MAX_DIGITS {
         return Err(invalid());
@@ -233,7 +232,7 @@ fn parseint(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
         .ok_or_else(invalid)
 }
 
-fn range(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+fn range(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let zero = Number::from(0i64);
     let natural = |start: &Number, end: &Number| Number::from(if end < start { -1i64 } else { 1 });
     let (start, end, step) = match args.len() {
@@ -246,18 +245,19 @@ fn range(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     if down && end > start {
         return Err(CallError::argument(
             1,
-            "end must be less than start when step is negative",
+            "a negative step leads downwards, and the end lies above the start",
         ));
     }
     if !down && end < start {
         return Err(CallError::argument(
             1,
-            "end must be greater than start when step is positive",
+            "a positive step leads upwards, and the end lies below the start",
         ));
     }
     let mut values = Vec::new();
     let mut at = start;
-    // Exactly at the end it goes on once more if the two, of different precisions, are written differently: so they are not equal.
+    // Exactly at the end it goes on once more if the two, of different precisions, are written differently: so they are
+    // not equal.
     let beyond = if down {
         std::cmp::Ordering::Less
     } else {
@@ -266,8 +266,7 @@ fn range(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     while at != end && at.compare(&end) != beyond {
         if values.len() >= 1024 {
             return Err(CallError::failed(
-                "more than 1024 values were generated; either decrease the difference between start and end or use a smaller \
-                 step",
+                "the range would have more than 1024 numbers; choose a wider step or a nearer end",
             ));
         }
         values.push(Value::number(at.clone()));
@@ -278,7 +277,7 @@ fn range(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     Ok(Value::list(Type::Number, values))
 }
 
-fn sum(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn sum(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let list = &args[0];
     if list.ty().is_primitive() {
         return Err(CallError::argument(0, "cannot sum noniterable"));
@@ -304,12 +303,12 @@ fn sum(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
         let number = cty::convert(item, &Type::Number)
             .ok()
             .and_then(|n| n.as_number().cloned())
-            .ok_or_else(|| CallError::argument(0, "argument must be list, set, or tuple of number values"))?;
+            .ok_or_else(|| CallError::argument(0, "must be a list, a set or a tuple of numbers"))?;
         total = Some(match total {
             None => number,
             Some(total) => total
                 .add(&number)
-                .ok_or_else(|| CallError::failed("can't compute sum of opposing infinities"))?,
+                .ok_or_else(|| CallError::failed("the sum of opposite infinities is not defined"))?,
         });
     }
     Ok(Value::number(total.unwrap_or_else(|| Number::from(0i64))))

@@ -8,7 +8,7 @@ use syntax::diag::CalledFunction;
 /// A parameter of a provider's function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// Its name, as messages tell it.
+    /// Its name, as in messages.
     pub name: Arc<str>,
     /// What it takes.
     pub ty: Type,
@@ -36,15 +36,15 @@ impl Signature {
         self.parameters.get(position).or(self.variadic.as_ref())
     }
 
-    /// The function as messages about a call of it tell it.
+    /// The signature, as in messages about a call.
     #[must_use]
     pub fn called(&self, name: &str, called_as: &str) -> CalledFunction {
-        let told = |p: &Parameter| (p.name.to_string(), p.ty.clone());
+        let named = |p: &Parameter| (p.name.to_string(), p.ty.clone());
         CalledFunction {
             called_as: called_as.to_owned(),
             name: name.to_owned(),
-            parameters: self.parameters.iter().map(told).collect(),
-            variadic: self.variadic.as_ref().map(told),
+            parameters: self.parameters.iter().map(named).collect(),
+            variadic: self.variadic.as_ref().map(named),
             returns: self.result.clone(),
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cty::{Type, Value};
 use regex::Regex;
 
-use super::{CallError, CallResult, Function, Returns, Surroundings, string, text};
+use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, string, text};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new(
@@ -105,7 +105,7 @@ fn match_type(pattern: &Pattern) -> CallResult<Type> {
     } else {
         Err(CallError::argument(
             0,
-            "invalid regexp pattern: cannot mix both named and unnamed capture groups",
+            "the pattern has capture groups with names and others without; give all of them names, or none",
         ))
     }
 }
@@ -136,17 +136,17 @@ fn match_value(captures: &regex::Captures<'_>, pattern: &Pattern, ty: &Type) -> 
     }
 }
 
-fn regex(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn regex(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let Some(pattern) = pattern(args)? else {
         return Ok(Value::dynamic());
     };
     match pattern.regex.captures(text(args, 1)) {
         Some(captures) => Ok(match_value(&captures, &pattern, ty)),
-        None => Err(CallError::failed("pattern did not match any part of the given string")),
+        None => Err(CallError::failed("no part of the string matches the pattern")),
     }
 }
 
-fn regexall(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn regexall(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let Some(pattern) = pattern(args)? else {
         return Ok(Value::dynamic());
     };

@@ -1,9 +1,9 @@
-//! `rsadecrypt`: RSA with the padding of PKCS #1 v1.5, and private keys as people keep them.
+//! `rsadecrypt`: RSA with the padding of PKCS #1 v1.5, and private keys in PEM form.
 //!
 //! Keys come in three dresses: PKCS #1, PKCS #8 and OpenSSH's own, all in PEM. The arithmetic is that of the library that
-//! numbers use: the cryptography library of our transport refuses keys below 2048 bits, which this function takes, and the
-//! others bring an arithmetic of their own for one exponentiation. It does not run in constant time: whoever could measure
-//! it runs on the same machine as the configuration that holds the key.
+//! numbers use: the cryptography library of our transport refuses keys below 2048 bits, which this function takes, and
+//! the others bring an arithmetic of their own for one exponentiation. It does not run in constant time: an observer
+//! who could measure it runs on the same machine as the configuration that holds the key.
 
 use base64::Engine;
 use cty::Value;
@@ -23,12 +23,9 @@ pub(super) const FUNCTIONS: &[Function] = &[Function::new(
 
 fn rsadecrypt(ciphertext: &str, key: &str) -> CallResult {
     let compact: String = ciphertext.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
-    let bytes = LENIENT.decode(compact).map_err(|_| {
-        CallError::argument(
-            0,
-            format!("failed to decode input {ciphertext:?}: cipher text must be base64-encoded"),
-        )
-    })?;
+    let bytes = LENIENT
+        .decode(compact)
+        .map_err(|_| CallError::argument(0, format!("the text {ciphertext:?} is not base64")))?;
     let key = Key::parse(key).map_err(|why| CallError::argument(1, why))?;
     let plain = key
         .decrypt(&bytes)

@@ -3,7 +3,7 @@
 use cty::set::has_element;
 use cty::{Marks, Type, Value};
 
-use super::{CallError, CallResult, Function, Returns, Surroundings, Takes, any, param, sequence, unknown};
+use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, Takes, any, param, sequence, unknown};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new(
@@ -69,7 +69,7 @@ fn set_type(args: &[Value]) -> CallResult<Type> {
     }
     match cty::unify(&types) {
         Some(ty) => Ok(Type::set(ty)),
-        None => Err(CallError::failed("given sets must all have compatible element types")),
+        None => Err(CallError::failed("the element types of the sets have no common type")),
     }
 }
 
@@ -128,7 +128,7 @@ fn product_type(args: &[Value]) -> CallResult<Type> {
 /// More combinations than this are a mistake, and would use up all memory.
 const MAX_PRODUCT: usize = 10_000_000;
 
-fn product(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn product(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let Some(Type::Tuple(columns)) = ty.element() else {
         return Ok(Value::dynamic());
     };

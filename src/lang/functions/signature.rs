@@ -1,4 +1,4 @@
-//! What the functions are, told to tools: names, parameters, types, and a sentence about each.
+//! The functions, for tools: names, parameters, types, and a sentence about each.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ pub struct SignatureParameter {
     pub ty: Type,
 }
 
-/// The signatures of all functions but those that only tell what took their place.
+/// The signatures of all functions but those that only name their replacement.
 #[must_use]
 pub fn all() -> BTreeMap<&'static str, Signature> {
     let eager = TABLE.keys().copied().filter(|name| !matches!(*name, "list" | "map"));
@@ -43,7 +43,7 @@ pub fn all() -> BTreeMap<&'static str, Signature> {
         .collect()
 }
 
-/// The function of this name, as messages about a call of it tell it.
+/// The function of this name, as in messages about a call.
 pub(crate) fn called(name: &str, called_as: &str) -> Option<CalledFunction> {
     let told = |name: &str, ty: Type| (name.to_owned(), ty);
     let (parameters, variadic, returns) = match LAZY.iter().find(|n| **n == name) {

@@ -4,8 +4,8 @@ use cty::{Kind, Number, Type, Value};
 
 use super::letters::{self, clusters};
 use super::{
-    CallError, CallResult, Function, Returns, Surroundings, Takes, integer, number, param, regular, sequence, string,
-    text, unknown,
+    CallError, CallResult, Function, FunctionEnvironment, Returns, Takes, integer, number, param, regular, sequence,
+    string, text, unknown,
 };
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -46,14 +46,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
         &[string("str"), string("substr"), string("replace")],
         Returns::String,
         |a, _, _| {
-            let (given, what, with) = (text(a, 0), text(a, 1), text(a, 2));
+            let (input, what, with) = (text(a, 0), text(a, 1), text(a, 2));
             match what.strip_prefix('/').and_then(|w| w.strip_suffix('/')) {
                 Some(pattern) => {
                     let pattern = regular::compile(pattern)
                         .map_err(|e| CallError::failed(format!("error parsing regexp: {}: `{}`", e.why, e.part)))?;
-                    Ok(Value::string(pattern.replace_all(given, with)))
+                    Ok(Value::string(pattern.replace_all(input, with)))
                 }
-                None => Ok(Value::string(given.replace(what, with))),
+                None => Ok(Value::string(input.replace(what, with))),
             }
         },
     ),
@@ -62,11 +62,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
         &[string("separator"), string("str")],
         Returns::ListOfString,
         |a, _, _| {
-            let (separator, given) = (text(a, 0), text(a, 1));
+            let (separator, input) = (text(a, 0), text(a, 1));
             let parts: Vec<Value> = if separator.is_empty() {
-                given.chars().map(|c| Value::string(c.to_string())).collect()
+                input.chars().map(|c| Value::string(c.to_string())).collect()
             } else {
-                given.split(separator).map(Value::from).collect()
+                input.split(separator).map(Value::from).collect()
             };
             Ok(Value::list(Type::String, parts))
         },
@@ -131,7 +131,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
 ];
 
-fn join(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn join(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let lists = &args[1..];
     if lists.is_empty() {
         return Err(CallError::failed("at least one list is required"));
@@ -145,16 +145,10 @@ fn join(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
             match item.as_str() {
                 Some(part) => parts.push(part),
                 None if lists.len() == 1 => {
-                    return Err(CallError::argument(
-                        1,
-                        format!("element {i} is null; cannot concatenate null values"),
-                    ));
+                    return Err(CallError::argument(1, format!("element {i} of the list is null")));
                 }
                 None => {
-                    return Err(CallError::argument(
-                        l + 1,
-                        format!("element {i} of list {l} is null; cannot concatenate null values"),
-                    ));
+                    return Err(CallError::argument(l + 1, format!("element {i} of list {l} is null")));
                 }
             }
         }
@@ -162,10 +156,10 @@ fn join(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     Ok(Value::string(parts.join(text(args, 0))))
 }
 
-fn startswith(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
+fn startswith(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let prefix = text(args, 1);
     match args[0].kind() {
-        Kind::String(given) => Ok(Value::bool(given.starts_with(prefix))),
+        Kind::String(input) => Ok(Value::bool(input.starts_with(prefix))),
         _ if prefix.is_empty() => Ok(Value::bool(true)),
         _ => match args[0].refinements().and_then(|r| r.prefix.as_deref()) {
             Some(known) if known.starts_with(prefix) => Ok(Value::bool(true)),
@@ -175,10 +169,10 @@ fn startswith(args: &[Value], ty: &Type, _: &Surroundings<'_>) -> CallResult {
     }
 }
 
-fn substr(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
-    let given = text(args, 0);
+fn substr(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
+    let input = text(args, 0);
     let (mut offset, length) = (integer(args, 1)?, integer(args, 2)?);
-    let clusters = clusters(given);
+    let clusters = clusters(input);
     if offset < 0 {
         offset = offset.saturating_add(i64::try_from(clusters.len()).unwrap_or(i64::MAX));
     }
@@ -190,7 +184,7 @@ fn substr(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     Ok(Value::string(taken.concat()))
 }
 
-fn title(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+fn title(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let mut out = String::new();
     let mut at_start = true;
     for c in text(args, 0).chars() {
@@ -204,7 +198,7 @@ fn title(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
     Ok(Value::string(out))
 }
 
-/// The number of characters as people count them.
+/// The number of grapheme clusters.
 pub(super) fn length(text: &str) -> Number {
     Number::from(letters::count(text))
 }

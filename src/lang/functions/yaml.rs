@@ -2,7 +2,7 @@
 
 use cty::{Kind, Value};
 
-use super::{CallResult, Function, Returns, Surroundings, any};
+use super::{CallResult, Function, FunctionEnvironment, Returns, any};
 
 pub(super) const FUNCTIONS: &[Function] = &[Function::new(
     "yamlencode",
@@ -15,7 +15,7 @@ pub(super) const FUNCTIONS: &[Function] = &[Function::new(
 /// Lines longer than this end at the next blank.
 const WIDTH: usize = 80;
 
-fn yamlencode(args: &[Value], ty: &cty::Type, _: &Surroundings<'_>) -> CallResult {
+fn yamlencode(args: &[Value], ty: &cty::Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let value = &args[0];
     if !value.is_wholly_known() {
         return Ok(Value::unknown(ty.clone()));

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use cty::{Number, Type, Value};
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Tag};
 
-use super::{CallError, CallResult, Function, Returns, Surroundings, string, text};
+use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, string, text};
 
 pub(super) const FUNCTIONS: &[Function] =
     &[Function::new("yamldecode", &[string("src")], Returns::By(yaml_type), yamldecode).nullable()];
@@ -23,7 +23,7 @@ fn yaml_type(args: &[Value]) -> CallResult<Type> {
     }
 }
 
-fn yamldecode(args: &[Value], _: &Type, _: &Surroundings<'_>) -> CallResult {
+fn yamldecode(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     decode(text(args, 0))
 }
 
@@ -43,7 +43,7 @@ enum Key {
     Merge(Marker),
 }
 
-/// A problem with a value. The place is as Terraform tells it: lines are counted from zero, and the first is not named.
+/// A problem with a value. The position is as in Terraform: lines are counted from zero, and line zero is left out.
 fn problem_at(place: &Marker, why: &str) -> CallError {
     CallError::failed(match place.line().saturating_sub(1) {
         0 => why.to_owned(),
@@ -51,7 +51,7 @@ fn problem_at(place: &Marker, why: &str) -> CallError {
     })
 }
 
-/// What the parser says, in the words that Terraform has for it, where it has some.
+/// The parser's message, or the equivalent one of Terraform where there is one.
 fn unreadable(source: &str, error: &ScanError) -> CallError {
     let (place, said) = (error.marker(), error.info());
     if said.contains("unknown anchor") {
@@ -117,7 +117,7 @@ fn decode(source: &str) -> CallResult {
             Event::DocumentStart(_) => {
                 documents += 1;
                 if documents > 1 {
-                    // The place is that of the document, as others tell it.
+                    // The place is that of the document, as in Terraform.
                     return Err(CallError::failed(
                         "on line 1, column 1: unexpected extra content after value",
                     ));
@@ -250,14 +250,14 @@ fn scalar(text: &str, plain: bool, tag: Option<&Tag>) -> Result<Value, String> {
     let wrong = |what: &str| Err(format!("cannot parse {text:?} as {what}"));
     match standard(tag) {
         Some("str") => Ok(Value::string(text)),
-        // It stays as it is, but it must be what it says.
+        // It stays as it is, but it must be valid for its tag.
         Some("binary") => match STANDARD.decode(text) {
             Ok(_) => Ok(Value::string(text)),
             Err(_) => wrong("binary data in Base64"),
         },
         Some("null" | "int" | "float" | "bool" | "timestamp") if text.is_empty() && !plain => Ok(Value::string("")),
         Some(kind @ ("null" | "int" | "float" | "bool" | "timestamp")) => {
-            // What has a meaning by itself keeps it, whatever the tag says.
+            // A scalar with a meaning of its own has that meaning, whatever the tag is.
             let own = resolve(text)?;
             if *own.ty() != Type::String {
                 return Ok(if plain { own } else { Value::string(text) });

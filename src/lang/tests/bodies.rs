@@ -1,4 +1,4 @@
-//! Block bodies under a schema, type expressions, references, and what diagnostics tell of values.
+//! Block bodies under a schema, type expressions, references, and values in diagnostics.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -65,13 +65,13 @@ fn body(text: &str) -> Arc<Body> {
 
 fn decode(text: &str, schema: &BlockSchema, scope: &Variables) -> (String, Vec<String>) {
     let (value, problems) = decode_body(&body(text), schema, Context::new(scope));
-    let told = problems
+    let reported = problems
         .iter()
         .map(|d| format!("{}: {}", d.summary, d.detail))
         .collect();
     (
         format_value(&value, 0).split_whitespace().collect::<Vec<_>>().join(" "),
-        told,
+        reported,
     )
 }
 
@@ -167,7 +167,7 @@ fn unknown_for_each_makes_the_blocks_unknown_but_content_is_checked() {
 }
 
 #[test]
-fn what_the_schema_does_not_allow_is_told() {
+fn violations_of_the_schema_are_reported() {
     let mut few = nested(Nesting::List, rule());
     few.max_items = 1;
     let s = schema(
@@ -186,10 +186,11 @@ fn what_the_schema_does_not_allow_is_told() {
     assert_eq!(
         problems,
         [
-            "Duplicate one block: Only one block of type \"one\" is allowed. Previous definition was at main.tf:7,1-4.",
+            "Duplicate one block: There can be one \"one\" block here, and one stands at main.tf:7,1-4. Remove one of \
+             the two.",
             "Incorrect attribute value type: Inappropriate value for attribute \"port\": number required.",
-            "Missing required argument: The argument \"name\" is required, but no definition was found.",
-            "Missing required argument: The argument \"port\" is required, but no definition was found.",
+            "Missing required argument: This block must set the argument \"name\", and it does not.",
+            "Missing required argument: This block must set the argument \"port\", and it does not.",
             "Too many rule blocks: No more than 1 \"rule\" blocks are allowed",
             "Unsupported argument: An argument named \"nmae\" is not expected here. Did you mean \"name\"?",
             "Unsupported block type: Blocks of type \"rle\" are not expected here. Did you mean \"rule\"?",
@@ -317,42 +318,39 @@ fn types_are_read_with_their_defaults() {
         ty.to_string(),
         "object({a=optional(string),b=list(object({c=optional(bool)})),d=any})"
     );
-    let given = Value::object([
+    let partial = Value::object([
         ("b", Value::tuple(vec![Value::empty_object()])),
         ("d", Value::bool(false)),
     ]);
-    let value = cty::convert(&defaults.apply(given), &ty).unwrap();
+    let value = cty::convert(&defaults.apply(partial), &ty).unwrap();
     assert_eq!(
         format_value(&value, 0).split_whitespace().collect::<Vec<_>>().join(" "),
         "{ \"a\" = \"5\" \"b\" = tolist([ { \"c\" = true }, ]) \"d\" = false }"
     );
-    for (text, told) in [
+    for (text, reported) in [
         (
             "strng",
             "The keyword \"strng\" is not a valid type specification. Did you mean \"string\"?",
         ),
         (
             "list",
-            "The list type constructor requires one argument specifying the element type.",
+            "A list type names the type of its elements, such as list(string).",
         ),
         (
             "list(string, 1)",
-            "The list type constructor requires one argument specifying the element type.",
+            "A list type has one argument: the type of its elements, such as list(string).",
         ),
-        (
-            "string(1)",
-            "Primitive type keyword \"string\" does not expect arguments.",
-        ),
+        ("string(1)", "The type string has no arguments."),
         (
             "optional(string)",
-            "Keyword \"optional\" is valid only as a modifier for object type attributes.",
+            "Only the type of an attribute in object({ … }) can be optional.",
         ),
         (
             "lst(string)",
             "The keyword \"lst\" is not a valid type constructor. Did you mean \"list\"?",
         ),
     ] {
-        assert_eq!(read(text).2.0[0].detail, told);
+        assert_eq!(read(text).2.0[0].detail, reported);
     }
 }
 
@@ -379,7 +377,7 @@ dynamic "rule" {
 }
 
 #[test]
-fn diagnostics_tell_the_values_involved() {
+fn diagnostics_describe_the_values_involved() {
     let scope = Variables(
         BTreeMap::from([
             ("name", Value::string("n")),
@@ -394,10 +392,13 @@ fn diagnostics_tell_the_values_involved() {
     );
     let (expr, _) = syntax::parse_expression("x", "[var.name, var.list, var.secret, var.later][9]", Pos::default());
     let (_, problems) = evaluate(&expr, Context::new(&scope));
-    let told = problems.0[0].expression.as_ref().unwrap().values.clone();
-    let told: Vec<String> = told.into_iter().map(|(name, what)| format!("{name} {what}")).collect();
+    let reported = problems.0[0].expression.as_ref().unwrap().values.clone();
+    let reported: Vec<String> = reported
+        .into_iter()
+        .map(|(name, what)| format!("{name} {what}"))
+        .collect();
     assert_eq!(
-        told,
+        reported,
         [
             "var.later is a number",
             "var.list is list of string with 2 elements",
@@ -407,7 +408,7 @@ fn diagnostics_tell_the_values_involved() {
 }
 
 #[test]
-fn deep_and_long_expressions_are_no_danger() {
+fn deep_and_long_expressions_do_not_overflow_the_stack() {
     let scope = Variables::default();
     let long = vec!["1"; 20_000].join(" + ");
     let (expr, problems) = syntax::parse_expression("x", &long, Pos::default());

@@ -26,16 +26,16 @@ fn rewritten(text: &str) -> String {
 }
 
 #[test]
-fn what_terraform_wrote_is_written_again_to_the_byte() {
+fn states_written_by_terraform_round_trip_byte_for_byte() {
     for text in GOLDEN {
         assert_eq!(rewritten(text), text);
     }
 }
 
 #[test]
-fn what_people_wrote_is_put_in_order_as_terraform_does() {
+fn edited_states_are_normalised_as_terraform_does() {
     let ours = rewritten(include_str!("golden/by-hand.json"));
-    // Terraform 1.11 loses identities (1.12 and later keep them), and names itself as the writer.
+    // Terraform 1.11 loses identities (1.12 and later preserve them), and names itself as the writer.
     let ours = ours
         .replace("\"terraform_version\": \"1.20.0\"", "\"terraform_version\": \"1.11.4\"")
         .replace(
@@ -49,7 +49,7 @@ fn what_people_wrote_is_put_in_order_as_terraform_does() {
 }
 
 #[test]
-fn a_state_cut_off_anywhere_is_an_error() {
+fn truncated_state_is_an_error() {
     for text in GOLDEN.into_iter().chain([include_str!("golden/by-hand.json")]) {
         // Without the line break at the end it is still whole.
         let whole = text.trim_end().len();
@@ -64,7 +64,7 @@ fn a_state_cut_off_anywhere_is_an_error() {
 }
 
 #[test]
-fn senseless_content_is_named_by_its_address() {
+fn invalid_content_is_reported_with_its_address() {
     let provider = r#""provider":"provider[\"registry.terraform.io/hashicorp/null\"]""#;
     for (instance, part) in [
         (r#"{"status":"x"}"#, "null_resource.a: it has the status \"x\""),
@@ -114,7 +114,7 @@ fn senseless_content_is_named_by_its_address() {
 }
 
 #[test]
-fn bottomless_nesting_is_an_error() {
+fn excessive_nesting_is_an_error() {
     let deep = "[".repeat(200_000) + &"]".repeat(200_000);
     for text in [
         deep.clone(),
@@ -380,7 +380,7 @@ fn any_state() -> impl Strategy<Value = State> {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_back(state in any_state()) {
+    fn written_states_read_equal(state in any_state()) {
         let text = encode(&state).unwrap();
         let again = decode(&text).unwrap().unwrap();
         prop_assert!(again.same_content(&state), "{}", String::from_utf8_lossy(&text));

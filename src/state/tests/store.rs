@@ -147,9 +147,9 @@ fn a_file_that_is_no_state_is_left_alone_with_advice() {
     assert_eq!(fs::read_to_string(&path).unwrap(), text);
 }
 
-/// What a write that was cut off after `n` bytes leaves: nothing lost, whoever comes next.
+/// What a write that was cut off after `n` bytes leaves: nothing is lost for the next command.
 #[test]
-fn a_write_cut_short_anywhere_is_made_up_for() {
+fn interrupted_write_is_completed_by_the_next_read() {
     let (dir, path) = place();
     let pending = dir.path().join(".terraform.tfstate.pending");
     let old = State {
@@ -200,7 +200,7 @@ fn a_write_cut_short_anywhere_is_made_up_for() {
         let recovery = store.take_recovery();
         let mut left = files(dir.path());
         if cut.is_none() {
-            // The older snapshot is kept, and the user is told where.
+            // The older snapshot is preserved, and the report names its path.
             let kept = recovery.unwrap().kept.unwrap();
             assert_eq!(read_copy(&kept).unwrap().unwrap().serial, 1);
             fs::remove_file(kept).unwrap();
@@ -324,7 +324,7 @@ fn a_crash_before_the_first_state_loses_nothing_either() {
     write_copy(&dir.path().join(".terraform.tfstate.pending"), &state(&["a"])).unwrap();
     let mut store = LocalStore::new(&path);
     assert!(store.read().unwrap().is_some());
-    // Going on without a lock keeps a readable backup.
+    // A run without a lock leaves a readable backup.
     store.write(&state(&["b"]), "1.11.4").unwrap();
     assert_eq!(files(dir.path()), ["terraform.tfstate", "terraform.tfstate.backup"]);
     assert!(

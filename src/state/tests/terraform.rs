@@ -1,4 +1,4 @@
-//! Together with the real Terraform: each keeps the other out, and reads what the other wrote.
+//! Together with the real Terraform: each respects the other's lock and reads the other's states.
 //!
 //! Skipped where there is no `terraform` on the PATH, or it is not the version that we answer as.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
@@ -75,8 +75,8 @@ fn info() -> LockInfo {
 }
 
 #[test]
-fn each_reads_what_the_other_wrote() {
-    let Some(dir) = place("each_reads_what_the_other_wrote") else {
+fn monoform_and_terraform_read_each_others_states() {
+    let Some(dir) = place("monoform_and_terraform_read_each_others_states") else {
         return;
     };
     let path = dir.path().join("terraform.tfstate");

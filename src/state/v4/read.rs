@@ -89,7 +89,7 @@ struct InstanceV4<'a> {
     create_before_destroy: Option<bool>,
 }
 
-/// Keeps a null that is written apart from nothing written.
+/// Distinguishes an explicit null from a missing property.
 fn even_null<'de: 'a, 'a, D: serde::Deserializer<'de>>(from: D) -> Result<Option<&'a RawValue>, D::Error> {
     <&RawValue>::deserialize(from).map(Some)
 }
@@ -129,7 +129,7 @@ struct CheckedObjectV4<'a> {
     failure_messages: Option<Vec<String>>,
 }
 
-/// Reads a state; `None` if the text is well-formed but says that it has another version.
+/// Reads a state; `None` if the text is well-formed but has another version.
 pub(crate) fn read(text: &str) -> Result<Option<State>, FormatError> {
     let file: FileV4 = parse(text)?;
     if file.version.is_none_or(|v| v.get() != "4") {
@@ -180,7 +180,7 @@ fn output_value(output: &OutputV4) -> Result<Value, String> {
     cty::json::from_json(&value, &ty).map_err(|e| format!("its value does not have its type: {e}"))
 }
 
-/// What many instances have in common, so that it is read and kept only once.
+/// What many instances have in common, so that it is parsed and stored only once.
 #[derive(Default)]
 struct Shared<'a> {
     dependencies: HashMap<String, ConfigResource>,
@@ -381,7 +381,7 @@ fn check(check: CheckV4) -> CheckResult {
     }
 }
 
-/// The status of a check. Results are only told, nothing depends on them, so a word from the future does no harm.
+/// The status of a check. Results are only displayed, so an unknown status is accepted.
 fn status(text: &str) -> CheckStatus {
     match text {
         "pass" => CheckStatus::Pass,

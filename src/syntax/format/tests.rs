@@ -91,7 +91,7 @@ fn old_spellings_are_replaced() {
 }
 
 #[test]
-fn what_is_no_text_stays_in_comments() {
+fn invalid_utf8_in_comments_is_preserved() {
     assert_eq!(format_file("f", b"a=1 # \xff\n").unwrap(), b"a = 1 # \xff\n");
 }
 
@@ -183,7 +183,7 @@ fn tokens(text: &str) -> Vec<(TokenKind, String)> {
 
 proptest! {
     #[test]
-    fn formatting_changes_blanks_only_and_once(text in items()) {
+    fn formatting_changes_blanks_only_and_is_idempotent(text in items()) {
         let (_, problems) = parse_file("f", text.as_bytes());
         prop_assert!(problems.is_empty(), "{text}\n{problems:?}");
         let once = format(&text);
@@ -260,7 +260,7 @@ fn collected() -> Vec<String> {
 }
 
 #[test]
-fn formatting_keeps_the_meaning_of_every_text_there_is() {
+fn formatting_preserves_the_tree_of_arbitrary_text() {
     let texts = collected();
     assert!(texts.len() > 2000, "{} texts", texts.len());
     for text in texts {

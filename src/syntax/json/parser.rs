@@ -9,7 +9,7 @@ use super::{Kind, Member, Node};
 use crate::content::{did_you_mean, suggest};
 use crate::{Diagnostic, Pos, Range};
 
-/// Deeper nesting than people write, and shallow enough for any stack.
+/// Deeper nesting than documents have, and shallow enough for any stack.
 const MAX_DEPTH: usize = 256;
 
 const START: &str =
@@ -192,7 +192,7 @@ impl<'t> Parser<'t> {
         problem(summary, detail, &self.range_of(self.next))
     }
 
-    /// A problem with what follows the next closing bracket: there, readers used to Terraform look for it.
+    /// A problem with what follows the next closing bracket: there, Terraform reports it.
     fn unexpected_after(&mut self, close: T, summary: &str, detail: &str) -> Box<Diagnostic> {
         let open = if close == T::CloseBrace {
             T::OpenBrace
@@ -500,7 +500,7 @@ fn unescape(text: &str) -> Result<Arc<str>, usize> {
                     _ => None,
                 };
                 let code = second.map_or(first, |low| 0x10000 + ((first - 0xd800) << 10) + (low - 0xdc00));
-                // Half of a pair stands for nothing.
+                // An unpaired surrogate becomes the replacement character.
                 char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
             }
             _ => return Err(read(rest)),

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn parts_know_their_place() {
+fn nodes_have_their_ranges() {
     let node = parse("f", "{\"a\": [1, \"ü\\n\"],\n \"b\": null}".as_bytes()).unwrap();
     let Kind::Object(members) = &node.kind else {
         panic!("not an object")
@@ -14,7 +14,7 @@ fn parts_know_their_place() {
 
 /// Summaries and places as Terraform 1.11.4 gives them for its first problem.
 #[test]
-fn problems_are_told_with_their_place() {
+fn problems_have_their_ranges() {
     for (text, summary, at) in [
         ("{\"s\": }", "Missing JSON value", "f:1,7-8"),
         ("[1,,2]", "Invalid start of value", "f:1,4-5"),
@@ -96,14 +96,14 @@ fn documents() -> impl Strategy<Value = serde_json::Value> {
 
 proptest! {
     #[test]
-    fn what_serde_writes_reads_the_same(document in documents(), pretty: bool) {
+    fn documents_written_by_serde_are_read_equal(document in documents(), pretty: bool) {
         let text = if pretty { serde_json::to_string_pretty(&document) } else { serde_json::to_string(&document) }.unwrap();
         let node = parse("f", text.as_bytes()).unwrap();
         prop_assert_eq!(node.literal(), cty::json::from_simple_json(&document).unwrap());
     }
 
     #[test]
-    fn nothing_breaks_the_parser(text in "[\\[\\]{},:=\"\\\\u0-9a-e+. \n\tü]{0,60}") {
+    fn arbitrary_text_never_panics(text in "[\\[\\]{},:=\"\\\\u0-9a-e+. \n\tü]{0,60}") {
         let accepted = serde_json::from_str::<serde_json::Value>(&text).is_ok();
         // Halves of pairs are no error here.
         prop_assert!(!accepted || parse("f", text.as_bytes()).is_ok());

@@ -10,9 +10,9 @@ use crate::{Diagnostic, Range};
 use super::{Abort, Parsed, Parser};
 
 const NO_ITEM: &str = "Argument or block definition required";
-const NO_ITEM_DETAIL: &str = "An argument or block definition is required here.";
-const USE_EQUALS: &str = "An argument or block definition is required here. To set an argument, use the equals sign \"=\" to \
-                          introduce the argument value.";
+const NO_ITEM_DETAIL: &str = "Only arguments and blocks can stand here.";
+const USE_EQUALS: &str = "Only arguments and blocks can stand here. An argument is written as a name, an equals sign \
+                          and a value.";
 const NO_BLOCK: &str = "Invalid block definition";
 const NO_SINGLE: &str = "Invalid single-argument block definition";
 
@@ -115,7 +115,7 @@ impl Parser<'_> {
                 Diagnostic::error(
                     "Attribute redefined",
                     format!(
-                        "The argument \"{}\" was already set at {existing}. Each argument may be set only once.",
+                        "The argument \"{}\" already has a value, set at {existing}. Remove one of the two.",
                         attribute.name
                     ),
                 )
@@ -146,8 +146,7 @@ impl Parser<'_> {
                         self.error_in(
                             name,
                             "Unexpected comma after argument",
-                            "Argument definitions must be separated by newlines, not commas. An argument definition must \
-                             end with a newline.",
+                            "In a block, each argument stands on its own line, with no comma after it.",
                         );
                         self.skip_body_item(name);
                     }
@@ -222,7 +221,7 @@ impl Parser<'_> {
             };
             let problem = Diagnostic::error(
                 "Unclosed configuration block",
-                format!("There is no closing brace for this block before the end of the file.{nearer}"),
+                format!("The file ends before this block is closed by \"}}\".{nearer}"),
             );
             let end = self.next();
             self.error_at(
@@ -289,14 +288,11 @@ impl Parser<'_> {
                     });
                     continue;
                 }
-                TokenKind::Assign => {
-                    "The equals sign \"=\" indicates an argument definition, and must not be used when defining a block."
-                }
+                TokenKind::Assign => "A block has no equals sign after its labels; only an argument has one.",
                 TokenKind::Newline => {
-                    "A block definition must have block content delimited by \"{\" and \"}\", starting on the same line as the \
-                     block header."
+                    "The \"{\" that opens a block's content must stand on the line of its type and labels."
                 }
-                _ => "Either a quoted string block label or an opening brace (\"{\") is expected here.",
+                _ => "After the type of a block come its labels, in quotes, and then \"{\".",
             };
             return Err(self.error_in(name, NO_BLOCK, detail));
         }
@@ -313,18 +309,14 @@ impl Parser<'_> {
             let detail = match self.peek() {
                 TokenKind::CloseBrace => return Ok(()),
                 TokenKind::Comma => {
-                    "Single-line block syntax can include only one argument definition. To define multiple arguments, use \
-                     the multi-line block syntax with one argument definition per line."
+                    "A block on one line holds one argument at most. Write this block over several lines, one for \
+                     each argument."
                 }
                 TokenKind::Newline => {
-                    "An argument definition on the same line as its containing block creates a single-line block definition, \
-                     which must also be closed on the same line. Place the block's closing brace immediately after the \
-                     argument definition."
+                    "A block whose argument stands on the line of its \"{\" must be closed on that line too. Put \
+                     \"}\" after the argument, or move the argument to the next line."
                 }
-                _ => {
-                    "A single-line block definition must end with a closing brace immediately after its single argument \
-                     definition."
-                }
+                _ => "In a block on one line, \"}\" must follow the argument.",
             };
             self.error(NO_SINGLE, detail);
         }
@@ -345,9 +337,8 @@ impl Parser<'_> {
             TokenKind::OpenQuote | TokenKind::OpenBrace | TokenKind::Ident => {
                 let range = self.range_of(name).to(&self.range_of(self.next()));
                 let detail = format!(
-                    "A single-line block definition can contain only a single argument. If you meant to define argument \
-                     \"{}\", use an equals sign to assign it a value. To define a nested block, place it on a line of its \
-                     own within its parent block.",
+                    "A block on one line can hold one argument and no blocks. If \"{}\" is an argument, put an equals \
+                     sign before its value; if it is a block, give it a line of its own.",
                     self.text_of(name)
                 );
                 Err(self.error_at(

@@ -23,7 +23,7 @@ impl Parser<'_> {
                 return Err(self.error_in(
                     first,
                     "Missing function name",
-                    "Function scope resolution symbol :: must be followed by a function name in this scope.",
+                    "The name of a function is missing after \"::\".",
                 ));
             };
             name.push_str("::");
@@ -34,7 +34,7 @@ impl Parser<'_> {
             return Err(self.error_in(
                 first,
                 "Missing open parenthesis",
-                "Function selector must be followed by an open parenthesis to begin the function call.",
+                "After the name of a function with a namespace comes \"(\", with its arguments.",
             ));
         };
         let before = self.set_newlines(false);
@@ -87,7 +87,7 @@ impl Parser<'_> {
                 }
                 let problem = Diagnostic::error(
                     "Missing closing parenthesis",
-                    "An expanded function argument (with ...) must be immediately followed by closing parentheses.",
+                    "\"...\" expands the last argument of a call, so only \")\" can follow it.",
                 );
                 let context = self.range_of(name).to(&self.range_of(ellipsis));
                 Err(self.error_at(ellipsis, problem.at(&self.range_of(ellipsis)).within(&context)))
@@ -96,8 +96,8 @@ impl Parser<'_> {
                 let head: Range = self.range_of(name).to(&self.range_of(open));
                 let problem = Diagnostic::error(
                     "Unterminated function call",
-                    "There is no closing parenthesis for this function call before the end of the file. This may be caused by \
-                     incorrect parenthesis nesting elsewhere in this file.",
+                    "The file ends before the arguments of this function are closed by \")\". Check that every \
+                     parenthesis before this point has its partner.",
                 );
                 let end = self.next();
                 Err(self.error_at(end, problem.at(&head)))
@@ -107,7 +107,9 @@ impl Parser<'_> {
                 Err(self.error_in(
                     name,
                     "Missing argument separator",
-                    &format!("A comma is required to separate each function argument from the next.{opener}"),
+                    &format!(
+                        "Arguments of a function are separated by commas; one is missing before this point.{opener}"
+                    ),
                 ))
             }
         }

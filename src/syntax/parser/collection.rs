@@ -57,13 +57,13 @@ impl Parser<'_> {
             TokenKind::Eof => Err(self.unterminated(
                 open,
                 "Unterminated tuple constructor expression",
-                "There is no corresponding closing bracket before the end of the file. This may be caused by incorrect bracket \
-                 nesting elsewhere in this file.",
+                "The file ends before this \"[\" is closed by \"]\". Check that every bracket before this point has \
+                 its partner.",
             )),
             _ => Err(self.error_in(
                 open,
                 "Missing item separator",
-                "Expected a comma to mark the beginning of the next item.",
+                "Items between brackets are separated by commas; one is missing before this point.",
             )),
         }
     }
@@ -123,19 +123,15 @@ impl Parser<'_> {
                 TokenKind::Newline | TokenKind::Comma => self.error_in(
                     open,
                     "Missing attribute value",
-                    "Expected an attribute value, introduced by an equals sign (\"=\").",
+                    "This key has no value. Write an equals sign and the value after it, on the same line.",
                 ),
                 TokenKind::Ident => self.error_in(
                     open,
                     separator,
-                    "Expected an equals sign (\"=\") to mark the beginning of the attribute value. If you intended to give an \
-                     attribute name containing periods or spaces, write the name in quotes to create a string literal.",
+                    "An equals sign is missing between key and value. A key with spaces or dots in it must stand in \
+                     quotes.",
                 ),
-                _ => self.error_in(
-                    open,
-                    separator,
-                    "Expected an equals sign (\"=\") to mark the beginning of the attribute value.",
-                ),
+                _ => self.error_in(open, separator, "An equals sign is missing between key and value."),
             });
         }
         let value = self.expression()?;
@@ -149,13 +145,13 @@ impl Parser<'_> {
             TokenKind::Eof => Err(self.unterminated(
                 open,
                 "Unterminated object constructor expression",
-                "There is no corresponding closing brace before the end of the file. This may be caused by incorrect brace \
-                 nesting elsewhere in this file.",
+                "The file ends before this \"{\" is closed by \"}\". Check that every brace before this point has its \
+                 partner.",
             )),
             _ => Err(self.error_in(
                 open,
                 "Missing attribute separator",
-                "Expected a newline or comma to mark the beginning of the next attribute.",
+                "Attributes of an object are separated by line breaks or commas; neither stands here.",
             )),
         }
     }
@@ -194,7 +190,7 @@ impl Parser<'_> {
             return Err(self.error_in(
                 open,
                 INVALID_FOR,
-                "For expression requires a colon after the collection expression.",
+                "A colon is missing between the collection and the result of this 'for' expression.",
             ));
         }
         let mut result = self.expression()?;
@@ -213,17 +209,18 @@ impl Parser<'_> {
             return Err(self.error_in(
                 open,
                 INVALID_FOR,
-                "Extra characters after the end of the 'for' expression.",
+                "The 'for' expression is complete before this point and must be closed here.",
             ));
         }
         let range = self.since(open);
         if closer == TokenKind::CloseBracket {
             if let Some(key) = &result_key {
-                let detail = "Key expression is not valid when building a tuple.";
+                let detail = "Between brackets, 'for' builds a tuple, whose elements have no keys. Use braces to \
+                              build an object.";
                 self.report(Diagnostic::error(INVALID_FOR, detail).at(key.range()).within(&range));
             }
             if let Some(ellipsis) = ellipsis {
-                let detail = "Grouping ellipsis (...) cannot be used when building a tuple.";
+                let detail = "\"...\" groups values by key, which only a 'for' in braces has.";
                 self.report(
                     Diagnostic::error(INVALID_FOR, detail)
                         .at(&self.range_of(ellipsis))
@@ -231,7 +228,7 @@ impl Parser<'_> {
                 );
             }
         } else if result_key.is_none() {
-            let detail = "Key expression is required when building an object.";
+            let detail = "In braces, 'for' builds an object: write a key, \"=>\" and a value after the colon.";
             self.report(Diagnostic::error(INVALID_FOR, detail).at(result.range()).within(&range));
         }
         Ok(Expr::For(Box::new(For {

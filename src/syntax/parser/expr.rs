@@ -29,7 +29,7 @@ impl Parser<'_> {
             return Err(self.error_in(
                 first,
                 "Missing false expression in conditional",
-                "The conditional operator (...?...:...) requires a false expression, delimited by a colon.",
+                "A conditional is written \"condition ? a : b\"; the part from the colon on is missing.",
             ));
         }
         let no = Box::new(self.expression()?);
@@ -187,8 +187,8 @@ impl Parser<'_> {
         let text = self.text_of(number);
         if let Some((first, second)) = text.split_once('.') {
             let detail = format!(
-                "When using the legacy index syntax, chaining two indexes together is not permitted. Use the proper index \
-                 syntax instead, like [{first}][{}].",
+                "Two indexes with dots cannot follow each other, since they read as one number. Write them in \
+                 brackets: [{first}][{}].",
                 second.split('.').collect::<Vec<_>>().join("][")
             );
             let range = self.range_of(star.unwrap_or(number));
@@ -237,7 +237,7 @@ impl Parser<'_> {
             if self.peek() == TokenKind::Star {
                 return Err(self.error(
                     "Nested splat expression not allowed",
-                    "A splat expression (*) cannot be used inside another attribute-only splat expression.",
+                    "After \".*\" a second \".*\" is not possible. Use \"[*]\" for both.",
                 ));
             }
             let step = self.dot_step(dot, Some(star))?;
@@ -258,7 +258,7 @@ impl Parser<'_> {
         if self.eat(TokenKind::CloseBracket).is_none() {
             return Err(self.error(
                 "Missing close bracket on splat index",
-                "The star for a full splat operator must be immediately followed by a closing bracket (\"]\").",
+                "A splat is written \"[*]\": only \"]\" can follow the star.",
             ));
         }
         let marker = self.since(open);
@@ -300,15 +300,9 @@ impl Parser<'_> {
             TokenKind::OpenParen => self.parentheses(),
             TokenKind::OpenBracket => self.tuple(),
             TokenKind::OpenBrace => self.object(),
-            TokenKind::Eof => Err(self.error(
-                "Missing expression",
-                "Expected the start of an expression, but found the end of the file.",
-            )),
+            TokenKind::Eof => Err(self.error("Missing expression", "The file ends where an expression should begin.")),
             TokenKind::Less => Err(self.misplaced_less()),
-            _ => Err(self.error(
-                "Invalid expression",
-                "Expected the start of an expression, but found an invalid expression token.",
-            )),
+            _ => Err(self.error("Invalid expression", "No expression can begin with this.")),
         }
     }
 
@@ -319,10 +313,10 @@ impl Parser<'_> {
         self.error(
             "Invalid expression",
             if heredoc {
-                "Expected the start of an expression, but found an invalid expression token. If this is meant to be a heredoc, \
-                 a marker without quotes must follow the \"<<\" or \"<<-\", and nothing may follow the marker in its line."
+                "No expression begins with \"<\". If this is meant to be a heredoc, a marker without quotes must \
+                 follow the \"<<\" or \"<<-\", and nothing may follow the marker in its line."
             } else {
-                "Expected the start of an expression, but found an invalid expression token."
+                "No expression can begin with this."
             },
         )
     }
@@ -384,7 +378,7 @@ impl Parser<'_> {
             } else {
                 (
                     "Missing close bracket on index",
-                    "The index operator must end with a closing bracket (\"]\").",
+                    "The \"]\" that ends this index is missing.",
                 )
             };
             self.error_in(open, summary, detail);
@@ -464,7 +458,7 @@ impl Parser<'_> {
                     None => {
                         return Err(self.error(
                             "Invalid number literal",
-                            "Failed to recognize the value of this number literal.",
+                            "This is not a number in decimal notation, such as 12, 0.5 or 1e3.",
                         ));
                     }
                 }
@@ -476,11 +470,7 @@ impl Parser<'_> {
             _ => return Err(self.error_in(open, "Index value required", INDEX_VALUE)),
         };
         if self.eat(TokenKind::CloseBracket).is_none() {
-            return Err(self.error_in(
-                open,
-                "Unclosed index brackets",
-                "Index key must be followed by a closing bracket.",
-            ));
+            return Err(self.error_in(open, "Unclosed index brackets", "A \"]\" must follow the key."));
         }
         let range = self.since(open);
         Ok(match key {
@@ -490,7 +480,7 @@ impl Parser<'_> {
     }
 }
 
-const INDEX_VALUE: &str = "Index brackets must contain either a literal number or a literal string.";
+const INDEX_VALUE: &str = "Between these brackets only a number or a string in quotes can stand.";
 
 /// The operator that a token is, and how strongly it binds.
 fn binary_operator(kind: TokenKind) -> Option<(BinaryOp, u8)> {

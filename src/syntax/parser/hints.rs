@@ -1,4 +1,4 @@
-//! What people write who know another language: which form this one has for it.
+//! Hints for forms of other languages: the form that this language has for each.
 
 use crate::token::{TokenKind, Tokens};
 

@@ -15,9 +15,8 @@ use crate::{Diagnostic, Range};
 use super::{Abort, MAX_DEPTH, Parsed, Parser, text};
 
 const MULTI_LINE: &str = "Invalid multi-line string";
-const MULTI_LINE_DETAIL: &str = "Quoted strings may not be split over multiple lines. To produce a multi-line string, either \
-                                 use the \\n escape to represent a newline character or use the \"heredoc\" multi-line template \
-                                 syntax.";
+const MULTI_LINE_DETAIL: &str = "A string in quotes ends on the line where it begins. For a line break in it write \
+                                 \\n, or write the whole as a heredoc (<<EOT).";
 
 enum Piece {
     /// Text: of a line at most, so that a strip marker reaches over one line break at most.
@@ -95,15 +94,15 @@ impl Parser<'_> {
                         '$'
                     };
                     let detail = format!(
-                        "Template sequences are not allowed in this string. To include a literal \"{sign}\", double it (as \
-                         \"{sign}{sign}\") to escape it."
+                        "This string must be constant, so it cannot contain \"{sign}{{\". To mean these characters \
+                         themselves, write \"{sign}{sign}{{\"."
                     );
                     self.error_in(open, "Invalid string literal", &detail);
                     let sequence = self.take();
                     if !self.skip_to_closer(sequence) {
                         return Err(Abort);
                     }
-                    // So that nobody takes the rest for the whole.
+                    // Without a placeholder the label would be that of another block.
                     text.push(sign);
                     text.push_str("{ ... }");
                 }
@@ -271,33 +270,30 @@ impl Parser<'_> {
             TokenKind::Eof => {
                 let problem = Diagnostic::error(
                     unclosed,
-                    "There is no closing brace for this interpolation sequence before the end of the file. This might be caused \
-                     by incorrect nesting inside the given expression.",
+                    "The file ends before this interpolation is closed by \"}\". Check the brackets and quotes of the \
+                     expression in it.",
                 );
                 self.error_at(next, problem.at(&whole))
             }
             TokenKind::Colon => self.error_in(
                 open,
                 extra,
-                "Template interpolation doesn't expect a colon at this location. Did you intend this to be a literal sequence to \
-                 be processed as part of another language? If so, you can escape it by starting with \"$${\" instead of just \
-                 \"${\".",
+                "A colon cannot stand here in an interpolation. If this is meant for another language, such as a \
+                 shell's \"${name:-default}\", write \"$${\" in place of \"${\".",
             ),
             TokenKind::CloseQuote | TokenKind::OpenQuote if end == TokenKind::CloseQuote => {
                 let problem = Diagnostic::error(
                     unclosed,
-                    "There is no closing brace for this interpolation sequence before the end of the quoted template. This might \
-                     be caused by incorrect nesting inside the given expression.",
+                    "The string ends before this interpolation is closed by \"}\". Check the brackets and quotes of \
+                     the expression in it.",
                 );
                 self.error_at(next, problem.at(&whole))
             }
             _ => self.error_in(
                 open,
                 extra,
-                "Expected a closing brace to end the interpolation expression, but found extra characters.\n\nThis can happen \
-                 when you include interpolation syntax for another language, such as shell scripting, but forget to escape the \
-                 interpolation start token. If this is an embedded sequence for another language, escape it by starting with \
-                 \"$${\" instead of just \"${\".",
+                "The expression is complete before this point, and \"}\" should follow it. If the sequence is meant \
+                 for another language, such as a shell, write \"$${\" in place of \"${\".",
             ),
         })
     }
@@ -307,7 +303,7 @@ impl Parser<'_> {
             return Err(self.error_in(
                 open,
                 "Invalid template directive",
-                "A template directive keyword (\"if\", \"for\", etc) is expected at the beginning of a %{ sequence.",
+                "After \"%{\" comes one of the keywords if, else, endif, for and endfor.",
             ));
         };
         let word = self.text_of(keyword);
@@ -369,7 +365,7 @@ impl Parser<'_> {
         Err(self.error_in(
             open,
             &format!("Extra characters in {word} marker"),
-            "Expected a closing brace to end the sequence, but found extra characters.",
+            "The directive is complete before this point, and \"}\" should follow it.",
         ))
     }
 
@@ -485,24 +481,24 @@ impl Parser<'_> {
         open: Option<&Directive>,
     ) -> Parsed<Vec<TemplatePart>> {
         let detail = match open {
-            None => "The control directives within this template are unbalanced.".to_owned(),
+            None => "No directive is open here that it could belong to.".to_owned(),
             Some(Directive {
                 kind: DirectiveKind::If { .. },
                 range,
                 ..
             }) if word == "else" => {
-                format!("Already in the else clause for the if started at {range}.")
+                format!("The \"if\" at {range} already has an \"else\".")
             }
             Some(Directive {
                 kind: DirectiveKind::If { .. },
                 range,
                 ..
             }) => {
-                format!("Expecting an endif directive for the if started at {range}.")
+                format!("The \"if\" at {range} must be closed by \"endif\" first.")
             }
-            Some(_) if word == "else" => "An else clause is not expected for a for directive.".to_owned(),
+            Some(_) if word == "else" => "A \"for\" directive has no \"else\".".to_owned(),
             Some(Directive { range, .. }) => {
-                format!("Expecting an endfor directive corresponding to the for directive at {range}.")
+                format!("The \"for\" at {range} must be closed by \"endfor\" first.")
             }
         };
         if !broken {

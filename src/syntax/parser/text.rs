@@ -6,8 +6,8 @@ use crate::{Diagnostic, Range, lexer};
 
 use super::Parser;
 
-/// The text of a file, and where the bytes stand that are no UTF-8. Those are replaced one by one, so that all others keep
-/// their places.
+/// The text of a file, and where the bytes stand that are no UTF-8. Those are replaced one by one, so that all others
+/// keep their places.
 pub(super) fn decode_utf8(bytes: &[u8]) -> (Cow<'_, str>, Vec<usize>) {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return (Cow::Borrowed(text), Vec::new());
@@ -39,25 +39,25 @@ pub(super) fn invalid_token(text: &str) -> Diagnostic {
         "^" => bitwise(""),
         "**" => Diagnostic::error(
             "Unsupported operator",
-            "\"**\" is not a supported operator. Exponentiation is not supported as an operator; use the function pow.",
+            "There is no operator \"**\". Use the function pow to raise a number to a power.",
         ),
         "'" => Diagnostic::error(
             "Invalid character",
-            "Single quotes are not valid. Use double quotes (\") to enclose strings.",
+            "Strings are written in double quotes (\"), not in single ones.",
         ),
         "`" => Diagnostic::error(
             "Invalid character",
-            "The \"`\" character is not valid. To create a multi-line string, use the \"heredoc\" syntax, like \"<<EOT\".",
+            "\"`\" has no meaning here. Write a text of several lines as a heredoc, which begins with \"<<EOT\".",
         ),
         ";" => Diagnostic::error(
             "Invalid character",
-            "The \";\" character is not valid. Use newlines to separate arguments and blocks, and commas to separate \
-             items in collection values.",
+            "\";\" has no meaning here. Arguments and blocks are separated by line breaks, items of a collection by \
+             commas.",
         ),
         "“" | "”" | "„" | "‘" | "’" => Diagnostic::error(
             "Invalid character",
-            "\"Curly quotes\" are not valid here. These can sometimes be inadvertently introduced when sharing code via \
-             documents or discussion forums. It might help to replace the character with a \"straight quote\".",
+            "This is a typographic quotation mark, as word processors and web pages insert it. Replace it with the \
+             plain mark of its kind, \" or '.",
         ),
         "\r" => Diagnostic::error(
             "Invalid character",
@@ -74,7 +74,7 @@ pub(super) fn invalid_token(text: &str) -> Diagnostic {
 }
 
 impl Parser<'_> {
-    /// The text that a token between quotes stands for. Wrong escapes are reported, and stand for themselves.
+    /// The text of a token between quotes, unescaped. Invalid escapes are reported and left as they are.
     pub(super) fn unescape_quoted(&mut self, token: usize) -> String {
         let raw = self.text_of(token);
         if !raw.contains(['\\', '$', '%']) {
@@ -124,7 +124,7 @@ impl Parser<'_> {
     }
 }
 
-/// The text that a token of a heredoc or of a template without quotes stands for.
+/// The text of a token of a heredoc or of a template without quotes, unescaped.
 pub(super) fn unescape_plain(raw: &str) -> Cow<'_, str> {
     if !raw.contains("${") && !raw.contains("%{") {
         return Cow::Borrowed(raw);
@@ -156,7 +156,8 @@ fn escape(text: &str) -> Result<(char, usize), (usize, String)> {
     let Some(selector) = text[1..].chars().next() else {
         return Err((
             1,
-            "A backslash must be followed by an escape sequence selector; to write a backslash, double it.".into(),
+            "A backslash begins an escape sequence, and nothing follows it here. To write a backslash, double it."
+                .into(),
         ));
     };
     let (digits, words) = match selector {
@@ -170,14 +171,17 @@ fn escape(text: &str) -> Result<(char, usize), (usize, String)> {
         other => {
             return Err((
                 1 + other.len_utf8(),
-                format!("The symbol \"{other}\" is not a valid escape sequence selector."),
+                format!(
+                    "\"\\{other}\" is no escape sequence. Known are \\n, \\r, \\t, \\\", \\\\, \\uNNNN and \
+                         \\UNNNNNNNN; to write a backslash, double it."
+                ),
             ));
         }
     };
-    let given = text[2..].bytes().take(digits).take_while(u8::is_ascii_hexdigit).count();
-    if given < digits {
+    let digits_found = text[2..].bytes().take(digits).take_while(u8::is_ascii_hexdigit).count();
+    if digits_found < digits {
         let detail = format!("The \\{selector} escape sequence must be followed by {words} hexadecimal digits.");
-        return Err((2 + given, detail));
+        return Err((2 + digits_found, detail));
     }
     let end = 2 + digits;
     let code = u32::from_str_radix(&text[2..end], 16).unwrap_or(u32::MAX);

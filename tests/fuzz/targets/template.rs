@@ -15,21 +15,21 @@ fuzz_target!(|text: &str| {
     if LEFT_OUT.iter().any(|word| text.contains(word)) {
         return;
     }
-    let surroundings = Surroundings(FunctionSettings::default());
+    let scope = FuzzScope(FunctionSettings::default());
     let (template, problems) = syntax::parse_template("t", text, Pos::default());
     if !problems.has_errors() {
-        drop(evaluate(&template, Context::new(&surroundings)));
+        drop(evaluate(&template, Context::new(&scope)));
     }
     let (expression, problems) = syntax::parse_expression("e", text, Pos::default());
     if !problems.has_errors() {
-        let (value, _) = evaluate(&expression, Context::new(&surroundings));
+        let (value, _) = evaluate(&expression, Context::new(&scope));
         drop(lang::render::format_value(&value, 0));
     }
 });
 
-struct Surroundings(FunctionSettings);
+struct FuzzScope(FunctionSettings);
 
-impl Scope for Surroundings {
+impl Scope for FuzzScope {
     fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
         let name = reference.subject.to_string();
         Ok(match name.bytes().last().unwrap_or(0) % 8 {

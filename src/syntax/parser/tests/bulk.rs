@@ -1,5 +1,5 @@
 //! Real files: `SYNTAX_FILES=DIR cargo test --release -p monoform-syntax -- --ignored --nocapture bulk` parses every
-//! configuration file below a directory and tells which have errors, and how fast it went.
+//! configuration file below a directory and prints which have errors, and the time that took.
 
 #![allow(
     clippy::disallowed_methods,

@@ -1,4 +1,4 @@
-//! What is said about texts that are wrong. Places and summaries are Terraform's, except where noted.
+//! Diagnostics of invalid texts. Places and summaries are Terraform's, except where noted.
 
 use crate::{Pos, parse_expression, parse_file, parse_template};
 
@@ -15,7 +15,7 @@ fn errors(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_error_of_a_file_is_told_once() {
+fn every_error_of_a_file_is_reported_once() {
     let text = "
 resource \"a\" \"b\" {
   x = [1 2]
@@ -138,7 +138,7 @@ fn one_error_is_one_diagnostic() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_wrong_outside_comments_only() {
+fn invalid_utf8_is_an_error_outside_comments_only() {
     let (_, diagnostics) = parse_file("test.tf", b"# caf\xe9\na = 1\n");
     assert!(diagnostics.is_empty());
     let (_, diagnostics) = parse_file("test.tf", b"# \xe9\n a = \"caf\xe9 \xff\"\n");
@@ -150,7 +150,7 @@ fn bytes_that_are_no_text_are_wrong_outside_comments_only() {
 }
 
 #[test]
-fn nesting_has_a_limit_and_long_chains_have_none_that_people_meet() {
+fn nesting_is_limited_and_long_operator_chains_are_not() {
     let text = |text: String| {
         parse_expression("test", &text, Pos::default())
             .1
@@ -193,7 +193,7 @@ fn nesting_has_a_limit_and_long_chains_have_none_that_people_meet() {
 }
 
 #[test]
-fn a_directive_without_condition_wants_its_end_nevertheless() {
+fn directive_without_condition_still_needs_its_end() {
     assert_eq!(
         errors("a = \"%{if}\"\n"),
         ["1:10 Invalid expression", "1:11 Unexpected end of template"]

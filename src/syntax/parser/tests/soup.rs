@@ -145,7 +145,7 @@ proptest! {
 
 /// Texts in which every line could send recovery far away, or back.
 #[test]
-fn recovery_takes_no_longer_than_the_text_deserves() {
+fn recovery_takes_linear_time() {
     for line in [
         "a = [\n",
         "a = {\n",

@@ -217,7 +217,7 @@ fn traversals_by_themselves() {
 }
 
 #[test]
-fn positions_count_what_people_see() {
+fn columns_count_grapheme_clusters() {
     let (body, _) = parse_file("test.tf", "\u{feff}a = \"é👨‍👩‍👧\" == b\r\nc = d\n".as_bytes());
     let Expr::Binary { op_range, right, .. } = &body.attributes[0].expr else {
         panic!("no operator")
@@ -229,7 +229,7 @@ fn positions_count_what_people_see() {
 }
 
 #[test]
-fn a_part_of_a_file_knows_its_place() {
+fn expression_inside_a_file_has_file_positions() {
     let start = Pos {
         line: 7,
         column: 5,
