@@ -9,7 +9,6 @@
 //!   A request and its answer, tried again where that may help, are in `request`; what can go wrong is in `error`, and I/O and
 //!   network errors in words in `reason`.
 //! - [`discovery`]: what a host offers, by its `/.well-known/terraform.json`.
-//! - [`UnpackLimits`]: how large what comes from outside may be.
 //! - [`netrc`]: names and passwords for web servers.
 //!
 //! Redirects are followed here and not by the library below, because every caller has its own limit, and because a token
@@ -23,7 +22,6 @@ pub mod credentials;
 pub mod discovery;
 mod error;
 pub mod hosts;
-mod limits;
 pub mod netrc;
 mod reason;
 mod request;
@@ -42,7 +40,6 @@ pub use client::{Client, NetSettings, Notice, Retry, decoded_path, form};
 pub use credentials::Token;
 pub use error::{Error, shown};
 pub use hosts::{Host, HostSettings};
-pub use limits::{Bounded, MAX_UNPACKED_SIZE, Size, UnpackLimits};
 pub use reason::WITHOUT_NETWORK;
 pub use request::{Request, Response};
 pub use url::Url;

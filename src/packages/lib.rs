@@ -8,7 +8,7 @@
 //!   `newest`: which of the versions that package sources have. `not_available`: why there is no selection.
 //!   [`install`] and [`lock_file`]: what `init` writes.
 //! - [`places`]: package sources: a provider's registry (`origin`), a [`network_mirror`], archives on this machine. `fetch`
-//!   gets, verifies and unpacks one package ([`download`], [`signature`], `unpack`), by way of the plugin cache.
+//!   gets, verifies and unpacks one package ([`download`], [`signature`], the crate `archive`), by way of the plugin cache.
 //!   [`elsewhere`]: packages for other platforms.
 //!
 //! Where to begin: [`catalog`], then [`selection`].
@@ -20,6 +20,7 @@ mod discovery;
 pub mod download;
 pub mod elsewhere;
 pub mod environment;
+mod error;
 mod fetch;
 mod hash;
 mod hcl1;
@@ -34,7 +35,6 @@ pub mod places;
 pub mod selection;
 mod settings;
 pub mod signature;
-mod unpack;
 
 pub use catalog::{Catalog, ProvisionerSelection};
 pub use settings::Settings;

@@ -173,7 +173,7 @@ pub async fn offer(
         "signature",
     )
     .await?;
-    let signer = signature::verify(&document, &signature, &keys).map_err(|why| unsigned(&why))?;
+    let signer = signature::verify(&document, &signature, &keys).map_err(|why| unsigned(&why.to_string()))?;
     Ok(Offer {
         location: Location::Url(archive),
         hashes: [format!("zh:{shasum}")].into(),

@@ -80,7 +80,7 @@ fn an_archive_stays_inside() {
     for name in ["parent", "absolute"] {
         w.write("main.tf", &call(&server.url(&format!("/{name}.zip")), ""));
         w.run(&["get"])
-            .fails_with(&["Failed to download module", "would be outside of it"]);
+            .fails_with(&["Failed to download module", "would be written outside of its directory"]);
         assert!(!w.exists("escaped.txt") && !w.exists("../escaped.txt"));
         assert!(!w.exists(".terraform/modules/m"));
     }

@@ -10,12 +10,14 @@
 //! it binds for signing and that agrees. What was revoked, for whatever reason, does not. Whether a key has expired does not
 //! matter: packages stay as they were signed.
 
+mod error;
 mod key;
 mod packet;
 mod signature;
 #[cfg(test)]
 mod tests;
 
+pub use error::Error;
 use key::PublicKey;
 use packet::{Reader, dearmored};
 pub use signature::Signature;
@@ -46,13 +48,13 @@ enum About {
 }
 
 /// The bytes in an armored text: what trust signatures of keys are of.
-pub fn bytes_of(text: &str) -> Result<Vec<u8>, String> {
+pub fn bytes_of(text: &str) -> Result<Vec<u8>, Error> {
     dearmored(text.as_bytes())
 }
 
 impl Certificate {
     /// The keys in a text. Those of a version that is not known here, and those that were revoked, are left out.
-    pub fn read_all(text: &[u8]) -> Result<Vec<Certificate>, String> {
+    pub fn read_all(text: &[u8]) -> Result<Vec<Certificate>, Error> {
         let bytes = dearmored(text)?;
         let mut reader = Reader(&bytes);
         let mut all: Vec<(Option<PublicKey>, Vec<(About, Vec<Signature>)>)> = Vec::new();

@@ -104,6 +104,6 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
             )));
             0
         }
-        Err(why) => session.fail("Cannot write the mirror", why),
+        Err(why) => session.fail("Cannot write the mirror", why.to_string()),
     })
 }
