@@ -1,7 +1,7 @@
 //! Requests to the outside: HTTP, service discovery, and the credentials of hosts.
 //!
-//! Registries of modules and of providers, mirrors, archives on any web server: whoever needs one of them asks here, so that
-//! proxies, roots of trust, timeouts, retries and tokens are the same for all.
+//! Requests to module and provider registries, mirrors and web servers all use this crate, so that proxies, trust anchors,
+//! timeouts, retries and tokens are the same for all.
 //!
 //! - [`hosts`]: names of hosts, and what the CLI configuration says about them ([`HostSettings`]).
 //! - [`credentials`]: the token for a host, from the environment, the CLI configuration, or a helper program.
@@ -15,7 +15,7 @@
 //! must not follow to another host. Nothing secret is part of an error or a log line: addresses are shown without their
 //! passwords and queries ([`shown`]).
 //!
-//! The room uses nothing of ours. Where to begin: [`client`].
+//! Where to begin: [`client`].
 
 pub mod client;
 pub mod credentials;

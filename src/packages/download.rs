@@ -14,12 +14,12 @@ use tokio::sync::mpsc;
 
 /// How often a download is taken up again.
 const RETRIES: u64 = 4;
-/// How many parts may wait for the disk.
+/// Provenance many parts may wait for the disk.
 const WAITING: usize = 16;
 /// How often somebody is told how far things are.
 const TICK: Duration = Duration::from_millis(100);
 
-/// How far a download is.
+/// Provenance far a download is.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// The bytes that are here.
@@ -28,10 +28,10 @@ pub struct Progress {
     pub expected: AtomicU64,
 }
 
-/// How far all downloads are.
+/// Provenance far all downloads are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overall {
-    /// How many are going on.
+    /// Provenance many are going on.
     pub running: usize,
     /// The bytes that are here, of these.
     pub received: u64,
@@ -40,7 +40,7 @@ pub struct Overall {
 }
 
 impl Overall {
-    /// How far these are.
+    /// Provenance far these are.
     pub(crate) fn of<'p>(all: impl IntoIterator<Item = &'p Progress>) -> Overall {
         let mut out = Overall {
             expected: Some(0),

@@ -1,4 +1,4 @@
-//! One package: from a place to the working directory, by way of the plugin cache if there is one.
+//! One package: from a source to the working directory, by way of the plugin cache if there is one.
 //!
 //! Everything is got, verified and unpacked in a directory beside the target, and moved there as a whole: a package is there
 //! or it is not, however many processes want it, and wherever one of them is stopped.
@@ -17,8 +17,8 @@ use crate::download::{Progress, download};
 use crate::error::{PackageError, read_error, write_error};
 use crate::hash;
 use crate::install::place;
-use crate::places::{Authentication, Location, Offer, Place, Refusal};
 use crate::settings::Settings;
+use crate::sources::{Authentication, Location, PackageMetadata, PackageSource, SourceError};
 use addrs::platform::Platform;
 use versions::Version;
 
@@ -30,17 +30,17 @@ pub(crate) struct Wanted {
     /// What the lock file says that its checksum may be; empty if it says nothing.
     pub locked: BTreeSet<String>,
     /// Where it may come from.
-    pub places: Vec<Place>,
+    pub sources: Vec<PackageSource>,
 }
 
-/// How a package came to be there.
+/// Provenance a package came to be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum How {
-    /// It was there before.
-    Before,
+pub enum Provenance {
+    /// It was installed before.
+    AlreadyInstalled,
     /// From the plugin cache.
     Cached,
-    /// From a place.
+    /// From a package source.
     Installed(Authentication),
 }
 
@@ -52,7 +52,7 @@ pub(crate) enum FetchError {
     /// There is no source to ask.
     NoSource,
     /// A source cannot be asked.
-    Source(Refusal),
+    Source(SourceError),
     /// The package is not usable or cannot be stored.
     Package(PackageError),
 }
@@ -69,7 +69,7 @@ impl FetchError {
     pub fn text(&self) -> String {
         match self {
             FetchError::NotForPlatform(missing) => missing.join("; "),
-            FetchError::NoSource => "the CLI configuration names no place that it may be installed from".to_owned(),
+            FetchError::NoSource => "the CLI configuration names no source that it may be installed from".to_owned(),
             FetchError::Source(refusal) => refusal.advised(),
             FetchError::Package(why) => why.to_string(),
         }
@@ -80,7 +80,7 @@ impl FetchError {
 #[derive(Clone, Debug)]
 pub(crate) struct Fetched {
     pub dir: PathBuf,
-    pub how: How,
+    pub how: Provenance,
     /// The checksums to be recorded.
     pub hashes: BTreeSet<String>,
 }
@@ -95,11 +95,16 @@ pub(crate) async fn fetch(
     let dir = package_dir(&settings.providers_dir(), wanted);
     let before = hash_of(dir.clone(), &wanted.provider).await;
     if let Some(hash) = before.filter(|hash| wanted.locked.contains(hash)) {
-        return Ok(fetched(dir, How::Before, hash, BTreeSet::new()));
+        return Ok(fetched(dir, Provenance::AlreadyInstalled, hash, BTreeSet::new()));
     }
     let Some(cache) = &settings.config.plugin_cache_dir else {
-        let (hash, offer) = get(client, wanted, &settings.providers_dir(), &dir, progress).await?;
-        return Ok(fetched(dir, How::Installed(offer.authentication), hash, offer.known));
+        let (hash, metadata) = get(client, wanted, &settings.providers_dir(), &dir, progress).await?;
+        return Ok(fetched(
+            dir,
+            Provenance::Installed(metadata.authentication),
+            hash,
+            metadata.known,
+        ));
     };
     if !cache.is_dir() {
         return Err(PackageError::NoCache(cache.clone()).into());
@@ -108,17 +113,17 @@ pub(crate) async fn fetch(
     let cached = package_dir(&cache, wanted);
     let good = |hash: &String| wanted.locked.contains(hash) || settings.config.plugin_cache_may_break_lock_file;
     let mut known = BTreeSet::new();
-    let mut how = How::Cached;
+    let mut how = Provenance::Cached;
     let mut hash = hash_of(cached.clone(), &wanted.provider).await.filter(good);
     if hash.is_none() {
         // Of many that want the same, one gets it.
         let _turn = turn(&cached).await;
         hash = hash_of(cached.clone(), &wanted.provider).await.filter(good);
         if hash.is_none() {
-            let (got, offer) = get(client, wanted, &cache, &cached, progress).await?;
+            let (got, metadata) = get(client, wanted, &cache, &cached, progress).await?;
             hash = Some(got);
-            known = offer.known;
-            how = How::Installed(offer.authentication);
+            known = metadata.known;
+            how = Provenance::Installed(metadata.authentication);
         }
     }
     let target = dir.clone();
@@ -126,7 +131,7 @@ pub(crate) async fn fetch(
     Ok(fetched(dir, how, hash.unwrap_or_default(), known))
 }
 
-fn fetched(dir: PathBuf, how: How, hash: String, mut hashes: BTreeSet<String>) -> Fetched {
+fn fetched(dir: PathBuf, how: Provenance, hash: String, mut hashes: BTreeSet<String>) -> Fetched {
     hashes.insert(hash);
     Fetched { dir, how, hashes }
 }
@@ -167,26 +172,26 @@ async fn turn(cached: &Path) -> Option<fs::File> {
     lock.await.ok()
 }
 
-/// Gets a package from the first place that has it to a directory, by way of another one in `beside`.
+/// Installs a package from the first source that has it into a directory, with a staging directory in `beside`.
 async fn get(
     client: &Client,
     wanted: &Wanted,
     beside: &Path,
     to: &Path,
     progress: &Progress,
-) -> Result<(String, Offer), FetchError> {
-    let offer = offer(client, wanted, &Platform::current()).await?;
+) -> Result<(String, PackageMetadata), FetchError> {
+    let metadata = metadata(client, wanted, &Platform::current()).await?;
     fs::create_dir_all(beside).map_err(write_error(beside))?;
     let staging = tempfile::Builder::new()
         .prefix(".staging-")
         .tempdir_in(beside)
         .map_err(write_error(beside))?;
     let limits = Limits::from_variables(&client.settings().variables)?;
-    let archive = archive(client, &offer, staging.path(), progress).await?;
-    let (wanted, to, checked) = (wanted.clone(), to.to_owned(), offer.clone());
+    let archive = archive(client, &metadata, staging.path(), progress).await?;
+    let (wanted, to, checked) = (wanted.clone(), to.to_owned(), metadata.clone());
     let hash = blocking(move || {
         let (path, sum) = archive;
-        verify_offer(&checked, &path, &sum, &limits)?;
+        verify_package(&checked, &path, &sum, &limits)?;
         let unpacked = staging.path().join("package");
         // Archives that were made on other systems have no modes, and the plugin must be executable.
         let entries = Entries::Files {
@@ -204,16 +209,23 @@ async fn get(
         settle(&unpacked, &to, staging.path(), &hash).map_err(write_error(&to))?;
         Ok(hash)
     });
-    Ok((hash.await?, offer))
+    Ok((hash.await?, metadata))
 }
 
-/// What the first place that has the package says about it.
-pub(crate) async fn offer(client: &Client, wanted: &Wanted, platform: &Platform) -> Result<Offer, FetchError> {
+/// The metadata of the package at the first source that has it.
+pub(crate) async fn metadata(
+    client: &Client,
+    wanted: &Wanted,
+    platform: &Platform,
+) -> Result<PackageMetadata, FetchError> {
     let mut missing = Vec::new();
-    for place in &wanted.places {
-        match place.offer(client, &wanted.provider, &wanted.version, platform).await {
-            Ok(offer) => return Ok(offer),
-            Err(Refusal::Missing(why)) => missing.push(why),
+    for source in &wanted.sources {
+        match source
+            .metadata(client, &wanted.provider, &wanted.version, platform)
+            .await
+        {
+            Ok(metadata) => return Ok(metadata),
+            Err(SourceError::Missing(why)) => missing.push(why),
             Err(refusal) => return Err(FetchError::Source(refusal)),
         }
     }
@@ -223,14 +235,14 @@ pub(crate) async fn offer(client: &Client, wanted: &Wanted, platform: &Platform)
     })
 }
 
-/// The archive of an offer, and its SHA-256.
+/// The archive of a metadata, and its SHA-256.
 pub(crate) async fn archive(
     client: &Client,
-    offer: &Offer,
+    metadata: &PackageMetadata,
     dir: &Path,
     progress: &Progress,
 ) -> Result<(PathBuf, String), PackageError> {
-    match &offer.location {
+    match &metadata.location {
         Location::File(path) => {
             let path = path.clone();
             blocking(move || {
@@ -249,24 +261,29 @@ pub(crate) async fn archive(
 }
 
 /// Whether an archive is the one that was offered.
-pub(crate) fn verify_offer(offer: &Offer, archive: &Path, sum: &str, limits: &Limits) -> Result<(), PackageError> {
+pub(crate) fn verify_package(
+    metadata: &PackageMetadata,
+    archive: &Path,
+    sum: &str,
+    limits: &Limits,
+) -> Result<(), PackageError> {
     let usable = |hash: &&String| hash.starts_with("zh:") || hash.starts_with("h1:");
-    let expected: Vec<&String> = offer.hashes.iter().filter(usable).collect();
-    if offer.hashes.is_empty() || expected.iter().any(|hash| **hash == format!("zh:{sum}")) {
+    let expected: Vec<&String> = metadata.hashes.iter().filter(usable).collect();
+    if metadata.hashes.is_empty() || expected.iter().any(|hash| **hash == format!("zh:{sum}")) {
         return Ok(());
     }
     if expected.iter().any(|hash| hash.starts_with("h1:")) {
         let own = hash::archive(archive, limits).map_err(|source| PackageError::Archive {
-            location: offer.location.clone(),
+            location: metadata.location.clone(),
             source,
         })?;
         if expected.iter().any(|hash| **hash == own) {
             return Ok(());
         }
     }
-    let all: Vec<&str> = offer.hashes.iter().map(String::as_str).collect();
+    let all: Vec<&str> = metadata.hashes.iter().map(String::as_str).collect();
     Err(PackageError::Checksum {
-        location: offer.location.clone(),
+        location: metadata.location.clone(),
         actual: sum.to_owned(),
         expected: all.join(" or "),
     })

@@ -16,9 +16,9 @@
 pub mod builtin;
 mod catalog;
 pub mod cli_config;
+pub mod cross_platform;
 mod discovery;
 pub mod download;
-pub mod elsewhere;
 pub mod environment;
 mod error;
 mod fetch;
@@ -30,11 +30,11 @@ mod network_mirror;
 mod newest;
 mod not_available;
 mod openpgp;
-mod origin;
-pub mod places;
+mod registry;
 pub mod selection;
 mod settings;
 pub mod signature;
+pub mod sources;
 
 pub use catalog::{Catalog, ProvisionerSelection};
 pub use settings::Settings;

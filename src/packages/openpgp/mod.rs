@@ -1,8 +1,8 @@
 //! Detached OpenPGP signatures, as much of them as provider registries use: keys and signatures of version 4, by RSA, EdDSA
 //! (Ed25519) or ECDSA (NIST curves), with SHA-2.
 //!
-//! The library that knows all of OpenPGP (`pgp`, without its default features) brings 104 more crates to the 196 of this
-//! room, for ciphers and keys that no registry signs with. Here the cryptography is aws-lc's, which TLS brings anyway, and
+//! The library that knows all of OpenPGP (`pgp`, without its default features) brings 104 more crates,
+//! for ciphers and keys that no registry signs with. Here the cryptography is aws-lc's, which TLS brings anyway, and
 //! what is left is the packets ([`packet`]): about as much as a zip file's directory. DSA, SHA-1 and version 6 are refused by
 //! name.
 //!

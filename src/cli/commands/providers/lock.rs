@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use packages::elsewhere::{Request, Step, Tracked};
-use packages::places::Place;
+use packages::cross_platform::{Request, Step, Tracked};
+use packages::sources::PackageSource;
 use syntax::SourceMap;
 
 use super::{asked, configured, fetching, platforms};
@@ -71,9 +71,9 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
                 format!("The mirror {dir} cannot be searched: it is no directory."),
             ));
         }
-        (Some(dir), None) => Place::Packed(dir.into()),
+        (Some(dir), None) => PackageSource::Packed(dir.into()),
         (None, Some(url)) => match net::Url::parse(url).ok().filter(|url| url.scheme() == "https") {
-            Some(url) => Place::Mirror(url),
+            Some(url) => PackageSource::Mirror(url),
             None => {
                 return Ok(session.fail(
                     "Invalid network mirror URL",
@@ -81,7 +81,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
                 ));
             }
         },
-        (None, None) => Place::Direct,
+        (None, None) => PackageSource::Direct,
     };
     let platforms = match platforms(session, given) {
         Ok(platforms) => platforms,
@@ -110,7 +110,7 @@ fn run(session: &Session, given: &Given) -> Result<Status, UsageError> {
         requirements: &asked.wanted,
         origins: &origins(&project.config, &state::State::default()),
         platforms: &platforms,
-        place,
+        source: place,
         cache: cache.filter(|_| given.on("enable-plugin-cache")),
     };
     let locked = fetching(session, async || {

@@ -24,7 +24,7 @@ use crate::install::Origins;
 use crate::lock_file::{LockFile, Locked};
 use crate::network_mirror::{Archive, Archives, Index};
 use crate::newest::newest;
-use crate::places::{self, Authentication, Location, Place};
+use crate::sources::{self, Authentication, Location, PackageSource};
 use addrs::platform::Platform;
 use versions::{Constraints, Version};
 
@@ -40,12 +40,12 @@ pub struct Request<'r> {
     /// The platforms.
     pub platforms: &'r [Platform],
     /// Where the packages come from.
-    pub place: Place,
+    pub source: PackageSource,
     /// A plugin cache, whose packages need not come from there.
     pub cache: Option<PathBuf>,
 }
 
-/// How many packages are fetched at a time.
+/// Provenance many packages are fetched at a time.
 const AT_ONCE: usize = 8;
 
 /// What goes on.
@@ -125,18 +125,18 @@ impl Request<'_> {
             ));
         }
         // What a cache has is no reason to choose a version.
-        let mirrored = match &self.place {
-            Place::Packed(base) => self
+        let mirrored = match &self.source {
+            PackageSource::Packed(base) => self
                 .platforms
                 .iter()
                 .flat_map(|p| discovery::versions_below(base, provider, p))
                 .collect(),
-            Place::Mirror(_) | Place::Direct => Vec::new(),
+            PackageSource::Mirror(_) | PackageSource::Direct => Vec::new(),
         };
         let here = mirrored.into_iter().map(|found| found.version);
         let here = here.filter(|version| constraints.allows(version)).max();
-        let places = std::slice::from_ref(&self.place);
-        newest(self.client, provider, constraints, places, here, Some(self.origins))
+        let sources = std::slice::from_ref(&self.source);
+        newest(self.client, provider, constraints, sources, here, Some(self.origins))
             .await
             .map(|newest| newest.version)
             .map_err(|(summary, why)| Diagnostic::error(summary, why))
@@ -144,9 +144,9 @@ impl Request<'_> {
 
     /// The unpacked packages in a filesystem mirror, and in the cache.
     fn unpacked(&self, provider: &Provider) -> Vec<(Version, Platform, PathBuf)> {
-        let mirror = match &self.place {
-            Place::Packed(base) => Some(base),
-            Place::Mirror(_) | Place::Direct => None,
+        let mirror = match &self.source {
+            PackageSource::Packed(base) => Some(base),
+            PackageSource::Mirror(_) | PackageSource::Direct => None,
         };
         let mut out = Vec::new();
         for base in mirror.into_iter().chain(&self.cache) {
@@ -164,7 +164,7 @@ impl Request<'_> {
             provider: provider.clone(),
             version: version.clone(),
             locked: BTreeSet::new(),
-            places: vec![self.place.clone()],
+            sources: vec![self.source.clone()],
         }
     }
 
@@ -190,8 +190,8 @@ impl Request<'_> {
                 hashes: [hash.await?].into(),
             });
         }
-        let offer = fetch::offer(self.client, &self.wanted(provider, version), platform).await;
-        let offer = offer.map_err(|why| PackageError::NotFetched(why.text()))?;
+        let metadata = fetch::metadata(self.client, &self.wanted(provider, version), platform).await;
+        let metadata = metadata.map_err(|why| PackageError::NotFetched(why.text()))?;
         let limits = Limits::from_variables(&self.client.settings().variables)?;
         let temporary = match keep.and_then(Path::parent) {
             Some(dir) => {
@@ -200,15 +200,15 @@ impl Request<'_> {
             None => tempfile::tempdir(),
         };
         let temporary = temporary.map_err(PackageError::Temporary)?;
-        let (path, sum) = fetch::archive(self.client, &offer, temporary.path(), progress).await?;
+        let (path, sum) = fetch::archive(self.client, &metadata, temporary.path(), progress).await?;
         let keep = keep.map(Path::to_owned);
         blocking(move || {
-            fetch::verify_offer(&offer, &path, &sum, &limits)?;
+            fetch::verify_package(&metadata, &path, &sum, &limits)?;
             let own = hash::archive(&path, &limits).map_err(|source| PackageError::Archive {
-                location: offer.location.clone(),
+                location: metadata.location.clone(),
                 source,
             })?;
-            let mut hashes = offer.known;
+            let mut hashes = metadata.known;
             hashes.insert(own);
             hashes.insert(format!("zh:{sum}"));
             if let Some(keep) = keep {
@@ -223,7 +223,7 @@ impl Request<'_> {
             }
             drop(temporary);
             Ok(Got {
-                authentication: offer.authentication,
+                authentication: metadata.authentication,
                 hashes,
             })
         })
@@ -388,7 +388,7 @@ fn documents(base: &Path, provider: &Provider, version: &Version, limits: &Limit
     let dir = discovery::provider_dir(base, provider);
     let failed = write_error(&dir);
     let mut archives = Archives::default();
-    for archive in places::packed(base, provider) {
+    for archive in sources::packed(base, provider) {
         if archive.version != *version {
             continue;
         }
