@@ -48,7 +48,7 @@ fn archives_of_every_kind() {
         "no directory \"none\"",
         "there are sub",
     ]);
-    get("/m.rar?archive=rar").fails_with(&["\"rar\" is not a kind of archive"]);
+    get("/m.rar?archive=rar").fails_with(&["\"rar\" is not a supported archive format"]);
     get(&format!("/m.tar.gz?checksum=sha256:{}", "0".repeat(64))).fails_with(&[
         "the checksum of",
         "does not match",

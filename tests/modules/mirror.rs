@@ -75,7 +75,7 @@ fn what_is_no_mirror() {
     let w = Workspace::with(&[("main.tf", &call("https://example.com/a.zip", ""))]);
     w.run(&["modules", "mirror", "main.tf/m"]).fails_with(&[
         "Cannot use the output directory",
-        "a part of the path is not a directory",
+        "not a directory",
     ]);
     w.run(&["modules", "mirror"])
         .fails_with(&["No output directory specified"]);
