@@ -102,7 +102,8 @@ impl DataSource for RemoteState {
         let Some(found) = found else {
             return Err(Diagnostic::error(
                 "Unable to find remote state",
-                "The backend has no state for this workspace. Apply the other configuration first, or correct \"workspace\" or \"config\".",
+                "The backend has no state for this workspace. Apply the other configuration first, or correct \
+                 \"workspace\" or \"config\".",
             )
             .into());
         };

@@ -96,10 +96,8 @@ fn a_mirror_is_enough_to_install_from() {
     configuration.push_str("resource \"null_resource\" \"built_in\" {}\n");
     let w = workspace(&server, &configuration);
     w.write("file", "");
-    w.run(&["providers", "mirror", "file/mirror"]).fails_with(&[
-        "Cannot use the output directory",
-        "not a directory",
-    ]);
+    w.run(&["providers", "mirror", "file/mirror"])
+        .fails_with(&["Cannot use the output directory", "not a directory"]);
     // It is made, with its parents.
     w.run(&["providers", "mirror", "a/b/mirror"]).ok();
     assert!(w.exists(&format!("a/b/mirror/{anvil}/index.json")));

@@ -73,10 +73,8 @@ fn a_mirror_stands_for_everything_from_elsewhere() {
 #[test]
 fn what_is_no_mirror() {
     let w = Workspace::with(&[("main.tf", &call("https://example.com/a.zip", ""))]);
-    w.run(&["modules", "mirror", "main.tf/m"]).fails_with(&[
-        "Cannot use the output directory",
-        "not a directory",
-    ]);
+    w.run(&["modules", "mirror", "main.tf/m"])
+        .fails_with(&["Cannot use the output directory", "not a directory"]);
     w.run(&["modules", "mirror"])
         .fails_with(&["No output directory specified"]);
     w.run(&["get", "-mirror=nowhere"])
