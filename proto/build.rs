@@ -1,4 +1,4 @@
-//! Compiles the protocol files with protox, so that nobody needs protoc to build the house.
+//! Compiles the protocol files with protox, so that building needs no protoc.
 
 use std::error::Error;
 

@@ -2,7 +2,7 @@
 //!
 //! A plugin is a gRPC server on a local socket. It serves one of two protocols, [`tfplugin5`] or [`tfplugin6`] (nearly the
 //! same messages; see the head of each file for the differences), and beside it the auxiliary services of
-//! [`go_plugin`]. Both sides of the house use these types: `plugins` the clients, the SDK the servers.
+//! [`go_plugin`]. `plugins` uses the clients, the SDK the servers.
 //!
 //! Nothing is written by hand here. To learn what a message means read the `.proto` file: its comments are the
 //! documentation. The build needs no protoc; `protox` compiles the files.

@@ -27,8 +27,8 @@ static PROVIDER: LazyLock<Arc<CryptoProvider>> =
 
 /// Who believes what the machine believes. Reading that takes time, and most requests of a run need it or none does: it is
 /// read with the first certificate that must be looked at.
-static MACHINE: LazyLock<Result<Arc<WebPkiServerVerifier>, String>> =
-    LazyLock::new(|| verifier(trust::roots(&trust::machine())));
+static SYSTEM: LazyLock<Result<Arc<WebPkiServerVerifier>, String>> =
+    LazyLock::new(|| verifier(trust::roots(&trust::system_certificates())));
 
 fn verifier(roots: RootCertStore) -> Result<Arc<WebPkiServerVerifier>, String> {
     WebPkiServerVerifier::builder_with_provider(Arc::new(roots), PROVIDER.clone())
@@ -39,16 +39,16 @@ fn verifier(roots: RootCertStore) -> Result<Arc<WebPkiServerVerifier>, String> {
 impl Trust<'_> {
     /// The same for the TLS library.
     pub fn configuration(&self) -> Result<ClientConfig, Diagnostic> {
-        let whom = match self.authorities {
-            Some(pem) => these(pem)?,
-            None if self.insecure => Whom::Anybody,
-            None => Whom::Machine,
+        let anchors = match self.authorities {
+            Some(pem) => custom(pem)?,
+            None if self.insecure => TrustAnchors::None,
+            None => TrustAnchors::System,
         };
         let builder = ClientConfig::builder_with_provider(PROVIDER.clone())
             .with_safe_default_protocol_versions()
             .map_err(|e| tls_error(e.to_string()))?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Verifier(whom)));
+            .with_custom_certificate_verifier(Arc::new(Verifier(anchors)));
         let Some((certificate, key)) = self.client else {
             return Ok(builder.with_no_client_auth());
         };
@@ -83,7 +83,7 @@ impl Trust<'_> {
     }
 }
 
-fn these(pem: &str) -> Result<Whom, Diagnostic> {
+fn custom(pem: &str) -> Result<TrustAnchors, Diagnostic> {
     let certificates: Vec<_> = CertificateDer::pem_slice_iter(pem.as_bytes()).flatten().collect();
     let mut roots = RootCertStore::empty();
     let (added, _) = roots.add_parsable_certificates(certificates.iter().cloned());
@@ -95,7 +95,7 @@ fn these(pem: &str) -> Result<Whom, Diagnostic> {
         )
         .at_attribute("ca_cert_pem"));
     }
-    Ok(Whom::These {
+    Ok(TrustAnchors::Custom {
         authorities: verifier(roots).map_err(tls_error)?,
         certificates,
     })
@@ -114,16 +114,16 @@ fn pair_error(reason: &str) -> Diagnostic {
 }
 
 #[derive(Debug)]
-struct Verifier(Whom);
+struct Verifier(TrustAnchors);
 
 #[derive(Debug)]
-enum Whom {
-    /// Whoever answers.
-    Anybody,
-    /// Whom this machine trusts.
-    Machine,
-    /// Whom the configuration says.
-    These {
+enum TrustAnchors {
+    /// No verification.
+    None,
+    /// TrustAnchors this machine trusts.
+    System,
+    /// TrustAnchors the configuration says.
+    Custom {
         authorities: Arc<WebPkiServerVerifier>,
         certificates: Vec<CertificateDer<'static>>,
     },
@@ -139,13 +139,13 @@ impl ServerCertVerifier for Verifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let authorities = match &self.0 {
-            Whom::Anybody => return Ok(ServerCertVerified::assertion()),
-            Whom::Machine => MACHINE.as_ref().map_err(|e| Error::General(e.clone()))?,
+            TrustAnchors::None => return Ok(ServerCertVerified::assertion()),
+            TrustAnchors::System => SYSTEM.as_ref().map_err(|e| Error::General(e.clone()))?,
             // A server's own certificate may be given in place of an authority's.
-            Whom::These { certificates, .. } if certificates.contains(end_entity) => {
-                return trust::as_itself(end_entity, server_name, now);
+            TrustAnchors::Custom { certificates, .. } if certificates.contains(end_entity) => {
+                return trust::verify_pinned_certificate(end_entity, server_name, now);
             }
-            Whom::These { authorities, .. } => authorities,
+            TrustAnchors::Custom { authorities, .. } => authorities,
         };
         authorities.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
     }
@@ -157,7 +157,7 @@ impl ServerCertVerifier for Verifier {
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         // A signature of nobody known says nothing.
-        if matches!(self.0, Whom::Anybody) {
+        if matches!(self.0, TrustAnchors::None) {
             return Ok(HandshakeSignatureValid::assertion());
         }
         rustls::crypto::verify_tls12_signature(message, cert, dss, &PROVIDER.signature_verification_algorithms)
@@ -169,7 +169,7 @@ impl ServerCertVerifier for Verifier {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        if matches!(self.0, Whom::Anybody) {
+        if matches!(self.0, TrustAnchors::None) {
             return Ok(HandshakeSignatureValid::assertion());
         }
         rustls::crypto::verify_tls13_signature(message, cert, dss, &PROVIDER.signature_verification_algorithms)

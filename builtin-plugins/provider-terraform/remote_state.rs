@@ -102,7 +102,8 @@ impl DataSource for RemoteState {
         let Some(found) = found else {
             return Err(Diagnostic::error(
                 "Unable to find remote state",
-                "No stored state was found for the given workspace in the given backend.",
+                "The backend has no state for this workspace. Apply the other configuration first, or correct \
+                 \"workspace\" or \"config\".",
             )
             .into());
         };

@@ -39,7 +39,7 @@ impl Onlooker {
         let mut verifier = None;
         let mut trusted = Vec::new();
         if verify {
-            trusted = trust::machine();
+            trusted = trust::system_certificates();
             let roots = Arc::new(trust::roots(&trusted));
             let builder = WebPkiServerVerifier::builder_with_provider(roots, provider.clone());
             verifier = Some(builder.build().map_err(|e| e.to_string())?);
@@ -73,7 +73,7 @@ impl Onlooker {
         if !self.trusted.iter().any(|trusted| trusted == certificate) {
             return Err(CertificateError::UnknownIssuer.into());
         }
-        trust::as_itself(certificate, name, now)
+        trust::verify_pinned_certificate(certificate, name, now)
     }
 
     fn seen(&self, name: &str) -> Option<Vec<Vec<u8>>> {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use config::files::{Disk, clean, join};
 use config::loader::{Loaded, MissingModule};
@@ -11,14 +11,13 @@ use config::model::ModuleNode;
 use config::source_address::ModuleSource;
 use config::version::Version;
 use config::{LoadOptions, load};
-use files::io_reason;
 use futures::future::{BoxFuture, FutureExt, join_all};
 use net::Client;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::{Semaphore, watch};
 
-use crate::fetch::{self, Commit, Fetcher};
+use crate::fetch::{self, Commit, FetchError, Fetcher, file_error};
 use crate::mirror::Mirror;
 use crate::registry::{Problem, Registries};
 use crate::tree;
@@ -142,7 +141,7 @@ impl Install<'_> {
 }
 
 /// A package that is fetched once in a run, and copied for other calls.
-type Package = watch::Receiver<Option<Result<PathBuf, String>>>;
+type Package = watch::Receiver<Option<Result<PathBuf, Arc<FetchError>>>>;
 
 struct Walk<'w> {
     install: &'w Install<'w>,
@@ -160,7 +159,7 @@ struct Walk<'w> {
 /// Who fetches a package.
 enum Turn {
     /// We do, and tell the others.
-    Ours(watch::Sender<Option<Result<PathBuf, String>>>),
+    Ours(watch::Sender<Option<Result<PathBuf, Arc<FetchError>>>>),
     /// Somebody else does.
     Theirs(Package),
 }
@@ -398,7 +397,7 @@ impl Walk<'_> {
                 (location.package, subdir, Some(version), turn)
             }
         };
-        let failed = |problem: String| {
+        let failed = |problem: &dyn std::fmt::Display| {
             let name = call.path.0.last().map_or("", |n| &**n);
             let detail = format!(
                 "The module \"{name}\" could not be fetched from \"{}\": {problem}.",
@@ -414,7 +413,7 @@ impl Walk<'_> {
         let place = match self.place(call, key, &package, turn, &entry).await {
             Ok(place) => place,
             Err(problem) => {
-                failed(problem);
+                failed(&problem);
                 return None;
             }
         };
@@ -456,15 +455,9 @@ impl Walk<'_> {
         package: &str,
         turn: Turn,
         entry: &ManifestEntry,
-    ) -> Result<PathBuf, String> {
+    ) -> Result<PathBuf, Arc<FetchError>> {
         let modules_dir = Path::new(&self.modules_dir);
-        let failed = |e: std::io::Error| {
-            format!(
-                "the directory {} cannot be written: {}",
-                self.modules_dir,
-                io_reason(&e)
-            )
-        };
+        let failed = file_error("writing the directory", modules_dir);
         std::fs::create_dir_all(modules_dir).map_err(failed)?;
         let made = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(modules_dir);
         let partial = made.map_err(failed)?;
@@ -477,9 +470,9 @@ impl Walk<'_> {
                         Some(mirror) => mirror.copy(package, &new),
                         None => self.fetcher.fetch(package, &new).await,
                     },
-                    Err(_) => Err("it was given up".to_owned()),
+                    Err(_) => Err(FetchError::Canceled),
                 };
-                if let Err(problem) = fetched {
+                if let Err(problem) = fetched.map_err(Arc::new) {
                     drop(sender.send(Some(Err(problem.clone()))));
                     return Err(problem);
                 }
@@ -492,15 +485,10 @@ impl Walk<'_> {
                         let to = new.clone();
                         let copied = tokio::task::spawn_blocking(move || tree::copy(&from, &to)).await;
                         let copied = copied.unwrap_or_else(|e| Err(std::io::Error::other(e)));
-                        copied.map_err(|e| {
-                            format!(
-                                "it was fetched for another call, but cannot be copied: {}",
-                                io_reason(&e)
-                            )
-                        })?;
+                        copied.map_err(file_error("copying the package of another call to", &new))?;
                     }
                     Some(Err(problem)) => return Err(problem),
-                    None => return Err("fetching it was given up".to_owned()),
+                    None => return Err(Arc::new(FetchError::Canceled)),
                 }
                 None
             }
@@ -509,17 +497,12 @@ impl Walk<'_> {
         // From here to the end, the manifest knows nothing of this module.
         self.written.forget(key);
         let put = match self.written.save() {
-            Err(problem) => Err(problem.detail),
+            Err(problem) => Err(FetchError::Manifest(problem.detail)),
             Ok(()) => tree::remove(&place)
                 .and_then(|()| std::fs::rename(&new, &place))
-                .map_err(|e| {
-                    format!(
-                        "the directory {} cannot be replaced: {}",
-                        place.display(),
-                        io_reason(&e)
-                    )
-                }),
+                .map_err(file_error("replacing the directory", &place)),
         };
+        let put = put.map_err(Arc::new);
         if let Some(sender) = ours {
             drop(sender.send(Some(put.clone().map(|()| place.clone()))));
         }

@@ -7,14 +7,12 @@
 //!
 //! What is in the modules directory under its name, and in the manifest, is whole: a package is fetched into a directory of
 //! another name, unpacked there, and renamed at the end; before that, the manifest has forgotten what was there before. So an
-//! interrupted run leaves nothing that could be taken for a module. Archives are unpacked by [`fetch::archive`], which trusts
-//! nobody.
+//! interrupted run leaves nothing that could be taken for a module. Archives are unpacked by the crate `archive`.
 //!
 //! Packages are fetched side by side, and told in the order of the calls. [`from_module`] fills an empty directory. [`mirror`]
 //! carries modules to where nothing can be fetched.
 //!
-//! The room stands above `config`, which it tells what to do with a manifest, and `net`, which makes its requests; nothing
-//! below the command line uses it. Where to begin: [`install`].
+//! Where to begin: [`install`].
 
 pub mod fetch;
 pub mod from_module;

@@ -21,6 +21,7 @@ use files::io_reason;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::fetch::{FetchError, file_error};
 use crate::install::public;
 use crate::registry::Available;
 use crate::tree;
@@ -55,22 +56,66 @@ struct Entry {
     subdir: Option<String>,
 }
 
+/// Why a mirror cannot be used or written. The text is a sentence.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MirrorError {
+    /// The index cannot be read.
+    #[error("The mirror cannot be used: {} cannot be read: {}.", path.display(), io_reason(source))]
+    Read {
+        /// The index.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// The index is not JSON of the expected form.
+    #[error("The mirror cannot be used: {} is invalid: {source}.", path.display())]
+    Json {
+        /// The index.
+        path: PathBuf,
+        /// The reason.
+        source: serde_json::Error,
+    },
+    /// The index has another format version.
+    #[error("The mirror cannot be used: {} is invalid: its format {version} is not known.", path.display())]
+    Format {
+        /// The index.
+        path: PathBuf,
+        /// The format version.
+        version: String,
+    },
+    /// The index names a directory outside of the mirror.
+    #[error("The mirror cannot be used: {} is invalid: \"{dir}\" leads out of the mirror.", path.display())]
+    Outside {
+        /// The index.
+        path: PathBuf,
+        /// The directory.
+        dir: String,
+    },
+    /// The mirror cannot be written.
+    #[error("The directory {} cannot be written: {}.", path.display(), io_reason(source))]
+    Write {
+        /// The directory.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+}
+
 impl Mirror {
-    /// Reads what a mirror has. The error is a sentence.
-    pub fn open(dir: &Path) -> Result<Mirror, String> {
+    /// Reads the index of a mirror.
+    ///
+    /// # Errors
+    ///
+    /// The index cannot be read or is invalid.
+    pub fn open(dir: &Path) -> Result<Mirror, MirrorError> {
         let dir = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned()).join(DIR);
         let path = dir.join("index.json");
         let index = match std::fs::read(&path) {
             Ok(text) => read(&path, &text)?,
             // It carries no modules, as its configuration called none from elsewhere.
             Err(e) if e.kind() == io::ErrorKind::NotFound && dir.parent().is_some_and(Path::is_dir) => Index::new(),
-            Err(e) => {
-                return Err(format!(
-                    "The mirror cannot be used: {} cannot be read: {}.",
-                    path.display(),
-                    io_reason(&e)
-                ));
-            }
+            Err(source) => return Err(MirrorError::Read { path, source }),
         };
         Ok(Mirror { dir, index })
     }
@@ -96,28 +141,32 @@ impl Mirror {
         Some(RemoteSource { package, subdir })
     }
 
-    /// Copies a package to a path where nothing is yet. The error is a sentence without its full stop.
-    pub(crate) fn copy(&self, package: &str, to: &Path) -> Result<(), String> {
-        let here = self.dir.display();
-        let entry = self.index.modules.get(&public(package)).ok_or_else(|| {
-            format!("the mirror {here} does not have it; where it can be fetched, \"modules mirror\" adds it")
-        })?;
-        tree::copy(&self.dir.join(&entry.dir), to)
-            .map_err(|e| format!("its copy in the mirror {here} cannot be had: {}", io_reason(&e)))
+    /// Copies a package to a path that does not exist.
+    pub(crate) fn copy(&self, package: &str, to: &Path) -> Result<(), FetchError> {
+        let entry = self.index.modules.get(&public(package));
+        let entry = entry.ok_or_else(|| FetchError::NotInMirror(self.dir.clone()))?;
+        let from = self.dir.join(&entry.dir);
+        tree::copy(&from, to).map_err(file_error("copying", &from))
     }
 }
 
-/// Adds the modules of an installed configuration to a mirror: all that its manifest names and that come from elsewhere. Gives
-/// the addresses of what was added. The error is a sentence.
-pub fn fill(to: &Path, data_dir: &Path, manifest: &Manifest) -> Result<Vec<String>, String> {
+/// Adds the registry and remote modules of an installed configuration to a mirror. Returns the addresses that were added.
+///
+/// # Errors
+///
+/// The index is invalid, or the mirror cannot be written.
+pub fn fill(to: &Path, data_dir: &Path, manifest: &Manifest) -> Result<Vec<String>, MirrorError> {
     let dir = to.join(DIR);
     let path = dir.join("index.json");
     let mut index = match std::fs::read(&path) {
         Ok(text) => read(&path, &text)?,
         Err(e) if e.kind() == io::ErrorKind::NotFound => Index::new(),
-        Err(e) => return Err(format!("{} cannot be read: {}.", path.display(), io_reason(&e))),
+        Err(source) => return Err(MirrorError::Read { path, source }),
     };
-    let failed = |e: io::Error| format!("The directory {} cannot be written: {}.", dir.display(), io_reason(&e));
+    let failed = |source: io::Error| MirrorError::Write {
+        path: dir.clone(),
+        source,
+    };
     let mut added = Vec::new();
     for (name, entry) in &manifest.modules {
         let package_dir = data_dir.join(DIR).join(name);
@@ -176,21 +225,25 @@ impl Index {
     }
 }
 
-/// Reads an index, and believes no path that leads out of the mirror.
-fn read(path: &Path, text: &[u8]) -> Result<Index, String> {
-    let invalid = |why: String| {
-        format!(
-            "The mirror cannot be used: {} is not what it should be: {why}.",
-            path.display()
-        )
+/// Parses an index. A path that leads out of the mirror is an error.
+fn read(path: &Path, text: &[u8]) -> Result<Index, MirrorError> {
+    let path = path.to_owned();
+    let index: Index = match serde_json::from_slice(text) {
+        Ok(index) => index,
+        Err(source) => return Err(MirrorError::Json { path, source }),
     };
-    let index: Index = serde_json::from_slice(text).map_err(|e| invalid(e.to_string()))?;
     if index.format_version.split('.').next() != FORMAT.split('.').next() {
-        return Err(invalid(format!("its format {} is not known", index.format_version)));
+        return Err(MirrorError::Format {
+            path,
+            version: index.format_version,
+        });
     }
     let inside = |dir: &str| !dir.is_empty() && Path::new(dir).components().all(|c| matches!(c, Component::Normal(_)));
     match index.modules.values().find(|entry| !inside(&entry.dir)) {
-        Some(entry) => Err(invalid(format!("\"{}\" leads out of the mirror", entry.dir))),
+        Some(entry) => Err(MirrorError::Outside {
+            path,
+            dir: entry.dir.clone(),
+        }),
         None => Ok(index),
     }
 }

@@ -43,13 +43,37 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// A directory inside a package. Its steps may be patterns (`*`), which must fit exactly one. The error is a sentence
-/// without its full stop.
-pub(crate) fn subdirectory(package: &Path, subdir: &str) -> Result<PathBuf, String> {
+/// Why a package has no such subdirectory. The text is a clause without a full stop.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SubdirectoryError {
+    /// It is not inside the package.
+    #[error("the subdirectory \"{0}\" leads out of the package")]
+    Outside(String),
+    /// There is no such directory.
+    #[error("the package has no directory \"{subdir}\"{present}")]
+    Missing {
+        /// The subdirectory.
+        subdir: String,
+        /// The directories at the top of the package.
+        present: String,
+    },
+    /// The pattern matches several directories.
+    #[error("\"{subdir}\" fits {count} directories of the package, and must fit exactly one")]
+    Ambiguous {
+        /// The pattern.
+        subdir: String,
+        /// The number of directories.
+        count: usize,
+    },
+}
+
+/// The path of a subdirectory of a package. Its steps may be patterns (`*`, `?`), which must match exactly one directory.
+pub(crate) fn subdirectory(package: &Path, subdir: &str) -> Result<PathBuf, SubdirectoryError> {
     let mut found = vec![package.to_owned()];
     for step in subdir.split('/').filter(|s| !s.is_empty() && *s != ".") {
         if step == ".." {
-            return Err(format!("the subdirectory \"{subdir}\" leads out of the package"));
+            return Err(SubdirectoryError::Outside(subdir.to_owned()));
         }
         let mut next = Vec::new();
         for dir in &found {
@@ -75,22 +99,22 @@ pub(crate) fn subdirectory(package: &Path, subdir: &str) -> Result<PathBuf, Stri
             if inside().unwrap_or(false) {
                 Ok(one.clone())
             } else {
-                Err(format!("the subdirectory \"{subdir}\" leads out of the package"))
+                Err(SubdirectoryError::Outside(subdir.to_owned()))
             }
         }
-        [] => Err(format!(
-            "the package has no directory \"{subdir}\"{}",
-            there_is(package)
-        )),
-        many => Err(format!(
-            "\"{subdir}\" fits {} directories of the package, and must fit exactly one",
-            many.len()
-        )),
+        [] => Err(SubdirectoryError::Missing {
+            subdir: subdir.to_owned(),
+            present: directories_of(package),
+        }),
+        many => Err(SubdirectoryError::Ambiguous {
+            subdir: subdir.to_owned(),
+            count: many.len(),
+        }),
     }
 }
 
-/// The directories of a package, for those who named another.
-fn there_is(package: &Path) -> String {
+/// The names of the directories at the top of a package, for the error about a missing one.
+fn directories_of(package: &Path) -> String {
     let mut names: Vec<String> = fs::read_dir(package)
         .into_iter()
         .flatten()
@@ -148,10 +172,15 @@ mod tests {
         std::os::unix::fs::symlink("/", dir.path().join("out")).unwrap();
         let find = |subdir: &str| subdirectory(dir.path(), subdir);
         assert_eq!(find("*-1.?/modules/a").unwrap(), dir.path().join("repo-1.2/modules/a"));
-        assert!(find("repo-1.2/modules/*").unwrap_err().contains("2 directories"));
-        assert!(find("none").unwrap_err().contains("repo-1.2"));
+        assert!(
+            find("repo-1.2/modules/*")
+                .unwrap_err()
+                .to_string()
+                .contains("2 directories")
+        );
+        assert!(find("none").unwrap_err().to_string().contains("repo-1.2"));
         assert!(find("repo-1.2/../..").is_err());
         #[cfg(unix)]
-        assert!(find("out/etc").unwrap_err().contains("leads out"));
+        assert!(find("out/etc").unwrap_err().to_string().contains("leads out"));
     }
 }

@@ -1,7 +1,7 @@
 //! Requests to the outside: HTTP, service discovery, and the credentials of hosts.
 //!
-//! Registries of modules and of providers, mirrors, archives on any web server: whoever needs one of them asks here, so that
-//! proxies, roots of trust, timeouts, retries and tokens are the same for all.
+//! Requests to module and provider registries, mirrors and web servers all use this crate, so that proxies, trust anchors,
+//! timeouts, retries and tokens are the same for all.
 //!
 //! - [`hosts`]: names of hosts, and what the CLI configuration says about them ([`HostSettings`]).
 //! - [`credentials`]: the token for a host, from the environment, the CLI configuration, or a helper program.
@@ -9,21 +9,19 @@
 //!   A request and its answer, tried again where that may help, are in `request`; what can go wrong is in `error`, and I/O and
 //!   network errors in words in `reason`.
 //! - [`discovery`]: what a host offers, by its `/.well-known/terraform.json`.
-//! - [`UnpackLimits`]: how large what comes from outside may be.
 //! - [`netrc`]: names and passwords for web servers.
 //!
 //! Redirects are followed here and not by the library below, because every caller has its own limit, and because a token
 //! must not follow to another host. Nothing secret is part of an error or a log line: addresses are shown without their
 //! passwords and queries ([`shown`]).
 //!
-//! The room uses nothing of ours. Where to begin: [`client`].
+//! Where to begin: [`client`].
 
 pub mod client;
 pub mod credentials;
 pub mod discovery;
 mod error;
 pub mod hosts;
-mod limits;
 pub mod netrc;
 mod reason;
 mod request;
@@ -42,7 +40,6 @@ pub use client::{Client, NetSettings, Notice, Retry, decoded_path, form};
 pub use credentials::Token;
 pub use error::{Error, shown};
 pub use hosts::{Host, HostSettings};
-pub use limits::{Bounded, MAX_UNPACKED_SIZE, Size, UnpackLimits};
 pub use reason::WITHOUT_NETWORK;
 pub use request::{Request, Response};
 pub use url::Url;

@@ -10,7 +10,7 @@ use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 /// The configuration for all connections of a client.
 pub(crate) fn configuration() -> Result<ClientConfig, Error> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let trusted = trust::machine();
+    let trusted = trust::system_certificates();
     let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(trust::roots(&trusted)), provider.clone());
     let authorities = authorities.build().map_err(|e| Error::General(e.to_string()))?;
     let mut config = ClientConfig::builder_with_provider(provider)
@@ -40,7 +40,7 @@ impl ServerCertVerifier for Verifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         if self.trusted.contains(end_entity) {
-            return trust::as_itself(end_entity, server_name, now);
+            return trust::verify_pinned_certificate(end_entity, server_name, now);
         }
         self.authorities
             .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)

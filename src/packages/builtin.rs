@@ -1,4 +1,4 @@
-//! The plugins that are part of the executable, as the room above describes them.
+//! The plugins that are part of the executable, as the executable describes them.
 
 use std::path::PathBuf;
 

@@ -60,6 +60,61 @@ pub struct Pattern {
     ty: Option<String>,
 }
 
+/// Why a provider address pattern is invalid. The text is a clause without a full stop.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PatternError {
+    /// It does not have two or three parts.
+    #[error("it must have two or three parts, like example.com/namespace/type")]
+    Parts,
+    /// A wildcard is followed by a fixed part.
+    #[error("a part before a fixed one must not be \"*\"")]
+    Wildcard,
+    /// A fixed part is not valid in a provider address.
+    #[error("{0}")]
+    Address(String),
+}
+
+/// Why a setting is invalid. The text is a clause without a full stop.
+#[derive(Debug, thiserror::Error)]
+enum SettingError {
+    #[error("the plugin cache directory {} does not exist; create it first", .0.display())]
+    NoCache(PathBuf),
+    #[error("there can be only one {0} block")]
+    SecondBlock(&'static str),
+    #[error("dev_overrides must come before all installation methods")]
+    LateOverrides,
+    #[error("\"{address}\" is not a provider address: {reason}")]
+    Provider { address: String, reason: String },
+    #[error("\"{text}\" is not a provider pattern: {source}")]
+    Pattern { text: String, source: PatternError },
+    #[error("{method} has no argument \"{argument}\"")]
+    NoArgument { method: String, argument: String },
+    #[error("{0} needs the argument \"{1}\"")]
+    Missing(&'static str, &'static str),
+    #[error("the mirror's URL {0} must begin with https://")]
+    NotHttps(String),
+    #[error("\"{0}\" is not an installation method")]
+    Method(String),
+    #[error("the environment variable {0} is not set")]
+    NotSet(String),
+    #[error("\"{name}\" must be {expected}")]
+    Type { name: String, expected: &'static str },
+    #[error("\"{0}\" is not the name of a host")]
+    Host(String),
+    #[error("a \"{0}\" block has one label")]
+    Labels(String),
+}
+
+impl SettingError {
+    fn type_of(name: &str, expected: &'static str) -> SettingError {
+        SettingError::Type {
+            name: name.to_owned(),
+            expected,
+        }
+    }
+}
+
 impl Method {
     /// Whether it is to be used for this provider.
     #[must_use]
@@ -71,12 +126,12 @@ impl Method {
 
 impl Pattern {
     /// Reads a pattern of two or three parts.
-    pub fn parse(text: &str) -> Result<Pattern, String> {
+    pub fn parse(text: &str) -> Result<Pattern, PatternError> {
         let parts: Vec<&str> = text.split('/').collect();
         let (host, namespace, ty) = match parts.as_slice() {
             [namespace, ty] => (addrs::provider::DEFAULT_HOST, *namespace, *ty),
             [host, namespace, ty] => (*host, *namespace, *ty),
-            _ => return Err("it must have two or three parts, like example.com/namespace/type".to_owned()),
+            _ => return Err(PatternError::Parts),
         };
         let part = |p: &str| (p != "*").then(|| p.to_ascii_lowercase());
         let pattern = Pattern {
@@ -88,7 +143,7 @@ impl Pattern {
         if (pattern.namespace.is_none() && pattern.ty.is_some())
             || (pattern.host.is_none() && pattern.namespace.is_some())
         {
-            return Err("a part before a fixed one must not be \"*\"".to_owned());
+            return Err(PatternError::Wildcard);
         }
         let concrete = |p: &Option<String>, filler: &str| p.clone().unwrap_or_else(|| filler.to_owned());
         let sample = format!(
@@ -97,7 +152,7 @@ impl Pattern {
             concrete(&pattern.namespace, "n"),
             concrete(&pattern.ty, "t")
         );
-        Provider::parse(&sample).map_err(|error| error.detail)?;
+        Provider::parse(&sample).map_err(|error| PatternError::Address(error.detail))?;
         Ok(pattern)
     }
 
@@ -203,16 +258,13 @@ impl Loader<'_> {
         }
     }
 
-    fn item(&mut self, item: Item) -> Result<(), String> {
+    fn item(&mut self, item: Item) -> Result<(), SettingError> {
         let name = item.keys.first().cloned().unwrap_or_default();
         match name.as_str() {
             "plugin_cache_dir" => {
                 let dir = self.path(&text(&item.value, &name)?)?;
                 if !dir.is_dir() {
-                    return Err(format!(
-                        "the plugin cache directory {} does not exist; create it first",
-                        dir.display()
-                    ));
+                    return Err(SettingError::NoCache(dir));
                 }
                 self.config.plugin_cache_dir.get_or_insert(dir);
             }
@@ -246,7 +298,7 @@ impl Loader<'_> {
             "credentials_helper" => {
                 for (name, body) in labelled(item)? {
                     if self.config.hosts.helper.is_some() {
-                        return Err("there can be only one credentials_helper block".to_owned());
+                        return Err(SettingError::SecondBlock("credentials_helper"));
                     }
                     let mut args = Vec::new();
                     for inner in body.into_iter().filter(|i| i.keys == ["args"]) {
@@ -257,7 +309,7 @@ impl Loader<'_> {
             }
             "provider_installation" => {
                 if self.config.provider_installation.is_some() {
-                    return Err("there can be only one provider_installation block".to_owned());
+                    return Err(SettingError::SecondBlock("provider_installation"));
                 }
                 let mut methods = Vec::new();
                 for block in blocks(item.value, &name)? {
@@ -273,17 +325,19 @@ impl Loader<'_> {
         Ok(())
     }
 
-    fn method(&mut self, block: Item, methods: &mut Vec<Method>) -> Result<(), String> {
+    fn method(&mut self, block: Item, methods: &mut Vec<Method>) -> Result<(), SettingError> {
         let kind = block.keys.first().cloned().unwrap_or_default();
         let body = object(block.value, &kind)?;
         if kind == "dev_overrides" {
             if !methods.is_empty() {
-                return Err("dev_overrides must come before all installation methods".to_owned());
+                return Err(SettingError::LateOverrides);
             }
             for item in body {
                 let address = item.keys.join(".");
-                let provider = Provider::parse(&address)
-                    .map_err(|error| format!("\"{address}\" is not a provider address: {}", error.detail))?;
+                let provider = Provider::parse(&address).map_err(|error| SettingError::Provider {
+                    address: address.clone(),
+                    reason: error.detail,
+                })?;
                 let dir = self.path(&text(&item.value, &address)?)?;
                 self.config.dev_overrides.insert(provider, dir);
             }
@@ -292,9 +346,9 @@ impl Loader<'_> {
         let (mut path, mut url) = (None, None);
         let (mut include, mut exclude) = (Vec::new(), Vec::new());
         for item in body {
-            let patterns = |node| -> Result<Vec<Pattern>, String> {
+            let patterns = |node| -> Result<Vec<Pattern>, SettingError> {
                 let parse =
-                    |t: String| Pattern::parse(&t).map_err(|e| format!("\"{t}\" is not a provider pattern: {e}"));
+                    |text: String| Pattern::parse(&text).map_err(|source| SettingError::Pattern { text, source });
                 texts(node, "include and exclude")?.into_iter().map(parse).collect()
             };
             match (kind.as_str(), item.keys.join(".").as_str()) {
@@ -302,22 +356,27 @@ impl Loader<'_> {
                 (_, "exclude") => exclude = patterns(item.value)?,
                 ("filesystem_mirror", "path") => path = Some(self.path(&text(&item.value, "path")?)?),
                 ("network_mirror", "url") => url = Some(text(&item.value, "url")?),
-                (_, other) => return Err(format!("{kind} has no argument \"{other}\"")),
+                (_, other) => {
+                    return Err(SettingError::NoArgument {
+                        method: kind,
+                        argument: other.to_owned(),
+                    });
+                }
             }
         }
         let source = match kind.as_str() {
             "filesystem_mirror" => {
-                Source::FilesystemMirror(path.ok_or("filesystem_mirror needs the argument \"path\"")?)
+                Source::FilesystemMirror(path.ok_or(SettingError::Missing("filesystem_mirror", "path"))?)
             }
             "network_mirror" => {
-                let url = url.ok_or("network_mirror needs the argument \"url\"")?;
+                let url = url.ok_or(SettingError::Missing("network_mirror", "url"))?;
                 if !url.starts_with("https://") {
-                    return Err(format!("the mirror's URL {url} must begin with https://"));
+                    return Err(SettingError::NotHttps(url));
                 }
                 Source::NetworkMirror(if url.ends_with('/') { url } else { url + "/" })
             }
             "direct" => Source::Direct,
-            other => return Err(format!("\"{other}\" is not an installation method")),
+            other => return Err(SettingError::Method(other.to_owned())),
         };
         methods.push(Method {
             source,
@@ -327,52 +386,52 @@ impl Loader<'_> {
         Ok(())
     }
 
-    fn path(&self, text: &str) -> Result<PathBuf, String> {
+    fn path(&self, text: &str) -> Result<PathBuf, SettingError> {
         let (path, missing) = self.environment.expand(text);
         match missing.first() {
-            Some(name) => Err(format!("the environment variable {name} is not set")),
+            Some(name) => Err(SettingError::NotSet(name.clone())),
             None => Ok(path.into()),
         }
     }
 }
 
-fn text(node: &Node, name: &str) -> Result<String, String> {
+fn text(node: &Node, name: &str) -> Result<String, SettingError> {
     match node {
         Node::String(text) => Ok(text.clone()),
-        _ => Err(format!("\"{name}\" must be text")),
+        _ => Err(SettingError::type_of(name, "text")),
     }
 }
 
-fn texts(node: Node, name: &str) -> Result<Vec<String>, String> {
+fn texts(node: Node, name: &str) -> Result<Vec<String>, SettingError> {
     match node {
         Node::List(items) => items.iter().map(|item| text(item, name)).collect(),
-        _ => Err(format!("\"{name}\" must be a list of texts")),
+        _ => Err(SettingError::type_of(name, "a list of texts")),
     }
 }
 
-fn host_name(name: &str) -> Result<Host, String> {
-    Host::parse(name).ok_or_else(|| format!("\"{name}\" is not the name of a host"))
+fn host_name(name: &str) -> Result<Host, SettingError> {
+    Host::parse(name).ok_or_else(|| SettingError::Host(name.to_owned()))
 }
 
-fn boolean(node: &Node, name: &str) -> Result<bool, String> {
+fn boolean(node: &Node, name: &str) -> Result<bool, SettingError> {
     match node {
         Node::Bool(b) => Ok(*b),
         Node::String(text) if text == "true" || text == "false" => Ok(text == "true"),
-        _ => Err(format!("\"{name}\" must be true or false")),
+        _ => Err(SettingError::type_of(name, "true or false")),
     }
 }
 
-fn object(node: Node, name: &str) -> Result<Vec<Item>, String> {
+fn object(node: Node, name: &str) -> Result<Vec<Item>, SettingError> {
     match node {
         Node::Object(items) => Ok(items),
         // JSON may wrap a single block in a list.
         Node::List(mut items) if items.len() == 1 => object(items.remove(0), name),
-        _ => Err(format!("\"{name}\" must be a block")),
+        _ => Err(SettingError::type_of(name, "a block")),
     }
 }
 
 /// The blocks inside a block; in JSON they may be given as a list, to keep an order.
-fn blocks(node: Node, name: &str) -> Result<Vec<Item>, String> {
+fn blocks(node: Node, name: &str) -> Result<Vec<Item>, SettingError> {
     let inner = match node {
         Node::List(items) => items
             .into_iter()
@@ -402,7 +461,7 @@ fn blocks(node: Node, name: &str) -> Result<Vec<Item>, String> {
 }
 
 /// A block with one label, or, in JSON, an object of several by label.
-fn labelled(item: Item) -> Result<Vec<(String, Vec<Item>)>, String> {
+fn labelled(item: Item) -> Result<Vec<(String, Vec<Item>)>, SettingError> {
     let name = item.keys.first().cloned().unwrap_or_default();
     match item.keys.as_slice() {
         [_, label] => Ok(vec![(label.clone(), object(item.value, &name)?)]),
@@ -410,7 +469,7 @@ fn labelled(item: Item) -> Result<Vec<(String, Vec<Item>)>, String> {
             .into_iter()
             .map(|inner| Ok((inner.keys.join("."), object(inner.value, &name)?)))
             .collect(),
-        _ => Err(format!("a \"{name}\" block has one label")),
+        _ => Err(SettingError::Labels(name)),
     }
 }
 

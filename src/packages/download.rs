@@ -5,19 +5,21 @@ use std::io::{self, Seek, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use files::io_reason;
-use net::{Client, Response, Retry, UnpackLimits, Url, shown};
+use archive::Limits;
+use net::{Client, Response, Retry, Url, shown};
+
+use crate::error::PackageError;
 use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 
 /// How often a download is taken up again.
 const RETRIES: u64 = 4;
-/// How many parts may wait for the disk.
+/// Provenance many parts may wait for the disk.
 const WAITING: usize = 16;
 /// How often somebody is told how far things are.
 const TICK: Duration = Duration::from_millis(100);
 
-/// How far a download is.
+/// Provenance far a download is.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// The bytes that are here.
@@ -26,10 +28,10 @@ pub struct Progress {
     pub expected: AtomicU64,
 }
 
-/// How far all downloads are.
+/// Provenance far all downloads are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overall {
-    /// How many are going on.
+    /// Provenance many are going on.
     pub running: usize,
     /// The bytes that are here, of these.
     pub received: u64,
@@ -38,7 +40,7 @@ pub struct Overall {
 }
 
 impl Overall {
-    /// How far these are.
+    /// Provenance far these are.
     pub(crate) fn of<'p>(all: impl IntoIterator<Item = &'p Progress>) -> Overall {
         let mut out = Overall {
             expected: Some(0),
@@ -93,12 +95,16 @@ impl Sink {
     }
 }
 
-/// Writes what is at an address to a file. Gives its SHA-256, in hexadecimal digits; the error is a sentence without its full
-/// stop.
+/// Downloads an address to a file. Returns its SHA-256 in hexadecimal digits.
 ///
-/// A download that breaks off goes on where it ended, if the server can do that, and begins again otherwise.
-pub async fn download(client: &Client, url: &Url, to: File, progress: &Progress) -> Result<String, String> {
-    let limits = UnpackLimits::from_variables(&client.settings().variables)?;
+/// An interrupted download continues where it ended if the server supports ranges, and starts again otherwise.
+pub(crate) async fn download(
+    client: &Client,
+    url: &Url,
+    to: File,
+    progress: &Progress,
+) -> Result<String, PackageError> {
+    let limits = Limits::from_variables(&client.settings().variables)?;
     let mut sink = Sink {
         file: to,
         hash: Sha256::new(),
@@ -110,7 +116,7 @@ pub async fn download(client: &Client, url: &Url, to: File, progress: &Progress)
         if received > 0 {
             request = request.header("range", format!("bytes={received}-"));
         }
-        let mut response = request.send().await.map_err(|e| e.to_string())?;
+        let mut response = request.send().await?;
         let goes_on = received > 0
             && response.status().as_u16() == 206
             && response
@@ -119,20 +125,18 @@ pub async fn download(client: &Client, url: &Url, to: File, progress: &Progress)
         if received > 0 && !goes_on {
             if response.status().as_u16() == 416 || response.status().as_u16() == 206 {
                 // The server has something else by now: from the beginning.
-                response = client
-                    .get(url.clone())
-                    .retries(RETRIES)
-                    .send()
-                    .await
-                    .map_err(|e| e.to_string())?;
+                response = client.get(url.clone()).retries(RETRIES).send().await?;
             }
             received = 0;
-            sink.restart().map_err(|e| unwritable(&e))?;
+            sink.restart().map_err(PackageError::Store)?;
         }
-        let response = response.success().map_err(|e| e.to_string())?;
+        let response = response.success()?;
         let size = response.announced_size().unwrap_or(0);
         if received.saturating_add(size) > limits.download {
-            return Err(format!("what {} sends {}", shown(url), limits.too_long()));
+            return Err(PackageError::TooLarge {
+                address: shown(url),
+                limits,
+            });
         }
         progress
             .expected
@@ -144,10 +148,13 @@ pub async fn download(client: &Client, url: &Url, to: File, progress: &Progress)
             return Ok(crate::hash::hex(&sink.hash.finalize()));
         };
         if received > limits.download {
-            return Err(format!("what {} sends {}", shown(url), limits.too_long()));
+            return Err(PackageError::TooLarge {
+                address: shown(url),
+                limits,
+            });
         }
         if tries >= RETRIES {
-            return Err(error);
+            return Err(PackageError::Interrupted(error));
         }
         tries += 1;
         let retry = Retry {
@@ -168,7 +175,7 @@ async fn pour(
     received: &mut u64,
     limit: u64,
     progress: &Progress,
-) -> Result<(Sink, Option<String>), String> {
+) -> Result<(Sink, Option<String>), PackageError> {
     let (sender, mut parts) = mpsc::channel::<Vec<u8>>(WAITING);
     let writing = tokio::task::spawn_blocking(move || {
         while let Some(part) = parts.blocking_recv() {
@@ -197,13 +204,9 @@ async fn pour(
     drop(sender);
     match writing.await {
         Ok(Ok(sink)) => Ok((sink, broken)),
-        Ok(Err(error)) => Err(unwritable(&error)),
-        Err(error) => Err(error.to_string()),
+        Ok(Err(error)) => Err(PackageError::Store(error)),
+        Err(_) => Err(PackageError::Task),
     }
-}
-
-fn unwritable(error: &io::Error) -> String {
-    format!("the package cannot be written to the disk: {}", io_reason(error))
 }
 
 #[cfg(test)]

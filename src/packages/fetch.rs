@@ -1,4 +1,4 @@
-//! One package: from a place to the working directory, by way of the plugin cache if there is one.
+//! One package: from a source to the working directory, by way of the plugin cache if there is one.
 //!
 //! Everything is got, verified and unpacked in a directory beside the target, and moved there as a whole: a package is there
 //! or it is not, however many processes want it, and wherever one of them is stopped.
@@ -9,15 +9,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use addrs::Provider;
-use files::io_reason;
-use net::{Client, UnpackLimits};
+use archive::{Entries, Format, Limits};
+use net::Client;
 
 use crate::discovery::{self, Package};
 use crate::download::{Progress, download};
+use crate::error::{PackageError, read_error, write_error};
+use crate::hash;
 use crate::install::place;
-use crate::places::{Authentication, Location, Offer, Place, Refusal};
 use crate::settings::Settings;
-use crate::{hash, unpack};
+use crate::sources::{Authentication, Location, PackageMetadata, PackageSource, SourceError};
 use addrs::platform::Platform;
 use versions::Version;
 
@@ -29,35 +30,36 @@ pub(crate) struct Wanted {
     /// What the lock file says that its checksum may be; empty if it says nothing.
     pub locked: BTreeSet<String>,
     /// Where it may come from.
-    pub places: Vec<Place>,
+    pub sources: Vec<PackageSource>,
 }
 
-/// How a package came to be there.
+/// Provenance a package came to be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum How {
-    /// It was there before.
-    Before,
+pub enum Provenance {
+    /// It was installed before.
+    AlreadyInstalled,
     /// From the plugin cache.
     Cached,
-    /// From a place.
+    /// From a package source.
     Installed(Authentication),
 }
 
 /// Why a package cannot be had. Each is a sentence without its full stop.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum FetchError {
     /// The sources have the version, but not for this platform; what each of them says.
     NotForPlatform(Vec<String>),
     /// There is no source to ask.
     NoSource,
     /// A source cannot be asked.
-    Source(Refusal),
-    /// What a source sent cannot be used, or this machine cannot take it.
-    Package(String),
+    Source(SourceError),
+    /// The package is not usable or cannot be stored.
+    Package(PackageError),
 }
 
-impl From<String> for FetchError {
-    fn from(why: String) -> FetchError {
+impl<E: Into<PackageError>> From<E> for FetchError {
+    fn from(why: E) -> FetchError {
+        let why = why.into();
         FetchError::Package(why)
     }
 }
@@ -67,9 +69,9 @@ impl FetchError {
     pub fn text(&self) -> String {
         match self {
             FetchError::NotForPlatform(missing) => missing.join("; "),
-            FetchError::NoSource => "the CLI configuration names no place that it may be installed from".to_owned(),
+            FetchError::NoSource => "the CLI configuration names no source that it may be installed from".to_owned(),
             FetchError::Source(refusal) => refusal.advised(),
-            FetchError::Package(why) => why.clone(),
+            FetchError::Package(why) => why.to_string(),
         }
     }
 }
@@ -78,7 +80,7 @@ impl FetchError {
 #[derive(Clone, Debug)]
 pub(crate) struct Fetched {
     pub dir: PathBuf,
-    pub how: How,
+    pub how: Provenance,
     /// The checksums to be recorded.
     pub hashes: BTreeSet<String>,
 }
@@ -93,42 +95,43 @@ pub(crate) async fn fetch(
     let dir = package_dir(&settings.providers_dir(), wanted);
     let before = hash_of(dir.clone(), &wanted.provider).await;
     if let Some(hash) = before.filter(|hash| wanted.locked.contains(hash)) {
-        return Ok(fetched(dir, How::Before, hash, BTreeSet::new()));
+        return Ok(fetched(dir, Provenance::AlreadyInstalled, hash, BTreeSet::new()));
     }
     let Some(cache) = &settings.config.plugin_cache_dir else {
-        let (hash, offer) = get(client, wanted, &settings.providers_dir(), &dir, progress).await?;
-        return Ok(fetched(dir, How::Installed(offer.authentication), hash, offer.known));
+        let (hash, metadata) = get(client, wanted, &settings.providers_dir(), &dir, progress).await?;
+        return Ok(fetched(
+            dir,
+            Provenance::Installed(metadata.authentication),
+            hash,
+            metadata.known,
+        ));
     };
     if !cache.is_dir() {
-        return Err(FetchError::Package(format!(
-            "the plugin cache directory {} does not exist: create it, or change the setting plugin_cache_dir or the \
-             environment variable TF_PLUGIN_CACHE_DIR",
-            cache.display()
-        )));
+        return Err(PackageError::NoCache(cache.clone()).into());
     }
-    let cache = std::path::absolute(cache).map_err(|e| io_reason(&e))?;
+    let cache = std::path::absolute(cache).map_err(read_error(cache))?;
     let cached = package_dir(&cache, wanted);
     let good = |hash: &String| wanted.locked.contains(hash) || settings.config.plugin_cache_may_break_lock_file;
     let mut known = BTreeSet::new();
-    let mut how = How::Cached;
+    let mut how = Provenance::Cached;
     let mut hash = hash_of(cached.clone(), &wanted.provider).await.filter(good);
     if hash.is_none() {
         // Of many that want the same, one gets it.
         let _turn = turn(&cached).await;
         hash = hash_of(cached.clone(), &wanted.provider).await.filter(good);
         if hash.is_none() {
-            let (got, offer) = get(client, wanted, &cache, &cached, progress).await?;
+            let (got, metadata) = get(client, wanted, &cache, &cached, progress).await?;
             hash = Some(got);
-            known = offer.known;
-            how = How::Installed(offer.authentication);
+            known = metadata.known;
+            how = Provenance::Installed(metadata.authentication);
         }
     }
     let target = dir.clone();
-    blocking(move || place(&Package::Directory(cached), &target).map_err(|e| unwritable(&target, &e))).await?;
+    blocking(move || place(&Package::Directory(cached), &target).map_err(write_error(&target))).await?;
     Ok(fetched(dir, how, hash.unwrap_or_default(), known))
 }
 
-fn fetched(dir: PathBuf, how: How, hash: String, mut hashes: BTreeSet<String>) -> Fetched {
+fn fetched(dir: PathBuf, how: Provenance, hash: String, mut hashes: BTreeSet<String>) -> Fetched {
     hashes.insert(hash);
     Fetched { dir, how, hashes }
 }
@@ -142,7 +145,7 @@ fn package_dir(base: &Path, wanted: &Wanted) -> PathBuf {
 /// The checksum of a package that is complete enough to be run.
 async fn hash_of(dir: PathBuf, provider: &Provider) -> Option<String> {
     discovery::executable_in(&dir, &provider.ty)?;
-    blocking(move || hash::directory(&dir).map_err(|e| io_reason(&e)))
+    blocking(move || hash::directory(&dir).map_err(PackageError::Hash))
         .await
         .ok()
 }
@@ -164,63 +167,65 @@ async fn turn(cached: &Path) -> Option<fs::File> {
             file.lock()?;
             Ok(file)
         };
-        open().map_err(|e: io::Error| io_reason(&e))
+        open().map_err(write_error(&dir))
     });
     lock.await.ok()
 }
 
-/// Gets a package from the first place that has it to a directory, by way of another one in `beside`.
+/// Installs a package from the first source that has it into a directory, with a staging directory in `beside`.
 async fn get(
     client: &Client,
     wanted: &Wanted,
     beside: &Path,
     to: &Path,
     progress: &Progress,
-) -> Result<(String, Offer), FetchError> {
-    let offer = offer(client, wanted, &Platform::current()).await?;
-    fs::create_dir_all(beside).map_err(|e| unwritable(beside, &e))?;
+) -> Result<(String, PackageMetadata), FetchError> {
+    let metadata = metadata(client, wanted, &Platform::current()).await?;
+    fs::create_dir_all(beside).map_err(write_error(beside))?;
     let staging = tempfile::Builder::new()
         .prefix(".staging-")
         .tempdir_in(beside)
-        .map_err(|e| unwritable(beside, &e))?;
-    let limits = UnpackLimits::from_variables(&client.settings().variables)?;
-    let archive = archive(client, &offer, staging.path(), progress).await?;
-    let (wanted, to, checked) = (wanted.clone(), to.to_owned(), offer.clone());
+        .map_err(write_error(beside))?;
+    let limits = Limits::from_variables(&client.settings().variables)?;
+    let archive = archive(client, &metadata, staging.path(), progress).await?;
+    let (wanted, to, checked) = (wanted.clone(), to.to_owned(), metadata.clone());
     let hash = blocking(move || {
         let (path, sum) = archive;
-        verify_offer(&checked, &path, &sum, &limits)?;
+        verify_package(&checked, &path, &sum, &limits)?;
         let unpacked = staging.path().join("package");
-        fs::create_dir(&unpacked).map_err(|e| unwritable(&unpacked, &e))?;
-        unpack::unpack(&path, &unpacked, &limits)?;
+        // Archives that were made on other systems have no modes, and the plugin must be executable.
+        let entries = Entries::Files {
+            executable: "terraform-provider-",
+        };
+        archive::unpack(Format::Zip, &path, &unpacked, entries, &limits)?;
         if discovery::executable_in(&unpacked, &wanted.provider.ty).is_none() {
-            return Err(format!(
-                "the package has no file terraform-provider-{} at its top",
-                wanted.provider.ty
-            ));
+            return Err(PackageError::NoExecutable(wanted.provider.ty.to_string()));
         }
-        let hash = hash::directory(&unpacked).map_err(|e| io_reason(&e))?;
+        let hash = hash::directory(&unpacked).map_err(PackageError::Hash)?;
         if !wanted.locked.is_empty() && !wanted.locked.contains(&hash) && !wanted.locked.contains(&format!("zh:{sum}"))
         {
-            return Err(format!(
-                "the package from {} has none of the checksums that the dependency lock file records for this version. They \
-                 may be of packages for other platforms only; then \"providers lock\" adds those for this one. Otherwise \
-                 it is not the package that was chosen",
-                checked.location
-            ));
+            return Err(PackageError::NotLocked(checked.location));
         }
-        settle(&unpacked, &to, staging.path(), &hash).map_err(|e| unwritable(&to, &e))?;
+        settle(&unpacked, &to, staging.path(), &hash).map_err(write_error(&to))?;
         Ok(hash)
     });
-    Ok((hash.await?, offer))
+    Ok((hash.await?, metadata))
 }
 
-/// What the first place that has the package says about it.
-pub(crate) async fn offer(client: &Client, wanted: &Wanted, platform: &Platform) -> Result<Offer, FetchError> {
+/// The metadata of the package at the first source that has it.
+pub(crate) async fn metadata(
+    client: &Client,
+    wanted: &Wanted,
+    platform: &Platform,
+) -> Result<PackageMetadata, FetchError> {
     let mut missing = Vec::new();
-    for place in &wanted.places {
-        match place.offer(client, &wanted.provider, &wanted.version, platform).await {
-            Ok(offer) => return Ok(offer),
-            Err(Refusal::Missing(why)) => missing.push(why),
+    for source in &wanted.sources {
+        match source
+            .metadata(client, &wanted.provider, &wanted.version, platform)
+            .await
+        {
+            Ok(metadata) => return Ok(metadata),
+            Err(SourceError::Missing(why)) => missing.push(why),
             Err(refusal) => return Err(FetchError::Source(refusal)),
         }
     }
@@ -230,30 +235,25 @@ pub(crate) async fn offer(client: &Client, wanted: &Wanted, platform: &Platform)
     })
 }
 
-fn unwritable(path: &Path, error: &io::Error) -> String {
-    format!("{} cannot be written: {}", path.display(), io_reason(error))
-}
-
-/// The archive of an offer, and its SHA-256.
+/// The archive of a metadata, and its SHA-256.
 pub(crate) async fn archive(
     client: &Client,
-    offer: &Offer,
+    metadata: &PackageMetadata,
     dir: &Path,
     progress: &Progress,
-) -> Result<(PathBuf, String), String> {
-    match &offer.location {
+) -> Result<(PathBuf, String), PackageError> {
+    match &metadata.location {
         Location::File(path) => {
             let path = path.clone();
             blocking(move || {
-                let sum =
-                    hash::bytes(&path).map_err(|e| format!("{} cannot be read: {}", path.display(), io_reason(&e)))?;
+                let sum = hash::bytes(&path).map_err(read_error(&path))?;
                 Ok((path, sum.trim_start_matches("zh:").to_owned()))
             })
             .await
         }
         Location::Url(url) => {
             let path = dir.join("package.zip");
-            let file = fs::File::create_new(&path).map_err(|e| unwritable(&path, &e))?;
+            let file = fs::File::create_new(&path).map_err(write_error(&path))?;
             let sum = download(client, url, file, progress).await?;
             Ok((path, sum))
         }
@@ -261,26 +261,32 @@ pub(crate) async fn archive(
 }
 
 /// Whether an archive is the one that was offered.
-pub(crate) fn verify_offer(offer: &Offer, archive: &Path, sum: &str, limits: &UnpackLimits) -> Result<(), String> {
+pub(crate) fn verify_package(
+    metadata: &PackageMetadata,
+    archive: &Path,
+    sum: &str,
+    limits: &Limits,
+) -> Result<(), PackageError> {
     let usable = |hash: &&String| hash.starts_with("zh:") || hash.starts_with("h1:");
-    let expected: Vec<&String> = offer.hashes.iter().filter(usable).collect();
-    if offer.hashes.is_empty() || expected.iter().any(|hash| **hash == format!("zh:{sum}")) {
+    let expected: Vec<&String> = metadata.hashes.iter().filter(usable).collect();
+    if metadata.hashes.is_empty() || expected.iter().any(|hash| **hash == format!("zh:{sum}")) {
         return Ok(());
     }
     if expected.iter().any(|hash| hash.starts_with("h1:")) {
-        let own = hash::archive(archive, limits)
-            .map_err(|e| format!("the package from {} cannot be read: {}", offer.location, io_reason(&e)))?;
+        let own = hash::archive(archive, limits).map_err(|source| PackageError::Archive {
+            location: metadata.location.clone(),
+            source,
+        })?;
         if expected.iter().any(|hash| **hash == own) {
             return Ok(());
         }
     }
-    let all: Vec<&str> = offer.hashes.iter().map(String::as_str).collect();
-    Err(format!(
-        "the package from {} has the checksum zh:{sum}, and {} was expected: it was damaged on its way, or is not what its \
-         authors have published",
-        offer.location,
-        all.join(" or ")
-    ))
+    let all: Vec<&str> = metadata.hashes.iter().map(String::as_str).collect();
+    Err(PackageError::Checksum {
+        location: metadata.location.clone(),
+        actual: sum.to_owned(),
+        expected: all.join(" or "),
+    })
 }
 
 /// Moves a package to where it belongs. What is there already stays if it is the same.
@@ -310,9 +316,9 @@ fn settle(package: &Path, to: &Path, staging: &Path, hash: &str) -> io::Result<(
 }
 
 pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, String> + Send + 'static,
-) -> Result<T, String> {
+    work: impl FnOnce() -> Result<T, PackageError> + Send + 'static,
+) -> Result<T, PackageError> {
     tokio::task::spawn_blocking(work)
         .await
-        .unwrap_or_else(|error| Err(error.to_string()))
+        .unwrap_or(Err(PackageError::Task))
 }

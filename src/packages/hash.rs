@@ -3,11 +3,9 @@
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use archive::Limits;
 use base64::Engine;
-use net::{Bounded, UnpackLimits};
 use sha2::{Digest, Sha256};
-
-use crate::unpack::zip_reason;
 
 /// The `h1:` checksum of an unpacked package: of the names and contents of all its files.
 pub fn directory(dir: &Path) -> io::Result<String> {
@@ -25,36 +23,19 @@ pub fn single_file(file: &Path) -> io::Result<String> {
     h1(vec![(name, file.to_owned())])
 }
 
-/// The `h1:` checksum that a package has by its archive: like that of a directory, but directories that are entries count. An
-/// archive that grows beyond the limits is an error.
-pub fn archive(file: &Path, limits: &UnpackLimits) -> io::Result<String> {
-    let damaged = |e: zip::result::ZipError| io::Error::other(zip_reason(e));
-    let mut zip = zip::ZipArchive::new(io::BufReader::new(std::fs::File::open(file)?)).map_err(damaged)?;
-    if zip.len() > limits.entries {
-        return Err(io::Error::other(limits.too_many()));
-    }
+/// The `h1:` checksum of a package in a zip archive: like that of a directory, but including entries that are directories.
+///
+/// # Errors
+///
+/// The archive cannot be read or exceeds the limits.
+pub fn archive(file: &Path, limits: &Limits) -> Result<String, archive::Error> {
     let mut lines = Vec::new();
     let mut buffer = vec![0; 1 << 16];
-    let mut left = *limits;
-    for index in 0..zip.len() {
-        let entry = zip.by_index(index).map_err(damaged)?;
-        let name = entry.name().map_err(damaged)?.into_owned();
-        let mut bounded = left.bound(entry);
-        lines.push((
-            name,
-            digest(&mut bounded, &mut buffer).map_err(|e| over(e, limits, &bounded))?,
-        ));
-        left.bytes = bounded.left();
-    }
+    archive::read_zip(file, limits, |name, mut content| {
+        lines.push((name.to_owned(), digest(&mut content, &mut buffer)?));
+        Ok(())
+    })?;
     Ok(summed(lines))
-}
-
-/// The error that a reader gave, with the limit of all entries and not of one.
-fn over<R>(error: io::Error, limits: &UnpackLimits, bounded: &Bounded<R>) -> io::Error {
-    match bounded.exceeded() {
-        true => io::Error::other(limits.too_large()),
-        false => error,
-    }
 }
 
 /// The `zh:` checksum of an archive: that of its bytes.

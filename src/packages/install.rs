@@ -1,7 +1,7 @@
 //! Installing providers for a working directory: what `init` does.
 //!
 //! Installed is only what is neither built in nor otherwise provided for. A package that is on this machine stays where it
-//! is, and the working directory gets a link to it; what is nowhere here comes from a [`Place`]. Either way the lock file
+//! is, and the working directory gets a link to it; what is nowhere here comes from a [`PackageSource`]. Either way the lock file
 //! gets an entry.
 
 use std::collections::BTreeMap;
@@ -18,22 +18,22 @@ use syntax::{Diagnostic, Diagnostics};
 use crate::catalog::Catalog;
 use crate::discovery::{self, Found, Package};
 use crate::download::{Overall, Progress, watching};
-pub use crate::fetch::How;
+pub use crate::fetch::Provenance;
 use crate::fetch::{self, FetchError, Fetched, Wanted};
 use crate::lock_file::{LockFile, Locked};
 use crate::newest::{Newest, newest};
 use crate::not_available::incompatible;
-use crate::places::{self, Place};
 use crate::selection::{Chooser, Selection};
+use crate::sources::{self, PackageSource};
 use addrs::platform::Platform;
 use versions::{Constraints, Version};
 
-/// How many packages are fetched at a time.
+/// Provenance many packages are fetched at a time.
 const AT_ONCE: usize = 8;
 /// The blocks and objects that require each provider, in words: `required_providers of the root module: "~> 1.0" (main.tf line 3)`.
 pub type Origins = BTreeMap<Provider, Vec<String>>;
 
-/// How to install.
+/// Provenance to install.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InstallOptions<'a> {
     /// Choose the newest versions, whatever the lock file says.
@@ -66,8 +66,8 @@ pub struct Outcome {
     pub locked: Option<Version>,
     /// It was not installed in this version before.
     pub new: bool,
-    /// How it came, if it had to be fetched.
-    pub how: Option<How>,
+    /// Provenance it came, if it had to be fetched.
+    pub how: Option<Provenance>,
 }
 
 /// What goes on, in an order that depends on the providers only.
@@ -94,7 +94,7 @@ struct Needed<'r> {
     here: Option<Found>,
     /// What is used where no place has it: the built-in, in place of the version that is required or locked.
     fallback: Option<Selection>,
-    places: Vec<Place>,
+    sources: Vec<PackageSource>,
 }
 
 impl Needed<'_> {
@@ -150,7 +150,7 @@ impl Catalog {
                 old,
                 here,
                 fallback: None,
-                places: places::places(self.settings(), provider),
+                sources: sources::sources(self.settings(), provider),
             };
             match here {
                 Some(Selection::External(found))
@@ -162,7 +162,7 @@ impl Catalog {
                     // archive beside it. Nobody else is asked about what a person has put here, not even for an upgrade.
                     let more = from_places(Some(found.clone()));
                     let implied = self.settings().config.provider_installation.is_none();
-                    match more.places.is_empty() || (implied && more.places.contains(&Place::Direct)) {
+                    match more.sources.is_empty() || (implied && more.sources.contains(&PackageSource::Direct)) {
                         true => match chooser.newer_for_others(
                             provider,
                             constraints,
@@ -183,9 +183,9 @@ impl Catalog {
                     // A mirror or the plugin cache may have the version that is required. No registry is asked: a built-in
                     // needs no network.
                     let mut more = from_places(None);
-                    more.places.retain(|place| *place != Place::Direct);
+                    more.sources.retain(|source| *source != PackageSource::Direct);
                     let cached = old.is_some() && !options.upgrade && self.settings().config.plugin_cache_dir.is_some();
-                    if more.places.is_empty() && !cached {
+                    if more.sources.is_empty() && !cached {
                         work.take(provider, constraints, selection, old, tell);
                     } else {
                         more.fallback = Some(selection);
@@ -337,7 +337,7 @@ impl Work<'_> {
         self.providers.insert(provider.clone(), outcome);
     }
 
-    /// Fetches from places: all at once, told in the order of the providers.
+    /// Fetches from sources: all at once, told in the order of the providers.
     async fn fetch(
         &mut self,
         client: &Client,
@@ -364,7 +364,7 @@ impl Work<'_> {
                     client,
                     one.provider,
                     one.constraints,
-                    &one.places,
+                    &one.sources,
                     here,
                     options.origins,
                 )
@@ -416,7 +416,7 @@ impl Work<'_> {
                         .map(|old| old.hashes.clone())
                         .unwrap_or_default(),
                     version,
-                    places: one.places.clone(),
+                    sources: one.sources.clone(),
                 };
                 let fetched = fetch::fetch(settings, client, &wanted, progress).await;
                 (one, found, wanted, fetched)
@@ -478,7 +478,7 @@ impl Work<'_> {
                 executable,
             }),
             locked: one.old.map(|l| l.version.clone()),
-            new: fetched.how != How::Before,
+            new: fetched.how != Provenance::AlreadyInstalled,
             how: Some(fetched.how),
         };
         self.finish(one.provider, Some(entry), outcome, tell);

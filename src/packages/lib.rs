@@ -8,7 +8,7 @@
 //!   `newest`: which of the versions that package sources have. `not_available`: why there is no selection.
 //!   [`install`] and [`lock_file`]: what `init` writes.
 //! - [`places`]: package sources: a provider's registry (`origin`), a [`network_mirror`], archives on this machine. `fetch`
-//!   gets, verifies and unpacks one package ([`download`], [`signature`], `unpack`), by way of the plugin cache.
+//!   gets, verifies and unpacks one package ([`download`], [`signature`], the crate `archive`), by way of the plugin cache.
 //!   [`elsewhere`]: packages for other platforms.
 //!
 //! Where to begin: [`catalog`], then [`selection`].
@@ -16,10 +16,11 @@
 pub mod builtin;
 mod catalog;
 pub mod cli_config;
+pub mod cross_platform;
 mod discovery;
 pub mod download;
-pub mod elsewhere;
 pub mod environment;
+mod error;
 mod fetch;
 mod hash;
 mod hcl1;
@@ -29,12 +30,11 @@ mod network_mirror;
 mod newest;
 mod not_available;
 mod openpgp;
-mod origin;
-pub mod places;
+mod registry;
 pub mod selection;
 mod settings;
 pub mod signature;
-mod unpack;
+pub mod sources;
 
 pub use catalog::{Catalog, ProvisionerSelection};
 pub use settings::Settings;

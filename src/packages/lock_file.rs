@@ -139,42 +139,62 @@ fn invalid(why: String) -> Diagnostics {
     .into()
 }
 
-fn entry(label: &str, body: &Body) -> Result<(Provider, Locked), String> {
-    let provider = Provider::parse(label).map_err(|error| error.detail)?;
+/// Why a provider block of a lock file is invalid. The text is a clause without a full stop.
+#[derive(Debug, thiserror::Error)]
+enum EntryError {
+    #[error("{0}")]
+    Provider(String),
+    #[error("its label must be written in full, as \"{0}\"")]
+    Label(Provider),
+    #[error("a block of type \"{0}\" is not expected inside")]
+    Block(String),
+    #[error("\"{0}\" must be text in quotes")]
+    NotText(String),
+    #[error("{0}")]
+    Version(String),
+    #[error("the constraints must be written in canonical form: \"{0}\"")]
+    NotCanonical(Constraints),
+    #[error("\"hashes\" must be a list")]
+    NotAList,
+    #[error("\"{0}\" is not a checksum: it must begin with a scheme, like \"h1:\"")]
+    Checksum(String),
+    #[error("an argument named \"{0}\" is not expected")]
+    Argument(String),
+    #[error("\"version\" is missing")]
+    NoVersion,
+}
+
+fn entry(label: &str, body: &Body) -> Result<(Provider, Locked), EntryError> {
+    let provider = Provider::parse(label).map_err(|error| EntryError::Provider(error.detail))?;
     if provider.to_string() != label {
-        return Err(format!("its label must be written in full, as \"{provider}\""));
+        return Err(EntryError::Label(provider));
     }
     let mut version = None;
     let mut constraints = Constraints::any();
     let mut hashes = BTreeSet::new();
     if let Some(block) = body.blocks().next() {
-        return Err(format!(
-            "a block of type \"{}\" is not expected inside",
-            block.identifier.as_str()
-        ));
+        return Err(EntryError::Block(block.identifier.as_str().to_owned()));
     }
     for attribute in body.attributes() {
         let text = |expression: &Expression| match expression {
             Expression::String(text) => Ok(text.clone()),
-            _ => Err(format!("\"{}\" must be text in quotes", attribute.key.as_str())),
+            _ => Err(EntryError::NotText(attribute.key.as_str().to_owned())),
         };
         match attribute.key.as_str() {
             "version" => {
                 let text = text(&attribute.expr)?;
-                version = Some(Version::parse(&text).map_err(|error| error.to_string())?);
+                version = Some(Version::parse(&text).map_err(|error| EntryError::Version(error.to_string()))?);
             }
             "constraints" => {
                 let text = text(&attribute.expr)?;
-                constraints = Constraints::parse(&text).map_err(|error| error.to_string())?;
+                constraints = Constraints::parse(&text).map_err(|error| EntryError::Version(error.to_string()))?;
                 if constraints.to_string() != text {
-                    return Err(format!(
-                        "the constraints must be written in canonical form: \"{constraints}\""
-                    ));
+                    return Err(EntryError::NotCanonical(constraints));
                 }
             }
             "hashes" => {
                 let Expression::Array(items) = &attribute.expr else {
-                    return Err("\"hashes\" must be a list".to_owned());
+                    return Err(EntryError::NotAList);
                 };
                 for item in items {
                     let hash = text(item)?;
@@ -182,17 +202,15 @@ fn entry(label: &str, body: &Body) -> Result<(Provider, Locked), String> {
                         .split_once(':')
                         .is_none_or(|(scheme, rest)| scheme.is_empty() || rest.is_empty())
                     {
-                        return Err(format!(
-                            "\"{hash}\" is not a checksum: it must begin with a scheme, like \"h1:\""
-                        ));
+                        return Err(EntryError::Checksum(hash));
                     }
                     hashes.insert(hash);
                 }
             }
-            other => return Err(format!("an argument named \"{other}\" is not expected")),
+            other => return Err(EntryError::Argument(other.to_owned())),
         }
     }
-    let version = version.ok_or("\"version\" is missing")?;
+    let version = version.ok_or(EntryError::NoVersion)?;
     Ok((
         provider,
         Locked {

@@ -6,7 +6,7 @@ use addrs::Provider;
 use net::{Client, Host, Url};
 use serde::{Deserialize, Serialize};
 
-use crate::places::{Authentication, Listed, Location, Offer, Refusal};
+use crate::sources::{Authentication, AvailableVersion, Location, PackageMetadata, SourceError};
 use addrs::platform::Platform;
 use versions::Version;
 
@@ -39,12 +39,12 @@ pub struct Archive {
 }
 
 /// The mirror's versions of a provider.
-pub async fn versions(client: &Client, base: &Url, provider: &Provider) -> Result<Vec<Listed>, Refusal> {
+pub async fn versions(client: &Client, base: &Url, provider: &Provider) -> Result<Vec<AvailableVersion>, SourceError> {
     let missing = || format!("the network mirror {} has no provider {provider}", net::shown(base));
     let (_, index): (_, Index) = document(client, base, provider, "index.json", missing).await?;
     let listed = |text: &String| {
         let version = Version::parse(text).ok()?;
-        Some(Listed {
+        Some(AvailableVersion {
             version,
             platforms: None,
         })
@@ -53,19 +53,19 @@ pub async fn versions(client: &Client, base: &Url, provider: &Provider) -> Resul
 }
 
 /// What the mirror has of a version.
-pub async fn offer(
+pub async fn metadata(
     client: &Client,
     base: &Url,
     provider: &Provider,
     version: &Version,
     platform: &Platform,
-) -> Result<Offer, Refusal> {
+) -> Result<PackageMetadata, SourceError> {
     let shown = net::shown(base);
     let missing = || format!("the network mirror {shown} has no version {version} of the provider {provider}");
     let name = format!("{version}.json");
     let (at, mut archives): (_, Archives) = document(client, base, provider, &name, missing).await?;
     let archive = archives.archives.remove(&platform.to_string()).ok_or_else(|| {
-        Refusal::Missing(format!(
+        SourceError::Missing(format!(
             "the network mirror {shown} has no package of it for {platform}"
         ))
     })?;
@@ -74,13 +74,13 @@ pub async fn offer(
         .ok()
         .filter(|url| matches!(url.scheme(), "https" | "http"));
     let url = url.ok_or_else(|| {
-        Refusal::Failed(format!(
+        SourceError::Failed(format!(
             "the network mirror {shown} gives an address that is none: \"{}\"",
             archive.url
         ))
     })?;
     let hashes: BTreeSet<String> = archive.hashes.into_iter().collect();
-    Ok(Offer {
+    Ok(PackageMetadata {
         location: Location::Url(url),
         authentication: if hashes.is_empty() {
             Authentication::None
@@ -98,10 +98,10 @@ async fn document<T: for<'d> Deserialize<'d>>(
     provider: &Provider,
     name: &str,
     missing: impl Fn() -> String,
-) -> Result<(Url, T), Refusal> {
+) -> Result<(Url, T), SourceError> {
     let explained = |e: String| format!("the network mirror {} is of no use: {e}", net::shown(base));
-    let failed = |e: String| Refusal::Failed(explained(e));
-    let request_failed = |e: net::Error| Refusal::of(&e, explained);
+    let failed = |e: String| SourceError::Failed(explained(e));
+    let request_failed = |e: net::Error| SourceError::of(&e, explained);
     let mut url = base.clone();
     if let Ok(mut path) = url.path_segments_mut() {
         path.pop_if_empty()
@@ -123,7 +123,7 @@ async fn document<T: for<'d> Deserialize<'d>>(
     let sent = request.to_registry().redirects(REDIRECTS).send().await;
     let mut response = sent.map_err(request_failed)?;
     if response.status().as_u16() == 404 {
-        return Err(Refusal::Missing(missing()));
+        return Err(SourceError::Missing(missing()));
     }
     let kind = response.header("content-type").unwrap_or("").to_owned();
     let at = response.url.clone();

@@ -9,37 +9,37 @@ use net::Client;
 use crate::discovery;
 use crate::install::Origins;
 use crate::not_available::required_by;
-use crate::places::{Listed, Place, Refusal};
+use crate::sources::{AvailableVersion, PackageSource, SourceError};
 use addrs::platform::Platform;
 use versions::{Constraints, Version};
 
-/// How many versions an error lists.
+/// Provenance many versions an error lists.
 const LISTED: usize = 8;
 
-/// Why a place lists no version, and what it has instead.
-fn without_versions(place: &Place) -> String {
-    let Place::Packed(dir) = place else {
-        return format!("{place} has none of its versions");
+/// Why a source lists no version, and what it has instead.
+fn without_versions(source: &PackageSource) -> String {
+    let PackageSource::Packed(dir) = source else {
+        return format!("{source} has none of its versions");
     };
     if !dir.is_dir() {
-        return format!("{place} does not exist");
+        return format!("{source} does not exist");
     }
     let others = discovery::providers_below(dir);
     let named: Vec<String> = others.iter().take(LISTED).map(Provider::for_display).collect();
     match (named.is_empty(), others.len() > named.len()) {
-        (true, _) => format!("{place} has none of its versions"),
+        (true, _) => format!("{source} has none of its versions"),
         (false, true) => format!(
-            "{place} has none of its versions; it has packages of {} and others",
+            "{source} has none of its versions; it has packages of {} and others",
             named.join(", ")
         ),
         (false, false) => format!(
-            "{place} has none of its versions; it has packages of {}",
+            "{source} has none of its versions; it has packages of {}",
             named.join(", ")
         ),
     }
 }
 
-/// A choice among the versions that places have.
+/// A choice among the versions that sources have.
 pub(crate) struct Newest {
     /// The newest version that meets the constraints.
     pub version: Version,
@@ -47,34 +47,34 @@ pub(crate) struct Newest {
     pub for_platform: Option<Version>,
 }
 
-/// The newest version that a place has, among those that will do.
+/// The newest version that a source has, among those that will do.
 pub(crate) async fn newest(
     client: &Client,
     provider: &Provider,
     constraints: &Constraints,
-    places: &[Place],
+    sources: &[PackageSource],
     here: Option<Version>,
     origins: Option<&Origins>,
 ) -> Result<Newest, (&'static str, String)> {
     const SUMMARY: &str = "Failed to query available provider packages";
     let name = provider.for_display();
-    let lists = places.iter().map(|place| place.versions(client, provider));
+    let lists = sources.iter().map(|source| source.versions(client, provider));
     let mut all: BTreeMap<Version, Option<BTreeSet<String>>> = BTreeMap::new();
     let mut missing = Vec::new();
-    for (place, list) in places.iter().zip(futures::future::join_all(lists).await) {
+    for (source, list) in sources.iter().zip(futures::future::join_all(lists).await) {
         match list {
             Ok(list) => {
                 if list.is_empty() {
-                    missing.push(without_versions(place));
+                    missing.push(without_versions(source));
                 }
-                for Listed { version, platforms } in list {
+                for AvailableVersion { version, platforms } in list {
                     match (all.entry(version).or_insert_with(|| Some(BTreeSet::new())), platforms) {
                         (Some(known), Some(more)) => known.extend(more),
                         (known, _) => *known = None,
                     }
                 }
             }
-            Err(Refusal::Missing(why)) => missing.push(why),
+            Err(SourceError::Missing(why)) => missing.push(why),
             Err(refusal) => {
                 let why = refusal.advised();
                 return Err((
@@ -108,17 +108,17 @@ pub(crate) async fn newest(
     if !required.is_empty() {
         let _ = write!(text, "\n{required}");
     }
-    if places.is_empty() {
-        text.push_str("\n\nThe CLI configuration names no place that it may be installed from.");
+    if sources.is_empty() {
+        text.push_str("\n\nThe CLI configuration names no source that it may be installed from.");
     }
     let found: Vec<String> = all.keys().rev().take(LISTED).map(Version::to_string).collect();
     if !found.is_empty() {
-        let places: Vec<String> = places.iter().map(Place::to_string).collect();
+        let sources: Vec<String> = sources.iter().map(PackageSource::to_string).collect();
         let more = if all.len() > found.len() { " and older ones" } else { "" };
         let _ = write!(
             text,
             "\n\nThese versions are offered by {}: {}{more}.",
-            places.join(", "),
+            sources.join(", "),
             found.join(", ")
         );
         if all.keys().all(Version::is_prerelease) {

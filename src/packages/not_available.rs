@@ -11,13 +11,13 @@ use syntax::content::suggest;
 
 use crate::discovery;
 use crate::install::Origins;
-use crate::places;
 use crate::selection::{Chooser, Selection};
 use crate::settings::{DISABLE_BUILTINS, EXACT_BUILTINS};
+use crate::sources;
 use addrs::platform::Platform;
 use versions::{Constraints, Version};
 
-/// How many requirement origins are named.
+/// Provenance many requirement origins are named.
 const ORIGINS: usize = 8;
 
 impl Chooser<'_> {
@@ -281,7 +281,7 @@ pub(crate) fn required_by(provider: &Provider, origins: Option<&Origins>) -> Str
 /// The packages that a directory in mirror layout has of a provider, unpacked or as archives.
 pub(crate) fn mirrored(base: &Path, provider: &Provider) -> BTreeMap<Version, BTreeSet<Platform>> {
     let mut all = discovery::platforms_below(base, provider);
-    for archive in places::packed(base, provider) {
+    for archive in sources::packed(base, provider) {
         all.entry(archive.version).or_default().insert(archive.platform);
     }
     all

@@ -43,16 +43,83 @@ pub struct Named {
     pub trust: String,
 }
 
-/// Who of these has signed a document. The error is a sentence without its full stop.
-pub fn verify(document: &[u8], signature: &[u8], keys: &[Named]) -> Result<Signer, String> {
+/// Why a signature is not accepted. The text is a clause about the signed document, without a full stop.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SignatureError {
+    /// The registry has no signing keys.
+    #[error("the registry names no key that it could be signed with")]
+    NoKeys,
+    /// The signature is not OpenPGP.
+    #[error("its signature cannot be read: {0}")]
+    Signature(#[source] openpgp::Error),
+    /// No signing key is OpenPGP.
+    #[error("a key that the registry names cannot be read: {0}")]
+    Key(#[source] openpgp::Error),
+    /// The signature has expired.
+    #[error("its signature by the key {0} has expired")]
+    Expired(String),
+    /// The algorithms are not accepted.
+    #[error("its signature{by} was made with {algorithms}; accepted are RSA, Ed25519 and ECDSA, with SHA-256 or more")]
+    Algorithm {
+        /// The key, as a clause.
+        by: String,
+        /// The algorithms.
+        algorithms: String,
+    },
+    /// The signature does not match the document.
+    #[error("its signature by the key {0} is wrong: it was changed after it was signed")]
+    Mismatch(String),
+    /// The signature is by another key.
+    #[error("it is signed by the key {by}, which is not among those that the registry names ({known})")]
+    OtherKey {
+        /// The key.
+        by: String,
+        /// The signing keys.
+        known: String,
+    },
+    /// The signature does not name its key, and is by none of the signing keys.
+    #[error("its signature is by none of the keys that the registry names ({0})")]
+    NoneOf(String),
+    /// The trust signature of a partner's key is not accepted.
+    #[error("its key {key} is said to be a partner's of HashiCorp, but {reason}")]
+    Partner {
+        /// The key.
+        key: String,
+        /// The reason.
+        reason: PartnerError,
+    },
+}
+
+/// Why the key of a partner is not accepted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PartnerError {
+    /// A key is not OpenPGP.
+    #[error("{0}")]
+    Key(#[from] openpgp::Error),
+    /// The trust signature is not OpenPGP.
+    #[error("the signature that should say so cannot be read: {0}")]
+    Signature(#[source] openpgp::Error),
+    /// The trust signature is by another key.
+    #[error("the signature that should say so is not by HashiCorp")]
+    NotByVendor,
+}
+
+/// Verifies the signature of a document. Returns the key of those given that made it.
+///
+/// # Errors
+///
+/// No key made a valid signature of the document with accepted algorithms.
+pub fn verify(document: &[u8], signature: &[u8], keys: &[Named]) -> Result<Signer, SignatureError> {
     verify_by(document, signature, keys, PARTNERS)
 }
 
-fn verify_by(document: &[u8], signature: &[u8], keys: &[Named], partners: &str) -> Result<Signer, String> {
+fn verify_by(document: &[u8], signature: &[u8], keys: &[Named], partners: &str) -> Result<Signer, SignatureError> {
     if keys.is_empty() {
-        return Err("the registry names no key that it could be signed with".to_owned());
+        return Err(SignatureError::NoKeys);
     }
-    let signatures = Signature::read_all(signature).map_err(|e| format!("its signature cannot be read: {e}"))?;
+    let signatures = Signature::read_all(signature).map_err(SignatureError::Signature)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_secs());
     let mut known = Vec::new();
     let mut unreadable = None;
@@ -71,10 +138,7 @@ fn verify_by(document: &[u8], signature: &[u8], keys: &[Named], partners: &str) 
                 continue;
             };
             if made.has_expired(now) {
-                return Err(format!(
-                    "its signature by the key {} was to be good for some time only, which is over",
-                    key.id()
-                ));
+                return Err(SignatureError::Expired(key.id()));
             }
             let standing = standing(&key, named, partners)?;
             let key_id = key.id();
@@ -85,17 +149,13 @@ fn verify_by(document: &[u8], signature: &[u8], keys: &[Named], partners: &str) 
     let one_of = |made: &Signature| made.issuer().is_some_and(|id| known.iter().any(|key| key.has_key(&id)));
     if let Some((by, what)) = signatures.iter().find_map(|s| Some((s.issuer(), s.not_relied_on()?))) {
         let by = by.map_or_else(String::new, |id| format!(" by the key {id}"));
-        return Err(format!(
-            "its signature{by} was made with {what}, which is not relied on: RSA, Ed25519 or ECDSA, with SHA-256 or more, is"
-        ));
+        return Err(SignatureError::Algorithm { by, algorithms: what });
     }
     if let Some(by) = signatures.iter().filter(|s| one_of(s)).find_map(Signature::issuer) {
-        return Err(format!(
-            "its signature by the key {by} is wrong: it was changed after it was signed"
-        ));
+        return Err(SignatureError::Mismatch(by));
     }
     if let (Some(why), true) = (unreadable, known.is_empty()) {
-        return Err(format!("a key that the registry names cannot be read: {why}"));
+        return Err(SignatureError::Key(why));
     }
     let ids = if ids.is_empty() {
         "none that was not revoked".to_owned()
@@ -103,29 +163,28 @@ fn verify_by(document: &[u8], signature: &[u8], keys: &[Named], partners: &str) 
         ids
     };
     Err(match signatures.iter().find_map(Signature::issuer) {
-        Some(by) => format!("it is signed by the key {by}, which is not among those that the registry names ({ids})"),
-        None => format!("its signature is by none of the keys that the registry names ({ids})"),
+        Some(by) => SignatureError::OtherKey { by, known: ids },
+        None => SignatureError::NoneOf(ids),
     })
 }
 
 /// Whose a key is. What claims to be a partner's must be one.
-fn standing(key: &Certificate, named: &Named, partners: &str) -> Result<Standing, String> {
+fn standing(key: &Certificate, named: &Named, partners: &str) -> Result<Standing, SignatureError> {
     if key.fingerprint() == VENDOR {
         return Ok(Standing::Vendor);
     }
     if named.trust.trim().is_empty() {
         return Ok(Standing::Registry);
     }
-    let wrong = |why: String| format!("its key {} is said to be a partner's of HashiCorp, but {why}", key.id());
-    let signed = openpgp::bytes_of(&named.armored).map_err(wrong)?;
-    let signatures = Signature::read_all(named.trust.as_bytes())
-        .map_err(|e| wrong(format!("the signature that should say so cannot be read: {e}")))?;
-    let authorities = Certificate::read_all(partners.as_bytes()).map_err(wrong)?;
+    let wrong = |reason: PartnerError| SignatureError::Partner { key: key.id(), reason };
+    let signed = openpgp::bytes_of(&named.armored).map_err(|e| wrong(e.into()))?;
+    let signatures = Signature::read_all(named.trust.as_bytes()).map_err(|e| wrong(PartnerError::Signature(e)))?;
+    let authorities = Certificate::read_all(partners.as_bytes()).map_err(|e| wrong(e.into()))?;
     let vouches = |s: &Signature| authorities.iter().any(|a| a.has_signed(&signed, s));
     if signatures.iter().any(vouches) {
         Ok(Standing::Partner)
     } else {
-        Err(wrong("the signature that should say so is not by HashiCorp".to_owned()))
+        Err(wrong(PartnerError::NotByVendor))
     }
 }
 
@@ -157,12 +216,12 @@ mod tests {
         let authority = include_str!("tests/openpgp/authority.asc");
         let trust = include_str!("tests/openpgp/trust.asc");
         assert_eq!(signed(trust, authority).unwrap().standing, Standing::Partner);
-        let error = signed(trust, PARTNERS).unwrap_err();
+        let error = signed(trust, PARTNERS).unwrap_err().to_string();
         assert!(
             error.ends_with("the signature that should say so is not by HashiCorp"),
             "{error}"
         );
-        let error = signed("nothing", PARTNERS).unwrap_err();
+        let error = signed("nothing", PARTNERS).unwrap_err().to_string();
         assert!(
             error.contains("the signature that should say so cannot be read"),
             "{error}"
@@ -177,7 +236,7 @@ mod tests {
         };
         let keys = [broken.clone(), named("")[0].clone()];
         assert!(verify(DOCUMENT, SIGNATURE, &keys).is_ok());
-        let error = verify(DOCUMENT, SIGNATURE, &[broken]).unwrap_err();
+        let error = verify(DOCUMENT, SIGNATURE, &[broken]).unwrap_err().to_string();
         assert!(
             error.starts_with("a key that the registry names cannot be read"),
             "{error}"

@@ -19,7 +19,7 @@ pub const MESSAGE_LIMIT: usize = 256 << 20;
 const STREAM_WINDOW: u32 = 8 << 20;
 /// How much of all answers may be in flight. The HTTP/2 library counts each small DATA frame that nobody has read yet with
 /// about 256 bytes against half of this window, and closes the connection when that is spent: half of 256 MiB is enough for
-/// half a million answers, far more than [`crate::peer::MAX_CALLS`].
+/// half a million answers, far more than [`crate::connection::MAX_CALLS`].
 const CONNECTION_WINDOW: u32 = 256 << 20;
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}

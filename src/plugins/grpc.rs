@@ -2,7 +2,7 @@
 //!
 //! The two protocols differ in the names of six requests and in the form of one answer, the schema. Everything else is the
 //! same bytes: same numbers, same types. So one client ([`crate::grpc_provider`]) speaks both, in the messages of version 6,
-//! and a table of names ([`Methods`]) says which requests to send. A test in the `proto` room holds the two files to that.
+//! and a table of names ([`Methods`]) says which requests to send. A test in the crate `proto` holds the two files to that.
 //!
 //! Of the services that every plugin brings along, two are used: what a plugin prints comes over the one for standard streams,
 //! and the controller is asked to end the plugin. The third, the broker, is for connections that a plugin asks for itself;
@@ -16,7 +16,7 @@ use proto::{go_plugin, tfplugin6 as pb};
 use syntax::{Diagnostic, Diagnostics};
 use tonic::transport::Channel;
 
-use crate::peer::Peer;
+use crate::connection::PluginConnection;
 use crate::process::Process;
 use crate::{convert, grpc_v5, grpc_v6, logs};
 
@@ -85,21 +85,26 @@ pub(crate) fn name(path: &str) -> &str {
 }
 
 /// A value as it is sent. Failing is our own mistake: values are converted before.
-pub(crate) fn encode(peer: &Peer, method: &str, value: &Value, ty: &Type) -> Result<pb::DynamicValue, Diagnostics> {
+pub(crate) fn encode(
+    connection: &PluginConnection,
+    method: &str,
+    value: &Value,
+    ty: &Type,
+) -> Result<pb::DynamicValue, Diagnostics> {
     convert::encode(value, ty).map_err(|error| {
         let what = format!(
             "A value for the request {method} to the {} cannot be sent: {error}. This is a bug in this tool; please report it.",
-            peer.title()
+            connection.title()
         );
         Diagnostic::error("Value cannot be sent to plugin", what).into()
     })
 }
 
 /// What plugin code prints arrives here, if the plugin's library captures it.
-pub(crate) fn relay_stdio(channel: Channel, peer: &Arc<Peer>) {
-    // The task must not keep the peer, and with it the process, alive.
-    let name = logs::name(peer.title(), peer.process().map(Process::program));
-    let peer = Arc::downgrade(peer);
+pub(crate) fn relay_stdio(channel: Channel, connection: &Arc<PluginConnection>) {
+    // The task must not keep the connection, and with it the process, alive.
+    let name = logs::name(connection.title(), connection.process().map(Process::program));
+    let connection = Arc::downgrade(connection);
     tokio::spawn(async move {
         let mut client = go_plugin::grpc_stdio_client::GrpcStdioClient::new(channel);
         let Ok(response) = client.stream_stdio(()).await else {
@@ -109,7 +114,7 @@ pub(crate) fn relay_stdio(channel: Channel, peer: &Arc<Peer>) {
         while let Ok(Some(data)) = stream.message().await {
             for line in String::from_utf8_lossy(&data.data).lines() {
                 logs::relay(&name, line);
-                if let Some(process) = peer.upgrade().as_deref().and_then(Peer::process) {
+                if let Some(process) = connection.upgrade().as_deref().and_then(PluginConnection::process) {
                     process.remember(line);
                 }
             }
@@ -118,9 +123,9 @@ pub(crate) fn relay_stdio(channel: Channel, peer: &Arc<Peer>) {
 }
 
 /// Asks a plugin's process to end, and kills it if it does not.
-pub(crate) async fn shut_down(peer: &Peer, channel: Channel) {
+pub(crate) async fn shut_down(connection: &PluginConnection, channel: Channel) {
     // Somebody else's process is theirs to end.
-    if peer.process().is_none_or(|process| process.exit().is_some()) {
+    if connection.process().is_none_or(|process| process.exit().is_some()) {
         return;
     }
     if logs::wanted() {
@@ -129,5 +134,5 @@ pub(crate) async fn shut_down(peer: &Peer, channel: Channel) {
     }
     let mut client = go_plugin::grpc_controller_client::GrpcControllerClient::new(channel);
     let _ = tokio::time::timeout(PATIENCE, client.shutdown(go_plugin::Empty {})).await;
-    peer.end(PATIENCE).await;
+    connection.end(PATIENCE).await;
 }

@@ -14,14 +14,14 @@ use tonic::Status;
 use tonic::transport::Channel;
 
 use crate::channel::MESSAGE_LIMIT;
+use crate::connection::PluginConnection;
 use crate::grpc::{encode, relay_stdio, shut_down};
-use crate::peer::Peer;
 use crate::{convert, grpc_v5};
 use provider::{Answer, Output, PluginDiagnostic, Provisioner};
 
 /// A provisioner at the other end of a channel.
 pub struct GrpcProvisioner {
-    peer: Arc<Peer>,
+    connection: Arc<PluginConnection>,
     client: ProvisionerClient<Channel>,
     channel: Channel,
     schema: OnceCell<Arc<Schema>>,
@@ -31,13 +31,13 @@ pub struct GrpcProvisioner {
 impl GrpcProvisioner {
     /// A provisioner at the other end of this channel. Its standard streams go to the log from now on.
     #[must_use]
-    pub fn new(peer: Arc<Peer>, channel: Channel) -> GrpcProvisioner {
-        relay_stdio(channel.clone(), &peer);
+    pub fn new(connection: Arc<PluginConnection>, channel: Channel) -> GrpcProvisioner {
+        relay_stdio(channel.clone(), &connection);
         let client = ProvisionerClient::new(channel.clone())
             .max_decoding_message_size(MESSAGE_LIMIT)
             .max_encoding_message_size(MESSAGE_LIMIT);
         GrpcProvisioner {
-            peer,
+            connection,
             client,
             channel,
             schema: OnceCell::new(),
@@ -46,7 +46,7 @@ impl GrpcProvisioner {
     }
 
     fn encode(&self, method: &str, value: &Value, ty: &Type) -> Result<Option<pb::DynamicValue>, Diagnostics> {
-        let encoded = encode(&self.peer, method, value, ty)?;
+        let encoded = encode(&self.connection, method, value, ty)?;
         Ok(Some(pb::DynamicValue {
             msgpack: encoded.msgpack,
             json: encoded.json,
@@ -54,7 +54,7 @@ impl GrpcProvisioner {
     }
 
     async fn failure<T>(&self, method: &str, status: Status) -> Result<T, Diagnostics> {
-        Err(self.peer.failure(method, &status).await)
+        Err(self.connection.failure(method, &status).await)
     }
 }
 
@@ -83,7 +83,7 @@ impl Provisioner for GrpcProvisioner {
             let schema = response.provisioner.unwrap_or_default();
             convert::schema(grpc_v5::schema(schema))
                 .map(Arc::new)
-                .map_err(|error| self.peer.fault(METHOD, &format!("schema: {error}")).into())
+                .map_err(|error| self.connection.fault(METHOD, &format!("schema: {error}")).into())
         };
         self.schema.get_or_try_init(ask).await.cloned()
     }
@@ -94,7 +94,7 @@ impl Provisioner for GrpcProvisioner {
         let request = pb::validate_provisioner_config::Request {
             config: self.encode(METHOD, &config, &ty)?,
         };
-        let _permit = self.peer.permit().await;
+        let _permit = self.connection.permit().await;
         match self.client.clone().validate_provisioner_config(request).await {
             Ok(response) => Ok(Answer {
                 value: (),
@@ -119,7 +119,7 @@ impl Provisioner for GrpcProvisioner {
             connection: self.encode(METHOD, &connection, &connection_type)?,
         };
         // Held until the last of its output is read.
-        let _permit = self.peer.permit().await;
+        let _permit = self.connection.permit().await;
         let mut stream = match self.client.clone().provision_resource(request).await {
             Ok(response) => response.into_inner(),
             Err(status) => return self.failure(METHOD, status).await,
@@ -141,7 +141,7 @@ impl Provisioner for GrpcProvisioner {
                 }
                 Err(status) => {
                     let mut all: Diagnostics = problems.into_iter().map(|p| p.diagnostic).collect();
-                    all.extend(self.peer.failure(METHOD, &status).await);
+                    all.extend(self.connection.failure(METHOD, &status).await);
                     return Err(all);
                 }
             }
@@ -153,7 +153,10 @@ impl Provisioner for GrpcProvisioner {
             Ok(response) => match response.into_inner().error {
                 error if error.is_empty() => Ok(()),
                 error => {
-                    let what = format!("The {} could not stop what it is doing: {error}.", self.peer.title());
+                    let what = format!(
+                        "The {} could not stop what it is doing: {error}.",
+                        self.connection.title()
+                    );
                     Err(Diagnostic::error("Plugin did not stop", what).into())
                 }
             },
@@ -163,7 +166,7 @@ impl Provisioner for GrpcProvisioner {
 
     async fn close(&self) {
         if !self.closed.swap(true, Ordering::SeqCst) {
-            shut_down(&self.peer, self.channel.clone()).await;
+            shut_down(&self.connection, self.channel.clone()).await;
         }
     }
 }

@@ -10,11 +10,11 @@ use addrs::Provider as Address;
 use provider::{Provider, Provisioner};
 use syntax::{Diagnostic, Diagnostics};
 
+use crate::connection::PluginConnection;
 use crate::grpc::Methods;
 use crate::grpc_provider::{GrpcProvider, SharedSchema};
 use crate::grpc_provisioner::GrpcProvisioner;
 use crate::launch::{self, Launch};
-use crate::peer::Peer;
 use crate::reattach::{self, Reattach};
 
 /// How many seconds a plugin may take to say where it can be reached: `5`, `0.5`. Anything that is not a positive number
@@ -121,8 +121,10 @@ impl Host {
                 })?;
                 let channel = launch::attach(reattach.address.clone());
                 let methods = Methods::of(reattach.protocol);
-                let peer = Arc::new(Peer::new(title, None));
-                return Ok(Arc::new(GrpcProvider::new(peer, channel, methods, shared, version)));
+                let connection = Arc::new(PluginConnection::new(title, None));
+                return Ok(Arc::new(GrpcProvider::new(
+                    connection, channel, methods, shared, version,
+                )));
             }
             Program::Builtin { name, protocols } => self.builtin(title, "provider", &name, protocols),
             Program::Executable(path) => self.executable(title, path, vec![5, 6]),
@@ -151,8 +153,8 @@ impl Host {
             }
         };
         let launched = launch.start().await?;
-        let peer = Arc::new(Peer::new(launch.title, Some(launched.process)));
-        Ok(Arc::new(GrpcProvisioner::new(peer, launched.channel)))
+        let connection = Arc::new(PluginConnection::new(launch.title, Some(launched.process)));
+        Ok(Arc::new(GrpcProvisioner::new(connection, launched.channel)))
     }
 
     fn builtin(&self, title: String, kind: &str, name: &str, protocols: Vec<u32>) -> Launch {

@@ -6,7 +6,7 @@
 //!
 //! - [`launch`]: environment, handshake line ([`handshake`]), certificates ([`tls`]), connection ([`channel`]). [`process`]
 //!   watches the plugin, so that its death is explained. [`reattach`]: providers that run already.
-//! - [`grpc`]: one client for both protocols ([`grpc_provider`]), and one for provisioners ([`grpc_provisioner`]). [`peer`]:
+//! - [`grpc`]: one client for both protocols ([`grpc_provider`]), and one for provisioners ([`grpc_provisioner`]). [`connection`]:
 //!   from a gRPC status to a diagnostic.
 //!
 //! A plugin is killed when the last reference to its connection goes, so none outlives a panic; `close` is the polite way.
@@ -15,6 +15,7 @@
 //! Where to begin: [`host`], then [`launch`] and [`grpc_provider`].
 
 mod channel;
+mod connection;
 mod convert;
 mod grpc;
 mod grpc_provider;
@@ -25,7 +26,6 @@ mod handshake;
 mod host;
 mod launch;
 mod logs;
-mod peer;
 mod process;
 pub mod reattach;
 mod spawner;

@@ -68,10 +68,10 @@ impl Identity {
     }
 
     /// How to connect to the peer that holds exactly this certificate.
-    pub fn client_config(&self, peer: Vec<u8>) -> Result<Arc<ClientConfig>, TlsError> {
+    pub fn client_config(&self, connection: Vec<u8>) -> Result<Arc<ClientConfig>, TlsError> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let verifier = ExactServer {
-            certificate: peer.into(),
+            certificate: connection.into(),
             algorithms: algorithms(&provider),
         };
         let mut config = ClientConfig::builder_with_provider(provider)

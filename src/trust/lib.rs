@@ -1,8 +1,8 @@
-//! Whom to trust: the machine's roots, or where the environment says (`SSL_CERT_FILE`, `SSL_CERT_DIR`); bundled ones where a
+//! Trust anchors of TLS connections: those of the system, or of the files that environment variables name (`SSL_CERT_FILE`, `SSL_CERT_DIR`); bundled ones where a
 //! machine has none, as in an empty container.
 //!
 //! Everything that makes requests uses it: registries and mirrors (`net`), and the providers `http` and `tls`. It knows nothing
-//! of them. Begin with [`machine`]; [`as_itself`] is for servers whose own certificate was named as trusted.
+//! of them. Begin with [`system_certificates`]; [`verify_pinned_certificate`] is for servers whose own certificate was named as trusted.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use rustls::{CertificateError, Error, RootCertStore};
 
 /// The certificates that this machine trusts. Reading them takes some time. What cannot be read is logged.
 #[must_use]
-pub fn machine() -> Vec<CertificateDer<'static>> {
+pub fn system_certificates() -> Vec<CertificateDer<'static>> {
     let found = rustls_native_certs::load_native_certs();
     for problem in &found.errors {
         tracing::warn!("a root certificate of this machine cannot be used: {problem}");
@@ -34,13 +34,13 @@ pub fn roots(trusted: &[CertificateDer<'static>]) -> RootCertStore {
     roots
 }
 
-/// Accepts a server's own certificate, which is trusted as it is, for its name and its time. The TLS library would refuse it if
-/// it calls itself an authority, too, as those that people make for themselves usually do.
+/// Verifies the name and the validity period of a server certificate that is itself a trust anchor. The TLS library rejects
+/// such a certificate if it is marked as that of an authority, as self-signed ones usually are.
 ///
 /// # Errors
 ///
 /// The certificate is of another server, cannot be read, or is not valid now.
-pub fn as_itself(
+pub fn verify_pinned_certificate(
     certificate: &CertificateDer<'_>,
     name: &ServerName<'_>,
     now: UnixTime,
@@ -89,9 +89,9 @@ mod tests {
         let certificate = certificate();
         let name = |text: &str| ServerName::try_from(text.to_owned()).unwrap();
         let in_2030 = 1_900_000_000;
-        assert!(as_itself(&certificate, &name("here.example"), at(in_2030)).is_ok());
-        assert!(as_itself(&certificate, &name("there.example"), at(in_2030)).is_err());
-        assert!(as_itself(&certificate, &name("here.example"), at(1)).is_err());
-        assert!(as_itself(&certificate, &name("here.example"), at(90_000_000_000)).is_err());
+        assert!(verify_pinned_certificate(&certificate, &name("here.example"), at(in_2030)).is_ok());
+        assert!(verify_pinned_certificate(&certificate, &name("there.example"), at(in_2030)).is_err());
+        assert!(verify_pinned_certificate(&certificate, &name("here.example"), at(1)).is_err());
+        assert!(verify_pinned_certificate(&certificate, &name("here.example"), at(90_000_000_000)).is_err());
     }
 }

@@ -27,10 +27,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-config", &["lang", "syntax", "cty", "files"]),
     ("monoform-provider", &["schema", "syntax", "cty"]),
     ("monoform-state", &["cty", "files"]),
+    ("monoform-archive", &["files"]),
     ("monoform-trust", &[]),
     ("monoform-net", &["trust", "files"]),
-    ("monoform-modules", &["config", "net", "syntax", "files"]),
-    ("monoform-packages", &["net", "syntax", "files"]),
+    ("monoform-modules", &["config", "net", "archive", "syntax", "files"]),
+    ("monoform-packages", &["net", "archive", "syntax", "files"]),
     (
         "monoform-plugins",
         &["provider", "proto", "schema", "syntax", "cty", "files"],

@@ -77,7 +77,7 @@ fn network_mirrors() {
     let excluded = methods.replace("url", "exclude = [\"example.com/*/*\"]\n url");
     configured(&server, &excluded, "1.0.0")
         .run(&["init"])
-        .fails_with(&["names no place that it may be installed from"]);
+        .fails_with(&["names no source that it may be installed from"]);
 
     let wrong = mirror(|_| "00".repeat(32));
     let methods = format!("network_mirror {{\n url = \"{}\"\n}}", wrong.url("/m/"));

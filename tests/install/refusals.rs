@@ -141,7 +141,9 @@ fn packages_that_are_none() {
     );
     assert_eq!(
         error,
-        format!("{START}the package is refused: its entry \"../evil\" would be written outside of its directory.")
+        format!(
+            "{START}the package cannot be unpacked: its entry \"../evil\" would be written outside of its directory."
+        )
     );
     let error = refusal(with(zip(&[("README", b"x")])), |_, _| None);
     assert_eq!(
@@ -150,7 +152,9 @@ fn packages_that_are_none() {
     );
     let error = refusal(with(b"text".to_vec()), |_, _| None);
     assert!(
-        error.starts_with(&format!("{START}the package is not a zip archive")),
+        error.starts_with(&format!(
+            "{START}the package cannot be unpacked: it is not a zip archive"
+        )),
         "{error}"
     );
     let mut other = one();

@@ -48,7 +48,7 @@ fn archives_of_every_kind() {
         "no directory \"none\"",
         "there are sub",
     ]);
-    get("/m.rar?archive=rar").fails_with(&["\"rar\" is not a kind of archive"]);
+    get("/m.rar?archive=rar").fails_with(&["\"rar\" is not a supported archive format"]);
     get(&format!("/m.tar.gz?checksum=sha256:{}", "0".repeat(64))).fails_with(&[
         "the checksum of",
         "does not match",
@@ -80,7 +80,7 @@ fn an_archive_stays_inside() {
     for name in ["parent", "absolute"] {
         w.write("main.tf", &call(&server.url(&format!("/{name}.zip")), ""));
         w.run(&["get"])
-            .fails_with(&["Failed to download module", "would be outside of it"]);
+            .fails_with(&["Failed to download module", "would be written outside of its directory"]);
         assert!(!w.exists("escaped.txt") && !w.exists("../escaped.txt"));
         assert!(!w.exists(".terraform/modules/m"));
     }

@@ -62,7 +62,7 @@ fn a_directory_by_absolute_path() {
 
     w.write("main.tf", &call(&format!("{}-not", far.display()), ""));
     w.run(&["get"])
-        .fails_with(&["Failed to download module", "cannot be read", "main.tf line 2"]);
+        .fails_with(&["Failed to download module", "reading failed", "main.tf line 2"]);
     w.write("main.tf", &call(&format!("{}/main.tf", far.display()), ""));
     w.run(&["get"]).fails_with(&["is a file"]);
     w.write("main.tf", &call("far/away", ""));

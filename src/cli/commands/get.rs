@@ -82,7 +82,7 @@ pub fn mirror(session: &Session, flag: Option<&str>) -> Option<String> {
 /// have been shown.
 pub fn install(session: &Session, upgrade: bool, mirror: Option<&str>) -> Result<(Project, Diagnostics), Status> {
     let mirror = mirror.map(|dir| Mirror::open(Path::new(dir))).transpose();
-    let mirror = mirror.map_err(|why| session.fail("Cannot install from the mirror", why))?;
+    let mirror = mirror.map_err(|why| session.fail("Cannot install from the mirror", why.to_string()))?;
     let install = Install {
         client: session.net(),
         data_dir: session.env.data_dir(),

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use addrs::Provider;
-use packages::install::{How, InstallOptions, Installation, Outcome, Step};
-use packages::places::Authentication;
+use packages::install::{InstallOptions, Installation, Outcome, Provenance, Step};
 use packages::selection::Selection;
 use packages::signature::Standing;
+use packages::sources::Authentication;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use versions::Constraints;
 
@@ -447,14 +447,16 @@ fn done(session: &Session, provider: &Provider, outcome: &Outcome) {
     let name = provider.for_display();
     let version = outcome.selection.version().map(ToString::to_string).unwrap_or_default();
     match &outcome.how {
-        Some(How::Before) => return note(session, format!("- Using previously-installed {name} v{version}")),
-        Some(How::Cached) => {
+        Some(Provenance::AlreadyInstalled) => {
+            return note(session, format!("- Using previously-installed {name} v{version}"));
+        }
+        Some(Provenance::Cached) => {
             return note(
                 session,
                 format!("- Using {name} v{version} from the shared cache directory"),
             );
         }
-        Some(How::Installed(authentication)) => {
+        Some(Provenance::Installed(authentication)) => {
             note(session, format!("- Installing {name} v{version}..."));
             return note(session, format!("- Installed {name} v{version} ({authentication})"));
         }
@@ -532,7 +534,7 @@ fn suggest(session: &Session, needed: &BTreeMap<Provider, Constraints>, installa
 /// Says what came of all of it.
 fn told(session: &Session, installation: &Installation) {
     let by_its_authors = |o: &Outcome| match &o.how {
-        Some(How::Installed(Authentication::Signed(signer))) => signer.standing != Standing::Vendor,
+        Some(Provenance::Installed(Authentication::Signed(signer))) => signer.standing != Standing::Vendor,
         _ => false,
     };
     if installation.providers.values().any(by_its_authors) {

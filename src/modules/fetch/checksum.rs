@@ -3,11 +3,10 @@
 use std::io::Read;
 use std::path::Path;
 
-use files::io_reason;
 use md5::Digest;
 use net::Url;
 
-use super::{Address, Fetcher};
+use super::{Address, ChecksumError, FetchError, Fetcher, file_error};
 
 /// A list of checksums is no larger than this.
 const LIST_LIMIT: u64 = 16 << 20;
@@ -71,11 +70,11 @@ fn hash<D: Digest>(mut reader: impl Read) -> std::io::Result<String> {
 
 impl Checksum {
     /// Reads the argument, and the list it may name.
-    pub(super) async fn read(fetcher: &Fetcher, text: &str, url: &Url) -> Result<Checksum, String> {
+    pub(super) async fn read(fetcher: &Fetcher, text: &str, url: &Url) -> Result<Checksum, ChecksumError> {
         match text.strip_prefix("file:") {
             None => Checksum::parse(text),
             Some(list) => {
-                let wrong = |e: String| format!("the list of checksums that the argument \"checksum\" names: {e}");
+                let wrong = |e: FetchError| ChecksumError::List(Box::new(e));
                 let list = if list.starts_with('/') {
                     format!("file://{list}")
                 } else {
@@ -83,41 +82,38 @@ impl Checksum {
                 };
                 let address = Address::parse(&list).map_err(wrong)?;
                 let file = tempfile::NamedTempFile::new()
-                    .map_err(|e| wrong(io_reason(&e)))?
+                    .map_err(|e| wrong(FetchError::Temporary(e)))?
                     .into_temp_path();
-                fetcher.file(&address.way, &address.url, &file).await.map_err(wrong)?;
+                Box::pin(fetcher.file(&address.way, &address.url, &file))
+                    .await
+                    .map_err(wrong)?;
                 let mut content = Vec::new();
                 let read = std::fs::File::open(&file).and_then(|f| f.take(LIST_LIMIT).read_to_end(&mut content));
-                read.map_err(|e| wrong(io_reason(&e)))?;
+                read.map_err(|e| wrong(file_error("reading", &file)(e)))?;
                 let name = url.path_segments().and_then(|mut s| s.next_back()).unwrap_or("");
                 Checksum::in_list(&String::from_utf8_lossy(&content), name)
-                    .ok_or_else(|| wrong(format!("it has none for \"{name}\"")))
+                    .ok_or_else(|| ChecksumError::NotInList(name.to_owned()))
             }
         }
     }
 
-    fn parse(text: &str) -> Result<Checksum, String> {
+    fn parse(text: &str) -> Result<Checksum, ChecksumError> {
         let (method, hex) = match text.split_once(':') {
             Some((name, hex)) => {
-                let method = Method::named(name).ok_or_else(|| {
-                    format!("\"{name}\" is not a kind of checksum; there are md5, sha1, sha256, sha512, and file")
-                })?;
+                let method = Method::named(name).ok_or_else(|| ChecksumError::Algorithm(name.to_owned()))?;
                 (method, hex)
             }
             None => {
                 let all = [Method::Md5, Method::Sha1, Method::Sha256, Method::Sha512];
                 let method = all.into_iter().find(|m| m.digits() == text.len());
-                (
-                    method.ok_or_else(|| format!("\"{text}\" has not the length of any kind of checksum"))?,
-                    text,
-                )
+                (method.ok_or_else(|| ChecksumError::Length(text.to_owned()))?, text)
             }
         };
         if hex.len() != method.digits() || !hex.bytes().all(|b| b.is_ascii_hexdigit()) {
-            return Err(format!(
-                "\"{hex}\" is not a checksum of {} hexadecimal digits",
-                method.digits()
-            ));
+            return Err(ChecksumError::Digits {
+                text: hex.to_owned(),
+                digits: method.digits(),
+            });
         }
         Ok(Checksum {
             method,
@@ -155,18 +151,21 @@ impl Checksum {
     }
 
     /// Says whether a file is what it should be.
-    pub(super) fn verify(&self, file: &Path, name: &str) -> Result<(), String> {
+    pub(super) fn verify(&self, file: &Path, name: &str) -> Result<(), ChecksumError> {
         let actual = std::fs::File::open(file)
             .and_then(|f| self.method.hash(f))
-            .map_err(|e| format!("{} cannot be read: {}", file.display(), io_reason(&e)))?;
+            .map_err(|source| ChecksumError::Read {
+                path: file.to_owned(),
+                source,
+            })?;
         if actual == self.hex {
             return Ok(());
         }
-        Err(format!(
-            "the checksum of {name} does not match. Expected is {}, what came has {actual}. Nothing of it is used. If its owner \
-             has replaced the file for a good reason, change the argument \"checksum\" of the address",
-            self.hex
-        ))
+        Err(ChecksumError::Mismatch {
+            name: name.to_owned(),
+            expected: self.hex.clone(),
+            actual,
+        })
     }
 }
 
@@ -177,7 +176,8 @@ mod tests {
     #[test]
     fn checksums_are_read() {
         let empty = "d41d8cd98f00b204e9800998ecf8427e";
-        assert_eq!(Checksum::parse(&format!("md5:{empty}")), Checksum::parse(empty));
+        let named = Checksum::parse(&format!("md5:{empty}")).unwrap();
+        assert_eq!(named, Checksum::parse(empty).unwrap());
         for bad in ["md5:00", "sha3:00", "00", "md5:zz1d8cd98f00b204e9800998ecf8427e"] {
             assert!(Checksum::parse(bad).is_err(), "{bad}");
         }
@@ -202,7 +202,7 @@ mod tests {
             Checksum::parse(good).unwrap().verify(file.path(), "x").unwrap();
         }
         let wrong = Checksum::parse(&"0".repeat(128)).unwrap();
-        let error = wrong.verify(file.path(), "x.zip").unwrap_err();
+        let error = wrong.verify(file.path(), "x.zip").unwrap_err().to_string();
         assert!(
             error.contains("x.zip does not match") && error.contains("cf83e1357eefb8bd"),
             "{error}"

@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use archive::{Limits, entry_path};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use files::io_reason;
-use net::{Client, Response, Token, UnpackLimits, Url};
+use net::{Client, Response, Token, Url};
 use rustls::SignatureScheme;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
 
-use super::{archive, http};
+use super::{FetchError, GoogleError, file_error, http};
 
 const SCOPE: &str = "https://www.googleapis.com/auth/devstorage.read_only";
 const ANSWER_LIMIT: u64 = 16 << 20;
@@ -32,10 +32,11 @@ struct Place {
 }
 
 /// Takes `…/storage/VERSION/BUCKET/OBJECT` apart.
-fn parse(url: &Url, emulator: Option<&String>) -> Result<(Url, String, String), String> {
+fn parse(url: &Url, emulator: Option<&String>) -> Result<(Url, String, String), FetchError> {
     let bad = || {
-        "an address in Google Cloud Storage has the form gcs::https://www.googleapis.com/storage/v1/BUCKET/OBJECT"
-            .to_owned()
+        FetchError::AddressForm(
+            "an address in Google Cloud Storage has the form gcs::https://www.googleapis.com/storage/v1/BUCKET/OBJECT",
+        )
     };
     let path = net::decoded_path(url).ok_or_else(bad)?;
     let parts: Vec<&str> = path.trim_start_matches('/').splitn(4, '/').collect();
@@ -57,7 +58,7 @@ fn parse(url: &Url, emulator: Option<&String>) -> Result<(Url, String, String), 
     Ok((base, (*bucket).to_owned(), (*object).to_owned()))
 }
 
-async fn place(client: &Client, url: &Url) -> Result<Place, String> {
+async fn place(client: &Client, url: &Url) -> Result<Place, FetchError> {
     let variables = &client.settings().variables;
     let emulator = variables.get("STORAGE_EMULATOR_HOST").filter(|v| !v.is_empty());
     let (base, bucket, object) = parse(url, emulator)?;
@@ -83,7 +84,7 @@ impl Place {
         url
     }
 
-    fn explained(&self, error: &net::Error) -> String {
+    fn explained(&self, error: net::Error) -> FetchError {
         let hint = match (error.status().map(|s| s.as_u16()), &self.token) {
             (Some(401 | 403), None) => {
                 ". No credentials for it were found: neither in the environment (GOOGLE_OAUTH_ACCESS_TOKEN, \
@@ -92,12 +93,12 @@ impl Place {
             (Some(401 | 403), Some(_)) => ". The credentials that were found are not enough for it",
             _ => "",
         };
-        format!("{error}{hint}")
+        FetchError::request(error, hint)
     }
 }
 
 /// Whether an object has exactly this name; else it is a directory.
-pub(super) async fn is_file(client: &Client, url: &Url) -> Result<bool, String> {
+pub(super) async fn is_file(client: &Client, url: &Url) -> Result<bool, FetchError> {
     let place = place(client, url).await?;
     let response = client
         .get(place.url(Some(&place.object)))
@@ -105,21 +106,21 @@ pub(super) async fn is_file(client: &Client, url: &Url) -> Result<bool, String> 
         .retries(2)
         .send()
         .await;
-    let response = response.map_err(|e| place.explained(&e))?;
+    let response = response.map_err(|e| place.explained(e))?;
     match response.status().as_u16() {
         404 => Ok(false),
-        _ => response.success().map(|_| true).map_err(|e| place.explained(&e)),
+        _ => response.success().map(|_| true).map_err(|e| place.explained(e)),
     }
 }
 
 /// Brings one object.
-pub(super) async fn file(client: &Client, url: &Url, to: &Path) -> Result<(), String> {
+pub(super) async fn file(client: &Client, url: &Url, to: &Path) -> Result<(), FetchError> {
     let place = place(client, url).await?;
     object(client, &place, &place.object, place.generation.as_deref(), to).await
 }
 
 /// Brings all objects below a name.
-pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(), String> {
+pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(), FetchError> {
     let place = place(client, url).await?;
     let top = format!("{}/", place.object.trim_end_matches('/'));
     let mut more: Option<String> = None;
@@ -132,18 +133,20 @@ pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(
             url.query_pairs_mut().append_pair("pageToken", token);
         }
         let request = client.get(url.clone()).token(place.token.as_ref()).retries(2);
-        let (_, body) = request.read(ANSWER_LIMIT).await.map_err(|e| place.explained(&e))?;
-        let answer: serde_json::Value = serde_json::from_slice(&body)
-            .map_err(|e| format!("the answer of {} is not JSON: {e}", net::shown(&url)))?;
+        let (_, body) = request.read(ANSWER_LIMIT).await.map_err(|e| place.explained(e))?;
+        let answer: serde_json::Value = serde_json::from_slice(&body).map_err(|e| FetchError::Response {
+            address: net::shown(&url),
+            reason: e.to_string(),
+        })?;
         for item in answer.get("items").and_then(|i| i.as_array()).into_iter().flatten() {
             let name = item.get("name").and_then(|n| n.as_str()).unwrap_or_default();
             let Some(inside) = name.strip_prefix(&top).filter(|n| !n.is_empty() && !n.ends_with('/')) else {
                 continue;
             };
-            let target = to.join(archive::inside(inside)?);
+            let target = to.join(entry_path(inside).map_err(FetchError::Directory)?);
             any = true;
-            let failed = |e| format!("{} cannot be written: {}", target.display(), io_reason(&e));
-            std::fs::create_dir_all(target.parent().unwrap_or(to)).map_err(failed)?;
+            let parent = target.parent().unwrap_or(to);
+            std::fs::create_dir_all(parent).map_err(file_error("creating the directory", parent))?;
             object(client, &place, name, None, &target).await?;
             budget.spend(&target)?;
         }
@@ -152,33 +155,34 @@ pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(
             (Some(_), _) => {}
             (None, true) => return Ok(()),
             (None, false) => {
-                return Err(format!(
-                    "the bucket \"{}\" has neither an object nor a directory \"{}\"",
-                    place.bucket, place.object
-                ));
+                return Err(FetchError::NoObject {
+                    bucket: place.bucket,
+                    object: place.object,
+                });
             }
         }
     }
 }
 
-async fn object(client: &Client, place: &Place, name: &str, generation: Option<&str>, to: &Path) -> Result<(), String> {
+async fn object(
+    client: &Client,
+    place: &Place,
+    name: &str,
+    generation: Option<&str>,
+    to: &Path,
+) -> Result<(), FetchError> {
     let mut url = place.url(Some(name));
     url.query_pairs_mut().append_pair("alt", "media");
     if let Some(generation) = generation {
         url.query_pairs_mut().append_pair("generation", generation);
     }
     let response = client.get(url).token(place.token.as_ref()).retries(2).send().await;
-    let response = response.and_then(Response::success).map_err(|e| place.explained(&e))?;
-    http::save(
-        response,
-        to,
-        &UnpackLimits::from_variables(&client.settings().variables)?,
-    )
-    .await
+    let response = response.and_then(Response::success).map_err(|e| place.explained(e))?;
+    http::save(response, to, &Limits::from_variables(&client.settings().variables)?).await
 }
 
 /// The first token that is found.
-async fn token(client: &Client, variables: &BTreeMap<String, String>) -> Result<Option<Token>, String> {
+async fn token(client: &Client, variables: &BTreeMap<String, String>) -> Result<Option<Token>, FetchError> {
     let get = |name: &str| variables.get(name).filter(|v| !v.is_empty());
     if let Some(token) = get("GOOGLE_OAUTH_ACCESS_TOKEN") {
         return Ok(Some(Token::new(token)));
@@ -190,9 +194,12 @@ async fn token(client: &Client, variables: &BTreeMap<String, String>) -> Result<
         .map(|dir| dir.join("application_default_credentials.json"));
     let path = named.clone().or_else(|| usual.filter(|p| p.exists()));
     if let Some(path) = path {
-        let failed = |why: String| format!("the Google credentials in {} cannot be used: {why}", path.display());
-        let text = std::fs::read(&path).map_err(|e| failed(io_reason(&e)))?;
-        let file: serde_json::Value = serde_json::from_slice(&text).map_err(|_| failed("it is not JSON".to_owned()))?;
+        let failed = |reason: GoogleError| FetchError::GoogleCredentials {
+            path: path.clone(),
+            reason,
+        };
+        let text = std::fs::read(&path).map_err(|e| failed(GoogleError::Read(e)))?;
+        let file: serde_json::Value = serde_json::from_slice(&text).map_err(|_| failed(GoogleError::Json))?;
         return from_file(client, &file).await.map(Some).map_err(failed);
     }
     let host = get("GCE_METADATA_HOST").map_or("metadata.google.internal", String::as_str);
@@ -210,12 +217,12 @@ async fn token(client: &Client, variables: &BTreeMap<String, String>) -> Result<
     })
 }
 
-async fn from_file(client: &Client, file: &serde_json::Value) -> Result<Token, String> {
+async fn from_file(client: &Client, file: &serde_json::Value) -> Result<Token, GoogleError> {
     let text = |name: &str| file.get(name).and_then(|v| v.as_str()).unwrap_or_default();
     let uri = Some(text("token_uri"))
         .filter(|u| !u.is_empty())
         .unwrap_or("https://oauth2.googleapis.com/token");
-    let url = Url::parse(uri).map_err(|_| "its \"token_uri\" is not an address".to_owned())?;
+    let url = Url::parse(uri).map_err(|_| GoogleError::TokenUri)?;
     let assertion;
     let form: Vec<(&str, &str)> = match text("type") {
         "authorized_user" => vec![
@@ -231,26 +238,24 @@ async fn from_file(client: &Client, file: &serde_json::Value) -> Result<Token, S
                 ("assertion", &assertion),
             ]
         }
-        other => return Err(format!("credentials of the type \"{other}\" are not supported")),
+        other => return Err(GoogleError::Type(other.to_owned())),
     };
     let body = net::form(form);
     let request = client
         .post(url, "application/x-www-form-urlencoded", body)
         .timeout(Duration::from_secs(30));
-    let (_, body) = request.read(ANSWER_LIMIT).await.map_err(|e| e.to_string())?;
+    let (_, body) = request.read(ANSWER_LIMIT).await?;
     access_token(&body)
 }
 
-fn access_token(body: &[u8]) -> Result<Token, String> {
-    let answer: serde_json::Value = serde_json::from_slice(body).map_err(|_| "the answer is not JSON".to_owned())?;
+fn access_token(body: &[u8]) -> Result<Token, GoogleError> {
+    let answer: serde_json::Value = serde_json::from_slice(body).map_err(|_| GoogleError::ResponseJson)?;
     let token = answer.get("access_token").and_then(|t| t.as_str());
-    token
-        .map(Token::new)
-        .ok_or_else(|| "the answer has no token".to_owned())
+    token.map(Token::new).ok_or(GoogleError::NoToken)
 }
 
 /// A statement of a service account about itself, signed by its key.
-fn signed(account: &str, key_id: &str, key: &str, audience: &str) -> Result<String, String> {
+fn signed(account: &str, key_id: &str, key: &str, audience: &str) -> Result<String, GoogleError> {
     let now = jiff::Timestamp::now().as_second();
     let header = serde_json::json!({"alg": "RS256", "typ": "JWT", "kid": key_id});
     let claims = serde_json::json!({"iss": account, "scope": SCOPE, "aud": audience, "iat": now, "exp": now + 3600});
@@ -259,7 +264,7 @@ fn signed(account: &str, key_id: &str, key: &str, audience: &str) -> Result<Stri
         URL_SAFE_NO_PAD.encode(header.to_string()),
         URL_SAFE_NO_PAD.encode(claims.to_string())
     );
-    let unusable = || "its private key cannot be used".to_owned();
+    let unusable = || GoogleError::Key;
     let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|_| unusable())?;
     let key = rustls::crypto::aws_lc_rs::sign::any_supported_type(&key).map_err(|_| unusable())?;
     let signer = key

@@ -11,9 +11,10 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 
 use base64::Engine;
-use files::io_reason;
 use net::{Url, shown};
 use tokio::process::Command;
+
+use super::FetchError;
 
 /// A commit's identifier, and the reference that it was asked for by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +48,7 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn parse(url: &Url) -> Result<Wanted, String> {
+    fn parse(url: &Url) -> Result<Wanted, FetchError> {
         let mut wanted = Wanted {
             url: url.clone(),
             reference: None,
@@ -63,7 +64,7 @@ impl Wanted {
                     // A plus sign of base64 is a blank in a query.
                     let text = value.replace(' ', "+");
                     let key = base64::engine::general_purpose::STANDARD.decode(text.trim());
-                    wanted.key = Some(key.map_err(|_| "the argument \"sshkey\" is not a key in base64".to_owned())?);
+                    wanted.key = Some(key.map_err(|_| FetchError::SshKey)?);
                 }
                 _ => rest.push((name, value)),
             }
@@ -75,13 +76,12 @@ impl Wanted {
         }
         match &wanted.reference {
             // git would take it for a flag.
-            Some(reference) if reference.starts_with('-') => Err(format!("\"{reference}\" cannot be a git reference")),
+            Some(reference) if reference.starts_with('-') => Err(FetchError::Revision(reference.clone())),
             _ => Ok(wanted),
         }
     }
 
-    fn missing(&self, reference: &str) -> String {
-        let place = shown(&self.url);
+    fn missing(&self, reference: &str) -> FetchError {
         let named = self.depth.is_some();
         let hint = if named && reference.len() >= 7 && reference.bytes().all(|b| b.is_ascii_hexdigit()) {
             ". With the argument \"depth\", \"ref\" must be the name of a branch or a tag, not a commit"
@@ -93,22 +93,24 @@ impl Wanted {
         } else {
             "branch, tag or commit"
         };
-        format!("the repository {place} has no {kinds} \"{reference}\"{hint}")
+        FetchError::NoRevision {
+            repository: shown(&self.url),
+            kinds,
+            reference: reference.to_owned(),
+            hint,
+        }
     }
 }
 
 /// Clones what an address says.
-pub(super) async fn fetch(url: &Url, to: &Path) -> Result<(), String> {
+pub(super) async fn fetch(url: &Url, to: &Path) -> Result<(), FetchError> {
     let wanted = Wanted::parse(url)?;
     let key = match &wanted.key {
         None => None,
         Some(key) => {
             // A temporary file can be read by its owner only.
             let file = tempfile::NamedTempFile::new().and_then(|mut file| file.write_all(key).map(|()| file));
-            Some(
-                file.map_err(|e| format!("the SSH key cannot be put into a temporary file: {}", io_reason(&e)))?
-                    .into_temp_path(),
-            )
+            Some(file.map_err(FetchError::Temporary)?.into_temp_path())
         }
     };
     let ssh = key.as_ref().map(|key| {
@@ -137,7 +139,10 @@ pub(super) async fn fetch(url: &Url, to: &Path) -> Result<(), String> {
         let said = said(&cloned);
         return Err(match &wanted.reference {
             Some(reference) if said.contains("emote branch") && said.contains("not found") => wanted.missing(reference),
-            _ => format!("git could not clone {}: {said}", shown(&wanted.url)),
+            _ => FetchError::Repository {
+                action: format!("git could not clone {}", shown(&wanted.url)),
+                output: said,
+            },
         });
     }
     if let (Some(reference), None) = (&wanted.reference, wanted.depth) {
@@ -150,10 +155,10 @@ pub(super) async fn fetch(url: &Url, to: &Path) -> Result<(), String> {
                 if said.contains("did not match any") || said.contains("reference is not a tree") {
                     wanted.missing(reference)
                 } else {
-                    format!(
-                        "git could not check out \"{reference}\" of {}: {said}",
-                        shown(&wanted.url)
-                    )
+                    FetchError::Repository {
+                        action: format!("git could not check out \"{reference}\" of {}", shown(&wanted.url)),
+                        output: said,
+                    }
                 },
             );
         }
@@ -166,11 +171,10 @@ pub(super) async fn fetch(url: &Url, to: &Path) -> Result<(), String> {
         }
         let done = run(submodules).await?;
         if !done.status.success() {
-            return Err(format!(
-                "git could not fetch the submodules of {}: {}",
-                shown(&wanted.url),
-                said(&done)
-            ));
+            return Err(FetchError::Repository {
+                action: format!("git could not fetch the submodules of {}", shown(&wanted.url)),
+                output: said(&done),
+            });
         }
     }
     Ok(())
@@ -198,14 +202,14 @@ fn command(dir: Option<&Path>) -> Command {
     command
 }
 
-async fn run(mut command: Command) -> Result<Output, String> {
+async fn run(mut command: Command) -> Result<Output, FetchError> {
     match command.output().await {
         Ok(output) => Ok(output),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(
-            "it is in a git repository, and there is no program \"git\" on the PATH. Install git, and try again"
-                .to_owned(),
-        ),
-        Err(e) => Err(format!("git cannot be run: {}", io_reason(&e))),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(FetchError::NoProgram {
+            repository: "git",
+            program: "git",
+        }),
+        Err(source) => Err(FetchError::Program { program: "git", source }),
     }
 }
 

@@ -2,59 +2,66 @@
 
 use std::path::Path;
 
+use archive::Limits;
 use config::source_address::RemoteSource;
-use files::io_reason;
-use net::{Client, Response, UnpackLimits, Url, shown};
+use net::{Client, Response, Url, shown};
 use tokio::io::AsyncWriteExt;
+
+use super::{FetchError, LocationError, file_error};
 
 /// A page that says where a module is has it in its first part.
 const PAGE_LIMIT: u64 = 4 << 20;
 
 /// Downloads a file.
-pub(super) async fn download(client: &Client, url: &Url, to: &Path) -> Result<(), String> {
+pub(super) async fn download(client: &Client, url: &Url, to: &Path) -> Result<(), FetchError> {
     let response = client.get(url.clone()).with_netrc().retries(2).send().await;
-    let response = response.and_then(Response::success).map_err(|e| explained(&e))?;
-    let limits = UnpackLimits::from_variables(&client.settings().variables)?;
+    let response = response.and_then(Response::success).map_err(explained)?;
+    let limits = Limits::from_variables(&client.settings().variables)?;
     save(response, to, &limits).await
 }
 
 /// Writes the body of an answer to a file.
-pub(super) async fn save(mut response: Response, to: &Path, limits: &UnpackLimits) -> Result<(), String> {
-    let failed = |e: std::io::Error| format!("{} cannot be written: {}", to.display(), io_reason(&e));
+pub(super) async fn save(mut response: Response, to: &Path, limits: &Limits) -> Result<(), FetchError> {
+    let failed = file_error("writing", to);
+    let too_large = |response: &Response| FetchError::DownloadTooLarge {
+        address: shown(&response.url),
+        limits: *limits,
+    };
     let mut file = tokio::fs::File::create(to).await.map_err(failed)?;
     let announced = response.announced_size();
     if announced.is_some_and(|size| size > limits.download) {
-        return Err(format!("{} {}", shown(&response.url), limits.too_long()));
+        return Err(too_large(&response));
     }
     let mut size = 0_u64;
-    while let Some(chunk) = response.chunk().await.map_err(|e| e.to_string())? {
+    while let Some(chunk) = response.chunk().await? {
         let chunk = chunk.as_ref();
         size += chunk.len() as u64;
         if size > limits.download {
-            return Err(format!("{} {}", shown(&response.url), limits.too_long()));
+            return Err(too_large(&response));
         }
         file.write_all(chunk).await.map_err(failed)?;
     }
     file.flush().await.map_err(failed)?;
     match announced {
-        Some(announced) if announced != size => Err(format!(
-            "{} announced {announced} bytes, and sent {size}",
-            shown(&response.url)
-        )),
+        Some(announced) if announced != size => Err(FetchError::Incomplete {
+            address: shown(&response.url),
+            announced,
+            received: size,
+        }),
         _ => Ok(()),
     }
 }
 
 /// What a directory of many files may still grow by.
 pub(super) struct Budget {
-    limits: UnpackLimits,
+    limits: Limits,
     bytes: u64,
     entries: usize,
 }
 
 impl Budget {
-    pub fn new(client: &Client) -> Result<Budget, String> {
-        let limits = UnpackLimits::from_variables(&client.settings().variables)?;
+    pub fn new(client: &Client) -> Result<Budget, FetchError> {
+        let limits = Limits::from_variables(&client.settings().variables)?;
         Ok(Budget {
             limits,
             bytes: limits.bytes,
@@ -63,56 +70,49 @@ impl Budget {
     }
 
     /// Counts a file that has come.
-    pub fn spend(&mut self, file: &Path) -> Result<(), String> {
+    pub fn spend(&mut self, file: &Path) -> Result<(), FetchError> {
         let size = std::fs::metadata(file).map_or(0, |found| found.len());
-        self.bytes = self.bytes.checked_sub(size).ok_or_else(|| self.limits.too_large())?;
-        self.entries = self.entries.checked_sub(1).ok_or_else(|| self.limits.too_many())?;
+        let (too_large, too_many) = (archive::Error::TooLarge, archive::Error::TooMany);
+        let directory = |error: fn(Limits) -> archive::Error| FetchError::Directory(error(self.limits));
+        self.bytes = self.bytes.checked_sub(size).ok_or_else(|| directory(too_large))?;
+        self.entries = self.entries.checked_sub(1).ok_or_else(|| directory(too_many))?;
         Ok(())
     }
 }
 
 /// An error with what helps, where that is known.
-pub(super) fn explained(error: &net::Error) -> String {
+fn explained(error: net::Error) -> FetchError {
     let without_network = format!(". {}", net::WITHOUT_NETWORK.trim_end_matches('.'));
     let hint = match error.status().map(|s| s.as_u16()) {
         Some(401 | 403) => ". A name and a password can be given in the .netrc file",
         _ if error.is_unreachable() => &without_network,
         _ => "",
     };
-    format!("{error}{hint}")
+    FetchError::request(error, hint)
 }
 
 /// Asks a server where a module is: by a header, or by an element of its page.
-pub(super) async fn elsewhere(client: &Client, url: &Url) -> Result<RemoteSource, String> {
+pub(super) async fn elsewhere(client: &Client, url: &Url) -> Result<RemoteSource, FetchError> {
     let mut asked = url.clone();
     asked.query_pairs_mut().append_pair("terraform-get", "1");
     let response = client.get(asked).with_netrc().retries(2).send().await;
-    let mut response = response.and_then(Response::success).map_err(|e| explained(&e))?;
+    let mut response = response.and_then(Response::success).map_err(explained)?;
     let said = match response.header("x-terraform-get").filter(|v| !v.is_empty()) {
         Some(said) => said.to_owned(),
         None => {
-            let page = response.bytes(PAGE_LIMIT).await.map_err(|e| e.to_string())?;
-            in_page(&String::from_utf8_lossy(&page)).ok_or_else(|| {
-                format!(
-                    "{} is no archive by its name, and the server does not say where a module is, neither by the header \
-                     X-Terraform-Get nor by an element <meta name=\"terraform-get\">. If it is an archive, add its kind to the \
-                     address, like ?archive=zip",
-                    shown(url)
-                )
-            })?
+            let page = response.bytes(PAGE_LIMIT).await?;
+            in_page(&String::from_utf8_lossy(&page)).ok_or_else(|| FetchError::NoLocation(shown(url)))?
         }
     };
-    let bad = |why: String| {
-        format!(
-            "{} says that the module is at \"{said}\", which cannot be used: {why}",
-            shown(url)
-        )
-    };
-    location(&response.url, &said).map_err(bad)
+    location(&response.url, &said).map_err(|reason| FetchError::Location {
+        address: shown(url),
+        location: said,
+        reason,
+    })
 }
 
 /// An address that a server gave, which may be relative to the one that was asked.
-pub(crate) fn location(asked: &Url, said: &str) -> Result<RemoteSource, String> {
+pub(crate) fn location(asked: &Url, said: &str) -> Result<RemoteSource, LocationError> {
     let said = said.trim();
     let relative = said.starts_with("./") || said.starts_with("../") || said.starts_with('/');
     let absolute = if relative {
@@ -124,12 +124,12 @@ pub(crate) fn location(asked: &Url, said: &str) -> Result<RemoteSource, String> 
         };
         let mut base = asked.clone();
         base.set_query(None);
-        let joined = base.join(path).map_err(|e| format!("{e}."))?;
+        let joined = base.join(path).map_err(LocationError::Url)?;
         format!("{joined}{subdir}{query}")
     } else {
         said.to_owned()
     };
-    RemoteSource::parse(&absolute).map_err(|e| e.trim_end_matches('.').to_owned())
+    RemoteSource::parse(&absolute).map_err(|e| LocationError::Address(e.trim_end_matches('.').to_owned()))
 }
 
 /// The content of `<meta name="terraform-get" content="…">` in the head of a page.

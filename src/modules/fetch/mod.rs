@@ -1,7 +1,7 @@
 //! Bringing a package from its address to a directory.
 
-pub mod archive;
 mod checksum;
+mod error;
 mod file;
 mod gcs;
 mod git;
@@ -10,21 +10,22 @@ mod s3;
 
 use std::path::{Path, PathBuf};
 
+use archive::{Entries, Format, Limits};
 use config::source_address::{RemoteSource, forced};
-use files::io_reason;
-use net::{Client, UnpackLimits, Url};
+use net::{Client, Url};
 
 use crate::tree;
-use archive::Kind;
 use checksum::Checksum;
 
+pub(crate) use error::file_error;
+pub use error::{ChecksumError, FetchError, GoogleError, LocationError};
 pub use git::Commit;
 pub(crate) use http::location;
 
 /// How often one address may lead to another.
 const REDIRECTS: usize = 10;
 
-/// Brings packages from anywhere. Every error is a sentence without its full stop.
+/// Fetches packages from addresses of every kind.
 #[derive(Clone, Debug)]
 pub struct Fetcher {
     client: Client,
@@ -36,7 +37,7 @@ struct Address {
     way: String,
     url: Url,
     /// The kind of archive that is there, if it is one.
-    archive: Option<Kind>,
+    archive: Option<Format>,
     checksum: Option<String>,
 }
 
@@ -55,13 +56,17 @@ impl Fetcher {
         Fetcher { client }
     }
 
-    /// Brings a package to a path where nothing is yet.
-    pub async fn fetch(&self, package: &str, to: &Path) -> Result<(), String> {
+    /// Fetches a package to a path that does not exist.
+    ///
+    /// # Errors
+    ///
+    /// The address is invalid, a request or a program failed, or the package was rejected.
+    pub async fn fetch(&self, package: &str, to: &Path) -> Result<(), FetchError> {
         let mut address = package.to_owned();
         let mut subdir: Option<String> = None;
         let raw = match to.file_name() {
             Some(name) => to.with_file_name(format!("{}.whole", name.to_string_lossy())),
-            None => return Err(format!("{} cannot be written to", to.display())),
+            None => return Err(FetchError::NoTarget(to.to_owned())),
         };
         for _ in 0..=REDIRECTS {
             match self.step(&address, &raw).await? {
@@ -70,7 +75,7 @@ impl Fetcher {
                         Some(subdir) => tree::subdirectory(&raw, subdir)?,
                         None => raw.clone(),
                     };
-                    let failed = |e| format!("the package cannot be put in its place: {}", io_reason(&e));
+                    let failed = file_error("moving the package", to);
                     // What a link leads to belongs to somebody, and stays where it is.
                     let theirs = raw.is_symlink() && found != raw;
                     if theirs {
@@ -92,10 +97,10 @@ impl Fetcher {
                 }
             }
         }
-        Err(format!("the address leads to others more than {REDIRECTS} times"))
+        Err(FetchError::Redirects(REDIRECTS))
     }
 
-    async fn step(&self, package: &str, to: &Path) -> Result<Came, String> {
+    async fn step(&self, package: &str, to: &Path) -> Result<Came, FetchError> {
         let address = Address::parse(package)?;
         let wanted = address.checksum.is_some();
         match (address.way.as_str(), address.archive) {
@@ -111,26 +116,20 @@ impl Fetcher {
             ("http" | "https", None) if !wanted => {
                 return http::elsewhere(&self.client, &address.url).await.map(Came::Elsewhere);
             }
-            ("http" | "https" | "s3" | "gcs" | "file", Some(kind)) => self.archive(&address, kind, to).await?,
+            ("http" | "https" | "s3" | "gcs" | "file", Some(format)) => self.archive(&address, format, to).await?,
             ("git" | "hg", _) => {
-                return Err(
-                    "the arguments \"archive\" and \"checksum\" are for files, not for repositories".to_owned(),
-                );
+                return Err(FetchError::ArgumentOfFiles);
             }
             ("http" | "https" | "s3" | "gcs" | "file", None) => {
-                return Err(
-                    "it is a single file that is not an archive of a known kind. If it is one without the usual ending, add the \
-                     argument \"archive\", like ?archive=zip. A checksum can only be given for archives"
-                        .to_owned(),
-                );
+                return Err(FetchError::NotAnArchive);
             }
-            (other, _) => return Err(format!("modules cannot be fetched by \"{other}\"")),
+            (other, _) => return Err(FetchError::Scheme(other.to_owned())),
         }
         Ok(Came::Here)
     }
 
     /// Brings an archive, verifies and unpacks it.
-    async fn archive(&self, address: &Address, kind: Kind, to: &Path) -> Result<(), String> {
+    async fn archive(&self, address: &Address, format: Format, to: &Path) -> Result<(), FetchError> {
         let checksum = match &address.checksum {
             Some(text) => Some(Checksum::read(self, text, &address.url).await?),
             None => None,
@@ -139,31 +138,25 @@ impl Fetcher {
         let file = tempfile::Builder::new()
             .prefix(".archive-")
             .tempfile_in(parent)
-            .map_err(|e| {
-                format!(
-                    "a temporary file cannot be made in {}: {}",
-                    parent.display(),
-                    io_reason(&e)
-                )
-            })?
+            .map_err(file_error("creating a temporary file", parent))?
             .into_temp_path();
         self.file(&address.way, &address.url, &file).await?;
-        let limits = UnpackLimits::from_variables(&self.client.settings().variables)?;
+        let limits = Limits::from_variables(&self.client.settings().variables)?;
         let (file, to, name) = (file.to_path_buf(), to.to_path_buf(), net::shown(&address.url));
         let work = move || {
             if let Some(checksum) = checksum {
                 checksum.verify(&file, &name)?;
             }
-            archive::unpack(kind, &file, &to, &limits)
-                .map_err(|e| format!("the archive {name} cannot be unpacked: {e}"))
+            archive::unpack(format, &file, &to, Entries::Links, &limits)
+                .map_err(|source| FetchError::Unpack { name, source })
         };
         tokio::task::spawn_blocking(work)
             .await
-            .map_err(|e| format!("unpacking failed: {e}"))?
+            .map_err(|_| FetchError::Canceled)?
     }
 
     /// Brings one file.
-    async fn file(&self, way: &str, url: &Url, to: &Path) -> Result<(), String> {
+    async fn file(&self, way: &str, url: &Url, to: &Path) -> Result<(), FetchError> {
         match way {
             "http" | "https" => http::download(&self.client, url, to).await,
             "s3" => s3::file(&self.client, url, to).await,
@@ -171,20 +164,17 @@ impl Fetcher {
             "file" => {
                 let path = file::path(url)?;
                 let copied = tokio::fs::copy(&path, to).await;
-                copied
-                    .map(drop)
-                    .map_err(|e| format!("{} cannot be read: {}", path.display(), io_reason(&e)))
+                copied.map(drop).map_err(file_error("copying", &path))
             }
-            other => Err(format!("files cannot be fetched by \"{other}\"")),
+            other => Err(FetchError::Scheme(other.to_owned())),
         }
     }
 }
 
 impl Address {
-    fn parse(package: &str) -> Result<Address, String> {
+    fn parse(package: &str) -> Result<Address, FetchError> {
         let (way, rest) = forced(package);
-        let bad = |e| format!("its address cannot be read ({e})");
-        let mut url = Url::parse(rest).map_err(bad)?;
+        let mut url = Url::parse(rest).map_err(FetchError::Url)?;
         let way = way.map_or_else(|| url.scheme().to_owned(), str::to_ascii_lowercase);
         let mut address = Address {
             archive: None,
@@ -218,8 +208,8 @@ impl Address {
         }
         address.archive = match said.as_deref() {
             Some("false" | "0" | "f" | "F" | "FALSE" | "False") => None,
-            Some("true" | "1" | "t" | "T" | "TRUE" | "True") | None => Kind::of_path(url.path())?,
-            Some(kind) => Some(Kind::named(kind)?),
+            Some("true" | "1" | "t" | "T" | "TRUE" | "True") | None => Format::of_path(url.path())?,
+            Some(kind) => Some(Format::named(kind)?),
         };
         address.url = url;
         Ok(address)
@@ -227,7 +217,7 @@ impl Address {
 }
 
 /// The way of the few who still have Mercurial.
-async fn hg(url: &Url, to: &Path) -> Result<(), String> {
+async fn hg(url: &Url, to: &Path) -> Result<(), FetchError> {
     let mut url = url.clone();
     let revision = url
         .query_pairs()
@@ -239,7 +229,7 @@ async fn hg(url: &Url, to: &Path) -> Result<(), String> {
     if let Some(revision) = &revision {
         command.args(["--updaterev", revision]);
         if revision.starts_with('-') {
-            return Err(format!("\"{revision}\" cannot be a revision"));
+            return Err(FetchError::Revision(revision.clone()));
         }
     }
     let source = match url.to_file_path() {
@@ -254,11 +244,15 @@ async fn hg(url: &Url, to: &Path) -> Result<(), String> {
         .kill_on_drop(true);
     match command.output().await {
         Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => Err(format!("hg failed: {}", String::from_utf8_lossy(&output.stderr).trim())),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            Err("it is a Mercurial repository, and there is no program \"hg\" on the PATH".to_owned())
-        }
-        Err(e) => Err(format!("hg cannot be run: {}", io_reason(&e))),
+        Ok(output) => Err(FetchError::Repository {
+            action: "hg failed".to_owned(),
+            output: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        }),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(FetchError::NoProgram {
+            repository: "Mercurial",
+            program: "hg",
+        }),
+        Err(source) => Err(FetchError::Program { program: "hg", source }),
     }
 }
 
@@ -281,11 +275,11 @@ mod tests {
         let address = Address::parse("git::https://example.com/x.git?ref=v1").unwrap();
         assert_eq!((address.way.as_str(), address.archive), ("git", None));
         let address = Address::parse("https://example.com/x?a=%2Fb&archive=tgz&checksum=md5:00").unwrap();
-        assert_eq!(address.archive, Some(Kind::TarGz));
+        assert_eq!(address.archive, Some(Format::TarGz));
         assert_eq!(address.url.as_str(), "https://example.com/x?a=%2Fb");
         assert_eq!(address.checksum.as_deref(), Some("md5:00"));
         let address = Address::parse("HTTPS://example.com/x.tar.gz?sig=a/b").unwrap();
-        assert_eq!((address.way.as_str(), address.archive), ("https", Some(Kind::TarGz)));
+        assert_eq!((address.way.as_str(), address.archive), ("https", Some(Format::TarGz)));
         assert_eq!(address.url.query(), Some("sig=a/b"));
         assert_eq!(
             Address::parse("https://example.com/x.zip?archive=false")

@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use files::io_reason;
-use net::{Client, Response, UnpackLimits, Url};
+use archive::{Limits, entry_path};
+use net::{Client, Response, Url};
 use rusty_s3::actions::ListObjectsV2;
 use rusty_s3::{Bucket, Credentials, S3Action, UrlStyle};
 
-use super::{archive, http};
+use super::{FetchError, file_error, http};
 
 /// How long a signed address is good for.
 const VALID: Duration = Duration::from_secs(3600);
@@ -37,10 +37,11 @@ struct Parsed {
     version: Option<String>,
 }
 
-fn parse(url: &Url) -> Result<Parsed, String> {
+fn parse(url: &Url) -> Result<Parsed, FetchError> {
     let bad = || {
-        "an address in S3 has the form s3::https://s3.amazonaws.com/BUCKET/OBJECT, or the like with another host"
-            .to_owned()
+        FetchError::AddressForm(
+            "an address in S3 has the form s3::https://s3.amazonaws.com/BUCKET/OBJECT, or the like with another host",
+        )
     };
     let query = |wanted: &str| {
         let found = url.query_pairs().find(|(name, _)| name == wanted);
@@ -109,11 +110,11 @@ fn parse(url: &Url) -> Result<Parsed, String> {
     })
 }
 
-async fn place(client: &Client, url: &Url) -> Result<Place, String> {
+async fn place(client: &Client, url: &Url) -> Result<Place, FetchError> {
     let parsed = parse(url)?;
     let bucket = Bucket::new(parsed.endpoint, parsed.style, parsed.bucket, parsed.region);
     Ok(Place {
-        bucket: bucket.map_err(|e| format!("its address cannot be used ({e})"))?,
+        bucket: bucket.map_err(FetchError::Bucket)?,
         key: parsed.key,
         version: parsed.version,
         credentials: credentials(client, url).await?,
@@ -121,21 +122,21 @@ async fn place(client: &Client, url: &Url) -> Result<Place, String> {
 }
 
 /// Whether an object has exactly this name; else it is a directory.
-pub(super) async fn is_file(client: &Client, url: &Url) -> Result<bool, String> {
+pub(super) async fn is_file(client: &Client, url: &Url) -> Result<bool, FetchError> {
     let place = place(client, url).await?;
     let (keys, _) = list(client, &place, None, Some(2)).await?;
     Ok(keys.contains(&place.key))
 }
 
 /// Brings one object.
-pub(super) async fn file(client: &Client, url: &Url, to: &Path) -> Result<(), String> {
+pub(super) async fn file(client: &Client, url: &Url, to: &Path) -> Result<(), FetchError> {
     let place = place(client, url).await?;
     let key = place.key.clone();
     object(client, &place, &key, place.version.as_deref(), to).await
 }
 
 /// Brings all objects below a name.
-pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(), String> {
+pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(), FetchError> {
     let place = place(client, url).await?;
     let top = format!("{}/", place.key.trim_end_matches('/'));
     let mut more = None;
@@ -148,11 +149,11 @@ pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(
             let Some(inside) = key.strip_prefix(&top).filter(|k| !k.is_empty() && !k.ends_with('/')) else {
                 continue;
             };
-            let path = archive::inside(inside)?;
+            let path = entry_path(inside).map_err(FetchError::Directory)?;
             any = true;
             let target = to.join(path);
-            let failed = |e| format!("{} cannot be written: {}", target.display(), io_reason(&e));
-            std::fs::create_dir_all(target.parent().unwrap_or(to)).map_err(failed)?;
+            let parent = target.parent().unwrap_or(to);
+            std::fs::create_dir_all(parent).map_err(file_error("creating the directory", parent))?;
             object(client, &place, &key, None, &target).await?;
             budget.spend(&target)?;
         }
@@ -160,29 +161,23 @@ pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(
             Some(token) => more = Some(token),
             None if any => return Ok(()),
             None => {
-                return Err(format!(
-                    "the bucket \"{}\" has neither an object nor a directory \"{}\"",
-                    place.bucket.name(),
-                    place.key
-                ));
+                return Err(FetchError::NoObject {
+                    bucket: place.bucket.name().to_owned(),
+                    object: place.key,
+                });
             }
         }
     }
 }
 
-async fn object(client: &Client, place: &Place, key: &str, version: Option<&str>, to: &Path) -> Result<(), String> {
+async fn object(client: &Client, place: &Place, key: &str, version: Option<&str>, to: &Path) -> Result<(), FetchError> {
     let mut action = place.bucket.get_object(place.credentials.as_ref(), key);
     if let Some(version) = version {
         action.query_mut().insert("versionId", version.to_owned());
     }
     let response = client.get(action.sign(VALID)).retries(2).send().await;
-    let response = response.and_then(Response::success).map_err(|e| explained(place, &e))?;
-    http::save(
-        response,
-        to,
-        &UnpackLimits::from_variables(&client.settings().variables)?,
-    )
-    .await
+    let response = response.and_then(Response::success).map_err(|e| explained(place, e))?;
+    http::save(response, to, &Limits::from_variables(&client.settings().variables)?).await
 }
 
 async fn list(
@@ -190,7 +185,7 @@ async fn list(
     place: &Place,
     more: Option<&str>,
     limit: Option<usize>,
-) -> Result<(Vec<String>, Option<String>), String> {
+) -> Result<(Vec<String>, Option<String>), FetchError> {
     let mut action = place.bucket.list_objects_v2(place.credentials.as_ref());
     action.with_prefix(place.key.as_str());
     if let Some(token) = more {
@@ -200,18 +195,17 @@ async fn list(
         action.with_max_keys(limit);
     }
     let request = client.get(action.sign(VALID)).retries(2);
-    let (_, body) = request.read(ANSWER_LIMIT).await.map_err(|e| explained(place, &e))?;
-    let answer = ListObjectsV2::parse_response(&String::from_utf8_lossy(&body)).map_err(|e| {
-        format!(
-            "the answer of {} cannot be understood: {e}",
-            net::shown(place.bucket.base_url())
-        )
+    let (_, body) = request.read(ANSWER_LIMIT).await.map_err(|e| explained(place, e))?;
+    let answer = ListObjectsV2::parse_response(&String::from_utf8_lossy(&body));
+    let answer = answer.map_err(|e| FetchError::Response {
+        address: net::shown(place.bucket.base_url()),
+        reason: e.to_string(),
     })?;
     let keys = answer.contents.into_iter().map(|object| object.key).collect();
     Ok((keys, answer.next_continuation_token))
 }
 
-fn explained(place: &Place, error: &net::Error) -> String {
+fn explained(place: &Place, error: net::Error) -> FetchError {
     let hint = match (error.status().map(|s| s.as_u16()), &place.credentials) {
         (Some(401 | 403), None) => {
             ". No credentials for it were found: neither in the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, \
@@ -221,11 +215,11 @@ fn explained(place: &Place, error: &net::Error) -> String {
         (Some(301), _) => ". The bucket is in another region than the address says",
         _ => "",
     };
-    format!("{error}{hint}")
+    FetchError::request(error, hint)
 }
 
 /// The first credentials that are found.
-async fn credentials(client: &Client, url: &Url) -> Result<Option<Credentials>, String> {
+async fn credentials(client: &Client, url: &Url) -> Result<Option<Credentials>, FetchError> {
     let query: BTreeMap<String, String> = url.query_pairs().into_owned().collect();
     let variables = &client.settings().variables;
     let given = |map: &BTreeMap<String, String>, name: &str| map.get(name).filter(|v| !v.is_empty()).cloned();
@@ -274,9 +268,7 @@ async fn credentials(client: &Client, url: &Url) -> Result<Option<Credentials>, 
         return Ok(found);
     }
     if let Some(asked) = asked {
-        return Err(format!(
-            "the AWS profile \"{asked}\" has no access key in the shared files"
-        ));
+        return Err(FetchError::AwsProfile(asked));
     }
     Ok(nearby(client, variables).await)
 }

@@ -5,6 +5,7 @@ use aws_lc_rs::signature::{
 };
 use sha2::{Digest, Sha256, Sha384, Sha512};
 
+use super::Error;
 use super::packet::Reader;
 use super::signature::Signature;
 
@@ -41,15 +42,15 @@ enum Curve {
 }
 
 impl PublicKey {
-    pub(super) fn read(body: &[u8]) -> Result<PublicKey, String> {
+    pub(super) fn read(body: &[u8]) -> Result<PublicKey, Error> {
         let mut reader = Reader(body);
         let version = reader.byte()?;
         if version != 4 {
-            return Err(format!("it is a key of version {version}, and only version 4 is known"));
+            return Err(Error::KeyVersion(version));
         }
         // Signatures about a key, and its fingerprint, say its length in two bytes.
         if u16::try_from(body.len()).is_err() {
-            return Err("it is larger than a key can be".to_owned());
+            return Err(Error::KeyTooLarge);
         }
         reader.take(4)?;
         let material = match reader.byte()? {

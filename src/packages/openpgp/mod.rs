@@ -1,8 +1,8 @@
 //! Detached OpenPGP signatures, as much of them as provider registries use: keys and signatures of version 4, by RSA, EdDSA
 //! (Ed25519) or ECDSA (NIST curves), with SHA-2.
 //!
-//! The library that knows all of OpenPGP (`pgp`, without its default features) brings 104 more crates to the 196 of this
-//! room, for ciphers and keys that no registry signs with. Here the cryptography is aws-lc's, which TLS brings anyway, and
+//! The library that knows all of OpenPGP (`pgp`, without its default features) brings 104 more crates,
+//! for ciphers and keys that no registry signs with. Here the cryptography is aws-lc's, which TLS brings anyway, and
 //! what is left is the packets ([`packet`]): about as much as a zip file's directory. DSA, SHA-1 and version 6 are refused by
 //! name.
 //!
@@ -10,12 +10,14 @@
 //! it binds for signing and that agrees. What was revoked, for whatever reason, does not. Whether a key has expired does not
 //! matter: packages stay as they were signed.
 
+mod error;
 mod key;
 mod packet;
 mod signature;
 #[cfg(test)]
 mod tests;
 
+pub use error::Error;
 use key::PublicKey;
 use packet::{Reader, dearmored};
 pub use signature::Signature;
@@ -46,13 +48,13 @@ enum About {
 }
 
 /// The bytes in an armored text: what trust signatures of keys are of.
-pub fn bytes_of(text: &str) -> Result<Vec<u8>, String> {
+pub fn bytes_of(text: &str) -> Result<Vec<u8>, Error> {
     dearmored(text.as_bytes())
 }
 
 impl Certificate {
     /// The keys in a text. Those of a version that is not known here, and those that were revoked, are left out.
-    pub fn read_all(text: &[u8]) -> Result<Vec<Certificate>, String> {
+    pub fn read_all(text: &[u8]) -> Result<Vec<Certificate>, Error> {
         let bytes = dearmored(text)?;
         let mut reader = Reader(&bytes);
         let mut all: Vec<(Option<PublicKey>, Vec<(About, Vec<Signature>)>)> = Vec::new();

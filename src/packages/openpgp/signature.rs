@@ -1,5 +1,6 @@
 //! Signatures: of documents, and those by which keys say what they are for.
 
+use super::Error;
 use super::packet::{Reader, dearmored};
 
 const SIGNATURE: u8 = 2;
@@ -42,7 +43,7 @@ pub struct Signature {
 impl Signature {
     /// Reads the signatures in a file: there may be one by each of several keys. Those that cannot be read are left out, if
     /// there are others.
-    pub fn read_all(text: &[u8]) -> Result<Vec<Signature>, String> {
+    pub fn read_all(text: &[u8]) -> Result<Vec<Signature>, Error> {
         let bytes = dearmored(text)?;
         let mut reader = Reader(&bytes);
         let mut out = Vec::new();
@@ -53,7 +54,7 @@ impl Signature {
                     Ok(signature) => out.push(signature),
                     Err(why) => wrong = wrong.or(Some(why)),
                 },
-                _ => wrong = wrong.or(Some("it is OpenPGP, but no signature".to_owned())),
+                _ => wrong = wrong.or(Some(Error::NotASignature)),
             }
         }
         match wrong {
@@ -62,13 +63,11 @@ impl Signature {
         }
     }
 
-    pub(super) fn read_body(body: &[u8]) -> Result<Signature, String> {
+    pub(super) fn read_body(body: &[u8]) -> Result<Signature, Error> {
         let mut reader = Reader(body);
         let version = reader.byte()?;
         if version != 4 {
-            return Err(format!(
-                "it is a signature of version {version}, and only version 4 is known"
-            ));
+            return Err(Error::SignatureVersion(version));
         }
         let (kind, algorithm, hash) = (reader.byte()?, reader.byte()?, reader.byte()?);
         let length = reader.number(2)?;
@@ -96,7 +95,7 @@ impl Signature {
         let mut dated = false;
         signature.parts(hashed, Some(&mut dated))?;
         if !dated {
-            return Err("it does not say when it was made".to_owned());
+            return Err(Error::NoDate);
         }
         signature.parts(unhashed, None)?;
         if algorithm == 27 {
@@ -110,7 +109,7 @@ impl Signature {
     }
 
     /// Reads the parts that are signed themselves (then there is a date among them), or those that are not.
-    fn parts(&mut self, area: &[u8], signed: Option<&mut bool>) -> Result<(), String> {
+    fn parts(&mut self, area: &[u8], signed: Option<&mut bool>) -> Result<(), Error> {
         let mut area = Reader(area);
         let is_signed = signed.is_some();
         let mut dated = false;
@@ -138,9 +137,7 @@ impl Signature {
                 // Known, and of no consequence here: preferences, when a key expires, and the like.
                 2..=7 | 9 | 11 | 12 | 21..=35 => {}
                 _ if critical && is_signed => {
-                    return Err(format!(
-                        "it says something of the kind {kind} that whoever relies on it must understand"
-                    ));
+                    return Err(Error::UnknownCritical(kind));
                 }
                 _ => {}
             }

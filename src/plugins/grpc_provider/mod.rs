@@ -19,9 +19,9 @@ use tonic::transport::Channel;
 use tonic::{Request, Response};
 
 use crate::channel::MESSAGE_LIMIT;
+use crate::connection::PluginConnection;
 use crate::grpc::{Methods, encode, name, relay_stdio};
 use crate::launch::Launched;
-use crate::peer::Peer;
 use crate::{convert, grpc_v5};
 use provider::{Answer, PluginDiagnostic, Provider, ProviderSchema};
 
@@ -30,7 +30,7 @@ pub type SharedSchema = Arc<OnceCell<Arc<ProviderSchema>>>;
 
 /// A provider at the other end of a channel.
 pub struct GrpcProvider {
-    peer: Arc<Peer>,
+    connection: Arc<PluginConnection>,
     methods: &'static Methods,
     grpc: Grpc<Channel>,
     channel: Channel,
@@ -51,25 +51,25 @@ impl GrpcProvider {
         terraform_version: Arc<str>,
     ) -> GrpcProvider {
         let methods = Methods::of(launched.protocol);
-        let peer = Arc::new(Peer::new(title.to_owned(), Some(launched.process)));
-        GrpcProvider::new(peer, launched.channel, methods, shared, terraform_version)
+        let connection = Arc::new(PluginConnection::new(title.to_owned(), Some(launched.process)));
+        GrpcProvider::new(connection, launched.channel, methods, shared, terraform_version)
     }
 
     /// A provider at the other end of this channel. Its standard streams go to the log from now on.
     #[must_use]
     pub fn new(
-        peer: Arc<Peer>,
+        connection: Arc<PluginConnection>,
         channel: Channel,
         methods: &'static Methods,
         shared: SharedSchema,
         terraform_version: Arc<str>,
     ) -> GrpcProvider {
-        relay_stdio(channel.clone(), &peer);
+        relay_stdio(channel.clone(), &connection);
         GrpcProvider {
             grpc: Grpc::new(channel.clone())
                 .max_decoding_message_size(MESSAGE_LIMIT)
                 .max_encoding_message_size(MESSAGE_LIMIT),
-            peer,
+            connection,
             methods,
             channel,
             schema: OnceCell::new(),
@@ -98,9 +98,9 @@ impl GrpcProvider {
             // Whoever is asked to stop must hear of it, however much there is to do.
             None
         } else if path == self.methods.renew_ephemeral {
-            self.peer.renewal_permit().await
+            self.connection.renewal_permit().await
         } else {
-            self.peer.permit().await
+            self.connection.permit().await
         };
         let mut grpc = self.grpc.clone();
         let answer = async {
@@ -114,7 +114,7 @@ impl GrpcProvider {
         let began = Instant::now();
         let answer = answer.await;
         tracing::trace!(
-            plugin = self.peer.title(),
+            plugin = self.connection.title(),
             request = name(path),
             elapsed = ?began.elapsed(),
             failed = answer.is_err(),
@@ -122,7 +122,7 @@ impl GrpcProvider {
         );
         match answer {
             Ok(response) => Ok(response),
-            Err(status) => Err(self.peer.failure(name(path), &status).await),
+            Err(status) => Err(self.connection.failure(name(path), &status).await),
         }
     }
 
@@ -147,7 +147,7 @@ impl GrpcProvider {
         for problem in problems {
             let Diagnostic { summary, detail, .. } = problem.diagnostic;
             tracing::warn!(
-                plugin = self.peer.title(),
+                plugin = self.connection.title(),
                 summary,
                 detail,
                 "the schema comes with a warning"
@@ -155,7 +155,7 @@ impl GrpcProvider {
         }
         convert::provider_schema(response)
             .map(|schema| Arc::new(ProviderSchema { state_only, ..schema }))
-            .map_err(|error| self.peer.fault(name(path), &error).into())
+            .map_err(|error| self.connection.fault(name(path), &error).into())
     }
 
     async fn resource(&self, ty: &str) -> Result<Schema, Diagnostics> {
@@ -164,7 +164,7 @@ impl GrpcProvider {
             .resources
             .get(ty)
             .cloned()
-            .ok_or_else(|| self.peer.lacks("resource type", ty))
+            .ok_or_else(|| self.connection.lacks("resource type", ty))
     }
 
     async fn data_source(&self, ty: &str) -> Result<Schema, Diagnostics> {
@@ -173,7 +173,7 @@ impl GrpcProvider {
             .data_sources
             .get(ty)
             .cloned()
-            .ok_or_else(|| self.peer.lacks("data source", ty))
+            .ok_or_else(|| self.connection.lacks("data source", ty))
     }
 
     async fn ephemeral(&self, ty: &str) -> Result<Schema, Diagnostics> {
@@ -182,11 +182,11 @@ impl GrpcProvider {
             .ephemeral
             .get(ty)
             .cloned()
-            .ok_or_else(|| self.peer.lacks("ephemeral resource type", ty))
+            .ok_or_else(|| self.connection.lacks("ephemeral resource type", ty))
     }
 
     fn encode(&self, path: &str, value: &Value, ty: &Type) -> Result<Option<pb::DynamicValue>, Diagnostics> {
-        encode(&self.peer, name(path), value, ty).map(Some)
+        encode(&self.connection, name(path), value, ty).map(Some)
     }
 
     /// The `provider_meta` value; sent only if the provider takes one.
@@ -210,7 +210,7 @@ impl GrpcProvider {
 
     fn fault(&self, path: &str, what: &str, reported: &[PluginDiagnostic]) -> Diagnostics {
         let mut all = plain(reported.to_vec());
-        all.push(self.peer.fault(name(path), what));
+        all.push(self.connection.fault(name(path), what));
         all
     }
 

@@ -342,7 +342,7 @@ impl Provider for GrpcProvider {
         let signature = schema
             .functions
             .get(function)
-            .ok_or_else(|| self.peer.lacks("function", function))?;
+            .ok_or_else(|| self.connection.lacks("function", function))?;
         let mut encoded = Vec::with_capacity(arguments.len());
         for (index, argument) in arguments.iter().enumerate() {
             let Some(parameter) = signature.parameters.get(index).or(signature.variadic.as_ref()) else {
@@ -353,7 +353,7 @@ impl Provider for GrpcProvider {
                 );
                 return Ok(Err(FunctionError { text, argument: None }));
             };
-            encoded.push(encode(&self.peer, name(path), argument, &parameter.ty)?);
+            encoded.push(encode(&self.connection, name(path), argument, &parameter.ty)?);
         }
         let request = pb::call_function::Request {
             name: function.to_owned(),
@@ -379,7 +379,7 @@ impl Provider for GrpcProvider {
         }
         let what = format!(
             "The {} could not stop what it is doing: {}.",
-            self.peer.title(),
+            self.connection.title(),
             response.error
         );
         Err(Diagnostic::error("Plugin did not stop", what).into())
@@ -387,7 +387,7 @@ impl Provider for GrpcProvider {
 
     async fn close(&self) {
         if !self.closed.swap(true, Ordering::SeqCst) {
-            shut_down(&self.peer, self.channel.clone()).await;
+            shut_down(&self.connection, self.channel.clone()).await;
         }
     }
 }

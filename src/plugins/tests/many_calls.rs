@@ -17,7 +17,7 @@ use plugins::grpc::Methods;
 use plugins::grpc_provider::GrpcProvider;
 use plugins::handshake::Address;
 use plugins::launch::attach;
-use plugins::peer::{MAX_CALLS, Peer};
+use plugins::peer::{MAX_CALLS, PluginConnection};
 use proto::tfplugin6 as pb;
 
 const CALLS: usize = 20_000;
@@ -60,8 +60,8 @@ fn fake() -> Fake {
 
 fn provider(fake: &Fake) -> GrpcProvider {
     let channel = attach(Address::Unix(fake.socket().to_owned()));
-    let peer = Arc::new(Peer::new("provider \"acme/fake\"".into(), None));
-    GrpcProvider::new(peer, channel, Methods::of(6), Arc::default(), "1.11.4".into())
+    let connection = Arc::new(PluginConnection::new("provider \"acme/fake\"".into(), None));
+    GrpcProvider::new(connection, channel, Methods::of(6), Arc::default(), "1.11.4".into())
 }
 
 type Call<'p> = Pin<Box<dyn Future<Output = bool> + 'p>>;

@@ -5,11 +5,11 @@
 use std::sync::Arc;
 
 use super::fake::Fake;
+use crate::connection::PluginConnection;
 use crate::grpc::Methods;
 use crate::grpc_provider::GrpcProvider;
 use crate::handshake::Address;
 use crate::launch::attach;
-use crate::peer::Peer;
 use cty::{Path, Type, Value};
 use prost::Message;
 use provider::Provider;
@@ -19,8 +19,14 @@ use tonic::Status;
 
 fn provider(fake: &Fake, protocol: u32) -> GrpcProvider {
     let channel = attach(Address::Unix(fake.socket().to_owned()));
-    let peer = Arc::new(Peer::new("provider \"acme/fake\"".into(), None));
-    GrpcProvider::new(peer, channel, Methods::of(protocol), Arc::default(), "1.11.4".into())
+    let connection = Arc::new(PluginConnection::new("provider \"acme/fake\"".into(), None));
+    GrpcProvider::new(
+        connection,
+        channel,
+        Methods::of(protocol),
+        Arc::default(),
+        "1.11.4".into(),
+    )
 }
 
 fn object_type() -> Type {
@@ -759,8 +765,8 @@ async fn the_schema_is_asked_for_as_seldom_as_possible() {
         let mut schemas = Vec::new();
         for _ in 0..3 {
             let channel = attach(Address::Unix(fake.socket().to_owned()));
-            let peer = Arc::new(Peer::new("provider".into(), None));
-            let provider = GrpcProvider::new(peer, channel, Methods::of(6), shared.clone(), "1.11.4".into());
+            let connection = Arc::new(PluginConnection::new("provider".into(), None));
+            let provider = GrpcProvider::new(connection, channel, Methods::of(6), shared.clone(), "1.11.4".into());
             provider.schema().await.unwrap();
             schemas.push(provider.schema().await.unwrap());
         }

@@ -1,16 +1,14 @@
-//! Any text as the CLI configuration file: no crash, only diagnostics.
+//! Any text as a CLI configuration, in native and in JSON syntax: no crash.
 
 #![no_main]
 
-use std::collections::BTreeMap;
-
 use libfuzzer_sys::fuzz_target;
-use packages::{cli_config::CliConfig, environment::Environment};
+use packages::cli_config::CliConfig;
+use packages::environment::Environment;
 
-fuzz_target!(|text: &str| {
-    let file = std::env::temp_dir().join(format!("monoform-fuzz-{}.tfrc", std::process::id()));
-    std::fs::write(&file, text).expect("a writable temporary directory");
-    let variables = [("TF_CLI_CONFIG_FILE", file.display().to_string()), ("HOME", "/nonexistent".to_owned())];
-    let environment = Environment(BTreeMap::from(variables.map(|(name, value)| (name.to_owned(), value))));
-    drop(CliConfig::load(&environment));
+fuzz_target!(|bytes: &[u8]| {
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    std::io::Write::write_all(&mut file, bytes).expect("a file");
+    let path = file.path().to_string_lossy().into_owned();
+    drop(CliConfig::load(&Environment([("TF_CLI_CONFIG_FILE".to_owned(), path)].into())));
 });

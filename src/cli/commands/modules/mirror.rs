@@ -111,6 +111,6 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             )));
             0
         }
-        Err(why) => session.fail("Cannot write the mirror", why),
+        Err(why) => session.fail("Cannot write the mirror", why.to_string()),
     })
 }

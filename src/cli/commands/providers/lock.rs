@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use packages::elsewhere::{Request, Step, Tracked};
-use packages::places::Place;
+use packages::cross_platform::{Request, Step, Tracked};
+use packages::sources::PackageSource;
 use syntax::SourceMap;
 
 use super::{asked, configured, fetching, requested_platforms};
@@ -80,9 +80,9 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
                 format!("The mirror {dir} cannot be searched: it is no directory."),
             ));
         }
-        (Some(dir), None) => Place::Packed(dir.into()),
+        (Some(dir), None) => PackageSource::Packed(dir.into()),
         (None, Some(url)) => match net::Url::parse(url).ok().filter(|url| url.scheme() == "https") {
-            Some(url) => Place::Mirror(url),
+            Some(url) => PackageSource::Mirror(url),
             None => {
                 return Ok(session.fail(
                     "Invalid network mirror URL",
@@ -90,7 +90,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
                 ));
             }
         },
-        (None, None) => Place::Direct,
+        (None, None) => PackageSource::Direct,
     };
     let platforms = match requested_platforms(session, &arguments.platforms) {
         Ok(platforms) => platforms,
@@ -119,7 +119,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         requirements: &asked.wanted,
         origins: &origins(&project.config, &state::State::default()),
         platforms: &platforms,
-        place,
+        source: place,
         cache: cache.filter(|_| arguments.enable_plugin_cache),
     };
     let locked = fetching(session, async || {

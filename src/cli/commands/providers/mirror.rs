@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use packages::elsewhere::{Request, Step};
+use packages::cross_platform::{Request, Step};
 use packages::lock_file::LockFile;
-use packages::places::Place;
+use packages::sources::PackageSource;
 use syntax::SourceMap;
 
 use super::{asked, configured, fetching, requested_platforms};
@@ -97,7 +97,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         requirements: &asked.wanted,
         origins: &origins(&project.config, &state::State::default()),
         platforms: &platforms,
-        place: Place::Direct,
+        source: PackageSource::Direct,
         cache: None,
     };
     let mirrored = fetching(session, async || {

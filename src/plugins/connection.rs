@@ -1,4 +1,4 @@
-//! The plugin at the other end, and how to tell people what it did wrong.
+//! The connection to a plugin, and gRPC status to diagnostics.
 
 use std::time::Duration;
 
@@ -9,26 +9,26 @@ use tonic::{Code, Status};
 use crate::process::Process;
 
 /// How many requests to one plugin may be in flight: sent, and their answers not read yet. Whatever the parallelism is, and
-/// however many blocks are ready at once, the others wait here: a connection has no endless room for answers that nobody has
-/// read, and a plugin has no endless room for requests.
+/// however many blocks are ready at once, the others wait here: the buffers of a connection and of
+/// a plugin are limited.
 pub const MAX_CALLS: usize = 4096;
 /// How many renewals of ephemeral resources may be in flight beside them: a token that runs out must not wait for operations
 /// that take an hour.
 const MAX_RENEWALS: usize = 64;
 
-/// A plugin at the other end of a connection.
-pub struct Peer {
+/// The connection to a plugin.
+pub struct PluginConnection {
     title: String,
     process: Option<Process>,
     calls: Semaphore,
     renewals: Semaphore,
 }
 
-impl Peer {
+impl PluginConnection {
     /// A plugin; without a process of ours if somebody else started it.
     #[must_use]
-    pub fn new(title: String, process: Option<Process>) -> Peer {
-        Peer {
+    pub fn new(title: String, process: Option<Process>) -> PluginConnection {
+        PluginConnection {
             title,
             process,
             calls: Semaphore::new(MAX_CALLS),

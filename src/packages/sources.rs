@@ -1,8 +1,8 @@
 //! Where packages are installed from: the registry that a provider's address names, network mirrors, and archives in
 //! filesystem mirrors.
 //!
-//! Each [`Place`] answers two questions: which versions there are, and what there is of one version for a platform (an
-//! [`Offer`]). What a registry says about a package is believed only as far as it is signed ([`crate::signature`]).
+//! Each [`PackageSource`] returns the available versions, and the [`PackageMetadata`] of one version for a platform. The
+//! metadata of a registry are accepted only if they are signed ([`crate::signature`]).
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,13 +15,13 @@ use crate::cli_config::Source;
 use crate::discovery;
 use crate::settings::Settings;
 use crate::signature::Standing;
-use crate::{network_mirror, not_available, origin};
+use crate::{network_mirror, not_available, registry};
 use addrs::platform::Platform;
 use versions::Version;
 
-/// A place to install from.
+/// A source of packages.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum PackageSource {
     /// Archives in a directory in mirror layout.
     Packed(PathBuf),
     /// A network mirror.
@@ -30,7 +30,7 @@ pub enum Place {
     Direct,
 }
 
-/// How far it is known that a package is what its authors made.
+/// Provenance far it is known that a package is what its authors made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Authentication {
     /// Not at all.
@@ -55,9 +55,9 @@ impl fmt::Display for Authentication {
     }
 }
 
-/// A version that a place has.
+/// A version that a source has.
 #[derive(Clone, Debug)]
-pub struct Listed {
+pub struct AvailableVersion {
     /// The version.
     pub version: Version,
     /// The platforms it is for, if that is said.
@@ -82,46 +82,46 @@ impl fmt::Display for Location {
     }
 }
 
-/// A package that can be had.
+/// The metadata of a package at its source.
 #[derive(Clone, Debug)]
-pub struct Offer {
+pub struct PackageMetadata {
     /// Where its archive is.
     pub location: Location,
     /// The checksums of which one must fit, if there are any.
     pub hashes: BTreeSet<String>,
     /// Checksums of packages of the same version for all platforms, which can be relied on as much as this package.
     pub known: BTreeSet<String>,
-    /// How far all this is to be relied on.
+    /// Provenance far all this is to be relied on.
     pub authentication: Authentication,
 }
 
-/// Why a place has no answer. Both are sentences without their full stop.
+/// Why a source does not return versions or metadata. The text is a clause without a full stop.
 #[derive(Clone, Debug)]
-pub enum Refusal {
-    /// It has no such thing; perhaps another place has.
+pub enum SourceError {
+    /// It does not have the provider or the version; another source may.
     Missing(String),
-    /// It should know, but something is wrong.
+    /// The request failed or the response is invalid.
     Failed(String),
     /// It cannot be reached: perhaps there is no network.
     Unreachable(String),
 }
 
-impl Refusal {
+impl SourceError {
     /// The sentence.
     #[must_use]
     pub fn text(&self) -> &str {
         match self {
-            Refusal::Missing(text) | Refusal::Failed(text) | Refusal::Unreachable(text) => text,
+            SourceError::Missing(text) | SourceError::Failed(text) | SourceError::Unreachable(text) => text,
         }
     }
 
     /// What a request that failed means.
     #[must_use]
-    pub fn of(error: &net::Error, explained: impl FnOnce(String) -> String) -> Refusal {
+    pub fn of(error: &net::Error, explained: impl FnOnce(String) -> String) -> SourceError {
         let text = explained(error.to_string());
         match error.is_unreachable() {
-            true => Refusal::Unreachable(text),
-            false => Refusal::Failed(text),
+            true => SourceError::Unreachable(text),
+            false => SourceError::Failed(text),
         }
     }
 
@@ -129,24 +129,29 @@ impl Refusal {
     #[must_use]
     pub fn advised(&self) -> String {
         match self {
-            Refusal::Unreachable(text) => format!("{text}. {}", net::WITHOUT_NETWORK.trim_end_matches('.')),
+            SourceError::Unreachable(text) => format!("{text}. {}", net::WITHOUT_NETWORK.trim_end_matches('.')),
             other => other.text().to_owned(),
         }
     }
 }
 
-/// The places for a provider, in order.
+/// The package sources of a provider, in order.
 #[must_use]
-pub fn places(settings: &Settings, provider: &Provider) -> Vec<Place> {
+pub fn sources(settings: &Settings, provider: &Provider) -> Vec<PackageSource> {
     if !settings.plugin_dirs.is_empty() {
-        return settings.plugin_dirs.iter().cloned().map(Place::Packed).collect();
+        return settings
+            .plugin_dirs
+            .iter()
+            .cloned()
+            .map(PackageSource::Packed)
+            .collect();
     }
     if let Some(methods) = &settings.config.provider_installation {
         let place = |source: &Source| match source {
-            Source::FilesystemMirror(path) => Some(Place::Packed(path.clone())),
+            Source::FilesystemMirror(path) => Some(PackageSource::Packed(path.clone())),
             // The configuration was checked when it was read.
-            Source::NetworkMirror(url) => Url::parse(url).ok().map(Place::Mirror),
-            Source::Direct => Some(Place::Direct),
+            Source::NetworkMirror(url) => Url::parse(url).ok().map(PackageSource::Mirror),
+            Source::Direct => Some(PackageSource::Direct),
         };
         let methods = methods.iter().filter(|m| m.applies_to(provider));
         return methods.filter_map(|m| place(&m.source)).collect();
@@ -162,64 +167,64 @@ pub fn places(settings: &Settings, provider: &Provider) -> Vec<Place> {
         .iter()
         .any(|dir| !discovery::platforms_below(dir, provider).is_empty() || !packed(dir, provider).is_empty());
     if here {
-        dirs.into_iter().map(Place::Packed).collect()
+        dirs.into_iter().map(PackageSource::Packed).collect()
     } else {
-        vec![Place::Direct]
+        vec![PackageSource::Direct]
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for PackageSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Packed(dir) => write!(f, "the directory {}", dir.display()),
-            Place::Mirror(url) => write!(f, "the network mirror {}", net::shown(url)),
-            Place::Direct => f.write_str("its registry"),
+            PackageSource::Packed(dir) => write!(f, "the directory {}", dir.display()),
+            PackageSource::Mirror(url) => write!(f, "the network mirror {}", net::shown(url)),
+            PackageSource::Direct => f.write_str("its registry"),
         }
     }
 }
 
-impl Place {
-    /// The versions of a provider that this place has.
-    pub async fn versions(&self, client: &Client, provider: &Provider) -> Result<Vec<Listed>, Refusal> {
+impl PackageSource {
+    /// The versions of a provider at this source.
+    pub async fn versions(&self, client: &Client, provider: &Provider) -> Result<Vec<AvailableVersion>, SourceError> {
         match self {
-            Place::Packed(dir) => {
-                let listed = |(version, platforms): (Version, BTreeSet<Platform>)| Listed {
+            PackageSource::Packed(dir) => {
+                let listed = |(version, platforms): (Version, BTreeSet<Platform>)| AvailableVersion {
                     version,
                     platforms: Some(platforms.iter().map(Platform::to_string).collect()),
                 };
                 Ok(not_available::mirrored(dir, provider).into_iter().map(listed).collect())
             }
-            Place::Mirror(base) => network_mirror::versions(client, base, provider).await,
-            Place::Direct => origin::versions(client, provider).await,
+            PackageSource::Mirror(base) => network_mirror::versions(client, base, provider).await,
+            PackageSource::Direct => registry::versions(client, provider).await,
         }
     }
 
-    /// What this place has of a version.
-    pub async fn offer(
+    /// The metadata of a version for a platform.
+    pub async fn metadata(
         &self,
         client: &Client,
         provider: &Provider,
         version: &Version,
         platform: &Platform,
-    ) -> Result<Offer, Refusal> {
+    ) -> Result<PackageMetadata, SourceError> {
         match self {
-            Place::Packed(dir) => packed(dir, provider)
+            PackageSource::Packed(dir) => packed(dir, provider)
                 .into_iter()
                 .find(|a| a.version == *version && a.platform == *platform)
-                .map(|archive| Offer {
+                .map(|archive| PackageMetadata {
                     location: Location::File(archive.path),
                     hashes: BTreeSet::new(),
                     known: BTreeSet::new(),
                     authentication: Authentication::None,
                 })
                 .ok_or_else(|| {
-                    Refusal::Missing(match not_available::mirrored(dir, provider).get(version) {
+                    SourceError::Missing(match not_available::mirrored(dir, provider).get(version) {
                         Some(platforms) => format!("{self} has it for {} only", not_available::listed(platforms)),
                         None => format!("{self} does not have it"),
                     })
                 }),
-            Place::Mirror(base) => network_mirror::offer(client, base, provider, version, platform).await,
-            Place::Direct => origin::offer(client, provider, version, platform).await,
+            PackageSource::Mirror(base) => network_mirror::metadata(client, base, provider, version, platform).await,
+            PackageSource::Direct => registry::metadata(client, provider, version, platform).await,
         }
     }
 }

@@ -9,9 +9,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use addrs::Provider;
-use files::io_reason;
+use archive::Limits;
 use futures::StreamExt;
-use net::{Client, UnpackLimits};
+use net::Client;
+
+use crate::error::{PackageError, read_error, write_error};
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::discovery;
@@ -22,7 +24,7 @@ use crate::install::Origins;
 use crate::lock_file::{LockFile, Locked};
 use crate::network_mirror::{Archive, Archives, Index};
 use crate::newest::newest;
-use crate::places::{self, Authentication, Place};
+use crate::sources::{self, Authentication, Location, PackageSource};
 use addrs::platform::Platform;
 use versions::{Constraints, Version};
 
@@ -38,12 +40,12 @@ pub struct Request<'r> {
     /// The platforms.
     pub platforms: &'r [Platform],
     /// Where the packages come from.
-    pub place: Place,
+    pub source: PackageSource,
     /// A plugin cache, whose packages need not come from there.
     pub cache: Option<PathBuf>,
 }
 
-/// How many packages are fetched at a time.
+/// Provenance many packages are fetched at a time.
 const AT_ONCE: usize = 8;
 
 /// What goes on.
@@ -80,16 +82,14 @@ struct Got {
 
 impl Got {
     /// What of its checksums a lock file records that has these ones of the same version already.
-    fn recorded(self, before: Option<&BTreeSet<String>>) -> Result<(Authentication, BTreeSet<String>), String> {
+    fn recorded(self, before: Option<&BTreeSet<String>>) -> Result<(Authentication, BTreeSet<String>), PackageError> {
         let archive = |h: &String| h.starts_with("zh:");
         // The checksums of archives are those of all platforms if they are a registry's that signs them, as those in a lock
         // file are.
         let signed = matches!(self.authentication, Authentication::Signed(_));
         let before = before.filter(|before| before.iter().any(archive) && self.hashes.iter().any(archive));
         if before.is_some_and(|before| before.is_disjoint(&self.hashes)) {
-            return Err("the lock file has checksums of this version's archives, and none of them is that of this package: it is \
-                        not what was locked"
-                .to_owned());
+            return Err(PackageError::NotLockedArchive);
         }
         let hashes = self.hashes.into_iter().filter(|h| signed || !archive(h)).collect();
         Ok((self.authentication, hashes))
@@ -125,18 +125,18 @@ impl Request<'_> {
             ));
         }
         // What a cache has is no reason to choose a version.
-        let mirrored = match &self.place {
-            Place::Packed(base) => self
+        let mirrored = match &self.source {
+            PackageSource::Packed(base) => self
                 .platforms
                 .iter()
                 .flat_map(|p| discovery::versions_below(base, provider, p))
                 .collect(),
-            Place::Mirror(_) | Place::Direct => Vec::new(),
+            PackageSource::Mirror(_) | PackageSource::Direct => Vec::new(),
         };
         let here = mirrored.into_iter().map(|found| found.version);
         let here = here.filter(|version| constraints.allows(version)).max();
-        let places = std::slice::from_ref(&self.place);
-        newest(self.client, provider, constraints, places, here, Some(self.origins))
+        let sources = std::slice::from_ref(&self.source);
+        newest(self.client, provider, constraints, sources, here, Some(self.origins))
             .await
             .map(|newest| newest.version)
             .map_err(|(summary, why)| Diagnostic::error(summary, why))
@@ -144,9 +144,9 @@ impl Request<'_> {
 
     /// The unpacked packages in a filesystem mirror, and in the cache.
     fn unpacked(&self, provider: &Provider) -> Vec<(Version, Platform, PathBuf)> {
-        let mirror = match &self.place {
-            Place::Packed(base) => Some(base),
-            Place::Mirror(_) | Place::Direct => None,
+        let mirror = match &self.source {
+            PackageSource::Packed(base) => Some(base),
+            PackageSource::Mirror(_) | PackageSource::Direct => None,
         };
         let mut out = Vec::new();
         for base in mirror.into_iter().chain(&self.cache) {
@@ -164,7 +164,7 @@ impl Request<'_> {
             provider: provider.clone(),
             version: version.clone(),
             locked: BTreeSet::new(),
-            places: vec![self.place.clone()],
+            sources: vec![self.source.clone()],
         }
     }
 
@@ -176,7 +176,7 @@ impl Request<'_> {
         platform: &Platform,
         keep: Option<&Path>,
         progress: &Progress,
-    ) -> Result<Got, String> {
+    ) -> Result<Got, PackageError> {
         // An archive must come from where archives are.
         let unpacked = if keep.is_none() {
             self.unpacked(provider)
@@ -184,31 +184,31 @@ impl Request<'_> {
             Vec::new()
         };
         if let Some((.., dir)) = unpacked.into_iter().find(|(v, p, _)| v == version && p == platform) {
-            let hash = blocking(move || {
-                hash::directory(&dir).map_err(|e| format!("{} cannot be read: {}", dir.display(), io_reason(&e)))
-            });
+            let hash = blocking(move || hash::directory(&dir).map_err(read_error(&dir)));
             return Ok(Got {
                 authentication: Authentication::None,
                 hashes: [hash.await?].into(),
             });
         }
-        let offer = fetch::offer(self.client, &self.wanted(provider, version), platform).await;
-        let offer = offer.map_err(|why| why.text())?;
-        let limits = UnpackLimits::from_variables(&self.client.settings().variables)?;
+        let metadata = fetch::metadata(self.client, &self.wanted(provider, version), platform).await;
+        let metadata = metadata.map_err(|why| PackageError::NotFetched(why.text()))?;
+        let limits = Limits::from_variables(&self.client.settings().variables)?;
         let temporary = match keep.and_then(Path::parent) {
             Some(dir) => {
                 fs::create_dir_all(dir).and_then(|()| tempfile::Builder::new().prefix(".staging-").tempdir_in(dir))
             }
             None => tempfile::tempdir(),
         };
-        let temporary = temporary.map_err(|e| format!("there is no place for the package: {}", io_reason(&e)))?;
-        let (path, sum) = fetch::archive(self.client, &offer, temporary.path(), progress).await?;
+        let temporary = temporary.map_err(PackageError::Temporary)?;
+        let (path, sum) = fetch::archive(self.client, &metadata, temporary.path(), progress).await?;
         let keep = keep.map(Path::to_owned);
         blocking(move || {
-            fetch::verify_offer(&offer, &path, &sum, &limits)?;
-            let own =
-                hash::archive(&path, &limits).map_err(|e| format!("the package cannot be read: {}", io_reason(&e)))?;
-            let mut hashes = offer.known;
+            fetch::verify_package(&metadata, &path, &sum, &limits)?;
+            let own = hash::archive(&path, &limits).map_err(|source| PackageError::Archive {
+                location: metadata.location.clone(),
+                source,
+            })?;
+            let mut hashes = metadata.known;
             hashes.insert(own);
             hashes.insert(format!("zh:{sum}"));
             if let Some(keep) = keep {
@@ -219,11 +219,11 @@ impl Request<'_> {
                 } else {
                     fs::copy(&path, &keep).map(drop)
                 };
-                put.map_err(|e| format!("{} cannot be written: {}", keep.display(), io_reason(&e)))?;
+                put.map_err(write_error(&keep))?;
             }
             drop(temporary);
             Ok(Got {
-                authentication: offer.authentication,
+                authentication: metadata.authentication,
                 hashes,
             })
         })
@@ -361,7 +361,7 @@ impl Request<'_> {
             drop(gets);
             if complete {
                 let (base, provider) = (to.to_owned(), provider.clone());
-                let limits = UnpackLimits::from_variables(&self.client.settings().variables);
+                let limits = Limits::from_variables(&self.client.settings().variables);
                 let written = blocking(move || documents(&base, &provider, &version, &limits?)).await;
                 if let Err(why) = written {
                     let detail = format!("The documents of the mirror cannot be written: {why}.");
@@ -373,7 +373,7 @@ impl Request<'_> {
     }
 }
 
-fn could_not(provider: &Provider, version: &Version, platform: &Platform, why: &str) -> Diagnostic {
+fn could_not(provider: &Provider, version: &Version, platform: &Platform, why: &PackageError) -> Diagnostic {
     Diagnostic::error(
         "Could not retrieve providers",
         format!(
@@ -384,15 +384,18 @@ fn could_not(provider: &Provider, version: &Version, platform: &Platform, why: &
 }
 
 /// Writes `VERSION.json` for the archives that are there, and adds the version to `index.json`.
-fn documents(base: &Path, provider: &Provider, version: &Version, limits: &UnpackLimits) -> Result<(), String> {
+fn documents(base: &Path, provider: &Provider, version: &Version, limits: &Limits) -> Result<(), PackageError> {
     let dir = discovery::provider_dir(base, provider);
-    let failed = |e: io::Error| format!("{}: {}", dir.display(), io_reason(&e));
+    let failed = write_error(&dir);
     let mut archives = Archives::default();
-    for archive in places::packed(base, provider) {
+    for archive in sources::packed(base, provider) {
         if archive.version != *version {
             continue;
         }
-        let hash = hash::archive(&archive.path, limits).map_err(failed)?;
+        let hash = hash::archive(&archive.path, limits).map_err(|source| PackageError::Archive {
+            location: Location::File(archive.path.clone()),
+            source,
+        })?;
         let url = archive
             .path
             .file_name()
@@ -409,11 +412,12 @@ fn documents(base: &Path, provider: &Provider, version: &Version, limits: &Unpac
     }
     let index = dir.join("index.json");
     let mut all: Index = match fs::read(&index) {
-        Ok(text) => {
-            serde_json::from_slice(&text).map_err(|e| format!("{} is not what it should be: {e}", index.display()))?
-        }
+        Ok(text) => serde_json::from_slice(&text).map_err(|source| PackageError::Index {
+            path: index.clone(),
+            source,
+        })?,
         Err(e) if e.kind() == io::ErrorKind::NotFound => Index::default(),
-        Err(e) => return Err(failed(e)),
+        Err(e) => return Err(read_error(&index)(e)),
     };
     all.versions.entry(version.to_string()).or_default();
     write(&dir.join(format!("{version}.json")), &archives).map_err(failed)?;

@@ -7,8 +7,8 @@ use net::discovery::PROVIDERS;
 use net::{Client, Host, Token, Url};
 use serde::Deserialize;
 
-use crate::places::{Authentication, Listed, Location, Offer, Refusal};
 use crate::signature::{self, Named};
+use crate::sources::{Authentication, AvailableVersion, Location, PackageMetadata, SourceError};
 use addrs::platform::Platform;
 use versions::Version;
 
@@ -64,7 +64,7 @@ struct Key {
 }
 
 /// The registry's versions of a provider.
-pub async fn versions(client: &Client, provider: &Provider) -> Result<Vec<Listed>, Refusal> {
+pub async fn versions(client: &Client, provider: &Provider) -> Result<Vec<AvailableVersion>, SourceError> {
     let (url, token) = endpoint(client, provider, &["versions"]).await?;
     let request = client
         .get(url)
@@ -85,7 +85,7 @@ pub async fn versions(client: &Client, provider: &Provider) -> Result<Vec<Listed
     let mut out = Vec::with_capacity(answer.versions.len());
     for one in answer.versions {
         match Version::parse(&one.version) {
-            Ok(version) => out.push(Listed {
+            Ok(version) => out.push(AvailableVersion {
                 version,
                 platforms: one
                     .platforms
@@ -98,12 +98,12 @@ pub async fn versions(client: &Client, provider: &Provider) -> Result<Vec<Listed
 }
 
 /// What the registry has of a version, if all it says about it is signed.
-pub async fn offer(
+pub async fn metadata(
     client: &Client,
     provider: &Provider,
     version: &Version,
     platform: &Platform,
-) -> Result<Offer, Refusal> {
+) -> Result<PackageMetadata, SourceError> {
     let version_text = version.to_string();
     let path = [&*version_text, "download", &*platform.os, &*platform.arch];
     let (url, token) = endpoint(client, provider, &path).await?;
@@ -123,7 +123,7 @@ pub async fn offer(
             .ok()
             .filter(|url| matches!(url.scheme(), "https" | "http"));
         url.ok_or_else(|| {
-            Refusal::Failed(format!(
+            SourceError::Failed(format!(
                 "the registry {} gives a {what} that is none: \"{text}\"",
                 provider.host
             ))
@@ -134,7 +134,7 @@ pub async fn offer(
     let read = async |url: Url, what: &str| {
         let got = client.get(url).to_registry().read(DOCUMENT_LIMIT).await;
         got.map(|(_, body)| body)
-            .map_err(|e| Refusal::of(&e, |e| format!("the {what} of the package cannot be had: {e}")))
+            .map_err(|e| SourceError::of(&e, |e| format!("the {what} of the package cannot be had: {e}")))
     };
     let document = read(sums, "list of checksums").await?;
     let known = sums_of(&document);
@@ -142,14 +142,14 @@ pub async fn offer(
     match known.iter().find(|(_, name)| *name == answer.filename) {
         Some((sum, _)) if *sum == shasum => {}
         Some((sum, _)) => {
-            return Err(Refusal::Failed(format!(
+            return Err(SourceError::Failed(format!(
                 "the registry {} contradicts itself: it says that {} has the checksum {shasum}, and its list of checksums \
                  says {sum}",
                 provider.host, answer.filename
             )));
         }
         None => {
-            return Err(Refusal::Failed(format!(
+            return Err(SourceError::Failed(format!(
                 "the list of checksums of the registry {} has no line for {}",
                 provider.host, answer.filename
             )));
@@ -173,8 +173,8 @@ pub async fn offer(
         "signature",
     )
     .await?;
-    let signer = signature::verify(&document, &signature, &keys).map_err(|why| unsigned(&why))?;
-    Ok(Offer {
+    let signer = signature::verify(&document, &signature, &keys).map_err(|why| unsigned(&why.to_string()))?;
+    Ok(PackageMetadata {
         location: Location::Url(archive),
         hashes: [format!("zh:{shasum}")].into(),
         known: known.into_iter().map(|(sum, _)| format!("zh:{sum}")).collect(),
@@ -182,8 +182,8 @@ pub async fn offer(
     })
 }
 
-fn unsigned(why: &str) -> Refusal {
-    Refusal::Failed(format!(
+fn unsigned(why: &str) -> SourceError {
+    SourceError::Failed(format!(
         "the list of checksums of the package is not to be relied on: {why}"
     ))
 }
@@ -201,55 +201,58 @@ fn sums_of(document: &[u8]) -> BTreeSet<(String, String)> {
 }
 
 /// Whether the plugin speaks a protocol that we speak. Nothing said is 5, as in the beginning.
-fn speakable(protocols: &[String]) -> Result<(), Refusal> {
+fn speakable(protocols: &[String]) -> Result<(), SourceError> {
     let major = |text: &String| text.split('.').next().and_then(|n| n.parse::<u32>().ok());
     if protocols.is_empty() || protocols.iter().any(|p| matches!(major(p), Some(5 | 6))) {
         return Ok(());
     }
-    Err(Refusal::Failed(format!(
+    Err(SourceError::Failed(format!(
         "it speaks the plugin protocol {}, and this program speaks 5 and 6: choose another version of the provider, or of this \
          program",
         protocols.join(", ")
     )))
 }
 
-fn parse<'b, T: Deserialize<'b>>(provider: &Provider, body: &'b [u8]) -> Result<T, Refusal> {
+fn parse<'b, T: Deserialize<'b>>(provider: &Provider, body: &'b [u8]) -> Result<T, SourceError> {
     serde_json::from_slice(body).map_err(|e| {
-        Refusal::Failed(format!(
+        SourceError::Failed(format!(
             "the answer of the registry {} cannot be used: {e}",
             provider.host
         ))
     })
 }
 
-fn refusal(provider: &Provider, error: &net::Error, missing: impl Fn() -> String) -> Refusal {
+fn refusal(provider: &Provider, error: &net::Error, missing: impl Fn() -> String) -> SourceError {
     match error.status().map(|s| s.as_u16()) {
-        Some(404) => Refusal::Missing(missing()),
-        Some(401 | 403) => Refusal::Failed(format!(
+        Some(404) => SourceError::Missing(missing()),
+        Some(401 | 403) => SourceError::Failed(format!(
             "{error}. The registry wants to know who asks: give a token for {} in a \"credentials\" block of the CLI \
              configuration, or in the environment variable TF_TOKEN_{}",
             provider.host,
             provider.host.replace('-', "__").replace('.', "_")
         )),
-        _ => Refusal::of(error, |text| text),
+        _ => SourceError::of(error, |text| text),
     }
 }
 
-async fn endpoint(client: &Client, provider: &Provider, more: &[&str]) -> Result<(Url, Option<Token>), Refusal> {
+async fn endpoint(client: &Client, provider: &Provider, more: &[&str]) -> Result<(Url, Option<Token>), SourceError> {
     let host = Host::parse(&provider.host)
-        .ok_or_else(|| Refusal::Failed(format!("\"{}\" is not the name of a host", provider.host)))?;
+        .ok_or_else(|| SourceError::Failed(format!("\"{}\" is not the name of a host", provider.host)))?;
     let mut url = client
         .service(&host, PROVIDERS)
         .await
         .map_err(|e| match e.is_unreachable() {
-            true => Refusal::Unreachable(e.to_string()),
-            false => Refusal::Failed(e.to_string()),
+            true => SourceError::Unreachable(e.to_string()),
+            false => SourceError::Failed(e.to_string()),
         })?;
     if let Ok(mut path) = url.path_segments_mut() {
         path.pop_if_empty()
             .extend([&*provider.namespace, &*provider.ty])
             .extend(more);
     }
-    let token = client.token(&host).await.map_err(|e| Refusal::Failed(e.to_string()))?;
+    let token = client
+        .token(&host)
+        .await
+        .map_err(|e| SourceError::Failed(e.to_string()))?;
     Ok((url, token))
 }

@@ -1,0 +1,87 @@
+//! Archive formats, by name and by file extension.
+
+/// An archive format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// `zip`.
+    Zip,
+    /// `tar`, compressed by gzip.
+    TarGz,
+    /// `tar`, compressed by bzip2.
+    TarBz2,
+    /// `tar`, compressed by xz.
+    TarXz,
+}
+
+/// File extensions, the longer ones first.
+const EXTENSIONS: [(&str, Format); 8] = [
+    ("tar.tbz2", Format::TarBz2),
+    ("tar.bz2", Format::TarBz2),
+    ("tar.gz", Format::TarGz),
+    ("tar.xz", Format::TarXz),
+    ("tbz2", Format::TarBz2),
+    ("tgz", Format::TarGz),
+    ("txz", Format::TarXz),
+    ("zip", Format::Zip),
+];
+
+/// Extensions of formats that are not supported, and of compressed single files.
+const UNSUPPORTED: [&str; 6] = ["tar.zst", "tzst", "tar", "gz", "bz2", "xz"];
+
+/// The name of no supported format. The text is a clause without a full stop.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{name}\" is not a supported archive format; there are {}", known())]
+pub struct UnknownFormat {
+    /// The name.
+    pub name: String,
+}
+
+fn known() -> String {
+    let known: Vec<&str> = EXTENSIONS.iter().rev().map(|(extension, _)| *extension).collect();
+    known.join(", ")
+}
+
+impl Format {
+    /// The format with this name, which is its file extension without the dot.
+    ///
+    /// # Errors
+    ///
+    /// No supported format has this name.
+    pub fn named(name: &str) -> Result<Format, UnknownFormat> {
+        let found = EXTENSIONS.iter().find(|(extension, _)| *extension == name);
+        found
+            .map(|(_, format)| *format)
+            .ok_or_else(|| UnknownFormat { name: name.to_owned() })
+    }
+
+    /// The format by the extension of a path; `None` if it is not the extension of an archive.
+    ///
+    /// # Errors
+    ///
+    /// The extension is that of an archive format that is not supported.
+    pub fn of_path(path: &str) -> Result<Option<Format>, UnknownFormat> {
+        let ends = |extension: &str| path.strip_suffix(extension).is_some_and(|rest| rest.ends_with('.'));
+        if let Some((_, format)) = EXTENSIONS.iter().find(|(extension, _)| ends(extension)) {
+            return Ok(Some(*format));
+        }
+        match UNSUPPORTED.iter().find(|extension| ends(extension)) {
+            Some(extension) => Format::named(extension).map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extension_selects_format() {
+        assert_eq!(Format::of_path("/x/a.tar.gz"), Ok(Some(Format::TarGz)));
+        assert_eq!(Format::of_path("/x/a.tbz2"), Ok(Some(Format::TarBz2)));
+        assert_eq!(Format::of_path("/x/zip"), Ok(None));
+        let error = Format::of_path("/x/a.tar").unwrap_err().to_string();
+        assert!(error.contains("tar.gz"), "{error}");
+        assert!(Format::named("-").is_err());
+    }
+}
