@@ -344,7 +344,7 @@ pub fn identity(value: &Value) -> Option<(String, String)> {
 
 /// Marks of ephemeral values never reach a plan; this is what remains of a configuration's marks.
 #[must_use]
-pub fn lasting(marks: Vec<(Path, Marks)>) -> Vec<(Path, Marks)> {
+pub fn without_ephemeral_marks(marks: Vec<(Path, Marks)>) -> Vec<(Path, Marks)> {
     marks
         .into_iter()
         .map(|(path, m)| (path, m.without(Marks::EPHEMERAL)))

@@ -9,15 +9,15 @@ use state::DeposedKey;
 use syntax::Diagnostic;
 
 use super::provision::Provisioners;
-use super::{Applier, Subject};
-use crate::eval::{Failed, Repetition};
+use super::{Applier, ObjectOperation};
+use crate::eval::{Repetition, Reported};
 use crate::events::Event;
 use crate::instance::{Stored, decode, encode, identity, located};
 use crate::plan::Action;
 
 impl Applier<'_> {
     /// Destroys the object of a deletion, or the old object of a replacement.
-    pub(super) async fn destroy(&self, index: u32, s: &Subject<'_>) -> Result<(), Failed> {
+    pub(super) async fn destroy(&self, index: u32, s: &ObjectOperation<'_>) -> Result<(), Reported> {
         let deposed: Option<DeposedKey> = match &s.change.deposed {
             Some(key) => Some(DeposedKey(key.clone())),
             None if s.change.action == Action::CreateThenDelete => {
@@ -38,7 +38,7 @@ impl Applier<'_> {
             }
         };
         let Some(object) = object else { return Ok(()) };
-        let stored = decode(s.schema, &object, s.address).map_err(|d| self.fail(d))?;
+        let stored = decode(s.schema, &object, s.address).map_err(|d| self.reported(d))?;
         let began = Instant::now();
         let shown = deposed.as_ref().map(|k| k.0.clone());
         let event = |event: Event| self.inputs.events.event(event);
@@ -58,7 +58,7 @@ impl Applier<'_> {
                 id: None,
                 elapsed,
             },
-            Err(Failed) => Event::OperationFailed {
+            Err(Reported) => Event::OperationFailed {
                 address,
                 deposed: shown,
                 action: Action::Delete,
@@ -70,10 +70,10 @@ impl Applier<'_> {
 
     async fn destroy_object(
         &self,
-        s: &Subject<'_>,
+        s: &ObjectOperation<'_>,
         stored: &Stored,
         deposed: Option<&DeposedKey>,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Reported> {
         let resource = s.address.config();
         let provisioners: Option<Provisioners<'_>> = match self.inputs.config.resource(&resource) {
             Some(block) => Some(block.into()),
@@ -160,11 +160,11 @@ impl Applier<'_> {
                 Err(diagnostics) => self.evaluator.report(diagnostics),
             }
         }
-        Err(Failed)
+        Err(Reported)
     }
 
     /// Lets the provider plan the end of an object, if it wants to be asked; gives its private data.
-    async fn plan_destruction(&self, s: &Subject<'_>, stored: &Stored) -> Result<Vec<u8>, Failed> {
+    async fn plan_destruction(&self, s: &ObjectOperation<'_>, stored: &Stored) -> Result<Vec<u8>, Reported> {
         let schemas = &self.providers.schemas().providers;
         let schema = schemas.get(&s.change.provider.provider);
         if !schema.is_some_and(|p| p.capabilities.plan_destroy) {
@@ -173,16 +173,20 @@ impl Applier<'_> {
         let null = Value::null(s.schema.implied_type());
         let (prior, private) = (stored.value.clone(), stored.private.clone());
         let answer = s.provider.plan(s.ty, prior, null.clone(), null, private, None).await;
-        let answer = answer.map_err(|d| self.fail(d))?;
+        let answer = answer.map_err(|d| self.reported(d))?;
         let block = self.inputs.config.resource(&s.address.config());
         let problems = located(answer.diagnostics, block.map(|b| (&*b.body, s.schema)), s.address);
         let failed = problems.has_errors();
         self.evaluator.report(problems);
-        if failed { Err(Failed) } else { Ok(answer.value.private) }
+        if failed {
+            Err(Reported)
+        } else {
+            Ok(answer.value.private)
+        }
     }
 
     /// What `count.index` and `each.key` are for an object that is going, whatever the configuration says by now.
-    fn repetition_of_existing(&self, s: &Subject<'_>) -> Repetition {
+    fn repetition_of_existing(&self, s: &ObjectOperation<'_>) -> Repetition {
         match &s.address.resource.key {
             addrs::InstanceKey::None => Repetition::default(),
             addrs::InstanceKey::Int(i) => Repetition {

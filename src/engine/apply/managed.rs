@@ -9,22 +9,23 @@ use schema::marking::without_write_only;
 use state::ObjectStatus;
 use syntax::{Diagnostic, Diagnostics};
 
-use super::{Applier, Subject};
-use crate::eval::checks::{Checked, Kind};
-use crate::eval::{Failed, Repetition};
+use super::{Applier, ObjectOperation};
+use crate::eval::checks::{Checked, ConditionKind};
+use crate::eval::{Repetition, Reported};
 use crate::events::Event;
 use crate::instance::{
-    decode, encode, identity, lasting, located, nulls_for_unknowns, returned_write_only, unknowns, with_marks,
+    decode, encode, identity, located, nulls_for_unknowns, returned_write_only, unknowns, with_marks,
+    without_ephemeral_marks,
 };
 use crate::objchange::{Ignore, Problem, applied_problems, ignore_changes, plan_problems, proposed_new};
-use crate::opening;
+use crate::object_config;
 use crate::plan::Action;
 
 impl Applier<'_> {
     /// Creates an object (that of a replacement, too) or updates it.
-    pub(super) async fn change(&self, index: u32, s: &Subject<'_>) -> Result<(), Failed> {
+    pub(super) async fn change(&self, index: u32, s: &ObjectOperation<'_>) -> Result<(), Reported> {
         let Some(block) = self.inputs.config.resource(&s.address.config()) else {
-            return Err(self.fail(
+            return Err(self.reported(
                 Diagnostic::error(
                     "Resource not in configuration",
                     format!(
@@ -42,13 +43,13 @@ impl Applier<'_> {
         let scope = self
             .evaluator
             .scope_with(&s.address.module, repetition.clone(), None)
-            .ok_or(Failed)?;
-        self.conditions(&block.lifecycle.preconditions, Kind::Precondition, &scope, s)?;
-        let config = opening::object_config(self.evaluator, s.address, &block.body, s.schema, &scope)?;
-        let marks = lasting(config.paths_with_marks());
+            .ok_or(Reported)?;
+        self.conditions(&block.lifecycle.preconditions, ConditionKind::Precondition, &scope, s)?;
+        let config = object_config::object_config(self.evaluator, s.address, &block.body, s.schema, &scope)?;
+        let marks = without_ephemeral_marks(config.paths_with_marks());
         let (config, _) = config.unmark_deep();
         if !config.is_wholly_known() {
-            return Err(self.fail(
+            return Err(self.reported(
                 Diagnostic::error(
                     "Configuration contains unknown value",
                     format!(
@@ -84,8 +85,8 @@ impl Applier<'_> {
             let scope = self
                 .evaluator
                 .scope_with(&s.address.module, repetition, Some(value))
-                .ok_or(Failed)?;
-            return self.conditions(&block.lifecycle.postconditions, Kind::Postcondition, &scope, s);
+                .ok_or(Reported)?;
+            return self.conditions(&block.lifecycle.postconditions, ConditionKind::Postcondition, &scope, s);
         }
         let deposed = match s.change.action {
             Action::CreateThenDelete => self.update(s.change, |state| state.depose(s.address)),
@@ -114,9 +115,9 @@ impl Applier<'_> {
         let result = self.take_result(s, answer, &planned, &marks, written, update);
         let result = match result {
             Ok(value) => self.create_provisioners(s, block, &repetition, update, value).await,
-            Err(Failed) => Err(Failed),
+            Err(Reported) => Err(Reported),
         };
-        if let (Err(Failed), Some(key)) = (&result, &deposed) {
+        if let (Err(Reported), Some(key)) = (&result, &deposed) {
             // Nothing new came to be: the old object is the current one again.
             let restored = self.update(s.change, |state| state.restore_deposed(s.address, key));
             if restored {
@@ -141,23 +142,23 @@ impl Applier<'_> {
                 let scope = self
                     .evaluator
                     .scope_with(&s.address.module, repetition, Some(value))
-                    .ok_or(Failed)?;
-                self.conditions(&block.lifecycle.postconditions, Kind::Postcondition, &scope, s)
+                    .ok_or(Reported)?;
+                self.conditions(&block.lifecycle.postconditions, ConditionKind::Postcondition, &scope, s)
             }
-            Err(Failed) => {
+            Err(Reported) => {
                 event(Event::OperationFailed {
                     address,
                     deposed: None,
                     action,
                     elapsed,
                 });
-                Err(Failed)
+                Err(Reported)
             }
         }
     }
 
     /// Tells of an update that concerns only what is sensitive: it was planned, so it is to be counted.
-    fn tell_of_marks(&self, s: &Subject<'_>, id: Option<(String, String)>, value: &Value) {
+    fn tell_of_marks(&self, s: &ObjectOperation<'_>, id: Option<(String, String)>, value: &Value) {
         let (address, deposed, action) = (s.address.clone(), None, Action::Update);
         self.inputs.events.event(Event::OperationStart {
             address: address.clone(),
@@ -177,19 +178,21 @@ impl Applier<'_> {
     pub(super) fn conditions(
         &self,
         rules: &[config::CheckRule],
-        kind: Kind,
+        kind: ConditionKind,
         scope: &crate::eval::ModuleScope<'_>,
-        s: &Subject<'_>,
-    ) -> Result<(), Failed> {
+        s: &ObjectOperation<'_>,
+    ) -> Result<(), Reported> {
         let of = Checked::Resource(s.address.clone());
         self.evaluator.check_all(rules, kind, scope, &of, false)
     }
 
     /// The current object as it is stored.
-    fn current(&self, s: &Subject<'_>) -> Result<Value, Failed> {
+    fn current(&self, s: &ObjectOperation<'_>) -> Result<Value, Reported> {
         let object = self.state().current(s.address).cloned();
         match object {
-            Some(object) => Ok(decode(s.schema, &object, s.address).map_err(|d| self.fail(d))?.value),
+            Some(object) => Ok(decode(s.schema, &object, s.address)
+                .map_err(|d| self.reported(d))?
+                .value),
             None => Ok(Value::null(s.schema.implied_type())),
         }
     }
@@ -197,12 +200,12 @@ impl Applier<'_> {
     /// Plans once more, now that the whole configuration is known, and checks that it comes to the same.
     async fn plan_again(
         &self,
-        s: &Subject<'_>,
+        s: &ObjectOperation<'_>,
         prior: &Value,
         config: &Value,
         planned: &Value,
         ignore: &config::IgnoreChanges,
-    ) -> Result<(Value, Vec<u8>), Failed> {
+    ) -> Result<(Value, Vec<u8>), Reported> {
         let kept = match ignore {
             config::IgnoreChanges::None => config.clone(),
             config::IgnoreChanges::All => ignore_changes(&s.schema.block, prior, config, &Ignore::All),
@@ -222,12 +225,12 @@ impl Applier<'_> {
             .provider
             .plan(s.ty, prior.clone(), proposed, kept.clone(), private, None)
             .await
-            .map_err(|d| self.fail(d))?;
+            .map_err(|d| self.reported(d))?;
         let problems = located(answer.diagnostics, None, s.address);
         let failed = problems.has_errors();
         self.evaluator.report(problems);
         if failed {
-            return Err(Failed);
+            return Err(Reported);
         }
         let again = answer.value;
         let mut problems = plan_problems(&s.schema.block, prior, &kept, &again.planned);
@@ -238,7 +241,7 @@ impl Applier<'_> {
                 tracing::warn!("{}: the final plan breaks a rule at {}", s.address, problem.path);
             }
         } else if !problems.is_empty() {
-            return Err(self.fail(inconsistent(
+            return Err(self.reported(inconsistent(
                 s,
                 "Provider produced inconsistent final plan",
                 "When expanding the plan to include new values learned so far during apply, the provider produced an invalid \
@@ -252,13 +255,13 @@ impl Applier<'_> {
     /// Looks at what a provider answered to an apply call, and stores it. Gives the new object, marked.
     fn take_result(
         &self,
-        s: &Subject<'_>,
+        s: &ObjectOperation<'_>,
         answer: Answer<Applied>,
         planned: &Value,
         marks: &[(cty::Path, cty::Marks)],
         written: Option<(&syntax::ast::Body, &schema::Schema)>,
         update: bool,
-    ) -> Result<Value, Failed> {
+    ) -> Result<Value, Reported> {
         let mut problems = located(answer.diagnostics, written, s.address);
         let mut failed = problems.has_errors();
         let applied = answer.value;
@@ -317,17 +320,23 @@ impl Applier<'_> {
         self.evaluator.report(problems);
         if state.is_null() {
             // A failed update leaves the object as it was; a failed creation leaves nothing.
-            return Err(Failed);
+            return Err(Reported);
         }
         let value = with_marks(state, marks, s.schema);
         self.store(s, value.clone(), applied.private, failed && !update)?;
-        if failed { Err(Failed) } else { Ok(value) }
+        if failed { Err(Reported) } else { Ok(value) }
     }
 
     /// Writes an object into the state.
-    pub(super) fn store(&self, s: &Subject<'_>, value: Value, private: Vec<u8>, tainted: bool) -> Result<(), Failed> {
+    pub(super) fn store(
+        &self,
+        s: &ObjectOperation<'_>,
+        value: Value,
+        private: Vec<u8>,
+        tainted: bool,
+    ) -> Result<(), Reported> {
         let mut object =
-            encode(s.schema, &value, private, self.record(s.address, s.schema)).map_err(|d| self.fail(d))?;
+            encode(s.schema, &value, private, self.record(s.address, s.schema)).map_err(|d| self.reported(d))?;
         if tainted {
             object.status = ObjectStatus::Tainted;
         }
@@ -339,12 +348,12 @@ impl Applier<'_> {
     /// Runs the provisioners of a new object. A failure leaves it tainted.
     async fn create_provisioners(
         &self,
-        s: &Subject<'_>,
+        s: &ObjectOperation<'_>,
         block: &config::Resource,
         repetition: &Repetition,
         update: bool,
         value: Value,
-    ) -> Result<Value, Failed> {
+    ) -> Result<Value, Reported> {
         if update || block.provisioners.is_empty() {
             return Ok(value);
         }
@@ -382,7 +391,7 @@ fn lost(diagnostics: Diagnostics, private: &[u8], null: &Value) -> Answer<Applie
     }
 }
 
-fn bug(s: &Subject<'_>, summary: &str, what: &str) -> Diagnostic {
+fn bug(s: &ObjectOperation<'_>, summary: &str, what: &str) -> Diagnostic {
     Diagnostic::error(
         summary,
         format!(
@@ -393,7 +402,7 @@ fn bug(s: &Subject<'_>, summary: &str, what: &str) -> Diagnostic {
     .about(s.address)
 }
 
-fn inconsistent(s: &Subject<'_>, summary: &str, what: &str, problems: &[Problem]) -> Diagnostics {
+fn inconsistent(s: &ObjectOperation<'_>, summary: &str, what: &str, problems: &[Problem]) -> Diagnostics {
     problems
         .iter()
         .map(|p| {

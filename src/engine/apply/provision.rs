@@ -7,9 +7,9 @@ use cty::Value;
 use lang::body::decode_body;
 use lang::eval::Context;
 
-use super::{Applier, Subject};
+use super::{Applier, ObjectOperation};
 use crate::connection::connection_schema;
-use crate::eval::{Failed, Repetition};
+use crate::eval::{Repetition, Reported};
 use crate::events::Event;
 use crate::instance::located;
 
@@ -50,10 +50,10 @@ impl Applier<'_> {
         &self,
         provisioners: Provisioners<'_>,
         when: ProvisionerWhen,
-        s: &Subject<'_>,
+        s: &ObjectOperation<'_>,
         repetition: &Repetition,
         value: &Value,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Reported> {
         for provisioner in provisioners.list.iter().filter(|p| p.when == when) {
             self.inputs.events.event(Event::ProvisionStart {
                 address: s.address.clone(),
@@ -84,7 +84,7 @@ impl Applier<'_> {
                         address,
                         provisioner: ty,
                     });
-                    return Err(self.fail(diagnostics));
+                    return Err(self.reported(diagnostics));
                 }
             }
         }
@@ -95,7 +95,7 @@ impl Applier<'_> {
         &self,
         shared: Option<&Connection>,
         provisioner: &Provisioner,
-        s: &Subject<'_>,
+        s: &ObjectOperation<'_>,
         repetition: &Repetition,
         value: &Value,
     ) -> Result<(), syntax::Diagnostics> {

@@ -10,7 +10,7 @@ use syntax::Diagnostic;
 use syntax::ast::Expr;
 use syntax::diag::Extra;
 
-use super::{Evaluator, Failed, ModuleScope, Phase, slot};
+use super::{Evaluator, ModuleScope, Phase, Reported, slot};
 
 /// Something that may be repeated, in an instance of the module it stands in.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -106,7 +106,7 @@ impl Expansion {
     }
 
     /// The value of all instances together: the one, a tuple, or an object by key.
-    pub fn gather(&self, mut instance: impl FnMut(InstanceKey) -> Result<Value, Failed>) -> Result<Value, Failed> {
+    pub fn gather(&self, mut instance: impl FnMut(InstanceKey) -> Result<Value, Reported>) -> Result<Value, Reported> {
         Ok(match self {
             Expansion::Single => instance(InstanceKey::None)?,
             Expansion::Unknown { .. } => Value::dynamic(),
@@ -127,7 +127,7 @@ impl Expansion {
 
 impl Expansion {
     /// The value of a resource of which only a part is worked on: instances that are not there yet are left out.
-    pub(super) fn gather_present(&self, objects: &BTreeMap<InstanceKey, Value>) -> Result<Value, Failed> {
+    pub(super) fn gather_present(&self, objects: &BTreeMap<InstanceKey, Value>) -> Result<Value, Reported> {
         let value = |key: InstanceKey| Ok(objects.get(&key).cloned().unwrap_or_else(Value::dynamic));
         match self {
             Expansion::Count(n) => {
@@ -170,12 +170,12 @@ pub(super) fn gather_existing(counted: bool, for_each: bool, objects: BTreeMap<I
 
 impl Evaluator<'_> {
     /// How often a module call is there in an instance of the calling module.
-    pub fn call_expansion(&self, module: &ModuleInstance, call: &Arc<str>) -> Result<Arc<Expansion>, Failed> {
+    pub fn call_expansion(&self, module: &ModuleInstance, call: &Arc<str>) -> Result<Arc<Expansion>, Reported> {
         let block = self
             .config
             .node(&module.module())
             .and_then(|n| n.module.module_calls.get(call))
-            .ok_or(Failed)?;
+            .ok_or(Reported)?;
         let key = Repeated::Call(module.clone(), call.clone());
         slot(&self.expansions, &key)
             .get_or_init(|| self.expand(module, block.count.as_ref(), block.for_each.as_ref()))
@@ -183,12 +183,12 @@ impl Evaluator<'_> {
     }
 
     /// How often a resource of the configuration is there in an instance of its module.
-    pub fn resource_expansion(&self, module: &ModuleInstance, resource: &Resource) -> Result<Arc<Expansion>, Failed> {
+    pub fn resource_expansion(&self, module: &ModuleInstance, resource: &Resource) -> Result<Arc<Expansion>, Reported> {
         let block = self
             .config
             .node(&module.module())
             .and_then(|n| n.module.resources.get(resource))
-            .ok_or(Failed)?;
+            .ok_or(Reported)?;
         let key = Repeated::Resource(module.clone(), resource.clone());
         slot(&self.expansions, &key)
             .get_or_init(|| self.expand(module, block.count.as_ref(), block.for_each.as_ref()))
@@ -196,7 +196,7 @@ impl Evaluator<'_> {
     }
 
     /// The instances of a module. None if a module on the way is not in the configuration.
-    pub fn module_instances(&self, module: &Module) -> Result<Vec<ModuleInstance>, Failed> {
+    pub fn module_instances(&self, module: &Module) -> Result<Vec<ModuleInstance>, Reported> {
         let Some((parent, name)) = module.parent() else {
             return Ok(vec![ModuleInstance::root()]);
         };
@@ -219,8 +219,8 @@ impl Evaluator<'_> {
         module: &ModuleInstance,
         count: Option<&Expr>,
         for_each: Option<&Expr>,
-    ) -> Result<Arc<Expansion>, Failed> {
-        let scope = self.scope(module).ok_or(Failed)?;
+    ) -> Result<Arc<Expansion>, Reported> {
+        let scope = self.scope(module).ok_or(Reported)?;
         let expansion = match (count, for_each) {
             (Some(expr), _) => self.count(expr, &scope)?,
             (None, Some(expr)) => self.for_each(expr, &scope)?,
@@ -229,14 +229,14 @@ impl Evaluator<'_> {
         Ok(Arc::new(expansion))
     }
 
-    fn count(&self, expr: &Expr, scope: &ModuleScope<'_>) -> Result<Expansion, Failed> {
+    fn count(&self, expr: &Expr, scope: &ModuleScope<'_>) -> Result<Expansion, Reported> {
         let value = self.evaluate(expr, scope)?;
         let (value, marks) = value.unmark();
         let wrong = |extra: Extra, detail: &str| {
             let mut diagnostic = Diagnostic::error("Invalid count argument", detail).at(expr.range());
             diagnostic.extra = extra;
             self.report([with_expression(diagnostic, expr, Context::new(scope))]);
-            Failed
+            Reported
         };
         if marks.is_ephemeral() {
             return Err(wrong(
@@ -252,7 +252,7 @@ impl Evaluator<'_> {
             );
             let diagnostic = Diagnostic::error("Incorrect value type", detail).at(expr.range());
             self.report([with_expression(diagnostic, expr, Context::new(scope))]);
-            Failed
+            Reported
         })?;
         if !number.is_known() {
             if self.phase == Phase::Validate {
@@ -287,13 +287,13 @@ impl Evaluator<'_> {
     }
 
     /// What a `for_each` expression comes to.
-    pub fn for_each(&self, expr: &Expr, scope: &ModuleScope<'_>) -> Result<Expansion, Failed> {
+    pub fn for_each(&self, expr: &Expr, scope: &ModuleScope<'_>) -> Result<Expansion, Reported> {
         let value = self.evaluate(expr, scope)?;
         let wrong = |extra: Extra, detail: &str| {
             let mut diagnostic = Diagnostic::error("Invalid for_each argument", detail).at(expr.range());
             diagnostic.extra = extra;
             self.report([with_expression(diagnostic, expr, Context::new(scope))]);
-            Failed
+            Reported
         };
         let (value, marks) = value.unmark();
         if marks.contains(Marks::SENSITIVE) {
@@ -369,7 +369,7 @@ impl Evaluator<'_> {
                     );
                     let diagnostic = Diagnostic::error("Invalid for_each set argument", detail).at(expr.range());
                     self.report([with_expression(diagnostic, expr, Context::new(scope))]);
-                    return Err(Failed);
+                    return Err(Reported);
                 }
                 let mut out = BTreeMap::new();
                 for item in items {

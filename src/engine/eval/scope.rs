@@ -12,7 +12,7 @@ use lang::scope::{FunctionSettings, ProviderCall, Reference, Scope};
 use syntax::ast::TraversalStep;
 use syntax::{Diagnostic, Diagnostics};
 
-use super::{Evaluator, Expansion, Failed, Phase, Repetition};
+use super::{Evaluator, Expansion, Phase, Repetition, Reported};
 
 /// What expressions in a module instance can refer to.
 pub struct ModuleScope<'e> {
@@ -22,7 +22,7 @@ pub struct ModuleScope<'e> {
     pub(super) repetition: Repetition,
     pub(super) self_value: Option<Value>,
     /// A variable's own value, for its validations, where references to it give another.
-    pub(super) given: Option<(Arc<str>, Value)>,
+    pub(super) own_value: Option<(Arc<str>, Value)>,
 }
 
 fn error(reference: &Reference, summary: &str, detail: impl Into<String>) -> Diagnostics {
@@ -30,7 +30,7 @@ fn error(reference: &Reference, summary: &str, detail: impl Into<String>) -> Dia
 }
 
 /// What a lookup gives for something that failed: an error without words, because it was reported where it arose.
-fn silent(_: Failed) -> Diagnostics {
+fn already_reported(_: Reported) -> Diagnostics {
     Diagnostics::new()
 }
 
@@ -83,7 +83,7 @@ impl ModuleScope<'_> {
         match name {
             "module" => Ok(Value::string(&self.node.module.source_dir)),
             "root" => Ok(Value::string(".")),
-            "cwd" => Ok(Value::string(&self.evaluator.surroundings.cwd)),
+            "cwd" => Ok(Value::string(&self.evaluator.environment.cwd)),
             other => Err(error(
                 reference,
                 "Invalid \"path\" attribute",
@@ -97,7 +97,7 @@ impl ModuleScope<'_> {
 
     fn terraform(&self, reference: &Reference, name: &str) -> Result<Value, Diagnostics> {
         match name {
-            "workspace" => Ok(Value::string(&self.evaluator.surroundings.workspace)),
+            "workspace" => Ok(Value::string(&self.evaluator.environment.workspace)),
             "applying" => Ok(Value::bool(self.evaluator.applying).with_marks(Marks::EPHEMERAL)),
             "env" => Err(error(
                 reference,
@@ -120,11 +120,11 @@ impl Scope for ModuleScope<'_> {
     fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
         let evaluator = self.evaluator;
         match &reference.subject {
-            Referenceable::Variable(name) if self.given.as_ref().is_some_and(|(own, _)| own == name) => {
-                self.given.as_ref().map(|(_, value)| value.clone()).ok_or_else(Diagnostics::new)
+            Referenceable::Variable(name) if self.own_value.as_ref().is_some_and(|(own, _)| own == name) => {
+                self.own_value.as_ref().map(|(_, value)| value.clone()).ok_or_else(Diagnostics::new)
             }
-            Referenceable::Variable(name) => evaluator.variable(&self.module, self.node, name).map_err(silent),
-            Referenceable::Local(name) => evaluator.local(&self.module, self.node, name).map_err(silent),
+            Referenceable::Variable(name) => evaluator.variable(&self.module, self.node, name).map_err(already_reported),
+            Referenceable::Local(name) => evaluator.local(&self.module, self.node, name).map_err(already_reported),
             Referenceable::Resource(resource) => {
                 if evaluator.phase == Phase::Console {
                     let block = self.node.module.resources.get(resource).ok_or_else(Diagnostics::new)?;
@@ -135,20 +135,20 @@ impl Scope for ModuleScope<'_> {
                     };
                     self.check_key(reference, &expansion, "resource")?;
                 } else if evaluator.phase != Phase::Destroy {
-                    let expansion = evaluator.resource_expansion(&self.module, resource).map_err(silent)?;
+                    let expansion = evaluator.resource_expansion(&self.module, resource).map_err(already_reported)?;
                     self.check_key(reference, &expansion, "resource")?;
                 }
-                evaluator.resource_value(&resource.absolute(&self.module)).map_err(silent)
+                evaluator.resource_value(&resource.absolute(&self.module)).map_err(already_reported)
             }
             Referenceable::Module(name) => {
-                let expansion = evaluator.call_expansion(&self.module, name).map_err(silent)?;
+                let expansion = evaluator.call_expansion(&self.module, name).map_err(already_reported)?;
                 self.check_key(reference, &expansion, "module")?;
                 let only = match (reference.remaining.as_slice(), &*expansion) {
                     ([TraversalStep::Attribute { name, .. }, ..], Expansion::Single | Expansion::Unknown { .. }) => Some(name),
                     ([TraversalStep::Index { .. }, TraversalStep::Attribute { name, .. }, ..], _) => Some(name),
                     _ => None,
                 };
-                evaluator.module_value(&self.module, self.node, name, only).map_err(silent)
+                evaluator.module_value(&self.module, self.node, name, only).map_err(already_reported)
             }
             Referenceable::Count(name) if &**name == "index" => self.repetition.index.clone().ok_or_else(|| {
                 error(
@@ -203,7 +203,7 @@ impl Scope for ModuleScope<'_> {
     }
 
     fn functions(&self) -> Option<&FunctionSettings> {
-        Some(&self.evaluator.surroundings.functions)
+        Some(&self.evaluator.environment.functions)
     }
 
     fn provider_function(&self, provider: &str, function: &str) -> Result<Arc<Signature>, CallError> {

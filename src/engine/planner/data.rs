@@ -7,34 +7,39 @@ use addrs::{AbsResourceInstance, Referenceable};
 use cty::Value;
 use lang::refs::{references_in_body, references_in_expr};
 
-use super::{Planner, Subject};
-use crate::eval::checks::{Checked, Kind, Status};
-use crate::eval::{Failed, Repetition};
+use super::{PlannedResource, Planner};
+use crate::eval::checks::{Checked, ConditionKind, Status};
+use crate::eval::{Repetition, Reported};
 use crate::events::Event;
 use crate::instance::{
-    data_problems, decode, encode_data, identity, lasting, located, not_read_yet, nulls_for_unknowns, unanswered,
-    with_marks,
+    data_problems, decode, encode_data, identity, located, not_read_yet, nulls_for_unknowns, unanswered, with_marks,
+    without_ephemeral_marks,
 };
-use crate::opening;
+use crate::object_config;
 use crate::plan::{Action, Mode, Reason, ResourceChange};
 
 impl Planner<'_> {
     /// Reads a data source, or plans to read it during apply.
     pub(super) async fn data(
         &self,
-        p: &Subject<'_>,
+        p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         repetition: Repetition,
-    ) -> Result<(), Failed> {
-        let Some(block) = p.block else { return Err(Failed) };
+    ) -> Result<(), Reported> {
+        let Some(block) = p.block else { return Err(Reported) };
         let scope = self
             .evaluator
             .scope_with(&address.module, repetition.clone(), None)
-            .ok_or(Failed)?;
-        self.conditions(&block.lifecycle.preconditions, Kind::Precondition, &scope, address)?;
-        let config = opening::object_config(self.evaluator, address, &block.body, p.schema, &scope)?;
+            .ok_or(Reported)?;
+        self.conditions(
+            &block.lifecycle.preconditions,
+            ConditionKind::Precondition,
+            &scope,
+            address,
+        )?;
+        let config = object_config::object_config(self.evaluator, address, &block.body, p.schema, &scope)?;
         self.forbid_ephemeral(p, address, &config)?;
-        let marks = lasting(config.paths_with_marks());
+        let marks = without_ephemeral_marks(config.paths_with_marks());
         let (config, _) = config.unmark_deep();
         let ty = &address.resource.resource.ty;
         let written = Some((&*block.body, p.schema));
@@ -42,7 +47,7 @@ impl Planner<'_> {
             .provider
             .validate_data(ty, config.clone())
             .await
-            .map_err(|d| self.failed(unanswered(d, written, address)))?;
+            .map_err(|d| self.reported(unanswered(d, written, address)))?;
         self.report_all(located(answer.diagnostics, written, address))?;
         let before = self
             .inputs
@@ -123,7 +128,7 @@ impl Planner<'_> {
                 Arc::default(),
             );
             if read.is_none() {
-                let object = encode_data(p.schema, &nulls_for_unknowns(&after)).map_err(|d| self.failed(d))?;
+                let object = encode_data(p.schema, &nulls_for_unknowns(&after)).map_err(|d| self.reported(d))?;
                 self.prior()
                     .set_current(address, &p.provider_address, Some(Arc::new(object)));
                 self.evaluator.set_object(address, after);
@@ -139,7 +144,7 @@ impl Planner<'_> {
             return Ok(());
         };
         let value = with_marks(value, &marks, p.schema);
-        let object = encode_data(p.schema, &value).map_err(|d| self.failed(d))?;
+        let object = encode_data(p.schema, &value).map_err(|d| self.reported(d))?;
         let same = self.inputs.state.current(address).is_some_and(|old| **old == object);
         if !same {
             self.prior()
@@ -149,10 +154,10 @@ impl Planner<'_> {
         let with_self = self
             .evaluator
             .scope_with(&address.module, repetition, Some(value))
-            .ok_or(Failed)?;
+            .ok_or(Reported)?;
         self.conditions(
             &block.lifecycle.postconditions,
-            Kind::Postcondition,
+            ConditionKind::Postcondition,
             &with_self,
             address,
         )
@@ -161,11 +166,11 @@ impl Planner<'_> {
     /// Reads a data source. Where it belongs to a check, a failure is one of the check, and there is no object.
     async fn read_data(
         &self,
-        p: &Subject<'_>,
+        p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         config: &Value,
         check: Option<&Arc<str>>,
-    ) -> Result<Option<Value>, Failed> {
+    ) -> Result<Option<Value>, Reported> {
         let written = p.block.map(|block| (&*block.body, p.schema));
         let start = |event: fn(AbsResourceInstance) -> Event| self.inputs.events.event(event(address.clone()));
         start(|address| Event::OperationStart {
@@ -214,7 +219,7 @@ impl Planner<'_> {
                     action,
                     elapsed,
                 });
-                if check.is_some() { Ok(None) } else { Err(Failed) }
+                if check.is_some() { Ok(None) } else { Err(Reported) }
             }
         }
     }
@@ -222,7 +227,7 @@ impl Planner<'_> {
     /// Whether something that `depends_on` names, here or on the way to the module, will change, or a managed resource that
     /// the configuration refers to, even if what it refers to is known: who looks at what a resource makes wants it made.
     /// Where the data source has conditions of its own, whether anything it refers to, however indirectly, will.
-    fn dependencies_pending(&self, p: &Subject<'_>) -> bool {
+    fn dependencies_pending(&self, p: &PlannedResource<'_>) -> bool {
         let Some(block) = p.block else { return false };
         let done = self.done();
         if done.pending.is_empty() {

@@ -8,8 +8,8 @@ use state::{DeposedKey, Object};
 use syntax::Diagnostic;
 
 use super::managed::Refreshed;
-use super::{Planner, Subject};
-use crate::eval::Failed;
+use super::{PlannedResource, Planner};
+use crate::eval::Reported;
 use crate::instance::{Stored, located, upgrade};
 use crate::plan::{Action, Mode, Reason, ResourceChange};
 
@@ -17,10 +17,10 @@ impl Planner<'_> {
     /// Plans the end of an instance that should not be there.
     pub(super) async fn delete(
         &self,
-        p: &Subject<'_>,
+        p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         reason: Reason,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Reported> {
         if self.is_forgotten(p) {
             let object = self.inputs.state.current(address).cloned();
             return match object {
@@ -46,16 +46,16 @@ impl Planner<'_> {
         };
         self.plan_delete(p, address, &stored, shown, None, reason).await?;
         // The change itself stands, whatever is found to speak against it: people see in the plan what is meant.
-        self.allow_destroy(p, address)
+        self.check_prevent_destroy(p, address)
     }
 
     /// Plans the end of an object that was to be destroyed earlier.
     pub(super) async fn delete_deposed(
         &self,
-        p: &Subject<'_>,
+        p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         key: DeposedKey,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Reported> {
         let object: Option<Arc<Object>> = self
             .inputs
             .state
@@ -69,13 +69,13 @@ impl Planner<'_> {
         let ty = &address.resource.resource.ty;
         let stored = upgrade(&*p.provider, p.schema, ty, &object, address)
             .await
-            .map_err(|d| self.failed(d))?;
+            .map_err(|d| self.reported(d))?;
         if self.options.refresh {
             let answer = p
                 .provider
                 .read(ty, stored.value.clone(), stored.private.clone(), None)
                 .await
-                .map_err(|d| self.failed(d))?;
+                .map_err(|d| self.reported(d))?;
             self.report_all(located(answer.diagnostics, None, address))?;
             if answer.value.0.is_null() {
                 // It has gone by itself.
@@ -91,23 +91,23 @@ impl Planner<'_> {
     }
 
     /// Whether the objects of a resource are only forgotten, because a `removed` block says so.
-    fn is_forgotten(&self, p: &Subject<'_>) -> bool {
+    fn is_forgotten(&self, p: &PlannedResource<'_>) -> bool {
         self.options.mode == Mode::Normal && p.block.is_none() && self.removals.forgets(p.address)
     }
 
     /// Plans to drop an object from the state. Nobody looks at it any more.
     async fn forget(
         &self,
-        p: &Subject<'_>,
+        p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         object: &Arc<Object>,
         deposed: Option<DeposedKey>,
         reason: Reason,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Reported> {
         let ty = &address.resource.resource.ty;
         let stored = upgrade(&*p.provider, p.schema, ty, object, address)
             .await
-            .map_err(|d| self.failed(d))?;
+            .map_err(|d| self.reported(d))?;
         self.add(
             ResourceChange {
                 address: address.clone(),
@@ -131,13 +131,13 @@ impl Planner<'_> {
 
     async fn plan_delete(
         &self,
-        p: &Subject<'_>,
+        p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         stored: &Stored,
         shown: &Stored,
         deposed: Option<DeposedKey>,
         reason: Reason,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Reported> {
         let null = Value::null(p.schema.implied_type());
         let mut private = stored.private.clone();
         let capabilities = self.providers.schemas().providers.get(&p.provider_address.provider);
@@ -154,11 +154,11 @@ impl Planner<'_> {
                     None,
                 )
                 .await
-                .map_err(|d| self.failed(d))?;
+                .map_err(|d| self.reported(d))?;
             let written = p.block.map(|b| (&*b.body, p.schema));
             self.report_all(located(answer.diagnostics, written, address))?;
             if !answer.value.planned.is_null() {
-                return Err(self.failed(
+                return Err(self.reported(
                     Diagnostic::error(
                         "Provider produced invalid plan",
                         format!(
@@ -173,7 +173,8 @@ impl Planner<'_> {
             }
             private = answer.value.private;
         }
-        let creates_first = stored.object.create_before_destroy || self.creates_first(&address.config());
+        let create_before_destroy =
+            stored.object.create_before_destroy || self.is_create_before_destroy(&address.config());
         self.add(
             ResourceChange {
                 address: address.clone(),
@@ -189,7 +190,7 @@ impl Planner<'_> {
                 importing: None,
                 config_known: true,
             },
-            creates_first,
+            create_before_destroy,
             stored.object.dependencies.clone(),
         );
         Ok(())

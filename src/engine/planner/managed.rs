@@ -9,15 +9,15 @@ use schema::Schema;
 use state::Object;
 use syntax::Diagnostic;
 
-use super::{Planner, Subject};
-use crate::eval::checks::{Checked, Kind};
-use crate::eval::{Failed, ModuleScope, Repetition};
+use super::{PlannedResource, Planner};
+use crate::eval::checks::{Checked, ConditionKind};
+use crate::eval::{ModuleScope, Repetition, Reported};
 use crate::events::Event;
 use crate::instance::{
-    Stored, decode, encode, forbidden_ephemeral, identity, lasting, located, read_problems, unanswered, upgrade,
-    with_marks,
+    Stored, decode, encode, forbidden_ephemeral, identity, located, read_problems, unanswered, upgrade, with_marks,
+    without_ephemeral_marks,
 };
-use crate::opening;
+use crate::object_config;
 use crate::plan::{Action, Mode, Reason, ResourceChange};
 
 /// An object of the state, refreshed.
@@ -52,14 +52,14 @@ impl Planner<'_> {
     /// Plans an instance that the configuration asks for.
     pub(super) async fn managed(
         &self,
-        p: &Subject<'_>,
+        p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         repetition: Repetition,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Reported> {
         if self.import_only(p, address).await? {
             return Ok(());
         }
-        let mut stored = self.look(p, address).await?;
+        let mut stored = self.refreshed_object(p, address).await?;
         let mut importing = None;
         if stored.is_none()
             && self.options.mode == Mode::Normal
@@ -76,7 +76,7 @@ impl Planner<'_> {
             }
             _ => None,
         };
-        let with_generated = generated.as_ref().map(|block| Subject {
+        let with_generated = generated.as_ref().map(|block| PlannedResource {
             address: p.address,
             block: Some(block),
             provider: p.provider.clone(),
@@ -86,9 +86,9 @@ impl Planner<'_> {
             imports: super::import::Imports::new(),
         });
         let p = with_generated.as_ref().unwrap_or(p);
-        let Some(block) = p.block else { return Err(Failed) };
+        let Some(block) = p.block else { return Err(Reported) };
         if stored.is_some() && importing.is_none() {
-            self.record_refreshed(p, address);
+            self.record_dependencies_after_refresh(p, address);
         }
         if self.options.mode == Mode::RefreshOnly {
             let value = match &stored {
@@ -103,30 +103,35 @@ impl Planner<'_> {
             let lifecycle = &block.lifecycle;
             let scope = |me| self.evaluator.scope_with(&address.module, repetition.clone(), me);
             if !lifecycle.preconditions.is_empty() {
-                let scope = scope(None).ok_or(Failed)?;
-                self.conditions(&lifecycle.preconditions, Kind::Precondition, &scope, address)?;
+                let scope = scope(None).ok_or(Reported)?;
+                self.conditions(&lifecycle.preconditions, ConditionKind::Precondition, &scope, address)?;
             }
             if !lifecycle.postconditions.is_empty() {
-                let scope = scope(Some(value)).ok_or(Failed)?;
-                self.conditions(&lifecycle.postconditions, Kind::Postcondition, &scope, address)?;
+                let scope = scope(Some(value)).ok_or(Reported)?;
+                self.conditions(&lifecycle.postconditions, ConditionKind::Postcondition, &scope, address)?;
             }
             return Ok(());
         }
         let scope = self
             .evaluator
             .scope_with(&address.module, repetition.clone(), None)
-            .ok_or(Failed)?;
-        self.conditions(&block.lifecycle.preconditions, Kind::Precondition, &scope, address)?;
-        let config = opening::object_config(self.evaluator, address, &block.body, p.schema, &scope)?;
+            .ok_or(Reported)?;
+        self.conditions(
+            &block.lifecycle.preconditions,
+            ConditionKind::Precondition,
+            &scope,
+            address,
+        )?;
+        let config = object_config::object_config(self.evaluator, address, &block.body, p.schema, &scope)?;
         self.forbid_ephemeral(p, address, &config)?;
-        let marks = lasting(config.paths_with_marks());
+        let marks = without_ephemeral_marks(config.paths_with_marks());
         let (config, _) = config.unmark_deep();
         let answer = p
             .provider
             .validate_resource(&address.resource.resource.ty, config.clone())
             .await;
         let written = Some((&*block.body, p.schema));
-        let answer = answer.map_err(|d| self.failed(unanswered(d, written, address)))?;
+        let answer = answer.map_err(|d| self.reported(unanswered(d, written, address)))?;
         self.report_all(located(answer.diagnostics, written, address))?;
         let decision = self.decide(p, address, &repetition, stored.as_ref(), &config).await?;
         let after = with_marks(decision.planned, &marks, p.schema);
@@ -168,15 +173,15 @@ impl Planner<'_> {
         );
         // The change itself stands, whatever is found to speak against it: people see in the plan what is meant.
         if action.is_replace() {
-            self.allow_destroy(p, address)?;
+            self.check_prevent_destroy(p, address)?;
         }
         let with_self = self
             .evaluator
             .scope_with(&address.module, repetition, Some(after))
-            .ok_or(Failed)?;
+            .ok_or(Reported)?;
         self.conditions(
             &block.lifecycle.postconditions,
-            Kind::Postcondition,
+            ConditionKind::Postcondition,
             &with_self,
             address,
         )
@@ -184,7 +189,7 @@ impl Planner<'_> {
 
     /// Once an object was looked at, the state has it with its dependencies as configured now beside those recorded, which
     /// count as long as nothing is done with it, and with the order of its replacement.
-    fn record_refreshed(&self, p: &Subject<'_>, address: &AbsResourceInstance) {
+    fn record_dependencies_after_refresh(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance) {
         let recorded = self.prior().current(address).map(|o| o.dependencies.clone());
         let Some(recorded) = recorded else { return };
         if !self.options.refresh || p.dependencies.iter().all(|d| recorded.contains(d)) {
@@ -197,21 +202,21 @@ impl Planner<'_> {
     }
 
     /// Records what an object depends on, and which provider configuration manages it.
-    fn record(&self, p: &Subject<'_>, address: &AbsResourceInstance, dependencies: Arc<[ConfigResource]>) {
+    fn record(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance, dependencies: Arc<[ConfigResource]>) {
         let mut prior = self.prior();
         let Some(object) = prior.current(address) else { return };
-        let creates_first = self.creates_first(p.address);
+        let create_before_destroy = self.is_create_before_destroy(p.address);
         let at = address.containing_resource();
         let managed_by = prior.resources.get(&at).map(|r| &r.provider);
         if object.dependencies == dependencies
-            && object.create_before_destroy == creates_first
+            && object.create_before_destroy == create_before_destroy
             && managed_by == Some(&p.provider_address)
         {
             return;
         }
         let object = Object {
             dependencies,
-            create_before_destroy: creates_first,
+            create_before_destroy,
             ..(**object).clone()
         };
         prior.set_current(address, &p.provider_address, Some(Arc::new(object)));
@@ -220,10 +225,10 @@ impl Planner<'_> {
     pub(super) fn conditions(
         &self,
         rules: &[config::CheckRule],
-        kind: Kind,
+        kind: ConditionKind,
         scope: &ModuleScope<'_>,
         address: &AbsResourceInstance,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Reported> {
         let of = Checked::Resource(address.clone());
         let lenient = self.options.mode == Mode::RefreshOnly || self.before_destroy;
         self.evaluator.check_all(rules, kind, scope, &of, lenient)
@@ -231,10 +236,10 @@ impl Planner<'_> {
 
     pub(super) fn forbid_ephemeral(
         &self,
-        p: &Subject<'_>,
+        p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         config: &Value,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Reported> {
         let Some(block) = p.block else { return Ok(()) };
         self.report_all(forbidden_ephemeral(config, p.schema, &block.body, address))
     }
@@ -242,11 +247,11 @@ impl Planner<'_> {
     /// Writes the block for an imported object that has none.
     fn generate(
         &self,
-        p: &Subject<'_>,
+        p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         stored: &Stored,
-    ) -> Result<config::Resource, Failed> {
-        let like = p.block.ok_or(Failed)?;
+    ) -> Result<config::Resource, Reported> {
+        let like = p.block.ok_or(Reported)?;
         let (text, block, problems) = super::generate::block(address, p.schema, like, &stored.marked(p.schema));
         self.done().generated.insert(address.clone(), text);
         self.report_all(problems)?;
@@ -254,16 +259,20 @@ impl Planner<'_> {
     }
 
     /// The stored object of an instance, as it is now. Refreshes it unless that is off, and notes what has drifted.
-    pub(super) async fn look(&self, p: &Subject<'_>, address: &AbsResourceInstance) -> Result<Option<Stored>, Failed> {
+    pub(super) async fn refreshed_object(
+        &self,
+        p: &PlannedResource<'_>,
+        address: &AbsResourceInstance,
+    ) -> Result<Option<Stored>, Reported> {
         Ok(self.refreshed(p, address).await?.map(|refreshed| refreshed.now))
     }
 
     /// The same, beside what was stored.
     pub(super) async fn refreshed(
         &self,
-        p: &Subject<'_>,
+        p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
-    ) -> Result<Option<Refreshed>, Failed> {
+    ) -> Result<Option<Refreshed>, Reported> {
         let Some(object) = self.inputs.state.current(address).cloned() else {
             return Ok(None);
         };
@@ -276,10 +285,10 @@ impl Planner<'_> {
             Some(stored) => stored,
             None => upgrade(&*p.provider, p.schema, ty, &object, address)
                 .await
-                .map_err(|d| self.failed(d))?,
+                .map_err(|d| self.reported(d))?,
         };
         if !self.options.refresh {
-            self.keep(p, address, &stored, None)?;
+            self.record_refreshed(p, address, &stored, None)?;
             return Ok(Some(Refreshed {
                 now: stored.clone(),
                 was: stored,
@@ -297,7 +306,7 @@ impl Planner<'_> {
                 .provider
                 .read(ty, stored.value.clone(), stored.private.clone(), None)
                 .await
-                .map_err(|d| self.failed(unanswered(d, None, address)))?;
+                .map_err(|d| self.reported(unanswered(d, None, address)))?;
             self.report_all(located(answer.diagnostics, None, address))?;
             answer.value
         };
@@ -313,25 +322,25 @@ impl Planner<'_> {
             private,
             ..stored.clone()
         };
-        self.keep(p, address, &now, Some(&stored))?;
+        self.record_refreshed(p, address, &now, Some(&stored))?;
         Ok((!now.value.is_null()).then_some(Refreshed { now, was: stored }))
     }
 
     /// Whether the provider has said that asking it what became of an object of this type would tell nothing.
-    pub(super) fn is_state_only(&self, p: &Subject<'_>, ty: &str) -> bool {
+    pub(super) fn is_state_only(&self, p: &PlannedResource<'_>, ty: &str) -> bool {
         let schemas = self.providers.schemas();
         let provider = schemas.providers.get(&p.provider_address.provider);
         provider.is_some_and(|s| s.state_only.contains(ty))
     }
 
     /// Puts an object as it turned out to be into the state, and notes drift against what it was.
-    fn keep(
+    fn record_refreshed(
         &self,
-        p: &Subject<'_>,
+        p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         now: &Stored,
         was: Option<&Stored>,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Reported> {
         // Where everything goes, it is of no interest what it had become.
         let noted = self.options.mode != Mode::Destroy;
         let changed = was.is_some_and(|was| was.value != now.value || learns_marks(was, now, p.schema));
@@ -380,7 +389,7 @@ impl Planner<'_> {
             now.private.clone(),
             (*now.object).clone(),
         )
-        .map_err(|d| self.failed(d))?;
+        .map_err(|d| self.reported(d))?;
         let provider = self
             .inputs
             .state
@@ -392,7 +401,11 @@ impl Planner<'_> {
         Ok(())
     }
 
-    pub(super) fn allow_destroy(&self, p: &Subject<'_>, address: &AbsResourceInstance) -> Result<(), Failed> {
+    pub(super) fn check_prevent_destroy(
+        &self,
+        p: &PlannedResource<'_>,
+        address: &AbsResourceInstance,
+    ) -> Result<(), Reported> {
         let Some(block) = p.block else { return Ok(()) };
         if block.lifecycle.prevent_destroy != Some(true) || self.before_destroy {
             return Ok(());
@@ -407,6 +420,6 @@ impl Planner<'_> {
         )
         .at(&block.range)
         .about(address);
-        Err(self.failed(diagnostic.into()))
+        Err(self.reported(diagnostic.into()))
     }
 }

@@ -31,15 +31,17 @@ use state::State;
 use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::Semaphore;
 
+use crate::block_visits;
 use crate::blocks::{Block, Blocks};
+use crate::dependency_evaluation::DependencyEvaluation;
 use crate::ephemeral::Ephemerals;
-use crate::eval::{Evaluator, Failed, Phase};
+use crate::eval::{Evaluator, Phase, Reported};
 use crate::events::Event;
 use crate::execgraph::Planned;
 use crate::inputs::{Inputs, PlanOptions};
-use crate::opening;
 use crate::plan::{Action, Mode, Plan, ResourceChange};
-use crate::priming::Priming;
+use crate::provider_opening;
+use crate::stored_values;
 use provider::Schemas;
 
 use crate::providers::Providers;
@@ -155,7 +157,7 @@ async fn plan_once(inputs: Inputs<'_>, options: &PlanOptions, pass: Pass) -> Res
         schemas,
         diagnostics,
     };
-    let providers = match Providers::needed(inputs.providers, inputs.config, inputs.state).await {
+    let providers = match Providers::start_required(inputs.providers, inputs.config, inputs.state).await {
         Ok(providers) => providers,
         Err(diagnostics) => return Err(nothing(Schemas::default(), diagnostics)),
     };
@@ -250,22 +252,22 @@ async fn with_providers(
     } else {
         Phase::Plan
     };
-    let mut surroundings = inputs.surroundings.clone();
-    surroundings.functions.pure = true;
-    let timestamp = surroundings.functions.plan_timestamp.clone().unwrap_or_default();
+    let mut environment = inputs.environment.clone();
+    environment.functions.pure = true;
+    let timestamp = environment.functions.plan_timestamp.clone().unwrap_or_default();
     let partial = !(options.targets.is_empty() && options.excludes.is_empty());
     let prior = Arc::new(Mutex::new(inputs.state.clone()));
     let stored = {
         let (prior, schemas) = (prior.clone(), providers.schemas());
         Box::new(move |resource: &AbsResource| {
             if phase == Phase::Destroy || partial {
-                opening::stored_objects(&prior.lock().unwrap_or_else(PoisonError::into_inner), schemas, resource)
+                stored_values::stored_objects(&prior.lock().unwrap_or_else(PoisonError::into_inner), schemas, resource)
             } else {
                 BTreeMap::new()
             }
         })
     };
-    let evaluator = Evaluator::new(inputs.config, phase, surroundings, inputs.variables, stored)
+    let evaluator = Evaluator::new(inputs.config, phase, environment, inputs.variables, stored)
         .with_functions(providers.functions())
         .partial(partial)
         .existing(options.mode == Mode::RefreshOnly);
@@ -273,7 +275,7 @@ async fn with_providers(
     let selection = Selection::new(&blocks, options, inputs.state);
     let ephemerals = Ephemerals::new(inputs, providers, &evaluator, &blocks, |_| 1);
     let planner = Planner {
-        cbd: create_before_destroy(inputs, &dependencies, |r| {
+        create_before_destroy: create_before_destroy_resources(inputs, &dependencies, |r| {
             selection.includes(&Block::Resource(r.clone()))
         }),
         read_for_providers: match options.mode {
@@ -295,7 +297,7 @@ async fn with_providers(
         blocks: &blocks,
         selection: &selection,
         dependencies: &dependencies,
-        priming: Priming::new(&blocks),
+        dependency_evaluation: DependencyEvaluation::new(&blocks),
         evaluator: &evaluator,
         ephemerals: &ephemerals,
         moves: &moves,
@@ -314,7 +316,7 @@ async fn with_providers(
     }
     let outcomes = tokio::select! {
         outcomes = walk(&blocks.graph, blocks_at_once(inputs.parallelism), |node| planner.visit(&blocks.graph[node])) => outcomes,
-        never = ephemerals.keep() => match never {},
+        never = ephemerals.renew_until_closed() => match never {},
     };
     let mut diagnostics = evaluator.take_diagnostics();
     // The order in which providers answered is of no interest; that of the files is.
@@ -389,7 +391,7 @@ const MIN_BLOCKS_AT_ONCE: usize = 256;
 
 /// Resources whose new objects are created before their old ones are destroyed: those that say so, and everything they
 /// depend on, because a dependency cannot go while the old object is still there. Only those that are selected have a say.
-pub(crate) fn create_before_destroy(
+pub(crate) fn create_before_destroy_resources(
     inputs: Inputs<'_>,
     dependencies: &BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
     selected: impl Fn(&ConfigResource) -> bool,
@@ -468,8 +470,8 @@ pub(crate) struct Planner<'a> {
     ephemerals: &'a Ephemerals<'a>,
     moves: &'a Moves,
     removals: &'a Removals<'a>,
-    priming: Priming<'a>,
-    cbd: BTreeSet<ConfigResource>,
+    dependency_evaluation: DependencyEvaluation<'a>,
+    create_before_destroy: BTreeSet<ConfigResource>,
     /// When everything goes: the data sources that provider configurations need even then.
     read_for_providers: BTreeSet<ConfigResource>,
     by_config: HashMap<ConfigResource, Vec<AbsResource>>,
@@ -486,7 +488,7 @@ pub(crate) struct Planner<'a> {
 }
 
 /// A resource that is being planned: what all its instances share.
-struct Subject<'p> {
+struct PlannedResource<'p> {
     address: &'p ConfigResource,
     block: Option<&'p Resource>,
     provider: Arc<dyn Provider>,
@@ -519,21 +521,21 @@ impl<'a> Planner<'a> {
             Block::Provider(address) => self.provider(address).await,
             // When everything goes, only what provider configurations need is evaluated, on demand.
             _ if self.options.mode == Mode::Destroy => Ok(()),
-            Block::Variable(module, name) => opening::visit_variable(self.evaluator, module, name),
-            Block::Local(module, name) => opening::for_each_instance(self.evaluator, module, |instance, node| {
+            Block::Variable(module, name) => block_visits::visit_variable(self.evaluator, module, name),
+            Block::Local(module, name) => block_visits::for_each_instance(self.evaluator, module, |instance, node| {
                 self.evaluator.local(instance, node, name).map(|_| ())
             }),
             Block::Output(module, name) => {
                 let lenient = self.options.mode == Mode::RefreshOnly || self.before_destroy;
-                opening::visit_output(self.evaluator, module, name, lenient)
+                block_visits::visit_output(self.evaluator, module, name, lenient)
             }
-            Block::Call(module, name) => opening::for_each_instance(self.evaluator, module, |instance, _| {
+            Block::Call(module, name) => block_visits::for_each_instance(self.evaluator, module, |instance, _| {
                 self.evaluator.call_expansion(instance, name).map(|_| ())
             }),
             Block::Check(module, name) => {
                 // Where data is missing, that is all there is to say of the check.
                 let unread = self.done().unread_checks.clone();
-                opening::visit_check(self.evaluator, module, name, |at| {
+                block_visits::visit_check(self.evaluator, module, name, |at| {
                     !unread.iter().any(|(module, check)| module == at && check == name)
                 })
             }
@@ -543,24 +545,24 @@ impl<'a> Planner<'a> {
     }
 
     /// Opens an ephemeral resource. When everything goes, only what provider configurations need is opened.
-    async fn ephemeral(&self, address: &ConfigResource) -> Result<(), Failed> {
+    async fn ephemeral(&self, address: &ConfigResource) -> Result<(), Reported> {
         if self.options.mode == Mode::Destroy {
             if !self.read_for_providers.contains(address) {
                 return Ok(());
             }
-            self.priming
-                .prepare(self.evaluator, &Block::Resource(address.clone()))?;
+            self.dependency_evaluation
+                .evaluate(self.evaluator, &Block::Resource(address.clone()))?;
         }
         self.ephemerals.open(address).await
     }
 
-    async fn provider(&self, address: &AbsProviderConfig) -> Result<(), Failed> {
+    async fn provider(&self, address: &AbsProviderConfig) -> Result<(), Reported> {
         if !self.selection.needs_provider(address) {
             return Ok(());
         }
-        if !opening::is_present(self.inputs.config, address) {
+        if !provider_opening::is_declared(self.inputs.config, address) {
             let resources: Vec<String> = self.blocks.managed_by(address).map(|r| format!("  - {r}")).collect();
-            return Err(self.failed(
+            return Err(self.reported(
                 Diagnostic::error(
                     "Provider configuration not present",
                     format!(
@@ -574,16 +576,16 @@ impl<'a> Planner<'a> {
             ));
         }
         if self.options.mode == Mode::Destroy {
-            self.priming
-                .prepare(self.evaluator, &Block::Provider(address.clone()))?;
+            self.dependency_evaluation
+                .evaluate(self.evaluator, &Block::Provider(address.clone()))?;
         }
-        opening::open(self.evaluator, self.providers, address).await
+        provider_opening::open(self.evaluator, self.providers, address).await
     }
 
     /// Reports problems and gives the mark of failure.
-    fn failed(&self, diagnostics: Diagnostics) -> Failed {
+    fn reported(&self, diagnostics: Diagnostics) -> Reported {
         self.evaluator.report(diagnostics);
-        Failed
+        Reported
     }
 
     /// Where an object was in the state, if that was elsewhere.
@@ -592,8 +594,8 @@ impl<'a> Planner<'a> {
     }
 
     /// Whether new objects of a resource are created before old ones are destroyed.
-    fn creates_first(&self, address: &ConfigResource) -> bool {
-        self.cbd.contains(address)
+    fn is_create_before_destroy(&self, address: &ConfigResource) -> bool {
+        self.create_before_destroy.contains(address)
     }
 
     /// Adds a change, and what ordering must know of it.

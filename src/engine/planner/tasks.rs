@@ -9,12 +9,12 @@ use config::Resource;
 use futures::StreamExt;
 
 use crate::blocks::Block;
-use crate::eval::Failed;
+use crate::eval::Reported;
 use crate::events::Event;
-use crate::opening;
+use crate::object_config;
 use crate::plan::{Mode, Reason};
 
-use super::{Planner, Subject, import};
+use super::{PlannedResource, Planner, import};
 
 /// What people get who ask for no other parallelism.
 const USUAL_PARALLELISM: usize = 10;
@@ -32,7 +32,7 @@ enum Task {
 }
 
 impl Planner<'_> {
-    pub(super) async fn resource(&self, address: &ConfigResource) -> Result<(), Failed> {
+    pub(super) async fn resource(&self, address: &ConfigResource) -> Result<(), Reported> {
         let config = self.inputs.config;
         let block = config.resource(address);
         let in_state = self.by_config.get(address).map_or(&[][..], Vec::as_slice);
@@ -49,20 +49,20 @@ impl Planner<'_> {
             .providers
             .get(&provider_address)
             .await
-            .map_err(|d| self.failed(d))?;
-        let schema = opening::resource_schema(
+            .map_err(|d| self.reported(d))?;
+        let schema = object_config::resource_schema(
             self.providers.schemas(),
             &provider_address.provider,
             &address.resource,
             block.map(|b| &b.type_range),
         )
-        .map_err(|d| self.failed(d.into()))?;
+        .map_err(|d| self.reported(d.into()))?;
         let dependencies = self.dependencies_of(address);
         let imports = match (self.options.mode, block) {
             (Mode::Normal, Some(_)) if !self.before_destroy => self.imports(address)?,
             _ => import::Imports::new(),
         };
-        let planning = Subject {
+        let planning = PlannedResource {
             address,
             block,
             provider,
@@ -85,9 +85,9 @@ impl Planner<'_> {
         let mut results = futures::stream::iter(tasks)
             .map(|task| async move {
                 let slots = if local { &self.local_slots } else { &self.slots };
-                let _slot = slots.acquire().await.map_err(|_| Failed)?;
+                let _slot = slots.acquire().await.map_err(|_| Reported)?;
                 if self.inputs.stop.is_requested() {
-                    return Err(Failed);
+                    return Err(Reported);
                 }
                 match (task, planning.address.resource.mode) {
                     (Task::Desired(address, repetition), ResourceMode::Managed) => {
@@ -119,7 +119,7 @@ impl Planner<'_> {
             let total = self.known.load(Ordering::Relaxed);
             self.inputs.events.event(Event::Progress { done, total });
         }
-        if failed { Err(Failed) } else { Ok(()) }
+        if failed { Err(Reported) } else { Ok(()) }
     }
 
     /// What is to be done for a resource: its instances as they should be, and what else the state has of it.
@@ -128,15 +128,15 @@ impl Planner<'_> {
         address: &ConfigResource,
         block: Option<&Resource>,
         in_state: &[AbsResource],
-    ) -> Result<Vec<Task>, Failed> {
+    ) -> Result<Vec<Task>, Reported> {
         let mut tasks = Vec::new();
         let destroy = self.options.mode == Mode::Destroy;
         let mut desired: HashMap<addrs::ModuleInstance, Arc<crate::eval::Expansion>> = HashMap::new();
         let module_known = self.inputs.config.node(&address.module).is_some();
         let for_provider = self.read_for_providers.contains(address);
         if for_provider {
-            self.priming
-                .prepare(self.evaluator, &Block::Resource(address.clone()))?;
+            self.dependency_evaluation
+                .evaluate(self.evaluator, &Block::Resource(address.clone()))?;
         }
         if for_provider && !self.options.refresh && !in_state.is_empty() {
             // What was read last time must do.

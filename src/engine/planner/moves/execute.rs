@@ -345,7 +345,8 @@ impl Execution<'_, '_> {
             .at(&statement.range)
             .into());
         }
-        let schema = crate::opening::resource_schema(schemas, &target.provider, &new.resource, Some(&statement.range))?;
+        let schema =
+            crate::object_config::resource_schema(schemas, &target.provider, &new.resource, Some(&statement.range))?;
         Ok(Some(Conversion {
             provider: self.providers.unconfigured(&target.provider).await?,
             target: target.clone(),
