@@ -5,7 +5,7 @@ use std::sync::Arc;
 use addrs::{Module, ModuleInstance};
 use config::ModuleNode;
 
-use crate::eval::checks::{Checked, ConditionKind};
+use crate::eval::checks::{Checked, ConditionKind, FailureSeverity};
 use crate::eval::{Evaluator, Reported};
 
 /// Calls a function for each instance of a module. All instances are visited, also after a failure in one of them.
@@ -33,17 +33,22 @@ pub fn visit_variable(evaluator: &Evaluator<'_>, module: &Module, name: &Arc<str
         };
         let scope = evaluator.scope(instance).ok_or(Reported)?;
         let of = Checked::Variable(instance.clone(), name.clone());
-        evaluator.check_all(&variable.validations, ConditionKind::Variable, &scope, &of, false)
+        evaluator.check_all(
+            &variable.validations,
+            ConditionKind::Variable,
+            &scope,
+            &of,
+            FailureSeverity::Error,
+        )
     })
 }
 
-/// Evaluates an output in each instance of its module, its preconditions first. With `lenient`, a precondition that does not
-/// hold is a warning.
+/// Evaluates an output in each instance of its module, its preconditions first.
 pub fn visit_output(
     evaluator: &Evaluator<'_>,
     module: &Module,
     name: &Arc<str>,
-    lenient: bool,
+    severity: FailureSeverity,
 ) -> Result<(), Reported> {
     for_each_instance(evaluator, module, |instance, node| {
         let scope = evaluator.scope(instance).ok_or(Reported)?;
@@ -54,7 +59,7 @@ pub fn visit_output(
             .map(|o| o.preconditions.as_slice())
             .unwrap_or_default();
         let of = Checked::Output(instance.clone(), name.clone());
-        evaluator.check_all(rules, ConditionKind::Output, &scope, &of, lenient)?;
+        evaluator.check_all(rules, ConditionKind::Output, &scope, &of, severity)?;
         evaluator.output(instance, node, name).map(|_| ())
     })
 }
@@ -72,6 +77,12 @@ pub fn visit_check(
         };
         let scope = evaluator.scope(instance).ok_or(Reported)?;
         let of = Checked::Check(instance.clone(), name.clone());
-        evaluator.check_all(&check.asserts, ConditionKind::Assertion, &scope, &of, true)
+        evaluator.check_all(
+            &check.asserts,
+            ConditionKind::Assertion,
+            &scope,
+            &of,
+            FailureSeverity::Warning,
+        )
     })
 }

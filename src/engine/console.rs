@@ -16,6 +16,7 @@ use syntax::{Diagnostic, Diagnostics, Pos};
 
 use crate::block_visits;
 use crate::blocks::{Block, Blocks};
+use crate::eval::checks::FailureSeverity;
 use crate::eval::{Evaluator, Phase, Reported};
 use crate::functions::Functions;
 use crate::inputs::EvaluationEnvironment;
@@ -141,7 +142,7 @@ impl<'a> Console<'a> {
         if value.deep_marks().contains(Marks::TYPE) && !is_type {
             return Err(Diagnostic::error(
                 "Invalid use of type function",
-                "The console-only \"type\" function cannot be used as part of an expression.",
+                "The \"type\" function exists in the console only, and only as the outermost call.",
             )
             .into());
         }
@@ -158,7 +159,7 @@ fn visit(evaluator: &Evaluator<'_>, block: &Block) -> Result<(), Reported> {
         Block::Local(module, name) => each(module, &|instance, node| {
             evaluator.local(instance, node, name).map(|_| ())
         }),
-        Block::Output(module, name) => block_visits::visit_output(evaluator, module, name, false),
+        Block::Output(module, name) => block_visits::visit_output(evaluator, module, name, FailureSeverity::Error),
         Block::Call(module, name) => each(module, &|instance, _| {
             evaluator.call_expansion(instance, name).map(|_| ())
         }),

@@ -11,6 +11,7 @@ use petgraph::graph::NodeIndex;
 
 use crate::block_visits::{for_each_instance, visit_output, visit_variable};
 use crate::blocks::{Block, Blocks};
+use crate::eval::checks::FailureSeverity;
 use crate::eval::{Evaluator, Phase, Reported};
 
 /// Which dependencies have been evaluated, and with what result.
@@ -53,7 +54,9 @@ impl<'a> DependencyEvaluation<'a> {
                 Block::Local(module, name) => for_each_instance(evaluator, module, |instance, node| {
                     evaluator.local(instance, node, name).map(|_| ())
                 }),
-                Block::Output(module, name) if conditions => visit_output(evaluator, module, name, false),
+                Block::Output(module, name) if conditions => {
+                    visit_output(evaluator, module, name, FailureSeverity::Error)
+                }
                 Block::Output(module, name) => for_each_instance(evaluator, module, |instance, node| {
                     evaluator.output(instance, node, name).map(|_| ())
                 }),

@@ -18,7 +18,7 @@ use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::{Notify, Semaphore};
 
 use crate::blocks::{Block, Blocks};
-use crate::eval::checks::{Checked, ConditionKind};
+use crate::eval::checks::{Checked, ConditionKind, FailureSeverity};
 use crate::eval::{Evaluator, Repetition, Reported};
 use crate::events::{EphemeralAction, Event};
 use crate::inputs::Inputs;
@@ -240,8 +240,8 @@ impl<'a> Ephemerals<'a> {
             Diagnostic::error(
                 "Provider produced invalid ephemeral resource instance",
                 format!(
-                    "The provider for {ty} produced an inconsistent result: {}.\n\nThis is a bug in the provider, which should \
-                     be reported in the provider's own issue tracker.",
+                    "The provider for {ty} produced an inconsistent result: {}.\n\nThis is a defect of the provider; \
+                     please report it to its maintainers.",
                     what.trim_start_matches(": ")
                 ),
             )
@@ -277,7 +277,8 @@ impl<'a> Ephemerals<'a> {
         address: &AbsResourceInstance,
     ) -> Result<(), Reported> {
         let of = Checked::Resource(address.clone());
-        self.evaluator.check_all(rules, kind, scope, &of, false)
+        self.evaluator
+            .check_all(rules, kind, scope, &of, FailureSeverity::Error)
     }
 
     /// A block that may use ephemeral resources is done, once. What nobody needs any more is closed.

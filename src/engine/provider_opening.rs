@@ -70,8 +70,8 @@ pub async fn open(
         problems.push(
             Diagnostic::error(
                 format!("Invalid provider configuration: {}", address.provider),
-                "This provider requires explicit configuration. Add a provider block to the root module and configure its \
-                 required arguments as described in its documentation.",
+                "The provider has required arguments, and the root module has no provider block for it. Add one, with \
+                 the arguments that the documentation of the provider names.",
             )
             .about(address),
         );

@@ -214,8 +214,8 @@ impl<'s> Providers<'s> {
             Diagnostic::error(
                 "Provider configuration not present",
                 format!(
-                    "The provider configuration {address} is needed here but was not opened. This is a bug in Monoform; \
-                     please report it."
+                    "The provider configuration {address} is needed here but was not opened. This is a defect of \
+                     Monoform; please report it."
                 ),
             )
             .into()

@@ -15,7 +15,7 @@ use syntax::{Diagnostic, Diagnostics, Pos, Range};
 
 use crate::blocks::{Block, Blocks};
 use crate::connection::connection_schema;
-use crate::eval::checks::{Checked, ConditionKind};
+use crate::eval::checks::{Checked, ConditionKind, FailureSeverity};
 use crate::eval::{Evaluator, Expansion, Phase, Repetition, Reported};
 use crate::inputs::Inputs;
 use crate::instance::{forbidden_ephemeral, located};
@@ -309,7 +309,8 @@ impl Validator<'_> {
                     .ok_or(Reported)?;
                 let of = Checked::Variable(instance, name.clone());
                 for rule in rules {
-                    self.evaluator.check(rule, ConditionKind::Variable, &scope, &of, false);
+                    self.evaluator
+                        .check(rule, ConditionKind::Variable, &scope, &of, FailureSeverity::Error);
                 }
                 Ok(())
             }
@@ -328,7 +329,8 @@ impl Validator<'_> {
                 let scope = self.evaluator.scope(&instance).ok_or(Reported)?;
                 let of = Checked::Output(instance.clone(), name.clone());
                 for rule in rules {
-                    self.evaluator.check(rule, ConditionKind::Output, &scope, &of, false);
+                    self.evaluator
+                        .check(rule, ConditionKind::Output, &scope, &of, FailureSeverity::Error);
                 }
                 self.evaluator.output(&instance, node, name).map(|_| ())
             }
@@ -341,7 +343,8 @@ impl Validator<'_> {
                 let scope = self.evaluator.scope(&instance).ok_or(Reported)?;
                 let of = Checked::Check(instance, name.clone());
                 for rule in node.module.checks.get(name).into_iter().flat_map(|c| &c.asserts) {
-                    self.evaluator.check(rule, ConditionKind::Assertion, &scope, &of, true);
+                    self.evaluator
+                        .check(rule, ConditionKind::Assertion, &scope, &of, FailureSeverity::Warning);
                 }
                 Ok(())
             }

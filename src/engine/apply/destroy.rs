@@ -121,8 +121,8 @@ impl Applier<'_> {
                 Diagnostic::error(
                     "Provider returned invalid result object after apply",
                     format!(
-                        "After applying a destroy operation for {}, the provider still reports the object. This is a bug in \
-                         the provider {}, which should be reported in the provider's own issue tracker.",
+                        "The provider was asked to destroy {} and returned an object instead of null. This is a \
+                         defect of the provider {}; please report it to its maintainers.",
                         s.address, s.change.provider.provider
                     ),
                 )

@@ -10,7 +10,7 @@ use state::ObjectStatus;
 use syntax::{Diagnostic, Diagnostics};
 
 use super::{Applier, ObjectOperation};
-use crate::eval::checks::{Checked, ConditionKind};
+use crate::eval::checks::{Checked, ConditionKind, FailureSeverity};
 use crate::eval::{Repetition, Reported};
 use crate::events::Event;
 use crate::instance::{
@@ -28,10 +28,7 @@ impl Applier<'_> {
             return Err(self.reported(
                 Diagnostic::error(
                     "Resource not in configuration",
-                    format!(
-                        "The plan wants to change {}, but it is not in the configuration any more.",
-                        s.address
-                    ),
+                    format!("The plan changes {}, which the configuration no longer has.", s.address),
                 )
                 .into(),
             ));
@@ -53,8 +50,8 @@ impl Applier<'_> {
                 Diagnostic::error(
                     "Configuration contains unknown value",
                     format!(
-                        "The configuration of {} still contains values that are not known during apply. This is a bug in \
-                         Monoform; please report it.",
+                        "The configuration of {} still contains values that are not known during apply. This is a \
+                         defect of Monoform; please report it.",
                         s.address
                     ),
                 )
@@ -183,7 +180,8 @@ impl Applier<'_> {
         s: &ObjectOperation<'_>,
     ) -> Result<(), Reported> {
         let of = Checked::Resource(s.address.clone());
-        self.evaluator.check_all(rules, kind, scope, &of, false)
+        self.evaluator
+            .check_all(rules, kind, scope, &of, FailureSeverity::Error)
     }
 
     /// The current object as it is stored.
@@ -244,8 +242,8 @@ impl Applier<'_> {
             return Err(self.reported(inconsistent(
                 s,
                 "Provider produced inconsistent final plan",
-                "When expanding the plan to include new values learned so far during apply, the provider produced an invalid \
-                 new value",
+                "When it was planned again with the values that apply has found, the provider returned an invalid \
+                 value",
                 &problems,
             )));
         }
@@ -280,8 +278,8 @@ impl Applier<'_> {
             if !failed {
                 problems.extend(unknowns(&state, s.address, |path| {
                     let what = format!(
-                        "After the apply operation, the provider still indicated an unknown value for {}{path}. All values \
-                         must be known after apply; those that are have been kept in the state.",
+                        "The provider returned an unknown value for {}{path} from apply. After apply every value must \
+                         be known; the known ones are stored in the state.",
                         s.address
                     );
                     ("Provider returned invalid result object after apply", what)
@@ -295,9 +293,8 @@ impl Applier<'_> {
                 s,
                 "Provider produced inconsistent result after apply",
                 &format!(
-                    "When applying changes to {}, provider \"{}\" produced an unexpected new value: Root object was present, \
-                     but now absent.",
-                    s.address, s.change.provider.provider
+                    "Provider \"{}\" was to create or update {} and returned no object.",
+                    s.change.provider.provider, s.address
                 ),
             ));
             failed = true;
@@ -311,7 +308,7 @@ impl Applier<'_> {
                 problems.extend(inconsistent(
                     s,
                     "Provider produced inconsistent result after apply",
-                    "When applying changes, the provider produced an unexpected new value",
+                    "The object that the provider returned from apply contradicts the plan",
                     &broken,
                 ));
                 failed = true;
@@ -395,7 +392,7 @@ fn bug(s: &ObjectOperation<'_>, summary: &str, what: &str) -> Diagnostic {
     Diagnostic::error(
         summary,
         format!(
-            "{what}\n\nThis is a bug in the provider {}, which should be reported in the provider's own issue tracker.",
+            "{what}\n\nThis is a defect of the provider {}; please report it to its maintainers.",
             s.change.provider.provider
         ),
     )

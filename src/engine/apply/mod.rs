@@ -26,7 +26,7 @@ use crate::block_visits;
 use crate::blocks::{Block, Blocks};
 use crate::dependency_evaluation::DependencyEvaluation;
 use crate::ephemeral::Ephemerals;
-use crate::eval::checks::{Checked, ConditionKind};
+use crate::eval::checks::{Checked, ConditionKind, FailureSeverity};
 use crate::eval::{Evaluator, Phase, Reported};
 use crate::events::Event;
 use crate::execgraph::Operation;
@@ -579,7 +579,8 @@ impl Applier<'_> {
             for name in node.module.outputs.keys().filter(|_| !node.path.is_root()) {
                 let block = Block::Output(node.path.clone(), name.clone());
                 if open(&block) && self.prepare_late(&block).await.is_ok() {
-                    let _: Result<(), Reported> = block_visits::visit_output(self.evaluator, &node.path, name, false);
+                    let _: Result<(), Reported> =
+                        block_visits::visit_output(self.evaluator, &node.path, name, FailureSeverity::Error);
                 }
             }
         }
@@ -625,7 +626,8 @@ impl Applier<'_> {
                 .evaluator
                 .scope_with(&address.module, repetition.clone(), me)
                 .ok_or(Reported)?;
-            self.evaluator.check_all(rules, kind, &scope, &of, false)?;
+            self.evaluator
+                .check_all(rules, kind, &scope, &of, FailureSeverity::Error)?;
         }
         Ok(())
     }
@@ -634,11 +636,16 @@ impl Applier<'_> {
     async fn outputs(&self, diagnostics: &mut Diagnostics) {
         let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let root = &self.inputs.config.root;
-        let lenient = self.plan.mode == Mode::RefreshOnly;
-        if lenient && !self.plan.is_applyable() {
+        let refresh_only = self.plan.mode == Mode::RefreshOnly;
+        if refresh_only && !self.plan.is_applyable() {
             // What is known of them is as good as what could be found out.
             return;
         }
+        let severity = if refresh_only {
+            FailureSeverity::Warning
+        } else {
+            FailureSeverity::Error
+        };
         for (name, planned) in &self.plan.outputs {
             let declared = root.module.outputs.get(name);
             if declared.is_none() || self.plan.mode == Mode::Destroy {
@@ -657,7 +664,7 @@ impl Applier<'_> {
             let visited = self
                 .dependency_evaluation
                 .evaluate(self.evaluator, &block)
-                .and_then(|()| block_visits::visit_output(self.evaluator, &Module::root(), name, lenient))
+                .and_then(|()| block_visits::visit_output(self.evaluator, &Module::root(), name, severity))
                 .and_then(|()| self.evaluator.output(&ModuleInstance::root(), root, name));
             let Ok(value) = visited else { continue };
             let (value, _) = value.unmark_deep();

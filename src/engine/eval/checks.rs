@@ -55,6 +55,15 @@ impl ConditionKind {
     }
 }
 
+/// How a condition that does not hold, or cannot be evaluated, is reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureSeverity {
+    /// As an error, which fails the block.
+    Error,
+    /// As a warning.
+    Warning,
+}
+
 /// Something that has conditions.
 #[derive(Clone, Debug)]
 pub enum Checked {
@@ -118,23 +127,27 @@ fn worse(a: CheckStatus, b: CheckStatus) -> CheckStatus {
 }
 
 impl Evaluator<'_> {
-    /// Evaluates conditions of something, reports their failures, and remembers how they turned out. A `lenient` failure is
-    /// only a warning, and no failure of the whole.
+    /// Evaluates the conditions of one object, reports those that do not hold, and records their results. Returns an error if
+    /// one failed with severity `Error`.
     pub fn check_all(
         &self,
         rules: &[CheckRule],
         kind: ConditionKind,
         scope: &ModuleScope<'_>,
         of: &Checked,
-        lenient: bool,
+        severity: FailureSeverity,
     ) -> Result<(), Reported> {
         let mut failed = false;
         for rule in rules {
-            let status = self.check(rule, kind, scope, of, lenient);
+            let status = self.check(rule, kind, scope, of, severity);
             failed |= matches!(status, Status::Fail(_) | Status::Error);
             self.record(of, &status);
         }
-        if failed && !lenient { Err(Reported) } else { Ok(()) }
+        if failed && severity == FailureSeverity::Error {
+            Err(Reported)
+        } else {
+            Ok(())
+        }
     }
 
     /// Reports problems with what a check looks at: warnings. An error among them is a failure of the check.
@@ -238,7 +251,7 @@ impl Evaluator<'_> {
         kind: ConditionKind,
         scope: &ModuleScope<'_>,
         of: &Checked,
-        lenient: bool,
+        severity: FailureSeverity,
     ) -> Status {
         let context = Context::new(scope);
         let (condition, mut problems) = evaluate(&rule.condition, context);
@@ -250,8 +263,7 @@ impl Evaluator<'_> {
                     if kind == ConditionKind::Assertion && self.phase() != super::Phase::Validate {
                         let diagnostic = Diagnostic::warning(
                             "Check block assertion known after apply",
-                            "The condition could not be evaluated at this time, a result will be known when this plan is \
-                             applied.",
+                            "The condition depends on values that are known only after apply; it is checked then.",
                         );
                         problems.push(with_expression(
                             diagnostic.at(rule.condition.range()),
@@ -290,10 +302,7 @@ impl Evaluator<'_> {
                         problems.push(with_expression(diagnostic, &rule.condition, context));
                         status = Status::Fail(message);
                     }
-                    None => problems.push(invalid(
-                        rule,
-                        "Condition expression must return either true or false, not null.",
-                    )),
+                    None => problems.push(invalid(rule, "The condition is null, where true or false is required.")),
                 },
                 Err(e) => problems.push(invalid(
                     rule,
@@ -304,7 +313,7 @@ impl Evaluator<'_> {
         // That an assertion does not hold must not stop anything else; that it cannot be evaluated is a mistake.
         let softened = match kind {
             ConditionKind::Assertion => matches!(status, Status::Fail(_)),
-            _ => lenient,
+            _ => severity == FailureSeverity::Warning,
         };
         if softened {
             for problem in &mut problems.0 {
@@ -336,9 +345,9 @@ impl Evaluator<'_> {
                 &mut problems,
                 &format!("Error message refers to {what} values"),
                 &format!(
-                    "The error expression used to explain this condition refers to {what} values, so it cannot be shown.\n\n\
-                     You can correct this by removing references to {what} values, or by carefully using the nonsensitive() \
-                     function if the expression will not reveal the sensitive data."
+                    "The error message of this condition depends on {what} values and is therefore not \
+                     shown.\n\nLeave these values out of the message, or apply nonsensitive() where the result \
+                     discloses nothing."
                 ),
                 Extra::CausedBySensitive,
             );

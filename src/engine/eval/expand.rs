@@ -241,8 +241,8 @@ impl Evaluator<'_> {
         if marks.is_ephemeral() {
             return Err(wrong(
                 Extra::None,
-                "The given \"count\" is derived from an ephemeral value, which means that it cannot be kept between plan and \
-                 apply. Use only non-ephemeral values to specify the number of resource instances.",
+                "The value of \"count\" depends on an ephemeral value, which is not stored in the plan. Choose a \
+                 number that does not depend on ephemeral values.",
             ));
         }
         let number = cty::convert(&value, &Type::Number).map_err(|e| {
@@ -260,28 +260,28 @@ impl Evaluator<'_> {
             }
             return Err(wrong(
                 Extra::CausedByUnknown,
-                "The \"count\" value depends on resource attributes that cannot be determined until apply, so it cannot be \
-                 predicted how many instances will be created. To work around this, use the -target argument to first apply \
-                 only the resources that the count depends on.",
+                "The number of instances is not known before apply, because \"count\" depends on attributes of \
+                 resources that are not created yet. Apply those resources first, with the -target option, and plan \
+                 again.",
             ));
         }
         let Some(number) = number.as_number() else {
             return Err(wrong(
                 Extra::None,
-                "The given \"count\" argument value is null. An integer is required.",
+                "The value of \"count\" is null, where a whole number is required.",
             ));
         };
         if number.is_negative() {
             return Err(wrong(
                 Extra::None,
-                "The given \"count\" argument value is unsuitable: must be greater than or equal to zero.",
+                "The value of \"count\" is negative; it must be zero or more.",
             ));
         }
         match number.to_i64().and_then(|n| u64::try_from(n).ok()) {
             Some(n) => Ok(Expansion::Count(n)),
             None => Err(wrong(
                 Extra::None,
-                "The given \"count\" argument value is unsuitable: value must be a whole number.",
+                "The value of \"count\" is not a whole number, or too large.",
             )),
         }
     }
@@ -299,22 +299,20 @@ impl Evaluator<'_> {
         if marks.contains(Marks::SENSITIVE) {
             return Err(wrong(
                 Extra::CausedBySensitive,
-                "Sensitive values, or values derived from sensitive values, cannot be used as for_each arguments. If used, \
-                 the sensitive value could be exposed as a resource instance key.",
+                "The value of \"for_each\" is sensitive. Its keys become part of resource addresses, which are shown.",
             ));
         }
         if marks.contains(Marks::EPHEMERAL) {
             return Err(wrong(
                 Extra::None,
-                "The given \"for_each\" value is derived from an ephemeral value, which cannot be kept between plan and \
-                 apply. Use only non-ephemeral values to specify a resource's instance keys.",
+                "The value of \"for_each\" depends on an ephemeral value, which is not stored in the plan. Choose \
+                 keys that do not depend on ephemeral values.",
             ));
         }
         if value.is_null() {
             return Err(wrong(
                 Extra::None,
-                "The given \"for_each\" argument value is unsuitable: the given \"for_each\" argument value is null. A map, \
-                 or set of strings is allowed.",
+                "The value of \"for_each\" is null, where a map or a set of strings is required.",
             ));
         }
         let unknown = || {
@@ -323,23 +321,21 @@ impl Evaluator<'_> {
             }
             let (what, advice) = match value.ty() {
                 Type::Set(_) => (
-                    "set includes values derived from resource attributes that cannot be determined until apply",
-                    "When working with unknown values in for_each, it's better to use a map value where the keys are defined \
-                     statically in your configuration and where only the values contain apply-time results.",
+                    "set contains values that are known only after apply",
+                    "A map with keys that stand in the configuration, and with the unknown parts in its values only, \
+                     avoids this.",
                 ),
                 _ => (
-                    "map includes keys derived from resource attributes that cannot be determined until apply",
-                    "When working with unknown values in for_each, it's better to define the map keys statically in your \
-                     configuration and place apply-time results only in the map values.",
+                    "map has keys that are known only after apply",
+                    "Write the keys of the map into the configuration, and leave the unknown parts to its values.",
                 ),
             };
             Err(wrong(
                 Extra::CausedByUnknown,
                 &format!(
-                    "The \"for_each\" {what}, and so the full set of keys that will identify the instances of this resource \
-                     cannot be determined.\n\n{advice}\n\nAlternatively, you could use the -target planning option to first \
-                     apply only the resources that the for_each value depends on, and then apply a second time to fully \
-                     converge."
+                    "The \"for_each\" {what}, so the keys of the instances cannot be \
+                     planned.\n\n{advice}\n\nOtherwise apply the resources that \"for_each\" refers to first, with \
+                     the -target option, and plan again."
                 ),
             ))
         };
@@ -363,8 +359,7 @@ impl Evaluator<'_> {
                 }
                 if !matches!(**element, Type::String) {
                     let detail = format!(
-                        "The given \"for_each\" argument value is unsuitable: \"for_each\" supports maps and sets of strings, but \
-                         you have provided a set containing type {}.",
+                        "The elements of a set in \"for_each\" must be strings; these are of type {}.",
                         element.friendly_name()
                     );
                     let diagnostic = Diagnostic::error("Invalid for_each set argument", detail).at(expr.range());
@@ -379,8 +374,7 @@ impl Evaluator<'_> {
                     let Some(key) = item.as_arc_str() else {
                         return Err(wrong(
                             Extra::None,
-                            "The given \"for_each\" argument value is unsuitable: \"for_each\" sets must not contain null \
-                             values.",
+                            "The set in \"for_each\" contains null, which cannot be the key of an instance.",
                         ));
                     };
                     out.insert(key.clone(), item.clone());
@@ -396,8 +390,7 @@ impl Evaluator<'_> {
                 Err(wrong(
                     Extra::None,
                     &format!(
-                        "The given \"for_each\" argument value is unsuitable: the \"for_each\" argument must be a map, or set \
-                         of strings, and you have provided a value of type {}.{hint}",
+                        "The value of \"for_each\" is of type {}; it must be a map or a set of strings.{hint}",
                         other.friendly_name()
                     ),
                 ))

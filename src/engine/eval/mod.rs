@@ -345,8 +345,8 @@ impl<'a> Evaluator<'a> {
             self.report([Diagnostic::error(
                 "Ephemeral value not allowed",
                 format!(
-                    "The input variable \"{}\" is not declared to take ephemeral values, so it cannot be set to a result \
-                     derived from one. Declare it with ephemeral = true.",
+                    "The argument depends on an ephemeral value, and the input variable \"{}\" does not accept those. \
+                     Add ephemeral = true to its declaration.",
                     variable.name
                 ),
             )
@@ -373,7 +373,9 @@ impl<'a> Evaluator<'a> {
     /// The value of an output value, marked as it is declared.
     pub fn output(&self, module: &ModuleInstance, node: &ModuleNode, name: &Arc<str>) -> Result<Value, Reported> {
         self.memo(&Key::Output(module.clone(), name.clone()), || {
-            let Some(output) = node.module.outputs.get(name) else { return Err(Reported) };
+            let Some(output) = node.module.outputs.get(name) else {
+                return Err(Reported);
+            };
             let value = self.evaluate(&output.expr, &self.scope(module).ok_or(Reported)?)?;
             let mut marks = Marks::NONE;
             if output.sensitive {
@@ -390,22 +392,21 @@ impl<'a> Evaluator<'a> {
                 (true, false) if module.is_root() => {
                     return refuse(
                         "Ephemeral value not allowed",
-                        "This output value is derived from an ephemeral value, which cannot be stored. The output values of \
-                         the root module cannot be ephemeral.",
+                        "The output values of the root module are stored, so they must not depend on ephemeral values.",
                     );
                 }
                 (true, false) => {
                     return refuse(
                         "Ephemeral value not allowed",
-                        "This output value is not declared as returning an ephemeral value, so it cannot be set to a result \
-                         derived from one. Declare it with ephemeral = true.",
+                        "The expression depends on an ephemeral value. Add ephemeral = true to the output value to \
+                         allow that.",
                     );
                 }
                 (false, true) => {
                     return refuse(
                         "Value not allowed in ephemeral output",
-                        "This output value is declared as returning an ephemeral value, so it can only be set to one. Remove \
-                         ephemeral = true, or use an ephemeral value.",
+                        "The output value has ephemeral = true, and its expression is not ephemeral. Remove the \
+                         argument, or use an ephemeral value.",
                     );
                 }
                 _ => {}
@@ -413,10 +414,9 @@ impl<'a> Evaluator<'a> {
             if module.is_root() && value.deep_marks().is_sensitive() && !output.sensitive {
                 self.report([Diagnostic::error(
                     "Output refers to sensitive values",
-                    "To reduce the risk of accidentally exporting sensitive data that was intended to be only internal, \
-                     a root module output that contains sensitive data must be marked explicitly as sensitive, to confirm \
-                     the intent.\n\nIf you do intend to export this data, annotate the output value as sensitive by adding \
-                     the following argument:\n    sensitive = true",
+                    "The value contains sensitive data, and output values of the root module are shown and \
+                     stored.\n\nTo export the data nevertheless, declare that the output value is sensitive:\n    \
+                     sensitive = true",
                 )
                 .at(&output.range)]);
                 return Err(Reported);
@@ -552,7 +552,8 @@ fn converted_input(variable: &Variable, value: Value) -> Result<Value, String> {
         return match &variable.default {
             Some(default) => Ok(default.clone()),
             None => Err(format!(
-                "The given value is not suitable for child module variable \"{}\": required variable may not be set to null.",
+                "The argument for the input variable \"{}\" of the called module is null, and the variable has \
+                 neither a default nor nullable = true.",
                 variable.name
             )),
         };

@@ -16,7 +16,7 @@ use crate::instance::{
     without_ephemeral_marks,
 };
 use crate::object_config;
-use crate::plan::{Action, Mode, Reason, ResourceChange};
+use crate::plan::{Action, Reason, ResourceChange};
 
 impl Planner<'_> {
     /// Reads a data source, or plans to read it during apply.
@@ -56,7 +56,7 @@ impl Planner<'_> {
             .and_then(|o| decode(p.schema, o, address).ok());
         let wait = if !config.is_wholly_known() {
             Some(Reason::ReadBecauseConfigUnknown)
-        } else if self.options.mode == Mode::Normal && self.dependencies_pending(p) {
+        } else if self.kind.compares_with_configuration() && self.dependencies_pending(p) {
             Some(Reason::ReadBecauseDependencyPending)
         } else {
             None
@@ -66,7 +66,7 @@ impl Planner<'_> {
                 self.evaluator
                     .record(&Checked::Resource(address.clone()), &Status::Unknown);
             }
-            if self.options.mode != Mode::Normal {
+            if !self.kind.compares_with_configuration() {
                 // Nothing will be applied that could make it known: what was read last time stands.
                 if let Some(before) = before {
                     self.evaluator.set_object(address, before.marked(p.schema));
@@ -101,7 +101,7 @@ impl Planner<'_> {
         let nested = block.check.as_ref();
         let read = self.read_data(p, address, &config, nested).await?;
         if let Some(check) = nested
-            && self.options.mode == Mode::Normal
+            && self.kind.compares_with_configuration()
         {
             // What a check looks at is looked at again when everything is what it will be.
             let value = match &read {

@@ -11,7 +11,7 @@ use super::managed::Refreshed;
 use super::{PlannedResource, Planner};
 use crate::eval::Reported;
 use crate::instance::{Stored, located, upgrade};
-use crate::plan::{Action, Mode, Reason, ResourceChange};
+use crate::plan::{Action, Reason, ResourceChange};
 
 impl Planner<'_> {
     /// Plans the end of an instance that should not be there.
@@ -32,18 +32,14 @@ impl Planner<'_> {
             self.evaluator.remove_object(address);
             return Ok(());
         };
-        if self.options.mode == Mode::RefreshOnly {
+        if self.kind.is_refresh_only() {
             // It stays, and those that refer to its resource see it.
             self.evaluator.set_object(address, stored.marked(p.schema));
             return Ok(());
         }
         // What is shown of it is what the last apply left, as in Terraform; what changed outside is shown as that. The object
         // as it is now is what gets destroyed.
-        let shown = if self.options.mode == Mode::Destroy {
-            &stored
-        } else {
-            &was
-        };
+        let shown = if self.kind.is_destroy() { &stored } else { &was };
         self.plan_delete(p, address, &stored, shown, None, reason).await?;
         // The change itself stands, whatever is found to speak against it: people see in the plan what is meant.
         self.check_prevent_destroy(p, address)
@@ -83,7 +79,7 @@ impl Planner<'_> {
                 return Ok(());
             }
         }
-        if self.options.mode == Mode::RefreshOnly {
+        if self.kind.is_refresh_only() {
             return Ok(());
         }
         self.plan_delete(p, address, &stored, &stored, Some(key), Reason::None)
@@ -92,7 +88,7 @@ impl Planner<'_> {
 
     /// Whether the objects of a resource are only forgotten, because a `removed` block says so.
     fn is_forgotten(&self, p: &PlannedResource<'_>) -> bool {
-        self.options.mode == Mode::Normal && p.block.is_none() && self.removals.forgets(p.address)
+        self.kind.compares_with_configuration() && p.block.is_none() && self.removals.forgets(p.address)
     }
 
     /// Plans to drop an object from the state. Nobody looks at it any more.
@@ -162,8 +158,8 @@ impl Planner<'_> {
                     Diagnostic::error(
                         "Provider produced invalid plan",
                         format!(
-                            "Provider \"{}\" planned a non-null destroy value for {address}. This is a bug in the provider, \
-                             which should be reported in the provider's own issue tracker.",
+                            "Provider \"{}\" planned an object for {address}, which is to be destroyed, where null is \
+                             required. This is a defect of the provider; please report it to its maintainers.",
                             p.provider_address.provider
                         ),
                     )

@@ -199,8 +199,8 @@ impl Planner<'_> {
         let value = self.evaluator.evaluate(&import.id, &scope)?;
         let id = identifier(value, import.id.range()).map_err(|problem| self.reported(problem.into()))?;
         id.ok_or_else(|| {
-            let detail = "The import block \"id\" argument depends on resource attributes that cannot be determined until apply, so \
-                          it cannot be planned to import this resource.";
+            let detail = "The argument \"id\" of the import block is not known before apply, and an import needs it \
+                          during planning.";
             let mut diagnostic = Diagnostic::error(INVALID_ID, detail).at(import.id.range());
             diagnostic.extra = Extra::CausedByUnknown;
             self.reported(diagnostic.into())
@@ -251,10 +251,9 @@ impl Planner<'_> {
             Diagnostic::error(
                 "Cannot import non-existent remote object",
                 format!(
-                    "While attempting to import an existing object to \"{address}\", the provider detected that no object exists \
-                     with the given id. Only pre-existing objects can be imported; check that the id is correct and that it is \
-                     associated with the provider's configured region or endpoint, or use \"apply\" to create a new remote \
-                     object for this resource."
+                    "The provider found no object with this identifier for \"{address}\". Check the identifier, and \
+                     whether the provider is configured for the region or account that has the object. If there is no \
+                     such object yet, remove the import, and apply will create one."
                 ),
             )
             .about(address)
@@ -283,7 +282,7 @@ impl Planner<'_> {
             &first.state,
             p.schema,
             provider,
-            "Import returned a non-null value for a write-only attribute",
+            "Import returned a write-only value",
             "while importing",
             address,
         ))?;
@@ -366,10 +365,7 @@ pub(crate) fn identifier(value: Value, range: &Range) -> Result<Option<Arc<str>>
     match value.as_arc_str() {
         _ if !value.is_known() => Ok(None),
         Some(id) if !id.is_empty() => Ok(Some(id.clone())),
-        Some(_) => Err(wrong(
-            Extra::None,
-            "The import ID value evaluates to an empty string, please provide a non-empty value.",
-        )),
+        Some(_) => Err(wrong(Extra::None, "The import ID is an empty string.")),
         None => Err(wrong(Extra::None, "The import ID cannot be null.")),
     }
 }

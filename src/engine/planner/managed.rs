@@ -18,7 +18,7 @@ use crate::instance::{
     without_ephemeral_marks,
 };
 use crate::object_config;
-use crate::plan::{Action, Mode, Reason, ResourceChange};
+use crate::plan::{Action, Reason, ResourceChange};
 
 /// An object of the state, refreshed.
 pub(super) struct Refreshed {
@@ -62,8 +62,7 @@ impl Planner<'_> {
         let mut stored = self.refreshed_object(p, address).await?;
         let mut importing = None;
         if stored.is_none()
-            && self.options.mode == Mode::Normal
-            && !self.before_destroy
+            && self.kind.imports()
             && let Some(id) = self.import_id(p, address)?
         {
             let imported = self.import(p, address, id).await?;
@@ -90,7 +89,7 @@ impl Planner<'_> {
         if stored.is_some() && importing.is_none() {
             self.record_dependencies_after_refresh(p, address);
         }
-        if self.options.mode == Mode::RefreshOnly {
+        if self.kind.is_refresh_only() {
             let value = match &stored {
                 Some(stored) => stored.marked(p.schema),
                 None => Value::unknown(p.schema.implied_type()),
@@ -230,8 +229,8 @@ impl Planner<'_> {
         address: &AbsResourceInstance,
     ) -> Result<(), Reported> {
         let of = Checked::Resource(address.clone());
-        let lenient = self.options.mode == Mode::RefreshOnly || self.before_destroy;
-        self.evaluator.check_all(rules, kind, scope, &of, lenient)
+        let severity = self.kind.condition_severity();
+        self.evaluator.check_all(rules, kind, scope, &of, severity)
     }
 
     pub(super) fn forbid_ephemeral(
@@ -342,11 +341,11 @@ impl Planner<'_> {
         was: Option<&Stored>,
     ) -> Result<(), Reported> {
         // Where everything goes, it is of no interest what it had become.
-        let noted = self.options.mode != Mode::Destroy;
+        let noted = !self.kind.is_destroy();
         let changed = was.is_some_and(|was| was.value != now.value || learns_marks(was, now, p.schema));
         let previous_address = self.moved_from(address);
         // That an object has moved is news only where nothing else is told of it.
-        let moved = self.options.mode == Mode::RefreshOnly && previous_address.is_some();
+        let moved = self.kind.is_refresh_only() && previous_address.is_some();
         if noted
             && (changed || moved)
             && let Some(was) = was
@@ -407,15 +406,14 @@ impl Planner<'_> {
         address: &AbsResourceInstance,
     ) -> Result<(), Reported> {
         let Some(block) = p.block else { return Ok(()) };
-        if block.lifecycle.prevent_destroy != Some(true) || self.before_destroy {
+        if block.lifecycle.prevent_destroy != Some(true) || !self.kind.enforces_prevent_destroy() {
             return Ok(());
         }
         let diagnostic = Diagnostic::error(
             "Instance cannot be destroyed",
             format!(
-                "Resource {address} has lifecycle.prevent_destroy set, but the plan calls for this resource to be destroyed. \
-                 To avoid this error and continue with the plan, either disable lifecycle.prevent_destroy or reduce the scope \
-                 of the plan using the -target option."
+                "The plan would destroy {address}, which its lifecycle argument prevent_destroy forbids. Remove the \
+                 argument if the object may go, or leave the resource out of the plan with -exclude or -target."
             ),
         )
         .at(&block.range)

@@ -11,6 +11,7 @@ mod delete;
 mod finish;
 mod generate;
 pub(crate) mod import;
+mod kind;
 mod managed;
 mod moves;
 mod outputs;
@@ -49,6 +50,7 @@ use crate::removals::{self, Removals};
 use crate::validate;
 use crate::walk::{Outcome, walk};
 
+use kind::PlanKind;
 use moves::Moves;
 use targets::Selection;
 
@@ -79,15 +81,19 @@ pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
             excludes: options.excludes.clone(),
             ..PlanOptions::default()
         };
-        let (refreshed, warned) = match plan_once(inputs, &refresh, Pass::RefreshBeforeDestroy).await {
-            Ok(refreshed) => refreshed,
-            Err(invalid) => return invalid,
-        };
+        let (refreshed, warned) =
+            match plan_once(inputs, &refresh, PlanKind::DestroyRefresh, Validation::Required).await {
+                Ok(refreshed) => refreshed,
+                Err(invalid) => return invalid,
+            };
         if inputs.stop.is_requested() {
             return refreshed;
         }
         let Some(refreshed) = refreshed.plan.filter(|plan| !plan.errored) else {
-            return whole(plan_once(inputs, options, Pass::Destroy).await, warned);
+            return whole(
+                plan_once(inputs, options, PlanKind::Destroy, Validation::Done).await,
+                warned,
+            );
         };
         let inputs = Inputs {
             state: &refreshed.prior_state,
@@ -98,13 +104,20 @@ pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
             ..options.clone()
         };
         // What else was warned of is warned of again where it matters.
-        let mut planning = whole(plan_once(inputs, &options, Pass::Destroy).await, warned);
+        let mut planning = whole(
+            plan_once(inputs, &options, PlanKind::Destroy, Validation::Done).await,
+            warned,
+        );
         if let Some(plan) = &mut planning.plan {
             plan.previous_state = refreshed.previous_state;
         }
         return planning;
     }
-    whole(plan_once(inputs, options, Pass::Only).await, Diagnostics::new())
+    let kind = PlanKind::from(options.mode);
+    whole(
+        plan_once(inputs, options, kind, Validation::Required).await,
+        Diagnostics::new(),
+    )
 }
 
 /// What came of planning, with what validation warned of, in an earlier pass, too.
@@ -132,21 +145,23 @@ fn same_warning(d: &Diagnostic) -> (&str, &str, Option<(&str, u32)>) {
     (&d.summary, &d.detail, at)
 }
 
-/// Which of the plans this is that lead to the one that was asked for.
+/// Whether the configuration has to be validated before a plan is made.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Pass {
-    /// The only one.
-    Only,
-    /// The refresh pass of a destroy plan.
-    RefreshBeforeDestroy,
-    /// The destroy plan after its refresh pass.
-    Destroy,
+enum Validation {
+    Required,
+    /// An earlier pass has done it.
+    Done,
 }
 
-/// Makes one plan, and gives what validation warned of beside it. The error is what came of a configuration that is not valid.
-async fn plan_once(inputs: Inputs<'_>, options: &PlanOptions, pass: Pass) -> Result<(Planning, Diagnostics), Planning> {
+/// Makes one plan, and returns the warnings of validation separately. The error is the result for an invalid configuration.
+async fn plan_once(
+    inputs: Inputs<'_>,
+    options: &PlanOptions,
+    kind: PlanKind,
+    validation: Validation,
+) -> Result<(Planning, Diagnostics), Planning> {
     let written = inputs.config;
-    let completed = (options.generate_config && options.mode == Mode::Normal)
+    let completed = (options.generate_config && kind.compares_with_configuration())
         .then(|| generate::with_empty_blocks(written, inputs.state));
     let inputs = Inputs {
         config: completed.as_ref().unwrap_or(written),
@@ -163,7 +178,7 @@ async fn plan_once(inputs: Inputs<'_>, options: &PlanOptions, pass: Pass) -> Res
     };
     let work = async {
         let mut warned = Diagnostics::new();
-        if pass != Pass::Destroy {
+        if validation == Validation::Required {
             let on_written = Inputs {
                 config: written,
                 ..inputs
@@ -173,8 +188,7 @@ async fn plan_once(inputs: Inputs<'_>, options: &PlanOptions, pass: Pass) -> Res
                 return Err(warned);
             }
         }
-        let before_destroy = pass == Pass::RefreshBeforeDestroy;
-        let (plan, found) = with_providers(inputs, written, options, before_destroy, &providers).await;
+        let (plan, found) = with_providers(inputs, written, options, kind, &providers).await;
         Ok((plan, found, warned))
     };
     let result = tokio::select! {
@@ -215,7 +229,7 @@ async fn with_providers(
     inputs: Inputs<'_>,
     written: &config::Config,
     options: &PlanOptions,
-    before_destroy: bool,
+    kind: PlanKind,
     providers: &Providers<'_>,
 ) -> (Option<Plan>, Diagnostics) {
     let removals = Removals::new(inputs.config);
@@ -247,11 +261,7 @@ async fn with_providers(
         Ok(blocks) => blocks,
         Err(diagnostics) => return (None, diagnostics),
     };
-    let phase = if options.mode == Mode::Destroy {
-        Phase::Destroy
-    } else {
-        Phase::Plan
-    };
+    let phase = if kind.is_destroy() { Phase::Destroy } else { Phase::Plan };
     let mut environment = inputs.environment.clone();
     environment.functions.pure = true;
     let timestamp = environment.functions.plan_timestamp.clone().unwrap_or_default();
@@ -270,7 +280,7 @@ async fn with_providers(
     let evaluator = Evaluator::new(inputs.config, phase, environment, inputs.variables, stored)
         .with_functions(providers.functions())
         .partial(partial)
-        .existing(options.mode == Mode::RefreshOnly);
+        .existing(kind.is_refresh_only());
     let dependencies = blocks.resource_dependencies(false);
     let selection = Selection::new(&blocks, options, inputs.state);
     let ephemerals = Ephemerals::new(inputs, providers, &evaluator, &blocks, |_| 1);
@@ -278,13 +288,12 @@ async fn with_providers(
         create_before_destroy: create_before_destroy_resources(inputs, &dependencies, |r| {
             selection.includes(&Block::Resource(r.clone()))
         }),
-        read_for_providers: match options.mode {
-            Mode::Destroy => {
-                let before = |p: &AbsProviderConfig| blocks.resources_before(&Block::Provider(p.clone()));
-                let all = selection.providers().flat_map(before);
-                all.filter(|r| r.resource.mode != ResourceMode::Managed).collect()
-            }
-            _ => BTreeSet::new(),
+        read_for_providers: if kind.is_destroy() {
+            let dependencies = |p: &AbsProviderConfig| blocks.resources_before(&Block::Provider(p.clone()));
+            let all = selection.providers().flat_map(dependencies);
+            all.filter(|r| r.resource.mode != ResourceMode::Managed).collect()
+        } else {
+            BTreeSet::new()
         },
         by_config: by_config(inputs.state),
         slots: Semaphore::new(inputs.parallelism.max(1)),
@@ -292,7 +301,7 @@ async fn with_providers(
         inputs,
         written,
         options,
-        before_destroy,
+        kind,
         providers,
         blocks: &blocks,
         selection: &selection,
@@ -311,7 +320,7 @@ async fn with_providers(
     if unmatched.has_errors() {
         return (None, unmatched);
     }
-    if options.mode == Mode::Normal && !before_destroy {
+    if kind.imports() {
         planner.check_imports();
     }
     let outcomes = tokio::select! {
@@ -327,7 +336,7 @@ async fn with_providers(
     if inputs.stop.is_requested() {
         diagnostics.extend(interrupted());
     }
-    if options.mode != Mode::Destroy {
+    if !kind.is_destroy() {
         let problems = moves::validate(&statements, &evaluator);
         // What could not be evaluated has been reported.
         evaluator.take_diagnostics();
@@ -344,8 +353,8 @@ async fn with_providers(
         errored = true;
         diagnostics.push(Diagnostic::error(
             "Planning failed without a reason",
-            "Some part of the configuration could not be planned, and no problem was reported. This is a bug in Monoform; \
-             please report it.",
+            "Some part of the configuration could not be planned, and no problem was reported. This is a defect of \
+             Monoform; please report it.",
         ));
     }
     let skipped = |block: &Block| {
@@ -361,12 +370,12 @@ async fn with_providers(
     if options.generate_config {
         diagnostics.push(Diagnostic::warning(
             "Config generation is experimental",
-            "Configuration for imported objects is written as well as can be told from the objects alone. Look at it before \
-             you use it; its form may change in later versions.",
+            "Configuration for imported objects is generated from the objects alone. Check it before you use it; its \
+             form may change in later versions.",
         ));
     }
-    if errored && options.mode == Mode::Destroy {
-        // Half a destruction is none.
+    if errored && kind.is_destroy() {
+        // A partial destroy plan is never shown or applied.
         return (None, diagnostics);
     }
     if !errored {
@@ -432,8 +441,8 @@ fn cyclic(plan: &Plan, cycle: &[crate::execgraph::Operation]) -> Diagnostic {
         .collect();
     Diagnostic::error(
         format!("Cycle: {}", names.join(", ")),
-        "The planned changes wait for one another in a circle. This happens when dependencies between objects have been turned \
-         around. Apply the change in two steps: first remove the old dependency, then add the new one.",
+        "The planned changes depend on one another. This happens when the direction of a dependency between objects \
+         is reversed. Apply the change in two steps: remove the old dependency first, then add the new one.",
     )
 }
 
@@ -459,9 +468,7 @@ pub(crate) struct Planner<'a> {
     /// The configuration without blocks that are being written for imports.
     written: &'a config::Config,
     options: &'a PlanOptions,
-    /// Whether this is the look at everything before everything goes: then nothing is imported, conditions do not count, and
-    /// nothing is kept from being destroyed.
-    before_destroy: bool,
+    kind: PlanKind,
     providers: &'a Providers<'a>,
     blocks: &'a Blocks,
     selection: &'a Selection,
@@ -520,14 +527,14 @@ impl<'a> Planner<'a> {
             Block::Resource(address) => self.resource(address).await,
             Block::Provider(address) => self.provider(address).await,
             // When everything goes, only what provider configurations need is evaluated, on demand.
-            _ if self.options.mode == Mode::Destroy => Ok(()),
+            _ if self.kind.is_destroy() => Ok(()),
             Block::Variable(module, name) => block_visits::visit_variable(self.evaluator, module, name),
             Block::Local(module, name) => block_visits::for_each_instance(self.evaluator, module, |instance, node| {
                 self.evaluator.local(instance, node, name).map(|_| ())
             }),
             Block::Output(module, name) => {
-                let lenient = self.options.mode == Mode::RefreshOnly || self.before_destroy;
-                block_visits::visit_output(self.evaluator, module, name, lenient)
+                let severity = self.kind.condition_severity();
+                block_visits::visit_output(self.evaluator, module, name, severity)
             }
             Block::Call(module, name) => block_visits::for_each_instance(self.evaluator, module, |instance, _| {
                 self.evaluator.call_expansion(instance, name).map(|_| ())
@@ -546,7 +553,7 @@ impl<'a> Planner<'a> {
 
     /// Opens an ephemeral resource. When everything goes, only what provider configurations need is opened.
     async fn ephemeral(&self, address: &ConfigResource) -> Result<(), Reported> {
-        if self.options.mode == Mode::Destroy {
+        if self.kind.is_destroy() {
             if !self.read_for_providers.contains(address) {
                 return Ok(());
             }
@@ -575,7 +582,7 @@ impl<'a> Planner<'a> {
                 .into(),
             ));
         }
-        if self.options.mode == Mode::Destroy {
+        if self.kind.is_destroy() {
             self.dependency_evaluation
                 .evaluate(self.evaluator, &Block::Provider(address.clone()))?;
         }

@@ -12,7 +12,7 @@ use crate::blocks::Block;
 use crate::eval::Reported;
 use crate::events::Event;
 use crate::object_config;
-use crate::plan::{Mode, Reason};
+use crate::plan::Reason;
 
 use super::{PlannedResource, Planner, import};
 
@@ -58,9 +58,10 @@ impl Planner<'_> {
         )
         .map_err(|d| self.reported(d.into()))?;
         let dependencies = self.dependencies_of(address);
-        let imports = match (self.options.mode, block) {
-            (Mode::Normal, Some(_)) if !self.before_destroy => self.imports(address)?,
-            _ => import::Imports::new(),
+        let imports = if self.kind.imports() && block.is_some() {
+            self.imports(address)?
+        } else {
+            import::Imports::new()
         };
         let planning = PlannedResource {
             address,
@@ -103,7 +104,7 @@ impl Planner<'_> {
                     }
                     (Task::Orphan(address, _), _) => {
                         // When everything goes, it may be needed until all has gone.
-                        if self.options.mode != Mode::Destroy {
+                        if !self.kind.is_destroy() {
                             self.prior().remove_instance(&address);
                         }
                         Ok(())
@@ -130,7 +131,7 @@ impl Planner<'_> {
         in_state: &[AbsResource],
     ) -> Result<Vec<Task>, Reported> {
         let mut tasks = Vec::new();
-        let destroy = self.options.mode == Mode::Destroy;
+        let destroy = self.kind.is_destroy();
         let mut desired: HashMap<addrs::ModuleInstance, Arc<crate::eval::Expansion>> = HashMap::new();
         let module_known = self.inputs.config.node(&address.module).is_some();
         let for_provider = self.read_for_providers.contains(address);

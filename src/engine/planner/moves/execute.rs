@@ -338,7 +338,7 @@ impl Execution<'_, '_> {
             return Err(Diagnostic::error(
                 "Unsupported `moved` across resource types",
                 format!(
-                    "The provider \"{}\" does not support moved operations across resource types and providers.",
+                    "The provider \"{}\" cannot take over objects of other resource types.",
                     target.provider
                 ),
             )
@@ -396,9 +396,8 @@ impl Execution<'_, '_> {
             return Err(Diagnostic::error(
                 "Provider returned invalid value",
                 format!(
-                    "The provider returned no object, or one that is not wholly known, when asked to take over the object of \
-                     {from} as {to}. This is a bug in the provider, which should be reported in the provider's own issue \
-                     tracker."
+                    "The provider returned no object, or one that is not wholly known, when asked to take over the \
+                     object of {from} as {to}. This is a defect of the provider; please report it to its maintainers."
                 ),
             )
             .at(&statement.range)
