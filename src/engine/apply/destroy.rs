@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cty::Value;
-use provider::{Answer, Applied, PluginDiagnostic};
+use provider::{Answer, Applied, ApplyRequest, PlanRequest, PluginDiagnostic};
 use state::DeposedKey;
 use syntax::Diagnostic;
 
@@ -98,7 +98,16 @@ impl Applier<'_> {
         };
         let answer = s
             .provider
-            .apply(s.ty, stored.value.clone(), null.clone(), null, private, None)
+            .apply(
+                s.ty,
+                ApplyRequest {
+                    prior: stored.value.clone(),
+                    planned: null.clone(),
+                    config: null,
+                    planned_private: private,
+                    meta: None,
+                },
+            )
             .await
             .unwrap_or_else(|diagnostics| Answer {
                 value: Applied {
@@ -172,7 +181,19 @@ impl Applier<'_> {
         }
         let null = Value::null(s.schema.implied_type());
         let (prior, private) = (stored.value.clone(), stored.private.clone());
-        let answer = s.provider.plan(s.ty, prior, null.clone(), null, private, None).await;
+        let answer = s
+            .provider
+            .plan(
+                s.ty,
+                PlanRequest {
+                    prior,
+                    proposed: null.clone(),
+                    config: null,
+                    prior_private: private,
+                    meta: None,
+                },
+            )
+            .await;
         let answer = answer.map_err(|d| self.reported(d))?;
         let block = self.inputs.config.resource(&s.address.config());
         let problems = located(answer.diagnostics, block.map(|b| (&*b.body, s.schema)), s.address);

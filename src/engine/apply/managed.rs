@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cty::Value;
-use provider::{Answer, Applied};
+use provider::{Answer, Applied, ApplyRequest, PlanRequest};
 use schema::marking::without_write_only;
 use state::ObjectStatus;
 use syntax::{Diagnostic, Diagnostics};
@@ -105,7 +105,16 @@ impl Applier<'_> {
         let began = Instant::now();
         let answer = s
             .provider
-            .apply(s.ty, prior.clone(), planned.clone(), config.clone(), private, None)
+            .apply(
+                s.ty,
+                ApplyRequest {
+                    prior: prior.clone(),
+                    planned: planned.clone(),
+                    config: config.clone(),
+                    planned_private: private,
+                    meta: None,
+                },
+            )
             .await
             .unwrap_or_else(|diagnostics| lost(diagnostics, &s.change.private, &null));
         let written = Some((&*block.body, s.schema));
@@ -221,7 +230,16 @@ impl Applier<'_> {
         };
         let answer = s
             .provider
-            .plan(s.ty, prior.clone(), proposed, kept.clone(), private, None)
+            .plan(
+                s.ty,
+                PlanRequest {
+                    prior: prior.clone(),
+                    proposed,
+                    config: kept.clone(),
+                    prior_private: private,
+                    meta: None,
+                },
+            )
             .await
             .map_err(|d| self.reported(d))?;
         let problems = located(answer.diagnostics, None, s.address);

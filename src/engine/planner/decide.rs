@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use addrs::{AbsResource, AbsResourceInstance, InstanceKey};
 use config::IgnoreChanges;
 use cty::{Path, Value};
-use provider::PlannedChange;
+use provider::{PlanRequest, PlannedChange};
 use syntax::ast::Expr;
 use syntax::{Diagnostic, Diagnostics};
 
@@ -242,7 +242,16 @@ impl Planner<'_> {
         let written = p.block.map(|b| (&*b.body, p.schema));
         let answer = p
             .provider
-            .plan(ty, prior.clone(), proposed, config.clone(), private, None)
+            .plan(
+                ty,
+                PlanRequest {
+                    prior: prior.clone(),
+                    proposed,
+                    config: config.clone(),
+                    prior_private: private,
+                    meta: None,
+                },
+            )
             .await
             .map_err(|d| self.reported(unanswered(d, written, address)))?;
         self.report_all(located(answer.diagnostics, written, address))?;

@@ -1,5 +1,6 @@
 //! Planning the end of objects: those that nothing asks for any more, and those that were to be destroyed earlier.
 
+use provider::{PlanRequest, ReadRequest};
 use std::sync::Arc;
 
 use addrs::AbsResourceInstance;
@@ -69,7 +70,14 @@ impl Planner<'_> {
         if self.options.refresh {
             let answer = p
                 .provider
-                .read(ty, stored.value.clone(), stored.private.clone(), None)
+                .read(
+                    ty,
+                    ReadRequest {
+                        current: stored.value.clone(),
+                        private: stored.private.clone(),
+                        meta: None,
+                    },
+                )
                 .await
                 .map_err(|d| self.reported(d))?;
             self.report_all(located(answer.diagnostics, None, address))?;
@@ -143,11 +151,13 @@ impl Planner<'_> {
                 .provider
                 .plan(
                     ty,
-                    stored.value.clone(),
-                    null.clone(),
-                    null.clone(),
-                    private.clone(),
-                    None,
+                    PlanRequest {
+                        prior: stored.value.clone(),
+                        proposed: null.clone(),
+                        config: null.clone(),
+                        prior_private: private.clone(),
+                        meta: None,
+                    },
                 )
                 .await
                 .map_err(|d| self.reported(d))?;

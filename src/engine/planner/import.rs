@@ -1,5 +1,6 @@
 //! `import` blocks: objects that exist already and become part of the state.
 
+use provider::ReadRequest;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -288,7 +289,14 @@ impl Planner<'_> {
         ))?;
         let answer = p
             .provider
-            .read(ty, first.state, first.private, None)
+            .read(
+                ty,
+                ReadRequest {
+                    current: first.state,
+                    private: first.private,
+                    meta: None,
+                },
+            )
             .await
             .map_err(|d| self.reported(d))?;
         self.report_all(located(answer.diagnostics, None, address))?;

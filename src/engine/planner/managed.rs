@@ -1,5 +1,6 @@
 //! Planning one object of a managed resource.
 
+use provider::ReadRequest;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -303,7 +304,14 @@ impl Planner<'_> {
         } else {
             let answer = p
                 .provider
-                .read(ty, stored.value.clone(), stored.private.clone(), None)
+                .read(
+                    ty,
+                    ReadRequest {
+                        current: stored.value.clone(),
+                        private: stored.private.clone(),
+                        meta: None,
+                    },
+                )
                 .await
                 .map_err(|d| self.reported(unanswered(d, None, address)))?;
             self.report_all(located(answer.diagnostics, None, address))?;

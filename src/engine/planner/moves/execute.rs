@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use addrs::{
     AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource, Module, ModuleInstance, ModuleStep, Resource,
 };
-use provider::Provider;
 use provider::RawState;
+use provider::{MoveRequest, Provider};
 use schema::Schema;
 use state::{Attributes, Object, ResourceState, State};
 use std::sync::Arc;
@@ -376,12 +376,14 @@ impl Execution<'_, '_> {
         let answer = conversion
             .provider
             .move_state(
-                &conversion.source,
-                ty,
-                object.schema_version,
-                raw,
-                object.private.clone(),
                 &new.resource.ty,
+                MoveRequest {
+                    source_provider: &conversion.source,
+                    source_type: ty,
+                    source_version: object.schema_version,
+                    source_state: raw,
+                    source_private: object.private.clone(),
+                },
             )
             .await?;
         let problems: Diagnostics = located(answer.diagnostics, None, &to)

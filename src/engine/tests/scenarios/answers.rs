@@ -259,7 +259,10 @@ fn the_legacy_type_system_is_forgiven_all_but_unknown_values() {
     let mut case = Case::new(ONE);
     case.world.lock().legacy = true;
     case.world.twist("create a", |v| Value::null(v.ty().clone()));
-    assert!(case.apply_errors().contains("was to create or update fake_thing.a and returned no object"));
+    assert!(
+        case.apply_errors()
+            .contains("was to create or update fake_thing.a and returned no object")
+    );
 }
 
 #[test]
