@@ -6,7 +6,7 @@ use std::time::Instant;
 use cty::Value;
 use provider::{Answer, Applied, ApplyRequest, PlanRequest, PluginDiagnostic};
 use state::DeposedKey;
-use syntax::Diagnostic;
+use syntax::{Diagnostic, Diagnostics};
 
 use super::provision::Provisioners;
 use super::{Applier, ObjectOperation};
@@ -109,20 +109,7 @@ impl Applier<'_> {
                 },
             )
             .await
-            .unwrap_or_else(|diagnostics| Answer {
-                value: Applied {
-                    state: stored.value.clone(),
-                    private: stored.private.clone(),
-                    legacy_type_system: false,
-                },
-                diagnostics: diagnostics
-                    .into_iter()
-                    .map(|diagnostic| PluginDiagnostic {
-                        diagnostic,
-                        attribute: cty::Path::root(),
-                    })
-                    .collect(),
-            });
+            .unwrap_or_else(|diagnostics| unreached(stored, diagnostics));
         let mut problems = located(answer.diagnostics, None, s.address);
         let left = answer.value.state;
         if !problems.has_errors() && !left.is_null() {
@@ -152,15 +139,27 @@ impl Applier<'_> {
             }
             return Ok(());
         }
-        // What is left may differ from what was there: keep it, as an object that nothing takes the place of any more.
-        // Nothing at all together with an error says nothing.
+        self.record_remaining(s, stored, deposed, left, answer.value.private);
+        Err(Reported)
+    }
+
+    /// Records the object that a failed destroy operation returned: it may differ from the stored one, and no other object
+    /// takes its place any more. Null together with an error is no result.
+    fn record_remaining(
+        &self,
+        s: &ObjectOperation<'_>,
+        stored: &Stored,
+        deposed: Option<&DeposedKey>,
+        left: Value,
+        private: Vec<u8>,
+    ) {
         if left.is_present() && left.is_wholly_known() {
             let marked = crate::instance::with_marks(left, &stored.marks, s.schema);
             let left = state::Object {
                 create_before_destroy: false,
                 ..(*stored.object).clone()
             };
-            let object = encode(s.schema, &marked, answer.value.private, left);
+            let object = encode(s.schema, &marked, private, left);
             match object {
                 Ok(object) => match deposed {
                     Some(key) => self.update_deposed(s.change, key.clone(), Some(Arc::new(object))),
@@ -169,7 +168,6 @@ impl Applier<'_> {
                 Err(diagnostics) => self.evaluator.report(diagnostics),
             }
         }
-        Err(Reported)
     }
 
     /// Lets the provider plan the end of an object, if it wants to be asked; gives its private data.
@@ -219,5 +217,23 @@ impl Applier<'_> {
                 each: Some((Value::shared_string(k.clone()), Value::dynamic())),
             },
         }
+    }
+}
+
+/// The response in place of that of a provider that could not be reached: the object as it is stored.
+fn unreached(stored: &Stored, diagnostics: Diagnostics) -> Answer<Applied> {
+    Answer {
+        value: Applied {
+            state: stored.value.clone(),
+            private: stored.private.clone(),
+            legacy_type_system: false,
+        },
+        diagnostics: diagnostics
+            .into_iter()
+            .map(|diagnostic| PluginDiagnostic {
+                diagnostic,
+                attribute: cty::Path::root(),
+            })
+            .collect(),
     }
 }

@@ -17,7 +17,7 @@ use crate::instance::{
     decode, encode, identity, located, nulls_for_unknowns, returned_write_only, unknowns, with_marks,
     without_ephemeral_marks,
 };
-use crate::objchange::{Ignore, Problem, applied_problems, ignore_changes, plan_problems, proposed_new};
+use crate::objchange::{Problem, applied_problems, plan_problems, proposed_new, with_ignored_changes};
 use crate::object_config;
 use crate::plan::Action;
 
@@ -25,13 +25,7 @@ impl Applier<'_> {
     /// Creates an object (that of a replacement, too) or updates it.
     pub(super) async fn change(&self, index: u32, s: &ObjectOperation<'_>) -> Result<(), Reported> {
         let Some(block) = self.inputs.config.resource(&s.address.config()) else {
-            return Err(self.reported(
-                Diagnostic::error(
-                    "Resource not in configuration",
-                    format!("The plan changes {}, which the configuration no longer has.", s.address),
-                )
-                .into(),
-            ));
+            return Err(self.reported(not_configured(s.address).into()));
         };
         let expansion = self
             .evaluator
@@ -42,24 +36,7 @@ impl Applier<'_> {
             .scope_with(&s.address.module, repetition.clone(), None)
             .ok_or(Reported)?;
         self.conditions(&block.lifecycle.preconditions, ConditionKind::Precondition, &scope, s)?;
-        let config = object_config::object_config(self.evaluator, s.address, &block.body, s.schema, &scope)?;
-        let marks = without_ephemeral_marks(config.paths_with_marks());
-        let (config, _) = config.unmark_deep();
-        if !config.is_wholly_known() {
-            return Err(self.reported(
-                Diagnostic::error(
-                    "Configuration contains unknown value",
-                    format!(
-                        "The configuration of {} still contains values that are not known during apply. This is a \
-                         defect of Monoform; please report it.",
-                        s.address
-                    ),
-                )
-                .at(&block.range)
-                .about(s.address)
-                .into(),
-            ));
-        }
+        let (config, marks) = self.known_config(s, block, &scope)?;
         let null = Value::null(s.schema.implied_type());
         let update = s.change.action == Action::Update;
         let prior = if update { self.current(s)? } else { null.clone() };
@@ -77,7 +54,7 @@ impl Applier<'_> {
             let value = with_marks(planned, &marks, s.schema);
             self.store(s, value.clone(), private, false)?;
             if s.change.before.paths_with_marks() != value.paths_with_marks() {
-                self.tell_of_marks(s, id, &value);
+                self.report_mark_update(s, id, &value);
             }
             let scope = self
                 .evaluator
@@ -85,16 +62,7 @@ impl Applier<'_> {
                 .ok_or(Reported)?;
             return self.conditions(&block.lifecycle.postconditions, ConditionKind::Postcondition, &scope, s);
         }
-        let deposed = match s.change.action {
-            Action::CreateThenDelete => self.update(s.change, |state| state.depose(s.address)),
-            _ => None,
-        };
-        if let Some(key) = &deposed {
-            self.deposed
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
-                .insert(index, key.clone());
-        }
+        let deposed = self.depose(index, s);
         let event = |event: Event| self.inputs.events.event(event);
         event(Event::OperationStart {
             address: s.address.clone(),
@@ -124,47 +92,94 @@ impl Applier<'_> {
             Err(Reported) => Err(Reported),
         };
         if let (Err(Reported), Some(key)) = (&result, &deposed) {
-            // Nothing new came to be: the old object is the current one again.
-            let restored = self.update(s.change, |state| state.restore_deposed(s.address, key));
-            if restored {
-                self.deposed
-                    .lock()
-                    .unwrap_or_else(std::sync::PoisonError::into_inner)
-                    .remove(&index);
-            }
+            self.restore_deposed(index, s, key);
         }
-        let elapsed = began.elapsed();
-        let address = s.address.clone();
-        match result {
-            Ok(value) => {
-                event(Event::OperationComplete {
-                    address,
-                    deposed: None,
-                    action,
-                    id: identity(&value),
-                    elapsed,
-                });
-                self.evaluator.set_object(s.address, value.clone());
-                let scope = self
-                    .evaluator
-                    .scope_with(&s.address.module, repetition, Some(value))
-                    .ok_or(Reported)?;
-                self.conditions(&block.lifecycle.postconditions, ConditionKind::Postcondition, &scope, s)
-            }
-            Err(Reported) => {
-                event(Event::OperationFailed {
-                    address,
-                    deposed: None,
-                    action,
-                    elapsed,
-                });
-                Err(Reported)
-            }
+        self.report_end(s, action, began, result.as_ref().ok());
+        let value = result?;
+        self.evaluator.set_object(s.address, value.clone());
+        let scope = self
+            .evaluator
+            .scope_with(&s.address.module, repetition, Some(value))
+            .ok_or(Reported)?;
+        self.conditions(&block.lifecycle.postconditions, ConditionKind::Postcondition, &scope, s)
+    }
+
+    /// Makes the current object of a create_before_destroy replacement a deposed one.
+    fn depose(&self, index: u32, s: &ObjectOperation<'_>) -> Option<state::DeposedKey> {
+        let deposed = match s.change.action {
+            Action::CreateThenDelete => self.update(s.change, |state| state.depose(s.address)),
+            _ => None,
+        };
+        if let Some(key) = &deposed {
+            self.deposed
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .insert(index, key.clone());
+        }
+        deposed
+    }
+
+    /// Makes the deposed object of a failed replacement the current one again, if there is no new object.
+    fn restore_deposed(&self, index: u32, s: &ObjectOperation<'_>, key: &state::DeposedKey) {
+        let restored = self.update(s.change, |state| state.restore_deposed(s.address, key));
+        if restored {
+            self.deposed
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .remove(&index);
         }
     }
 
-    /// Tells of an update that concerns only what is sensitive: it was planned, so it is to be counted.
-    fn tell_of_marks(&self, s: &ObjectOperation<'_>, id: Option<(String, String)>, value: &Value) {
+    /// Sends the event for the end of an operation; without a value, it failed.
+    fn report_end(&self, s: &ObjectOperation<'_>, action: Action, began: Instant, value: Option<&Value>) {
+        let (address, deposed, elapsed) = (s.address.clone(), None, began.elapsed());
+        self.inputs.events.event(match value {
+            Some(value) => Event::OperationComplete {
+                address,
+                deposed,
+                action,
+                id: identity(value),
+                elapsed,
+            },
+            None => Event::OperationFailed {
+                address,
+                deposed,
+                action,
+                elapsed,
+            },
+        });
+    }
+
+    /// The configuration of an object, without marks, wholly known; and its marks.
+    fn known_config(
+        &self,
+        s: &ObjectOperation<'_>,
+        block: &config::Resource,
+        scope: &crate::eval::ModuleScope<'_>,
+    ) -> Result<(Value, Vec<(cty::Path, cty::Marks)>), Reported> {
+        let config = object_config::object_config(self.evaluator, s.address, &block.body, s.schema, scope)?;
+        let marks = without_ephemeral_marks(config.paths_with_marks());
+        let (config, _) = config.unmark_deep();
+        if !config.is_wholly_known() {
+            return Err(self.reported(
+                Diagnostic::error(
+                    "Configuration contains unknown value",
+                    format!(
+                        "The configuration of {} still contains values that are not known during apply. This is a \
+                         defect of Monoform; please report it.",
+                        s.address
+                    ),
+                )
+                .at(&block.range)
+                .about(s.address)
+                .into(),
+            ));
+        }
+        Ok((config, marks))
+    }
+
+    /// Sends the events of an update that changes only sensitivity: it was planned, so it is counted.
+    fn report_mark_update(&self, s: &ObjectOperation<'_>, id: Option<(String, String)>, value: &Value) {
         let (address, deposed, action) = (s.address.clone(), None, Action::Update);
         self.inputs.events.event(Event::OperationStart {
             address: address.clone(),
@@ -204,7 +219,7 @@ impl Applier<'_> {
         }
     }
 
-    /// Plans once more, now that the whole configuration is known, and checks that it comes to the same.
+    /// Plans again with the whole configuration known, and checks that the result conforms to the plan.
     async fn plan_again(
         &self,
         s: &ObjectOperation<'_>,
@@ -213,15 +228,8 @@ impl Applier<'_> {
         planned: &Value,
         ignore: &config::IgnoreChanges,
     ) -> Result<(Value, Vec<u8>), Reported> {
-        let kept = match ignore {
-            config::IgnoreChanges::None => config.clone(),
-            config::IgnoreChanges::All => ignore_changes(&s.schema.block, prior, config, &Ignore::All),
-            config::IgnoreChanges::Paths(paths) => {
-                let paths: Vec<_> = paths.iter().map(|(path, _)| path.clone()).collect();
-                ignore_changes(&s.schema.block, prior, config, &Ignore::Paths(&paths))
-            }
-        };
-        let proposed = proposed_new(&s.schema.block, prior, &kept);
+        let effective = with_ignored_changes(&s.schema.block, prior, config, ignore);
+        let proposed = proposed_new(&s.schema.block, prior, &effective);
         let stored_private = self.state().current(s.address).map(|o| o.private.clone());
         let private = if prior.is_null() {
             Vec::new()
@@ -235,7 +243,7 @@ impl Applier<'_> {
                 PlanRequest {
                     prior: prior.clone(),
                     proposed,
-                    config: kept.clone(),
+                    config: effective.clone(),
                     prior_private: private,
                     meta: None,
                 },
@@ -249,7 +257,7 @@ impl Applier<'_> {
             return Err(Reported);
         }
         let again = answer.value;
-        let mut problems = plan_problems(&s.schema.block, prior, &kept, &again.planned);
+        let mut problems = plan_problems(&s.schema.block, prior, &effective, &again.planned);
         problems.extend(applied_problems(&s.schema.block, planned, &again.planned));
         if again.legacy_type_system {
             for problem in &problems {
@@ -268,7 +276,7 @@ impl Applier<'_> {
         Ok((again.planned, again.private))
     }
 
-    /// Looks at what a provider answered to an apply call, and stores it. Gives the new object, marked.
+    /// Checks the response of a provider to an apply call, and stores the object. Returns the new object, with marks.
     fn take_result(
         &self,
         s: &ObjectOperation<'_>,
@@ -342,7 +350,7 @@ impl Applier<'_> {
         if failed { Err(Reported) } else { Ok(value) }
     }
 
-    /// Writes an object into the state.
+    /// Records an object in the state.
     pub(super) fn store(
         &self,
         s: &ObjectOperation<'_>,
@@ -388,7 +396,7 @@ impl Applier<'_> {
     }
 }
 
-/// What stands for the answer of a provider that could not be reached: nothing is known to have changed.
+/// The response in place of that of a provider that could not be reached: no change is known.
 fn lost(diagnostics: Diagnostics, private: &[u8], null: &Value) -> Answer<Applied> {
     Answer {
         value: Applied {
@@ -428,4 +436,11 @@ fn inconsistent(s: &ObjectOperation<'_>, summary: &str, what: &str, problems: &[
             )
         })
         .collect()
+}
+
+fn not_configured(address: &addrs::AbsResourceInstance) -> Diagnostic {
+    Diagnostic::error(
+        "Resource not in configuration",
+        format!("The plan changes {address}, which the configuration no longer has."),
+    )
 }

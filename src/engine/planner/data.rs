@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use addrs::{AbsResourceInstance, Referenceable};
-use cty::Value;
+use cty::{Marks, Path, Value};
 use lang::refs::{references_in_body, references_in_expr};
 
 use super::{PlannedResource, Planner};
@@ -37,23 +37,7 @@ impl Planner<'_> {
             &scope,
             address,
         )?;
-        let config = object_config::object_config(self.evaluator, address, &block.body, p.schema, &scope)?;
-        self.forbid_ephemeral(p, address, &config)?;
-        let marks = without_ephemeral_marks(config.paths_with_marks());
-        let (config, _) = config.unmark_deep();
-        let ty = &address.resource.resource.ty;
-        let written = Some((&*block.body, p.schema));
-        let answer = p
-            .provider
-            .validate_data(ty, config.clone())
-            .await
-            .map_err(|d| self.reported(unanswered(d, written, address)))?;
-        self.report_all(located(answer.diagnostics, written, address))?;
-        let before = self
-            .inputs
-            .state
-            .current(address)
-            .and_then(|o| decode(p.schema, o, address).ok());
+        let (config, marks) = self.validated_data_config(p, address, block, &scope).await?;
         let wait = if !config.is_wholly_known() {
             Some(Reason::ReadBecauseConfigUnknown)
         } else if self.kind.compares_with_configuration() && self.dependencies_pending(p) {
@@ -62,71 +46,20 @@ impl Planner<'_> {
             None
         };
         if let Some(reason) = wait {
-            if !block.lifecycle.postconditions.is_empty() {
-                self.evaluator
-                    .record(&Checked::Resource(address.clone()), &Status::Unknown);
-            }
-            if !self.kind.compares_with_configuration() {
-                // Nothing will be applied that could make it known: what was read last time stands.
-                if let Some(before) = before {
-                    self.evaluator.set_object(address, before.marked(p.schema));
-                }
-                return Ok(());
-            }
-            let after = with_marks(not_read_yet(p.schema, &config), &marks, p.schema);
-            self.evaluator.set_object(address, after.clone());
-            // What was read last time is not what is shown: it is no object that would be changed.
-            let before = Value::null(p.schema.implied_type());
-            self.prior().set_current(address, &p.provider_address, None);
-            self.add(
-                ResourceChange {
-                    address: address.clone(),
-                    previous_address: None,
-                    deposed: None,
-                    provider: p.provider_address.clone(),
-                    action: Action::Read,
-                    reason,
-                    before,
-                    after,
-                    replace_paths: Vec::new(),
-                    private: Vec::new(),
-                    importing: None,
-                    config_known: false,
-                },
-                false,
-                Arc::default(),
-            );
-            return Ok(());
+            return self.deferred_read(p, address, block, (&config, &marks), reason);
         }
         let nested = block.check.as_ref();
         let read = self.read_data(p, address, &config, nested).await?;
         if let Some(check) = nested
             && self.kind.compares_with_configuration()
         {
-            // What a check looks at is looked at again when everything is what it will be.
+            // The data source of a check is read again after apply.
             let value = match &read {
                 Some(value) => value.clone(),
                 None => not_read_yet(p.schema, &config),
             };
             let after = with_marks(value, &marks, p.schema);
-            self.add(
-                ResourceChange {
-                    address: address.clone(),
-                    previous_address: None,
-                    deposed: None,
-                    provider: p.provider_address.clone(),
-                    action: Action::Read,
-                    reason: Reason::ReadBecauseCheckNested,
-                    before: Value::null(p.schema.implied_type()),
-                    after: after.clone(),
-                    replace_paths: Vec::new(),
-                    private: Vec::new(),
-                    importing: None,
-                    config_known: true,
-                },
-                false,
-                Arc::default(),
-            );
+            self.add_read_of_check(p, address, after.clone());
             if read.is_none() {
                 let object = encode_data(p.schema, &nulls_for_unknowns(&after)).map_err(|d| self.reported(d))?;
                 self.prior()
@@ -161,6 +94,98 @@ impl Planner<'_> {
             &with_self,
             address,
         )
+    }
+
+    /// The configuration of a data source, without marks, after the provider has validated it; and its marks.
+    async fn validated_data_config(
+        &self,
+        p: &PlannedResource<'_>,
+        address: &AbsResourceInstance,
+        block: &config::Resource,
+        scope: &crate::eval::ModuleScope<'_>,
+    ) -> Result<(Value, Vec<(Path, Marks)>), Reported> {
+        let config = object_config::object_config(self.evaluator, address, &block.body, p.schema, scope)?;
+        self.forbid_ephemeral(p, address, &config)?;
+        let marks = without_ephemeral_marks(config.paths_with_marks());
+        let (config, _) = config.unmark_deep();
+        let ty = &address.resource.resource.ty;
+        let written = Some((&*block.body, p.schema));
+        let answer = p
+            .provider
+            .validate_data(ty, config.clone())
+            .await
+            .map_err(|d| self.reported(unanswered(d, written, address)))?;
+        self.report_all(located(answer.diagnostics, written, address))?;
+        Ok((config, marks))
+    }
+
+    /// Plans the read of a data source that belongs to a check.
+    fn add_read_of_check(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance, after: Value) {
+        self.add(
+            ResourceChange {
+                address: address.clone(),
+                previous_address: None,
+                deposed: None,
+                provider: p.provider_address.clone(),
+                action: Action::Read,
+                reason: Reason::ReadBecauseCheckNested,
+                before: Value::null(p.schema.implied_type()),
+                after,
+                replace_paths: Vec::new(),
+                private: Vec::new(),
+                importing: None,
+                config_known: true,
+            },
+            false,
+            Arc::default(),
+        );
+    }
+
+    /// Plans a read during apply; in plans without apply operations, the stored result stays in effect.
+    fn deferred_read(
+        &self,
+        p: &PlannedResource<'_>,
+        address: &AbsResourceInstance,
+        block: &config::Resource,
+        (config, marks): (&Value, &[(Path, Marks)]),
+        reason: Reason,
+    ) -> Result<(), Reported> {
+        if !block.lifecycle.postconditions.is_empty() {
+            self.evaluator
+                .record(&Checked::Resource(address.clone()), &Status::Unknown);
+        }
+        if !self.kind.compares_with_configuration() {
+            // Nothing is applied that could make the configuration known: the stored result stays in effect.
+            let stored = self.inputs.state.current(address);
+            if let Some(stored) = stored.and_then(|o| decode(p.schema, o, address).ok()) {
+                self.evaluator.set_object(address, stored.marked(p.schema));
+            }
+            return Ok(());
+        }
+        let after = with_marks(not_read_yet(p.schema, config), marks, p.schema);
+        self.evaluator.set_object(address, after.clone());
+        // The stored result is not shown as the prior object: a read replaces it and does not change it.
+        let before = Value::null(p.schema.implied_type());
+        self.prior().set_current(address, &p.provider_address, None);
+        self.add(
+            ResourceChange {
+                address: address.clone(),
+                previous_address: None,
+                deposed: None,
+                provider: p.provider_address.clone(),
+                action: Action::Read,
+                reason,
+                before,
+                after,
+                replace_paths: Vec::new(),
+                private: Vec::new(),
+                importing: None,
+                config_known: false,
+            },
+            false,
+            Arc::default(),
+        );
+        Ok(())
     }
 
     /// Reads a data source. Where it belongs to a check, a failure is one of the check, and there is no object.

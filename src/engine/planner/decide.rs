@@ -1,9 +1,8 @@
-//! What becomes of one object: what the provider answers, and what that means with the lifecycle its configuration asks for.
+//! The action for one object, decided from the plan of the provider and the lifecycle arguments.
 
 use std::collections::HashSet;
 
 use addrs::{AbsResource, AbsResourceInstance, InstanceKey};
-use config::IgnoreChanges;
 use cty::{Path, Value};
 use provider::{PlanRequest, PlannedChange};
 use syntax::ast::Expr;
@@ -13,7 +12,7 @@ use super::import::instance_key;
 use super::{PlannedResource, Planner};
 use crate::eval::{Repetition, Reported};
 use crate::instance::{PROVIDER_BUG, Stored, located, unanswered};
-use crate::objchange::{Ignore, Problem, ignore_changes, plan_problems, proposed_new};
+use crate::objchange::{Problem, plan_problems, proposed_new, with_ignored_changes};
 use crate::plan::{Action, Reason};
 
 /// What a provider planned, checked and compared.
@@ -26,7 +25,7 @@ pub(super) struct Decision {
 }
 
 impl Planner<'_> {
-    /// Asks the provider what would happen, and decides what will.
+    /// Has the provider plan the change, and decides the action.
     pub(super) async fn decide(
         &self,
         p: &PlannedResource<'_>,
@@ -38,24 +37,17 @@ impl Planner<'_> {
         let block = p.block.ok_or(Reported)?;
         let null = Value::null(p.schema.implied_type());
         let tainted = stored.is_some_and(Stored::is_tainted);
-        // A tainted object counts as absent: whatever it is, a new one takes its place.
+        // A tainted object is replaced in any case, so the change is planned as a creation.
         let prior = match stored {
             Some(stored) if !tainted => stored.value.clone(),
             _ => null.clone(),
         };
-        let kept = match &block.lifecycle.ignore_changes {
-            IgnoreChanges::None => config.clone(),
-            IgnoreChanges::All => ignore_changes(&p.schema.block, &prior, config, &Ignore::All),
-            IgnoreChanges::Paths(paths) => {
-                let paths: Vec<Path> = paths.iter().map(|(path, _)| path.clone()).collect();
-                ignore_changes(&p.schema.block, &prior, config, &Ignore::Paths(&paths))
-            }
-        };
+        let effective = with_ignored_changes(&p.schema.block, &prior, config, &block.lifecycle.ignore_changes);
         let private = stored
             .filter(|_| !tainted)
             .map(|s| s.private.clone())
             .unwrap_or_default();
-        let first = self.provider_plan(p, address, &prior, &kept, private).await?;
+        let first = self.provider_plan(p, address, &prior, &effective, private).await?;
         let replace = |action_if_first: bool| {
             if action_if_first {
                 Action::CreateThenDelete
@@ -65,7 +57,7 @@ impl Planner<'_> {
         };
         let create_before_destroy = self.is_create_before_destroy(p.address);
         let triggered = self.triggered(p, address, repetition)?;
-        // What triggers is told before any other reason, of new objects, too.
+        // A trigger takes precedence over other reasons, also for new objects.
         let because = |reason| if triggered { Reason::ReplaceByTriggers } else { reason };
         if stored.is_none() {
             return Ok(Decision {
@@ -86,18 +78,7 @@ impl Planner<'_> {
             });
         }
         self.check_replace_paths(p, address, &prior, &first)?;
-        let mut named = HashSet::new();
-        let replace_paths: Vec<Path> = first
-            .requires_replace
-            .iter()
-            // Some providers name a path several times.
-            .filter(|path| named.insert(path.to_string()))
-            .filter(|path| {
-                let (was, will) = (path.get(&prior), path.get(&first.planned));
-                was != will || will.is_some_and(|v| !v.is_known())
-            })
-            .cloned()
-            .collect();
+        let replace_paths = effective_replace_paths(&prior, &first);
         let requested = self.options.force_replace.contains(address);
         let equal = first.planned == prior;
         let reason = if requested || triggered {
@@ -270,6 +251,22 @@ impl Planner<'_> {
         }
         Ok(change)
     }
+}
+
+/// The paths that require replacement and whose values change, without repetitions.
+fn effective_replace_paths(prior: &Value, change: &PlannedChange) -> Vec<Path> {
+    let mut named = HashSet::new();
+    change
+        .requires_replace
+        .iter()
+        // Some providers name a path several times.
+        .filter(|path| named.insert(path.to_string()))
+        .filter(|path| {
+            let (was, will) = (path.get(prior), path.get(&change.planned));
+            was != will || will.is_some_and(|v| !v.is_known())
+        })
+        .cloned()
+        .collect()
 }
 
 /// Whether a value has a part at a path, or may have: what is unknown may have any.

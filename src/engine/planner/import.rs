@@ -208,7 +208,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Imports an object if that is all that is to be done; says whether it is.
+    /// Imports the object of a plan that does nothing else. Returns whether this is such a plan.
     pub(super) async fn import_only(
         &self,
         p: &PlannedResource<'_>,
@@ -229,7 +229,7 @@ impl Planner<'_> {
         Ok(true)
     }
 
-    /// Finds an object by its identifier, looks at it, and puts it into the state.
+    /// Imports an object by its identifier, refreshes it, and records it in the prior state.
     pub(super) async fn import(
         &self,
         p: &PlannedResource<'_>,
@@ -248,18 +248,6 @@ impl Planner<'_> {
             address: address.clone(),
             id: shown.clone(),
         });
-        let none = || -> Diagnostics {
-            Diagnostic::error(
-                "Cannot import non-existent remote object",
-                format!(
-                    "The provider found no object with this identifier for \"{address}\". Check the identifier, and \
-                     whether the provider is configured for the region or account that has the object. If there is no \
-                     such object yet, remove the import, and apply will create one."
-                ),
-            )
-            .about(address)
-            .into()
-        };
         let invalid = |summary: &str, what: &str| {
             let detail = format!("While importing {address} with the ID \"{id}\", {what}. {PROVIDER_BUG}");
             self.reported(Diagnostic::error(summary, detail).about(address).into())
@@ -302,7 +290,7 @@ impl Planner<'_> {
         self.report_all(located(answer.diagnostics, None, address))?;
         let (value, private) = answer.value;
         if value.is_null() {
-            return Err(self.reported(none()));
+            return Err(self.reported(not_found(address)));
         }
         let when = "while reading the imported object";
         self.report_all(read_problems(&value, p.schema, provider, when, address))?;
@@ -310,6 +298,18 @@ impl Planner<'_> {
             address: address.clone(),
             id: shown,
         });
+        let stored = self.record_imported(p, address, value, private)?;
+        Ok(Imported { stored, id })
+    }
+
+    /// Records an imported object in the prior state.
+    fn record_imported(
+        &self,
+        p: &PlannedResource<'_>,
+        address: &AbsResourceInstance,
+        value: Value,
+        private: Vec<u8>,
+    ) -> Result<Stored, Reported> {
         let record = Object {
             dependencies: p.dependencies.clone(),
             ..Object::new(p.schema.version, state::Attributes::Flat(Arc::default()))
@@ -318,14 +318,11 @@ impl Planner<'_> {
         let object = Arc::new(encode(p.schema, &marked, private.clone(), record).map_err(|d| self.reported(d))?);
         self.prior()
             .set_current(address, &p.provider_address, Some(object.clone()));
-        Ok(Imported {
-            stored: Stored {
-                value,
-                marks: Vec::new(),
-                private,
-                object,
-            },
-            id,
+        Ok(Stored {
+            value,
+            marks: Vec::new(),
+            private,
+            object,
         })
     }
 
@@ -376,4 +373,17 @@ pub(crate) fn identifier(value: Value, range: &Range) -> Result<Option<Arc<str>>
         Some(_) => Err(wrong(Extra::None, "The import ID is an empty string.")),
         None => Err(wrong(Extra::None, "The import ID cannot be null.")),
     }
+}
+
+fn not_found(address: &AbsResourceInstance) -> Diagnostics {
+    Diagnostic::error(
+        "Cannot import non-existent remote object",
+        format!(
+            "The provider found no object with this identifier for \"{address}\". Check the identifier, and \
+             whether the provider is configured for the region or account that has the object. If there is no \
+             such object yet, remove the import, and apply will create one."
+        ),
+    )
+    .about(address)
+    .into()
 }

@@ -76,41 +76,14 @@ impl Planner<'_> {
             }
             _ => None,
         };
-        let with_generated = generated.as_ref().map(|block| PlannedResource {
-            address: p.address,
-            block: Some(block),
-            provider: p.provider.clone(),
-            provider_address: p.provider_address.clone(),
-            schema: p.schema,
-            dependencies: p.dependencies.clone(),
-            imports: super::import::Imports::new(),
-        });
+        let with_generated = generated.as_ref().map(|block| p.with_block(block));
         let p = with_generated.as_ref().unwrap_or(p);
         let Some(block) = p.block else { return Err(Reported) };
         if stored.is_some() && importing.is_none() {
             self.record_dependencies_after_refresh(p, address);
         }
         if self.kind.is_refresh_only() {
-            let value = match &stored {
-                Some(stored) => stored.marked(p.schema),
-                None => Value::unknown(p.schema.implied_type()),
-            };
-            if stored.is_some() || address.resource.key == InstanceKey::None {
-                self.evaluator.set_object(address, value.clone());
-            } else {
-                self.evaluator.remove_object(address);
-            }
-            let lifecycle = &block.lifecycle;
-            let scope = |me| self.evaluator.scope_with(&address.module, repetition.clone(), me);
-            if !lifecycle.preconditions.is_empty() {
-                let scope = scope(None).ok_or(Reported)?;
-                self.conditions(&lifecycle.preconditions, ConditionKind::Precondition, &scope, address)?;
-            }
-            if !lifecycle.postconditions.is_empty() {
-                let scope = scope(Some(value)).ok_or(Reported)?;
-                self.conditions(&lifecycle.postconditions, ConditionKind::Postcondition, &scope, address)?;
-            }
-            return Ok(());
+            return self.refreshed_only(p, address, block, repetition, stored.as_ref());
         }
         let scope = self
             .evaluator
@@ -122,59 +95,29 @@ impl Planner<'_> {
             &scope,
             address,
         )?;
-        let config = object_config::object_config(self.evaluator, address, &block.body, p.schema, &scope)?;
-        self.forbid_ephemeral(p, address, &config)?;
-        let marks = without_ephemeral_marks(config.paths_with_marks());
-        let (config, _) = config.unmark_deep();
-        let answer = p
-            .provider
-            .validate_resource(&address.resource.resource.ty, config.clone())
-            .await;
-        let written = Some((&*block.body, p.schema));
-        let answer = answer.map_err(|d| self.reported(unanswered(d, written, address)))?;
-        self.report_all(located(answer.diagnostics, written, address))?;
+        let (config, marks) = self.validated_config(p, address, block, &scope).await?;
         let decision = self.decide(p, address, &repetition, stored.as_ref(), &config).await?;
-        let after = with_marks(decision.planned, &marks, p.schema);
-        let before = match &stored {
-            Some(stored) => stored.marked(p.schema),
-            None => Value::null(p.schema.implied_type()),
-        };
-        let mut action = decision.action;
-        if action == Action::NoOp && before.paths_with_marks() != after.paths_with_marks() {
-            // Only what is sensitive changes: the state must be written anew.
-            action = Action::Update;
-        }
+        let config_known = config.is_wholly_known();
+        let after = with_marks(decision.planned.clone(), &marks, p.schema);
         self.evaluator.set_object(address, after.clone());
-        let state_dependencies = stored
-            .as_ref()
-            .map(|s| s.object.dependencies.clone())
-            .unwrap_or_default();
-        if action == Action::NoOp && importing.is_none() {
-            // Apply will not record what it depends on by now.
-            self.record(p, address, p.dependencies.clone());
-        }
-        self.add(
-            ResourceChange {
-                address: address.clone(),
-                previous_address: None,
-                deposed: None,
-                provider: p.provider_address.clone(),
-                action,
-                reason: decision.reason,
-                before,
-                after: after.clone(),
-                replace_paths: decision.replace_paths,
-                private: decision.private,
-                importing,
-                config_known: config.is_wholly_known(),
+        let change = ResourceChange {
+            address: address.clone(),
+            previous_address: None,
+            deposed: None,
+            provider: p.provider_address.clone(),
+            action: decision.action,
+            reason: decision.reason,
+            before: match &stored {
+                Some(stored) => stored.marked(p.schema),
+                None => Value::null(p.schema.implied_type()),
             },
-            action == Action::CreateThenDelete,
-            state_dependencies,
-        );
-        // The change itself stands, whatever is found to speak against it: people see in the plan what is meant.
-        if action.is_replace() {
-            self.check_prevent_destroy(p, address)?;
-        }
+            after: after.clone(),
+            replace_paths: decision.replace_paths,
+            private: decision.private,
+            importing,
+            config_known,
+        };
+        self.add_change(p, address, stored.as_ref(), change)?;
         let with_self = self
             .evaluator
             .scope_with(&address.module, repetition, Some(after))
@@ -187,8 +130,87 @@ impl Planner<'_> {
         )
     }
 
-    /// Once an object was looked at, the state has it with its dependencies as configured now beside those recorded, which
-    /// count as long as nothing is done with it, and with the order of its replacement.
+    /// Adds the change of an object. An error means that its destruction is not allowed; the change is in the plan then, too.
+    fn add_change(
+        &self,
+        p: &PlannedResource<'_>,
+        address: &AbsResourceInstance,
+        stored: Option<&Stored>,
+        mut change: ResourceChange,
+    ) -> Result<(), Reported> {
+        if change.action == Action::NoOp && change.before.paths_with_marks() != change.after.paths_with_marks() {
+            // Only sensitivity changes: the state must be written again.
+            change.action = Action::Update;
+        }
+        let state_dependencies = stored.map(|s| s.object.dependencies.clone()).unwrap_or_default();
+        if change.action == Action::NoOp && change.importing.is_none() {
+            // No operation records the dependencies of the configuration.
+            self.record(p, address, p.dependencies.clone());
+        }
+        let action = change.action;
+        self.add(change, action == Action::CreateThenDelete, state_dependencies);
+        // The change stays in the plan, so that users see what prevent_destroy forbids.
+        if action.is_replace() {
+            self.check_prevent_destroy(p, address)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the refreshed object known to the evaluator, and evaluates its conditions: all that a refresh-only plan does.
+    fn refreshed_only(
+        &self,
+        p: &PlannedResource<'_>,
+        address: &AbsResourceInstance,
+        block: &config::Resource,
+        repetition: Repetition,
+        stored: Option<&Stored>,
+    ) -> Result<(), Reported> {
+        let value = match stored {
+            Some(stored) => stored.marked(p.schema),
+            None => Value::unknown(p.schema.implied_type()),
+        };
+        if stored.is_some() || address.resource.key == InstanceKey::None {
+            self.evaluator.set_object(address, value.clone());
+        } else {
+            self.evaluator.remove_object(address);
+        }
+        let lifecycle = &block.lifecycle;
+        let scope = |me| self.evaluator.scope_with(&address.module, repetition.clone(), me);
+        if !lifecycle.preconditions.is_empty() {
+            let scope = scope(None).ok_or(Reported)?;
+            self.conditions(&lifecycle.preconditions, ConditionKind::Precondition, &scope, address)?;
+        }
+        if !lifecycle.postconditions.is_empty() {
+            let scope = scope(Some(value)).ok_or(Reported)?;
+            self.conditions(&lifecycle.postconditions, ConditionKind::Postcondition, &scope, address)?;
+        }
+        Ok(())
+    }
+
+    /// The configuration of an object, without marks, after the provider has validated it; and its marks.
+    async fn validated_config(
+        &self,
+        p: &PlannedResource<'_>,
+        address: &AbsResourceInstance,
+        block: &config::Resource,
+        scope: &ModuleScope<'_>,
+    ) -> Result<(Value, Vec<(Path, Marks)>), Reported> {
+        let config = object_config::object_config(self.evaluator, address, &block.body, p.schema, scope)?;
+        self.forbid_ephemeral(p, address, &config)?;
+        let marks = without_ephemeral_marks(config.paths_with_marks());
+        let (config, _) = config.unmark_deep();
+        let answer = p
+            .provider
+            .validate_resource(&address.resource.resource.ty, config.clone())
+            .await;
+        let written = Some((&*block.body, p.schema));
+        let answer = answer.map_err(|d| self.reported(unanswered(d, written, address)))?;
+        self.report_all(located(answer.diagnostics, written, address))?;
+        Ok((config, marks))
+    }
+
+    /// Records the dependencies of a refreshed object: those of the configuration beside those already recorded, which are
+    /// in effect until the object is changed; and whether it is replaced with create_before_destroy.
     fn record_dependencies_after_refresh(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance) {
         let recorded = self.prior().current(address).map(|o| o.dependencies.clone());
         let Some(recorded) = recorded else { return };
@@ -258,7 +280,7 @@ impl Planner<'_> {
         Ok(block)
     }
 
-    /// The stored object of an instance, as it is now. Refreshes it unless that is off, and notes what has drifted.
+    /// The stored object of an instance, refreshed unless that is disabled. Records drift.
     pub(super) async fn refreshed_object(
         &self,
         p: &PlannedResource<'_>,
@@ -267,7 +289,7 @@ impl Planner<'_> {
         Ok(self.refreshed(p, address).await?.map(|refreshed| refreshed.now))
     }
 
-    /// The same, beside what was stored.
+    /// The stored object of an instance before and after refresh.
     pub(super) async fn refreshed(
         &self,
         p: &PlannedResource<'_>,
@@ -333,14 +355,15 @@ impl Planner<'_> {
         Ok((!now.value.is_null()).then_some(Refreshed { now, was: stored }))
     }
 
-    /// Whether the provider has said that asking it what became of an object of this type would tell nothing.
+    /// Whether the provider announces that the objects of this type exist in the state alone, so that refreshing them has no
+    /// effect.
     pub(super) fn is_state_only(&self, p: &PlannedResource<'_>, ty: &str) -> bool {
         let schemas = self.providers.schemas();
         let provider = schemas.providers.get(&p.provider_address.provider);
         provider.is_some_and(|s| s.state_only.contains(ty))
     }
 
-    /// Puts an object as it turned out to be into the state, and notes drift against what it was.
+    /// Records the refreshed object in the prior state, and drift against the stored one.
     fn record_refreshed(
         &self,
         p: &PlannedResource<'_>,
@@ -348,13 +371,13 @@ impl Planner<'_> {
         now: &Stored,
         was: Option<&Stored>,
     ) -> Result<(), Reported> {
-        // Where everything goes, it is of no interest what it had become.
-        let noted = !self.kind.is_destroy();
+        // A destroy plan shows no drift.
+        let records_drift = !self.kind.is_destroy();
         let changed = was.is_some_and(|was| was.value != now.value || learns_marks(was, now, p.schema));
         let previous_address = self.moved_from(address);
-        // That an object has moved is news only where nothing else is told of it.
+        // A move alone is shown as drift only in refresh-only plans: other plans show it with the change.
         let moved = self.kind.is_refresh_only() && previous_address.is_some();
-        if noted
+        if records_drift
             && (changed || moved)
             && let Some(was) = was
         {

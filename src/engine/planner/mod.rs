@@ -506,6 +506,21 @@ struct PlannedResource<'p> {
     imports: import::Imports<'p>,
 }
 
+impl PlannedResource<'_> {
+    /// The same resource with another block, and without imports.
+    fn with_block<'b>(&'b self, block: &'b Resource) -> PlannedResource<'b> {
+        PlannedResource {
+            address: self.address,
+            block: Some(block),
+            provider: self.provider.clone(),
+            provider_address: self.provider_address.clone(),
+            schema: self.schema,
+            dependencies: self.dependencies.clone(),
+            imports: import::Imports::new(),
+        }
+    }
+}
+
 impl<'a> Planner<'a> {
     fn done(&self) -> MutexGuard<'_, Done> {
         self.done.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,4 +1,4 @@
-//! The objects of one resource: which there should be, which there are, and planning them side by side.
+//! The objects of one resource: those of the configuration and those of the state, planned concurrently.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use crate::plan::Reason;
 
 use super::{PlannedResource, Planner, import};
 
-/// What people get who ask for no other parallelism.
+/// The default of `-parallelism`.
 const USUAL_PARALLELISM: usize = 10;
-/// How many objects are planned at the same time whose provider asks nobody.
+/// How many objects of providers that keep them in the state alone are planned at the same time.
 pub(super) const LOCAL_PARALLELISM: usize = 64;
 
-/// One thing to be done for a resource.
+/// A unit of planning.
 enum Task {
-    /// An instance the configuration asks for.
+    /// An instance of the configuration.
     Desired(AbsResourceInstance, crate::eval::Repetition),
     /// An instance that only the state has.
     Orphan(AbsResourceInstance, Reason),
-    /// An object that was to be destroyed earlier.
+    /// A deposed object.
     Deposed(AbsResourceInstance, state::DeposedKey),
 }
 
@@ -73,8 +73,8 @@ impl Planner<'_> {
             imports,
         };
         let planning = &planning;
-        // The limit is there to spare services that providers ask. Nobody is asked here, and many calls that are under way at
-        // the same time cost less than as many one after the other.
+        // The limit protects the services behind providers. There is none behind these, and concurrent calls cost less than
+        // sequential ones.
         let local = address.resource.mode == ResourceMode::Managed
             && self.inputs.parallelism >= USUAL_PARALLELISM
             && self.is_state_only(planning, &address.resource.ty);
@@ -90,27 +90,7 @@ impl Planner<'_> {
                 if self.inputs.stop.is_requested() {
                     return Err(Reported);
                 }
-                match (task, planning.address.resource.mode) {
-                    (Task::Desired(address, repetition), ResourceMode::Managed) => {
-                        self.managed(planning, &address, repetition).await
-                    }
-                    (Task::Desired(address, repetition), ResourceMode::Data) => {
-                        self.data(planning, &address, repetition).await
-                    }
-                    // These are no objects to plan for; see `ephemeral`.
-                    (Task::Desired(..), ResourceMode::Ephemeral) => Ok(()),
-                    (Task::Orphan(address, reason), ResourceMode::Managed) => {
-                        self.delete(planning, &address, reason).await
-                    }
-                    (Task::Orphan(address, _), _) => {
-                        // When everything goes, it may be needed until all has gone.
-                        if !self.kind.is_destroy() {
-                            self.prior().remove_instance(&address);
-                        }
-                        Ok(())
-                    }
-                    (Task::Deposed(address, key), _) => self.delete_deposed(planning, &address, key).await,
-                }
+                self.run_task(planning, task).await
             })
             .buffer_unordered(at_once);
         let mut failed = false;
@@ -123,7 +103,27 @@ impl Planner<'_> {
         if failed { Err(Reported) } else { Ok(()) }
     }
 
-    /// What is to be done for a resource: its instances as they should be, and what else the state has of it.
+    async fn run_task(&self, planning: &PlannedResource<'_>, task: Task) -> Result<(), Reported> {
+        match (task, planning.address.resource.mode) {
+            (Task::Desired(address, repetition), ResourceMode::Managed) => {
+                self.managed(planning, &address, repetition).await
+            }
+            (Task::Desired(address, repetition), ResourceMode::Data) => self.data(planning, &address, repetition).await,
+            // These are no objects to plan for; see `ephemeral`.
+            (Task::Desired(..), ResourceMode::Ephemeral) => Ok(()),
+            (Task::Orphan(address, reason), ResourceMode::Managed) => self.delete(planning, &address, reason).await,
+            (Task::Orphan(address, _), _) => {
+                // A destroy plan drops it at the end: objects that are destroyed before may depend on it.
+                if !self.kind.is_destroy() {
+                    self.prior().remove_instance(&address);
+                }
+                Ok(())
+            }
+            (Task::Deposed(address, key), _) => self.delete_deposed(planning, &address, key).await,
+        }
+    }
+
+    /// The tasks for a resource: one for each instance of the configuration, and for each other object that the state has.
     fn tasks(
         &self,
         address: &ConfigResource,
