@@ -402,8 +402,8 @@ impl<'s> Operation<'s> {
 
     /// Makes a plan without telling what goes on.
     pub(crate) fn plan_silently(&self, options: &PlanOptions) -> Planning {
-        let surroundings = workdir::surroundings(self.session, &self.workspace);
-        let inputs = self.inputs(&NoEvents, &self.state, &surroundings);
+        let environment = workdir::environment(self.session, &self.workspace);
+        let inputs = self.inputs(&NoEvents, &self.state, &environment);
         self.runtime.block_on(engine::planner::plan(inputs, options))
     }
 
@@ -425,9 +425,9 @@ impl<'s> Operation<'s> {
     }
 
     fn plan_telling(&self, options: &PlanOptions, progress: Progress) -> Planning {
-        let surroundings = workdir::surroundings(self.session, &self.workspace);
+        let environment = workdir::environment(self.session, &self.workspace);
         let mut result = self.runtime.block_on(async {
-            let inputs = self.inputs(&progress, &self.state, &surroundings);
+            let inputs = self.inputs(&progress, &self.state, &environment);
             tokio::select! {
                 result = engine::planner::plan(inputs, options) => result,
                 never = progress.tick() => match never {},
@@ -457,7 +457,7 @@ impl<'s> Operation<'s> {
     /// Carries out a plan, reporting progress, and saves what comes of it: on the way, and at the end.
     pub fn apply(&self, plan: &Plan) -> Applied {
         let progress = Progress::new(self.session.ui.clone()).for_program(self.session.stream.clone());
-        let surroundings = workdir::surroundings(self.session, &self.workspace);
+        let environment = workdir::environment(self.session, &self.workspace);
         let (interval, warnings) = self.session.env.persist_interval();
         let mut problems = warnings.map(Diagnostics::from).unwrap_or_default();
         let persister = match Persister::start(plan.prior_state.clone(), self.states.store().clone(), interval) {
@@ -479,7 +479,7 @@ impl<'s> Operation<'s> {
         self.last_resort.follow(Some(results.clone()));
         let work = || {
             self.runtime.block_on(async {
-                let inputs = self.inputs(&progress, &self.state, &surroundings);
+                let inputs = self.inputs(&progress, &self.state, &environment);
                 tokio::select! {
                     result = engine::apply::apply(inputs, plan, &results) => result,
                     never = progress.tick() => match never {},
@@ -548,13 +548,13 @@ impl<'s> Operation<'s> {
         &'a self,
         events: &'a dyn EventSink,
         state: &'a State,
-        surroundings: &'a engine::eval::Surroundings,
+        environment: &'a engine::inputs::EvaluationEnvironment,
     ) -> Inputs<'a> {
         Inputs {
             config: &self.project.config,
             state,
             variables: &self.variables.values,
-            surroundings,
+            environment,
             providers: &self.plugins,
             events,
             stop: &self.stop,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use config::Config;
 use config::model::{Requirement, RequirementOrigin};
-use engine::opening;
+use engine::requirements;
 use packages::selection::Selection;
 use packages::{Catalog, ProvisionerSelection};
 use plugins::{Host, Program};
@@ -35,7 +35,7 @@ struct Unavailable {
 /// Which versions of which providers a configuration and a state need.
 pub fn requirements(config: &Config, state: &State) -> Result<BTreeMap<addrs::Provider, Constraints>, Diagnostics> {
     let mut problems = Diagnostics::new();
-    let mut out: BTreeMap<addrs::Provider, Constraints> = opening::providers_needed(config, state)
+    let mut out: BTreeMap<addrs::Provider, Constraints> = requirements::providers_needed(config, state)
         .into_iter()
         .map(|p| (p, Constraints::any()))
         .collect();
@@ -134,7 +134,7 @@ impl Plugins {
             .resolve_for(&requirements(config, state)?, &origins(config, state));
         let mut problems = selections.map_or_else(|problems| problems, |selections| selections.warnings);
         let named = provisioners_named(config);
-        for name in opening::provisioners_needed(config, state) {
+        for name in requirements::provisioners_needed(config, state) {
             let found = self.catalog.check_provisioners([&*name]).into_iter();
             problems.extend(found.map(|d| match named.get(&name) {
                 Some(range) if d.is_error() => d.at(range),
@@ -167,7 +167,7 @@ impl Plugins {
                 unavailable.providers.insert(provider);
             }
         }
-        for name in opening::provisioners_needed(config, state) {
+        for name in requirements::provisioners_needed(config, state) {
             if self.catalog.check_provisioners([&*name]).has_errors() {
                 unavailable.provisioners.insert(name);
             }
@@ -196,11 +196,11 @@ impl Plugins {
         let mut needed: BTreeSet<addrs::Provider> =
             state.resources.values().map(|r| r.provider.provider.clone()).collect();
         if let Some(config) = config {
-            needed.extend(opening::providers_needed(config, state));
+            needed.extend(requirements::providers_needed(config, state));
         }
         let mut problems = self.ask(needed).await;
         for name in config
-            .map(|c| opening::provisioners_needed(c, state))
+            .map(|c| requirements::provisioners_needed(c, state))
             .unwrap_or_default()
         {
             match self.start_provisioner(&name).await {

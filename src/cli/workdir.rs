@@ -12,7 +12,7 @@ use config::model::Variable;
 use config::values::{self, ValueInputs, ValueSource, VariableFlag, VariableValue};
 use config::{Config, LoadOptions, Loaded};
 use cty::Value;
-use engine::eval::Surroundings;
+use engine::inputs::EvaluationEnvironment;
 use lang::scope::FunctionSettings;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
@@ -258,8 +258,8 @@ fn asked(
 
 /// The evaluation environment: workspace, working directory and time.
 #[must_use]
-pub fn surroundings(session: &Session, workspace: &str) -> Surroundings {
-    Surroundings {
+pub fn environment(session: &Session, workspace: &str) -> EvaluationEnvironment {
+    EvaluationEnvironment {
         workspace: workspace.to_owned(),
         cwd: session.original_dir.to_string_lossy().into_owned(),
         functions: FunctionSettings {

@@ -14,11 +14,14 @@ use lang::eval::{Context, evaluate};
 use state::State;
 use syntax::{Diagnostic, Diagnostics, Pos};
 
+use crate::block_visits;
 use crate::blocks::{Block, Blocks};
-use crate::eval::{Evaluator, Failed, Phase, Surroundings};
+use crate::eval::checks::FailureSeverity;
+use crate::eval::{Evaluator, Phase, Reported};
 use crate::functions::Functions;
-use crate::opening;
+use crate::inputs::EvaluationEnvironment;
 use crate::plan::{Action, Plan};
+use crate::stored_values;
 use provider::Schemas;
 
 /// The name that messages give to what was typed.
@@ -56,7 +59,7 @@ pub struct View<'a> {
     /// The functions of providers. More of them may be started while the console is there.
     pub functions: &'a Functions,
     /// Workspace, paths, and how functions behave.
-    pub surroundings: &'a Surroundings,
+    pub environment: &'a EvaluationEnvironment,
 }
 
 impl<'a> Console<'a> {
@@ -64,7 +67,7 @@ impl<'a> Console<'a> {
     /// expressions from being asked; `None` where its blocks refer to one another in a circle.
     #[must_use]
     pub fn new(config: &'a Config, view: View<'a>) -> (Option<Console<'a>>, Diagnostics) {
-        let (blocks, mut problems) = Blocks::build_anyway(config, view.schemas, &[]);
+        let (blocks, mut problems) = Blocks::build_with_errors(config, view.schemas, &[]);
         let order = match petgraph::algo::toposort(&blocks.graph, None) {
             Ok(order) => order,
             Err(_) => {
@@ -74,23 +77,23 @@ impl<'a> Console<'a> {
                 return (None, problems);
             }
         };
-        let mut surroundings = view.surroundings.clone();
-        surroundings.functions.console = true;
+        let mut environment = view.environment.clone();
+        environment.functions.console = true;
         let phase = match view.plan {
             Some(plan) => {
-                surroundings.functions.pure = true;
-                surroundings.functions.plan_timestamp = Some(plan.timestamp.clone());
+                environment.functions.pure = true;
+                environment.functions.plan_timestamp = Some(plan.timestamp.clone());
                 Phase::Plan
             }
             None => {
-                surroundings.functions.plan_timestamp = None;
+                environment.functions.plan_timestamp = None;
                 Phase::Console
             }
         };
         let stored =
-            Box::new(move |resource: &AbsResource| opening::stored_objects(view.state, view.schemas, resource));
+            Box::new(move |resource: &AbsResource| stored_values::stored_objects(view.state, view.schemas, resource));
         let evaluator =
-            Evaluator::new(config, phase, surroundings, view.variables, stored).with_functions(view.functions);
+            Evaluator::new(config, phase, environment, view.variables, stored).with_functions(view.functions);
         for change in view.plan.into_iter().flat_map(|p| &p.changes) {
             match change.action {
                 _ if change.deposed.is_some() => {}
@@ -104,7 +107,7 @@ impl<'a> Console<'a> {
         }
         for node in order {
             // A failure has been reported, and what depends on it fails without words.
-            let _: Result<(), Failed> = visit(&evaluator, &blocks.graph[node]);
+            let _: Result<(), Reported> = visit(&evaluator, &blocks.graph[node]);
         }
         problems.extend(evaluator.take_diagnostics());
         let console = Console {
@@ -139,7 +142,7 @@ impl<'a> Console<'a> {
         if value.deep_marks().contains(Marks::TYPE) && !is_type {
             return Err(Diagnostic::error(
                 "Invalid use of type function",
-                "The console-only \"type\" function cannot be used as part of an expression.",
+                "The \"type\" function exists in the console only, and only as the outermost call.",
             )
             .into());
         }
@@ -147,16 +150,16 @@ impl<'a> Console<'a> {
     }
 }
 
-fn visit(evaluator: &Evaluator<'_>, block: &Block) -> Result<(), Failed> {
-    let each = |module: &Module, f: &dyn Fn(&ModuleInstance, &config::ModuleNode) -> Result<(), Failed>| {
-        opening::for_each_instance(evaluator, module, |instance, node| f(instance, node))
+fn visit(evaluator: &Evaluator<'_>, block: &Block) -> Result<(), Reported> {
+    let each = |module: &Module, f: &dyn Fn(&ModuleInstance, &config::ModuleNode) -> Result<(), Reported>| {
+        block_visits::for_each_instance(evaluator, module, |instance, node| f(instance, node))
     };
     match block {
-        Block::Variable(module, name) => opening::visit_variable(evaluator, module, name),
+        Block::Variable(module, name) => block_visits::visit_variable(evaluator, module, name),
         Block::Local(module, name) => each(module, &|instance, node| {
             evaluator.local(instance, node, name).map(|_| ())
         }),
-        Block::Output(module, name) => opening::visit_output(evaluator, module, name, false),
+        Block::Output(module, name) => block_visits::visit_output(evaluator, module, name, FailureSeverity::Error),
         Block::Call(module, name) => each(module, &|instance, _| {
             evaluator.call_expansion(instance, name).map(|_| ())
         }),

@@ -23,13 +23,13 @@ use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::{Notify, Semaphore};
 
 use crate::blocks::{Block, Blocks};
-use crate::eval::checks::{Checked, Kind};
-use crate::eval::{Evaluator, Failed, Repetition};
+use crate::eval::checks::{Checked, ConditionKind, FailureSeverity};
+use crate::eval::{Evaluator, Repetition, Reported};
 use crate::events::{EphemeralAction, Event};
 use crate::inputs::Inputs;
 use crate::instance::located;
 use crate::objchange::plan_problems;
-use crate::opening;
+use crate::object_config;
 use crate::providers::Providers;
 
 /// Something that may use ephemeral resources.
@@ -113,25 +113,29 @@ impl<'a> Ephemerals<'a> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn fail(&self, diagnostics: impl Into<Diagnostics>) -> Failed {
+    fn reported(&self, diagnostics: impl Into<Diagnostics>) -> Reported {
         self.evaluator.report(diagnostics.into());
-        Failed
+        Reported
     }
 
     /// Opens the instances of a resource. Its provider is open, and what its configuration refers to is there.
-    pub async fn open(&self, address: &ConfigResource) -> Result<(), Failed> {
+    pub async fn open(&self, address: &ConfigResource) -> Result<(), Reported> {
         let Some(block) = self.inputs.config.resource(address) else {
             return Ok(());
         };
         let provider_address = self.inputs.config.provider_for(address);
-        let schema = opening::resource_schema(
+        let schema = object_config::resource_schema(
             self.providers.schemas(),
             &provider_address.provider,
             &address.resource,
             Some(&block.type_range),
         )
-        .map_err(|d| self.fail(d))?;
-        let provider = self.providers.get(&provider_address).await.map_err(|d| self.fail(d))?;
+        .map_err(|d| self.reported(d))?;
+        let provider = self
+            .providers
+            .get(&provider_address)
+            .await
+            .map_err(|d| self.reported(d))?;
         let mut tasks: Vec<(AbsResourceInstance, Repetition)> = Vec::new();
         for module in self.evaluator.module_instances(&address.module)? {
             let expansion = self.evaluator.resource_expansion(&module, &address.resource)?;
@@ -152,7 +156,7 @@ impl<'a> Ephemerals<'a> {
         }
         drop(results);
         if failed {
-            return Err(Failed);
+            return Err(Reported);
         }
         if self.waiting().get(address) == Some(&0) {
             self.close(address).await;
@@ -167,17 +171,22 @@ impl<'a> Ephemerals<'a> {
         block: &Resource,
         schema: &Schema,
         provider: Arc<dyn Provider>,
-    ) -> Result<(), Failed> {
-        let _slot = self.slots.acquire().await.map_err(|_| Failed)?;
+    ) -> Result<(), Reported> {
+        let _slot = self.slots.acquire().await.map_err(|_| Reported)?;
         if self.inputs.stop.is_requested() {
-            return Err(Failed);
+            return Err(Reported);
         }
         let scope = self
             .evaluator
             .scope_with(&address.module, repetition.clone(), None)
-            .ok_or(Failed)?;
-        self.conditions(&block.lifecycle.preconditions, Kind::Precondition, &scope, address)?;
-        let config = opening::object_config(self.evaluator, address, &block.body, schema, &scope)?;
+            .ok_or(Reported)?;
+        self.conditions(
+            &block.lifecycle.preconditions,
+            ConditionKind::Precondition,
+            &scope,
+            address,
+        )?;
+        let config = object_config::object_config(self.evaluator, address, &block.body, schema, &scope)?;
         let marks = config.paths_with_marks();
         let (config, _) = config.unmark_deep();
         let ty = &address.resource.resource.ty;
@@ -185,7 +194,7 @@ impl<'a> Ephemerals<'a> {
         let answer = provider
             .validate_ephemeral(ty, config.clone())
             .await
-            .map_err(|d| self.fail(d))?;
+            .map_err(|d| self.reported(d))?;
         self.report(located(answer.diagnostics, written, address))?;
         if !config.is_wholly_known() {
             // It is opened during apply, when all is known.
@@ -202,7 +211,7 @@ impl<'a> Ephemerals<'a> {
             Ok(answer) => answer,
             Err(problems) => {
                 self.end(address, EphemeralAction::Open, began, true);
-                return Err(self.fail(problems));
+                return Err(self.reported(problems));
             }
         };
         let mut problems = located(answer.diagnostics, written, address);
@@ -210,7 +219,7 @@ impl<'a> Ephemerals<'a> {
         self.end(address, EphemeralAction::Open, began, failed);
         if failed {
             self.evaluator.report(problems);
-            return Err(Failed);
+            return Err(Reported);
         }
         let answer = answer.value;
         // Whatever becomes of the answer, the instance is open now, and must be closed.
@@ -236,8 +245,8 @@ impl<'a> Ephemerals<'a> {
             Diagnostic::error(
                 "Provider produced invalid ephemeral resource instance",
                 format!(
-                    "The provider for {ty} produced an inconsistent result: {}.\n\nThis is a bug in the provider, which should \
-                     be reported in the provider's own issue tracker.",
+                    "The provider for {ty} produced an inconsistent result: {}.\n\nThis is a defect of the provider; \
+                     please report it to its maintainers.",
                     what.trim_start_matches(": ")
                 ),
             )
@@ -250,25 +259,31 @@ impl<'a> Ephemerals<'a> {
         let scope = self
             .evaluator
             .scope_with(&address.module, repetition, Some(value))
-            .ok_or(Failed)?;
-        self.conditions(&block.lifecycle.postconditions, Kind::Postcondition, &scope, address)
+            .ok_or(Reported)?;
+        self.conditions(
+            &block.lifecycle.postconditions,
+            ConditionKind::Postcondition,
+            &scope,
+            address,
+        )
     }
 
-    fn report(&self, problems: Diagnostics) -> Result<(), Failed> {
+    fn report(&self, problems: Diagnostics) -> Result<(), Reported> {
         let failed = problems.has_errors();
         self.evaluator.report(problems);
-        if failed { Err(Failed) } else { Ok(()) }
+        if failed { Err(Reported) } else { Ok(()) }
     }
 
     fn conditions(
         &self,
         rules: &[config::CheckRule],
-        kind: Kind,
+        kind: ConditionKind,
         scope: &crate::eval::ModuleScope<'_>,
         address: &AbsResourceInstance,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Reported> {
         let of = Checked::Resource(address.clone());
-        self.evaluator.check_all(rules, kind, scope, &of, false)
+        self.evaluator
+            .check_all(rules, kind, scope, &of, FailureSeverity::Error)
     }
 
     /// A block that may use ephemeral resources is done, once. What nobody needs any more is closed.
@@ -347,7 +362,7 @@ impl<'a> Ephemerals<'a> {
     }
 
     /// Renews what wants to be renewed, whenever it does, and never ends.
-    pub async fn keep(&self) -> std::convert::Infallible {
+    pub async fn renew_until_closed(&self) -> std::convert::Infallible {
         loop {
             let next = self.renewals().await;
             let due = next.iter().map(|(_, at)| *at).min();

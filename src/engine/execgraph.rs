@@ -1,28 +1,28 @@
 //! The execution graph: which operations apply carries out, and in which order.
 //!
-//! All ordering stands here. Operations on the instances of one resource form *groups* with a barrier node before and
+//! All ordering is decided here. Operations on the instances of one resource form *groups* with a barrier node before and
 //! after each, so that a dependency between two resources is one edge, however many instances they have.
 //!
 //! A resource has up to four groups:
 //! - *change*: objects are created, updated, read; the creating half of a replacement belongs here.
 //! - *destroy first*: objects are destroyed, including the old objects of replacements that destroy first.
 //! - *destroy last*: old objects are destroyed that were created to be replaced before they are destroyed.
-//! - *deposed*: the same for those that earlier runs left behind, which may have been made with other things.
+//! - *deposed*: deposed objects of earlier runs are destroyed; their dependencies may differ from those of current objects.
 //!
 //! The rules, where `r` depends on `d`:
 //! 1. `d` is changed before `r` is.
 //! 2. The objects of `r` are destroyed before those of `d`.
 //! 3. What `d` destroys first is destroyed before `r` is changed.
 //! 4. What `d` destroys last is destroyed after `r` is changed.
-//! 5. Within a replacement, the old object goes before the new one comes, or the other way round.
-//! 6. What `r` destroys first goes before `d` is changed, what it destroys last goes after that.
-//! 7. Where the provider configuration of `r` refers to `d`, that configuration is opened with what `d` becomes: `d` is
-//!    changed before any object of `r` is touched. Then rule 2 cannot hold for what `d` destroys first, nor rule 6.
+//! 5. Within a replacement, the old object is destroyed before the new one is created, or the other way round.
+//! 6. What `r` destroys first is destroyed before `d` is changed, what it destroys last after that.
+//! 7. Where the provider configuration of `r` refers to `d`, that configuration is opened with the new values of `d`: `d` is
+//!    changed before any operation on `r`. Then rule 2 cannot hold for what `d` destroys first, nor rule 6.
 //!
-//! Configurations that were turned around, and providers that are made of other providers' objects, can bring rules into
-//! conflict. Some of them give way then: first rule 6, then rule 4 where the objects that `r` has were not made with `d` (so
-//! that they do not suffer when it goes), then rule 2 where deposed objects of `d` wait for `r` (which was more likely made with
-//! those in use), then rule 2 between objects of different provider configurations.
+//! Where the direction of a dependency was reversed, or a provider configuration refers to objects of another provider, the
+//! rules can make a cycle. Constraints are left out then, in this order: rule 6; rule 4 where the state does not record that
+//! `r` depends on `d`; rule 2 for deposed objects of `d` (the objects of `r` more likely depend on the current ones); rule 2
+//! between objects of different provider configurations.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -51,11 +51,11 @@ pub enum Operation {
 pub struct ExecGraph {
     /// The operations.
     pub nodes: Vec<Operation>,
-    /// Who waits for whom: the second for the first, as indexes into `nodes`.
+    /// The order: the second of a pair runs after the first, as indexes into `nodes`.
     pub edges: Vec<(u32, u32)>,
 }
 
-/// What the builder must know of a planned change.
+/// The facts about a planned change that its order depends on.
 #[derive(Clone, Debug)]
 pub struct Planned {
     /// The resource it belongs to.
@@ -64,33 +64,34 @@ pub struct Planned {
     pub action: Action,
     /// Whether a deletion belongs to the group that is destroyed last.
     pub destroy_last: bool,
-    /// Whether the object is one that an earlier run left behind.
+    /// Whether the object is deposed.
     pub deposed: bool,
     /// The provider configuration that does it.
     pub provider: AbsProviderConfig,
-    /// What the object as it is depends on: resources whose objects must outlive it.
+    /// The dependencies of the prior object: resources whose objects must be destroyed after it.
     pub state_dependencies: Arc<[ConfigResource]>,
 }
 
-/// Who depends on whom, directly or not.
+/// Direct and indirect dependencies.
 #[derive(Clone, Debug, Default)]
 pub struct Dependencies {
-    /// Resources on resources, as the configuration has it.
+    /// Of resources on resources, by the configuration.
     pub resources: BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
-    /// Provider configurations on resources.
+    /// Of provider configurations on resources.
     pub providers: BTreeMap<AbsProviderConfig, BTreeSet<ConfigResource>>,
 }
 
-/// Which rules give way to which, the last ones first.
+/// The priority of a constraint where constraints make a cycle, highest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Strength {
+enum Priority {
+    /// Never left out.
     Firm,
     /// Rule 2 between objects of different provider configurations.
     BetweenProviders,
-    /// Rule 2 for deposed objects that wait.
+    /// Rule 2 where deposed objects are the dependency.
     Deposed,
-    /// Rule 4 where the objects of the one were not made with those of the other.
-    NotMadeWith,
+    /// Rule 4 where the state does not record the dependency.
+    NotRecorded,
     /// Rule 6.
     BeforeChange,
 }
@@ -101,6 +102,20 @@ enum Phase {
     DestroyFirst,
     DestroyLast,
     Deposed,
+}
+
+/// An edge between two groups, and the priority it has where constraints make a cycle.
+type Constraint = (u32, u32, Priority);
+
+/// What the order of the groups depends on, by resource.
+#[derive(Default)]
+struct GroupFacts<'p> {
+    /// The resources that the destroyed objects depend on, and that must be destroyed after them. Deposed objects are separate.
+    destroyed_before: BTreeMap<(&'p ConfigResource, bool), BTreeSet<&'p ConfigResource>>,
+    /// The provider configurations that carry the changes out.
+    providers: BTreeMap<&'p ConfigResource, BTreeSet<&'p AbsProviderConfig>>,
+    /// The dependencies that the state records for the changed objects.
+    recorded: BTreeMap<&'p ConfigResource, BTreeSet<&'p ConfigResource>>,
 }
 
 #[derive(Default)]
@@ -136,36 +151,30 @@ impl<'p> Builder<'p> {
         self.graph.edges.push((node, end));
         node
     }
-}
 
-impl ExecGraph {
-    /// Lays down the graph for these changes. With `everything_goes`, objects also outlive each other as the configuration
-    /// has it, not only as the state recorded it.
-    #[must_use]
-    pub fn build(changes: &[Planned], dependencies: &Dependencies, everything_goes: bool) -> ExecGraph {
-        let mut b = Builder::default();
-        // What the objects that will be destroyed depend on, and through which provider that is done, by resource.
-        // Deposed objects are apart.
-        let mut outlived: BTreeMap<(&ConfigResource, bool), BTreeSet<&ConfigResource>> = BTreeMap::new();
-        let mut providers: BTreeMap<&ConfigResource, BTreeSet<&AbsProviderConfig>> = BTreeMap::new();
-        // What the objects that will be changed were made with.
-        let mut made_with: BTreeMap<&ConfigResource, BTreeSet<&ConfigResource>> = BTreeMap::new();
+    /// Adds the operations of all changes to their groups, and gathers what the order of the groups depends on.
+    fn add_members(&mut self, changes: &'p [Planned]) -> GroupFacts<'p> {
+        let mut facts = GroupFacts::default();
         for (i, change) in changes.iter().enumerate() {
             let i = u32::try_from(i).unwrap_or(u32::MAX);
             let r = &change.resource;
             if change.action != Action::NoOp && !change.state_dependencies.is_empty() {
-                made_with.entry(r).or_default().extend(&*change.state_dependencies);
+                facts.recorded.entry(r).or_default().extend(&*change.state_dependencies);
             }
             if change.action == Action::NoOp {
                 continue;
             }
-            if providers.get(r).is_none_or(|known| !known.contains(&change.provider)) {
-                providers.entry(r).or_default().insert(&change.provider);
+            if facts
+                .providers
+                .get(r)
+                .is_none_or(|known| !known.contains(&change.provider))
+            {
+                facts.providers.entry(r).or_default().insert(&change.provider);
             }
             match change.action {
                 Action::NoOp => continue,
                 Action::Create | Action::Read | Action::Update => {
-                    b.member(r, Phase::Change, Operation::Change(i));
+                    self.member(r, Phase::Change, Operation::Change(i));
                     continue;
                 }
                 Action::Delete | Action::Forget => {
@@ -176,123 +185,178 @@ impl ExecGraph {
                     } else {
                         Phase::DestroyFirst
                     };
-                    b.member(r, phase, Operation::Destroy(i));
+                    self.member(r, phase, Operation::Destroy(i));
                 }
                 Action::DeleteThenCreate => {
-                    let destroy = b.member(r, Phase::DestroyFirst, Operation::Destroy(i));
-                    let create = b.member(r, Phase::Change, Operation::Change(i));
-                    b.graph.edges.push((destroy, create));
+                    let destroy = self.member(r, Phase::DestroyFirst, Operation::Destroy(i));
+                    let create = self.member(r, Phase::Change, Operation::Change(i));
+                    self.graph.edges.push((destroy, create));
                 }
                 Action::CreateThenDelete => {
-                    let create = b.member(r, Phase::Change, Operation::Change(i));
-                    let destroy = b.member(r, Phase::DestroyLast, Operation::Destroy(i));
-                    b.graph.edges.push((create, destroy));
+                    let create = self.member(r, Phase::Change, Operation::Change(i));
+                    let destroy = self.member(r, Phase::DestroyLast, Operation::Destroy(i));
+                    self.graph.edges.push((create, destroy));
                 }
             }
-            let outlived = outlived.entry((r, change.deposed)).or_default();
-            outlived.extend(&*change.state_dependencies);
+            let dependencies = facts.destroyed_before.entry((r, change.deposed)).or_default();
+            dependencies.extend(&*change.state_dependencies);
         }
-        if everything_goes {
-            for ((r, _), out) in &mut outlived {
+        facts
+    }
+
+    fn group_of(&self, resource: &'p ConfigResource, phase: Phase) -> Option<(u32, u32)> {
+        self.groups.get(&(resource, phase)).copied()
+    }
+
+    /// The order between the groups.
+    fn constraints(&self, facts: &GroupFacts<'p>, dependencies: &'p Dependencies) -> Vec<Constraint> {
+        let mut out = Vec::new();
+        for ((r, phase), group) in &self.groups {
+            if *phase == Phase::Change {
+                self.constrain_change(r, *group, facts, dependencies, &mut out);
+            } else {
+                self.constrain_destroy((r, *phase), *group, facts, dependencies, &mut out);
+            }
+        }
+        out
+    }
+
+    /// Rules 1, 3 and 4: the changes of a resource.
+    fn constrain_change(
+        &self,
+        r: &'p ConfigResource,
+        (start, end): (u32, u32),
+        facts: &GroupFacts<'p>,
+        dependencies: &'p Dependencies,
+        out: &mut Vec<Constraint>,
+    ) {
+        for d in dependencies.resources.get(r).into_iter().flatten().filter(|d| *d != r) {
+            if let Some((_, end_d)) = self.group_of(d, Phase::Change) {
+                out.push((end_d, start, Priority::Firm));
+            }
+            if let Some((_, end_d)) = self.group_of(d, Phase::DestroyFirst) {
+                out.push((end_d, start, Priority::Firm));
+            }
+            for (start_d, _) in [Phase::DestroyLast, Phase::Deposed]
+                .iter()
+                .filter_map(|p| self.group_of(d, *p))
+            {
+                let is_recorded = facts.recorded.get(r).is_some_and(|with| with.contains(d));
+                let priority = if is_recorded {
+                    Priority::Firm
+                } else {
+                    Priority::NotRecorded
+                };
+                out.push((end, start_d, priority));
+            }
+        }
+    }
+
+    /// Rules 2, 6 and 7: the destruction of objects of a resource.
+    fn constrain_destroy(
+        &self,
+        (r, phase): (&'p ConfigResource, Phase),
+        (start, end): (u32, u32),
+        facts: &GroupFacts<'p>,
+        dependencies: &'p Dependencies,
+        out: &mut Vec<Constraint>,
+    ) {
+        let own = facts.providers.get(r);
+        let needed: BTreeSet<&ConfigResource> = own
+            .into_iter()
+            .flatten()
+            .filter_map(|p| dependencies.providers.get(*p))
+            .flatten()
+            .collect();
+        let mut all = facts
+            .destroyed_before
+            .get(&(r, phase == Phase::Deposed))
+            .cloned()
+            .unwrap_or_default();
+        all.extend(&needed);
+        for d in all.into_iter().filter(|d| *d != r) {
+            let by_provider = needed.contains(d);
+            let changed = self.group_of(d, Phase::Change);
+            let priority = if own == facts.providers.get(d) {
+                Priority::Firm
+            } else {
+                Priority::BetweenProviders
+            };
+            if let Some((start_d, _)) = self.group_of(d, Phase::DestroyLast) {
+                out.push((end, start_d, priority));
+            }
+            if let Some((start_d, _)) = self.group_of(d, Phase::Deposed) {
+                out.push((end, start_d, Priority::Deposed));
+            }
+            match (self.group_of(d, Phase::DestroyFirst), changed) {
+                (Some(_), Some(_)) if by_provider => {}
+                (Some((start_d, _)), _) => out.push((end, start_d, priority)),
+                (None, _) => {}
+            }
+            match changed {
+                Some((_, end_d)) if by_provider => out.push((end_d, start, Priority::Firm)),
+                Some((start_d, _)) if phase == Phase::DestroyFirst => {
+                    out.push((end, start_d, Priority::BeforeChange));
+                }
+                Some((_, end_d)) => out.push((end_d, start, Priority::BeforeChange)),
+                None => {}
+            }
+        }
+    }
+}
+
+impl ExecGraph {
+    /// Builds the graph of these changes. In destroy mode the dependencies of the configuration order the destruction of
+    /// objects, beside those that the state records.
+    #[must_use]
+    pub fn build(changes: &[Planned], dependencies: &Dependencies, destroy_mode: bool) -> ExecGraph {
+        let mut builder = Builder::default();
+        let mut facts = builder.add_members(changes);
+        if destroy_mode {
+            for ((r, _), out) in &mut facts.destroyed_before {
                 out.extend(dependencies.resources.get(*r).into_iter().flatten());
             }
         }
-        let groups: Vec<_> = b.groups.iter().map(|(key, group)| (*key, *group)).collect();
-        let group = |r, phase| b.groups.get(&(r, phase)).copied();
-        let mut edges: Vec<(u32, u32, Strength)> = Vec::new();
-        for ((r, phase), (start, end)) in groups {
-            if phase == Phase::Change {
-                for d in dependencies.resources.get(r).into_iter().flatten().filter(|d| *d != r) {
-                    if let Some((_, end_d)) = group(d, Phase::Change) {
-                        edges.push((end_d, start, Strength::Firm));
-                    }
-                    if let Some((_, end_d)) = group(d, Phase::DestroyFirst) {
-                        edges.push((end_d, start, Strength::Firm));
-                    }
-                    for (start_d, _) in [Phase::DestroyLast, Phase::Deposed].iter().filter_map(|p| group(d, *p)) {
-                        let made_with_it = made_with.get(r).is_some_and(|with| with.contains(d));
-                        let strength = if made_with_it {
-                            Strength::Firm
-                        } else {
-                            Strength::NotMadeWith
-                        };
-                        edges.push((end, start_d, strength));
-                    }
-                }
-                continue;
-            }
-            let own = providers.get(r);
-            let needed: BTreeSet<&ConfigResource> = own
-                .into_iter()
-                .flatten()
-                .filter_map(|p| dependencies.providers.get(*p))
-                .flatten()
-                .collect();
-            let mut all = outlived.get(&(r, phase == Phase::Deposed)).cloned().unwrap_or_default();
-            all.extend(&needed);
-            for d in all.into_iter().filter(|d| *d != r) {
-                let by_provider = needed.contains(d);
-                let changed = group(d, Phase::Change);
-                let strength = if own == providers.get(d) {
-                    Strength::Firm
-                } else {
-                    Strength::BetweenProviders
-                };
-                if let Some((start_d, _)) = group(d, Phase::DestroyLast) {
-                    edges.push((end, start_d, strength));
-                }
-                if let Some((start_d, _)) = group(d, Phase::Deposed) {
-                    edges.push((end, start_d, Strength::Deposed));
-                }
-                match (group(d, Phase::DestroyFirst), changed) {
-                    (Some(_), Some(_)) if by_provider => {}
-                    (Some((start_d, _)), _) => edges.push((end, start_d, strength)),
-                    (None, _) => {}
-                }
-                match changed {
-                    Some((_, end_d)) if by_provider => edges.push((end_d, start, Strength::Firm)),
-                    Some((start_d, _)) if phase == Phase::DestroyFirst => {
-                        edges.push((end, start_d, Strength::BeforeChange));
-                    }
-                    Some((_, end_d)) => edges.push((end_d, start, Strength::BeforeChange)),
-                    None => {}
-                }
-            }
-        }
-        let mut graph = b.graph;
-        let within = std::mem::take(&mut graph.edges);
-        for weakest in [
-            Strength::BeforeChange,
-            Strength::NotMadeWith,
-            Strength::Deposed,
-            Strength::BetweenProviders,
-        ] {
-            graph.edges = within
-                .iter()
-                .copied()
-                .chain(edges.iter().map(|(a, b, _)| (*a, *b)))
-                .collect();
-            let circle = graph.circles();
-            if circle.is_empty() {
-                return graph;
-            }
-            edges.retain(|(a, b, strength)| {
-                let inside = circle.get(a).is_some_and(|c| circle.get(b) == Some(c));
-                !(inside && *strength == weakest)
-            });
-        }
-        graph.edges = within
-            .into_iter()
-            .chain(edges.into_iter().map(|(a, b, _)| (a, b)))
-            .collect();
-        graph
+        let constraints = builder.constraints(&facts, dependencies);
+        builder.graph.with_constraints(constraints)
     }
 
-    /// The operations that wait for one another in circles: for each the number of its circle.
-    fn circles(&self) -> HashMap<u32, usize> {
+    /// Adds the constraints as edges. Where that would make cycles, the constraints in them are left out, those of the lowest
+    /// priority first.
+    fn with_constraints(mut self, mut constraints: Vec<Constraint>) -> ExecGraph {
+        let within = std::mem::take(&mut self.edges);
+        for lowest in [
+            Priority::BeforeChange,
+            Priority::NotRecorded,
+            Priority::Deposed,
+            Priority::BetweenProviders,
+        ] {
+            self.edges = within
+                .iter()
+                .copied()
+                .chain(constraints.iter().map(|(a, b, _)| (*a, *b)))
+                .collect();
+            let cycles = self.cycles();
+            if cycles.is_empty() {
+                return self;
+            }
+            constraints.retain(|(a, b, priority)| {
+                let inside = cycles.get(a).is_some_and(|c| cycles.get(b) == Some(c));
+                !(inside && *priority == lowest)
+            });
+        }
+        self.edges = within
+            .into_iter()
+            .chain(constraints.into_iter().map(|(a, b, _)| (a, b)))
+            .collect();
+        self
+    }
+
+    /// The operations on cycles: for each the number of its cycle.
+    fn cycles(&self) -> HashMap<u32, usize> {
         let components = petgraph::algo::kosaraju_scc(&self.to_walk());
-        let circles = components.iter().enumerate().filter(|(_, c)| c.len() > 1);
-        circles
+        let cycles = components.iter().enumerate().filter(|(_, c)| c.len() > 1);
+        cycles
             .flat_map(|(i, c)| c.iter().map(move |n| (u32::try_from(n.index()).unwrap_or(u32::MAX), i)))
             .collect()
     }
@@ -319,7 +383,7 @@ impl ExecGraph {
         graph
     }
 
-    /// The operations that wait for one another in a circle, if there are such.
+    /// The operations on one cycle, if there is one.
     #[must_use]
     pub fn cycle(&self) -> Option<Vec<Operation>> {
         let graph = self.to_walk();

@@ -238,8 +238,8 @@ impl Functions {
             return Ok(());
         }
         Err(CallError::Failed(
-            "provider function returned an inconsistent result: during planning, the same arguments gave another value. \
-             This is a bug in the provider, which should be reported in the provider's own issue tracker"
+            "provider function returned an inconsistent result: during planning, the same arguments gave another \
+             value. This is a defect of the provider; please report it to its maintainers"
                 .into(),
         ))
     }

@@ -1,4 +1,4 @@
-//! What the engine is given.
+//! The inputs of an operation: configuration, state, variables, providers, options.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,15 +6,27 @@ use std::sync::Arc;
 use addrs::{AbsResourceInstance, Target};
 use config::Config;
 use cty::Value;
+use lang::scope::FunctionSettings;
 use state::State;
 
-use crate::eval::Surroundings;
 use crate::events::EventSink;
 use crate::plan::Mode;
 use crate::stop::Stop;
 use provider::ProviderSource;
 
-/// What every operation is given.
+/// What expressions depend on beside the configuration, the variables and the objects: the values of `path` and `terraform`,
+/// and the behaviour of functions.
+#[derive(Clone, Debug, Default)]
+pub struct EvaluationEnvironment {
+    /// The selected workspace.
+    pub workspace: String,
+    /// The working directory as it was before `-chdir`, absolute.
+    pub cwd: String,
+    /// How functions behave.
+    pub functions: FunctionSettings,
+}
+
+/// The inputs that every operation has.
 #[derive(Clone, Copy)]
 pub struct Inputs<'a> {
     /// The configuration.
@@ -23,35 +35,35 @@ pub struct Inputs<'a> {
     pub state: &'a State,
     /// The values of the root variables, converted, without marks.
     pub variables: &'a BTreeMap<Arc<str>, Value>,
-    /// What expressions can see beside that.
-    pub surroundings: &'a Surroundings,
-    /// Where plugins come from.
+    /// The evaluation environment.
+    pub environment: &'a EvaluationEnvironment,
+    /// The source of providers and provisioners.
     pub providers: &'a dyn ProviderSource,
-    /// Where events go.
+    /// The receiver of events.
     pub events: &'a dyn EventSink,
-    /// The wish to end early.
+    /// The cancellation token.
     pub stop: &'a Stop,
     /// How many operations on objects may run at a time.
     pub parallelism: usize,
 }
 
-/// What kind of plan is wanted.
+/// The options of a plan.
 #[derive(Clone, Debug)]
 pub struct PlanOptions {
-    /// What kind.
+    /// The kind of plan.
     pub mode: Mode,
-    /// Whether to look at the objects first.
+    /// Whether to refresh the objects first.
     pub refresh: bool,
-    /// What to plan for; empty for everything.
+    /// The addresses the plan is limited to; empty for the whole configuration.
     pub targets: Vec<Target>,
-    /// What to leave out, with everything that depends on it; never together with targets.
+    /// The addresses the plan leaves out, with everything that depends on them; never together with targets.
     pub excludes: Vec<Target>,
-    /// What to replace in any case.
+    /// The objects to replace whether or not their configuration changed.
     pub force_replace: Vec<AbsResourceInstance>,
-    /// Whether to write configuration for imports that have none.
+    /// Whether to generate configuration for imports that have none.
     pub generate_config: bool,
-    /// An object to import, and its identifier. Then this is all that is done: the object is found and looked at, and
-    /// comes into the prior state of the plan; it is not compared with its configuration.
+    /// The address and the identifier of an object to import. Then the plan does nothing else: the object is imported and
+    /// refreshed, and is in the prior state of the plan; it is not compared with its configuration.
     pub import: Option<(AbsResourceInstance, Arc<str>)>,
 }
 

@@ -73,8 +73,8 @@ pub async fn upgrade(
         return Err(Diagnostic::error(
             "Resource instance managed by newer provider version",
             format!(
-                "The current state of {address} was created by a newer provider version than is currently selected. Upgrade \
-                 the provider to work with this state."
+                "The stored object of {address} has a later schema version than the selected version of its provider. \
+                 Select a version that is at least as new as the one that stored it."
             ),
         )
         .about(address)
@@ -191,8 +191,7 @@ pub fn data_problems(value: &Value, schema: &Schema, provider: &addrs::Provider,
 }
 
 /// How every complaint about a provider ends.
-pub const PROVIDER_BUG: &str =
-    "This is a bug in the provider, which should be reported in the provider's own issue tracker.";
+pub const PROVIDER_BUG: &str = "This is a defect of the provider; please report it to its maintainers.";
 
 /// Reads a stored object that is at the current version of its schema.
 pub fn decode(schema: &Schema, object: &Arc<Object>, address: &dyn Display) -> Result<Stored, Diagnostics> {
@@ -293,8 +292,8 @@ pub fn forbidden_ephemeral(config: &Value, schema: &Schema, body: &Body, address
         Diagnostic::error(
             "Invalid use of ephemeral value",
             format!(
-                "Ephemeral values are not valid for {what}, because it is not a write-only attribute: its value is kept in the \
-                 plan and the state."
+                "The value for {what} is ephemeral. Only write-only attributes accept that: others are stored in the \
+                 plan and in the state."
             ),
         )
         .at(&path_range(body, &schema.block, path))
@@ -344,7 +343,7 @@ pub fn identity(value: &Value) -> Option<(String, String)> {
 
 /// Marks of ephemeral values never reach a plan; this is what remains of a configuration's marks.
 #[must_use]
-pub fn lasting(marks: Vec<(Path, Marks)>) -> Vec<(Path, Marks)> {
+pub fn without_ephemeral_marks(marks: Vec<(Path, Marks)>) -> Vec<(Path, Marks)> {
     marks
         .into_iter()
         .map(|(path, m)| (path, m.without(Marks::EPHEMERAL)))

@@ -1,36 +1,39 @@
 //! The engine: evaluate, plan, apply.
 //!
-//! - *Evaluate* ([`eval`]) knows the language and nothing of change: it turns module instances and blocks into desired
-//!   resource instances and answers "what is this value now".
-//! - *Plan* compares desired with prior, asks providers, and decides every action with its reason, as data: a
-//!   [`plan::Plan`]. Then it lays down one execution graph in which all ordering stands.
-//! - *Apply* carries that graph out, evaluating again only what was unknown.
+//! - *Evaluate* (`eval`) knows the language and nothing of changes: it expands modules and resources into instances and
+//!   evaluates their expressions.
+//! - *Plan* compares the configuration with the prior state, calls providers, and decides every action with its reason, as
+//!   data: a [`plan::Plan`]. Its execution graph contains all ordering.
+//! - *Apply* carries that graph out, and evaluates again only what was unknown.
 //!
-//! The engine knows nothing of gRPC, files, terminals or colours. It takes a configuration, a state, a source of
-//! providers and options; it gives back a plan or a state with diagnostics, and tells what it does as a stream of typed
-//! [`events::Event`]s.
+//! The engine does no network, file or terminal I/O. It takes a configuration, a state, a source of providers and options;
+//! it returns a plan or a state with diagnostics, and reports progress as a stream of typed [`events::Event`]s.
 //!
-//! Where to begin: [`plan`] (the words), `blocks` (the graph of the configuration's blocks), then `planner` and `apply`.
+//! Where to begin: [`plan`] (the data), `blocks` (the graph of the configuration's blocks), then `planner` and `apply`.
 
 pub mod apply;
+mod block_visits;
 mod blocks;
 mod connection;
 pub mod console;
+mod dependency_evaluation;
 mod ephemeral;
-pub mod eval;
+mod eval;
 pub mod events;
 pub mod execgraph;
 pub mod functions;
 pub mod inputs;
 pub mod instance;
 pub mod objchange;
-pub mod opening;
+mod object_config;
 pub mod plan;
 pub mod planner;
-mod priming;
+mod provider_opening;
 mod providers;
 mod removals;
+pub mod requirements;
 pub mod results;
 pub mod stop;
+mod stored_values;
 pub mod validate;
 mod walk;

@@ -14,7 +14,7 @@ use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::Mutex;
 
 use crate::functions::Functions;
-use crate::opening;
+use crate::requirements;
 
 /// The running plugins of one operation.
 pub struct Providers<'s> {
@@ -35,7 +35,7 @@ pub(crate) struct Started<'s> {
 
 impl<'s> Started<'s> {
     /// Every plugin, or why there is not every one; those that run are ended then.
-    async fn whole(self) -> Result<Providers<'s>, Diagnostics> {
+    async fn all_or_errors(self) -> Result<Providers<'s>, Diagnostics> {
         if self.diagnostics.has_errors() {
             self.providers.close().await;
             return Err(self.diagnostics);
@@ -46,35 +46,43 @@ impl<'s> Started<'s> {
 
 impl<'s> Providers<'s> {
     /// Starts every plugin that a configuration and a state need.
-    pub async fn needed(
+    pub async fn start_required(
         source: &'s dyn ProviderSource,
         config: &Config,
         state: &State,
     ) -> Result<Providers<'s>, Diagnostics> {
-        Providers::needed_anyway(source, config, state).await.whole().await
+        Providers::start_available_of(source, config, state)
+            .await
+            .all_or_errors()
+            .await
     }
 
     /// The same, without the plugins that cannot be started or asked; what is wrong with them is given, too.
-    pub(crate) async fn needed_anyway(source: &'s dyn ProviderSource, config: &Config, state: &State) -> Started<'s> {
-        let providers = opening::providers_needed(config, state);
-        let functions = opening::function_providers_needed(config);
-        let provisioners = opening::provisioners_needed(config, state);
-        Providers::start_anyway(source, providers, provisioners, functions).await
+    pub(crate) async fn start_available_of(
+        source: &'s dyn ProviderSource,
+        config: &Config,
+        state: &State,
+    ) -> Started<'s> {
+        let providers = requirements::providers_needed(config, state);
+        let functions = requirements::function_providers_needed(config);
+        let provisioners = requirements::provisioners_needed(config, state);
+        Providers::start_available(source, providers, provisioners, functions).await
     }
 
     /// Starts every provider and provisioner named, side by side, and asks for their schemas. Those whose functions are
     /// called are started once more for that: such a process is never configured.
+    #[cfg(test)]
     pub async fn start(
         source: &'s dyn ProviderSource,
         providers: impl IntoIterator<Item = addrs::Provider>,
         provisioners: impl IntoIterator<Item = Arc<str>>,
         functions: impl IntoIterator<Item = addrs::Provider>,
     ) -> Result<Providers<'s>, Diagnostics> {
-        let started = Providers::start_anyway(source, providers, provisioners, functions).await;
-        started.whole().await
+        let started = Providers::start_available(source, providers, provisioners, functions).await;
+        started.all_or_errors().await
     }
 
-    async fn start_anyway(
+    async fn start_available(
         source: &'s dyn ProviderSource,
         providers: impl IntoIterator<Item = addrs::Provider>,
         provisioners: impl IntoIterator<Item = Arc<str>>,
@@ -206,17 +214,12 @@ impl<'s> Providers<'s> {
             Diagnostic::error(
                 "Provider configuration not present",
                 format!(
-                    "The provider configuration {address} is needed here but was not opened. This is a bug in Monoform; \
-                     please report it."
+                    "The provider configuration {address} is needed here but was not opened. This is a defect of \
+                     Monoform; please report it."
                 ),
             )
             .into()
         })
-    }
-
-    /// Whether this configuration is open already.
-    pub async fn is_open(&self, address: &AbsProviderConfig) -> bool {
-        self.open.lock().await.contains_key(address)
     }
 
     /// A running provisioner.

@@ -15,12 +15,13 @@ use syntax::{Diagnostic, Diagnostics, Pos, Range};
 
 use crate::blocks::{Block, Blocks};
 use crate::connection::connection_schema;
-use crate::eval::checks::{Checked, Kind};
-use crate::eval::{Evaluator, Expansion, Failed, Phase, Repetition};
+use crate::eval::checks::{Checked, ConditionKind, FailureSeverity};
+use crate::eval::{Evaluator, Expansion, Phase, Repetition, Reported};
 use crate::inputs::Inputs;
 use crate::instance::{forbidden_ephemeral, located};
-use crate::opening;
+use crate::object_config;
 use crate::planner::import::identifier;
+use crate::provider_opening;
 use crate::providers::Providers;
 use crate::walk::{Outcome, walk};
 
@@ -28,7 +29,7 @@ use crate::walk::{Outcome, walk};
 pub async fn validate(inputs: Inputs<'_>) -> Diagnostics {
     let nothing = state::State::new();
     // What is wrong with one plugin keeps nothing from being validated that needs another, or none.
-    let started = Providers::needed_anyway(inputs.providers, inputs.config, &nothing).await;
+    let started = Providers::start_available_of(inputs.providers, inputs.config, &nothing).await;
     let mut diagnostics = started.diagnostics;
     // A provider that is started for its functions, too, fails twice.
     diagnostics.0.dedup();
@@ -39,23 +40,23 @@ pub async fn validate(inputs: Inputs<'_>) -> Diagnostics {
 
 /// The same with providers that run already.
 pub(crate) async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>) -> Diagnostics {
-    let (mut blocks, mut diagnostics) = Blocks::build_anyway(inputs.config, providers.schemas(), &[]);
-    let looped = if diagnostics.has_errors() {
-        blocks.break_loops()
+    let (mut blocks, mut diagnostics) = Blocks::build_with_errors(inputs.config, providers.schemas(), &[]);
+    let cyclic = if diagnostics.has_errors() {
+        blocks.break_cycles()
     } else {
         Vec::new()
     };
-    let mut surroundings = inputs.surroundings.clone();
-    surroundings.functions.pure = true;
+    let mut environment = inputs.environment.clone();
+    environment.functions.pure = true;
     let stored = Box::new(|_: &addrs::AbsResource| std::collections::BTreeMap::new());
-    let evaluator = Evaluator::new(inputs.config, Phase::Validate, surroundings, inputs.variables, stored)
+    let evaluator = Evaluator::new(inputs.config, Phase::Validate, environment, inputs.variables, stored)
         .with_functions(providers.functions());
     // What refers to itself cannot be evaluated, nor what was not read whole; everything else is, so that all is reported at
     // once.
-    let garbled = garbled(inputs.config, &blocks);
-    for block in looped.iter().chain(&garbled) {
+    let incomplete = incomplete(inputs.config, &blocks);
+    for block in cyclic.iter().chain(&incomplete) {
         if let Some(module) = block.module() {
-            evaluator.give_up(&representative(module), block);
+            evaluator.mark_reported(&representative(module), block);
         }
     }
     let validator = Validator {
@@ -71,7 +72,7 @@ pub(crate) async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>
         async move {
             if !inputs.stop.is_requested() {
                 // A failure has been reported, and concerns nobody else.
-                let _: Result<(), Failed> = validator.visit(block).await;
+                let _: Result<(), Reported> = validator.visit(block).await;
             }
             Outcome::Done
         }
@@ -92,13 +93,13 @@ pub(crate) async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>
 }
 
 /// The blocks of which a part may have been read wrongly.
-fn garbled(config: &Config, blocks: &Blocks) -> Vec<Block> {
+fn incomplete(config: &Config, blocks: &Blocks) -> Vec<Block> {
     let broken = config.broken_parts();
     if broken.is_empty() {
         return Vec::new();
     }
     let broken = Places::new(broken.into_iter());
-    let is_garbled = |block: &&Block| {
+    let is_incomplete = |block: &&Block| {
         let Some(module) = block.module().and_then(|m| config.node(m)).map(|n| &n.module) else {
             return false;
         };
@@ -111,7 +112,7 @@ fn garbled(config: &Config, blocks: &Blocks) -> Vec<Block> {
         };
         range.is_some_and(|range| broken.overlap(range))
     };
-    blocks.graph.node_weights().filter(is_garbled).cloned().collect()
+    blocks.graph.node_weights().filter(is_incomplete).cloned().collect()
 }
 
 /// Of the problems that were found after others, those that are not the same once more: neither about the same places, nor
@@ -154,10 +155,10 @@ pub(crate) async fn warnings_of_providers(
     providers: &Providers<'_>,
     resources: BTreeSet<ConfigResource>,
 ) -> Diagnostics {
-    let mut surroundings = inputs.surroundings.clone();
-    surroundings.functions.pure = true;
+    let mut environment = inputs.environment.clone();
+    environment.functions.pure = true;
     let stored = Box::new(|_: &addrs::AbsResource| std::collections::BTreeMap::new());
-    let evaluator = Evaluator::new(inputs.config, Phase::Validate, surroundings, inputs.variables, stored)
+    let evaluator = Evaluator::new(inputs.config, Phase::Validate, environment, inputs.variables, stored)
         .with_functions(providers.functions());
     let validator = Validator {
         config: inputs.config,
@@ -266,9 +267,9 @@ fn own_of(mode: Mode) -> Own {
 }
 
 impl Validator<'_> {
-    fn fail(&self, diagnostics: Diagnostics) -> Failed {
+    fn fail(&self, diagnostics: Diagnostics) -> Reported {
         self.evaluator.report(diagnostics);
-        Failed
+        Reported
     }
 
     /// Whether a block is the first of its text. Nothing in it is known while validating, so the same text means the same in
@@ -288,14 +289,14 @@ impl Validator<'_> {
         })
     }
 
-    async fn visit(&self, block: &Block) -> Result<(), Failed> {
+    async fn visit(&self, block: &Block) -> Result<(), Reported> {
         if !self.is_first(block) {
             return Ok(());
         }
         match block {
             Block::Variable(module, name) => {
                 let (instance, node) = self.place(module)?;
-                let given = self.evaluator.given(&instance, node, name)?;
+                let given = self.evaluator.input_value(&instance, node, name)?;
                 let rules = node
                     .module
                     .variables
@@ -304,11 +305,12 @@ impl Validator<'_> {
                     .unwrap_or_default();
                 let scope = self
                     .evaluator
-                    .scope_of_validation(&instance, name, given)
-                    .ok_or(Failed)?;
+                    .validation_scope(&instance, name, given)
+                    .ok_or(Reported)?;
                 let of = Checked::Variable(instance, name.clone());
                 for rule in rules {
-                    self.evaluator.check(rule, Kind::Variable, &scope, &of, false);
+                    self.evaluator
+                        .check(rule, ConditionKind::Variable, &scope, &of, FailureSeverity::Error);
                 }
                 Ok(())
             }
@@ -324,10 +326,11 @@ impl Validator<'_> {
                     .get(name)
                     .map(|o| o.preconditions.as_slice())
                     .unwrap_or_default();
-                let scope = self.evaluator.scope(&instance).ok_or(Failed)?;
+                let scope = self.evaluator.scope(&instance).ok_or(Reported)?;
                 let of = Checked::Output(instance.clone(), name.clone());
                 for rule in rules {
-                    self.evaluator.check(rule, Kind::Output, &scope, &of, false);
+                    self.evaluator
+                        .check(rule, ConditionKind::Output, &scope, &of, FailureSeverity::Error);
                 }
                 self.evaluator.output(&instance, node, name).map(|_| ())
             }
@@ -337,10 +340,11 @@ impl Validator<'_> {
             }
             Block::Check(module, name) => {
                 let (instance, node) = self.place(module)?;
-                let scope = self.evaluator.scope(&instance).ok_or(Failed)?;
+                let scope = self.evaluator.scope(&instance).ok_or(Reported)?;
                 let of = Checked::Check(instance, name.clone());
                 for rule in node.module.checks.get(name).into_iter().flat_map(|c| &c.asserts) {
-                    self.evaluator.check(rule, Kind::Assertion, &scope, &of, true);
+                    self.evaluator
+                        .check(rule, ConditionKind::Assertion, &scope, &of, FailureSeverity::Warning);
                 }
                 Ok(())
             }
@@ -349,11 +353,11 @@ impl Validator<'_> {
         }
     }
 
-    fn place(&self, module: &Module) -> Result<(ModuleInstance, &ModuleNode), Failed> {
-        Ok((representative(module), self.config.node(module).ok_or(Failed)?))
+    fn place(&self, module: &Module) -> Result<(ModuleInstance, &ModuleNode), Reported> {
+        Ok((representative(module), self.config.node(module).ok_or(Reported)?))
     }
 
-    async fn provider(&self, address: &addrs::AbsProviderConfig) -> Result<(), Failed> {
+    async fn provider(&self, address: &addrs::AbsProviderConfig) -> Result<(), Reported> {
         let Some(schema) = self.providers.schemas().providers.get(&address.provider) else {
             return Ok(());
         };
@@ -362,7 +366,7 @@ impl Validator<'_> {
             // Nobody wrote it: what it lacks is told when it is used.
             return Ok(());
         };
-        let value = opening::provider_config_value(self.evaluator, &schema.provider, address)?;
+        let value = provider_opening::provider_config_value(self.evaluator, &schema.provider, address)?;
         let running = self
             .providers
             .unconfigured(&address.provider)
@@ -377,19 +381,19 @@ impl Validator<'_> {
         Ok(())
     }
 
-    async fn resource(&self, address: &ConfigResource) -> Result<(), Failed> {
+    async fn resource(&self, address: &ConfigResource) -> Result<(), Reported> {
         let Some(block) = self.config.resource(address) else {
             return Ok(());
         };
         let (instance, _) = self.place(&address.module)?;
         // The argument is checked as far as it is known; the body is, whatever it comes to.
-        let _: Result<_, Failed> = self.evaluator.resource_expansion(&instance, &address.resource);
+        let _: Result<_, Reported> = self.evaluator.resource_expansion(&instance, &address.resource);
         let provider = self.config.provider_for(address).provider;
         if !self.providers.schemas().providers.contains_key(&provider) {
             // Why it could not be asked for its schema has been reported.
-            return Err(Failed);
+            return Err(Reported);
         }
-        let schema = opening::resource_schema(
+        let schema = object_config::resource_schema(
             self.providers.schemas(),
             &provider,
             &address.resource,
@@ -401,7 +405,7 @@ impl Validator<'_> {
         let scope = self
             .evaluator
             .scope_with(&instance, repetition.clone(), None)
-            .ok_or(Failed)?;
+            .ok_or(Reported)?;
         let own = own_of(address.resource.mode);
         let (value, diagnostics) = decode_body_of(&block.body, &schema.block, own, Context::new(&scope));
         let failed = diagnostics.has_errors();
@@ -411,20 +415,20 @@ impl Validator<'_> {
         let with_self = self
             .evaluator
             .scope_with(&instance, repetition, Some(own))
-            .ok_or(Failed)?;
+            .ok_or(Reported)?;
         for (rules, scope) in [
             (&block.lifecycle.preconditions, &scope),
             (&block.lifecycle.postconditions, &with_self),
         ] {
             for rule in rules {
                 // Whether it holds is of no interest yet, only whether it can be evaluated.
-                let _: Result<_, Failed> = self.evaluator.evaluate(&rule.condition, scope);
-                let _: Result<_, Failed> = self.evaluator.evaluate(&rule.error_message, scope);
+                let _: Result<_, Reported> = self.evaluator.evaluate(&rule.condition, scope);
+                let _: Result<_, Reported> = self.evaluator.evaluate(&rule.error_message, scope);
             }
         }
         self.provisioners(address, block, &with_self).await;
         if failed {
-            return Err(Failed);
+            return Err(Reported);
         }
         if address.resource.mode != Mode::Ephemeral {
             self.evaluator
@@ -538,7 +542,7 @@ impl Validator<'_> {
             while let Expr::Index { collection: next, .. } | Expr::Relative { source: next, .. } = to {
                 if let Expr::Index { key, .. } = to {
                     // Its problems are reported; nothing else comes of it.
-                    let _: Result<_, Failed> = self.evaluator.evaluate(key, &scope);
+                    let _: Result<_, Reported> = self.evaluator.evaluate(key, &scope);
                 }
                 to = next;
             }

@@ -32,15 +32,15 @@ where
         .node_indices()
         .map(|n| graph.neighbors_directed(n, Direction::Incoming).count())
         .collect();
-    let mut spoiled = vec![false; graph.node_count()];
+    let mut has_failed_dependency = vec![false; graph.node_count()];
     let mut ready: std::collections::VecDeque<NodeIndex> =
         graph.node_indices().filter(|n| waiting[n.index()] == 0).collect();
     let mut running = FuturesUnordered::new();
     loop {
         while running.len() < limit.max(1) {
             let Some(node) = ready.pop_front() else { break };
-            if spoiled[node.index()] {
-                release(graph, node, true, &mut waiting, &mut spoiled, &mut ready);
+            if has_failed_dependency[node.index()] {
+                release(graph, node, true, &mut waiting, &mut has_failed_dependency, &mut ready);
             } else {
                 let visited = visit(node);
                 running.push(async move { (node, visited.await) });
@@ -55,7 +55,7 @@ where
             node,
             outcome != Outcome::Done,
             &mut waiting,
-            &mut spoiled,
+            &mut has_failed_dependency,
             &mut ready,
         );
     }
@@ -67,11 +67,11 @@ fn release<N>(
     node: NodeIndex,
     failed: bool,
     waiting: &mut [usize],
-    spoiled: &mut [bool],
+    has_failed_dependency: &mut [bool],
     ready: &mut std::collections::VecDeque<NodeIndex>,
 ) {
     for next in graph.neighbors_directed(node, Direction::Outgoing) {
-        spoiled[next.index()] |= failed;
+        has_failed_dependency[next.index()] |= failed;
         waiting[next.index()] -= 1;
         if waiting[next.index()] == 0 {
             ready.push_back(next);

@@ -146,6 +146,62 @@ pub struct Opened {
     pub renew_at: Option<(i64, i32)>,
 }
 
+/// A request to read a managed object.
+#[derive(Clone, Debug)]
+pub struct ReadRequest {
+    /// The object as it is stored.
+    pub current: Value,
+    /// The private data stored with it.
+    pub private: Vec<u8>,
+    /// The value of the module's `provider_meta` block.
+    pub meta: Option<Value>,
+}
+
+/// A request to plan the change of a managed object.
+#[derive(Clone, Debug)]
+pub struct PlanRequest {
+    /// The object before the change; null if it is to be created.
+    pub prior: Value,
+    /// The configuration merged with the computed attributes of the prior object; null if the object is to be destroyed.
+    pub proposed: Value,
+    /// The configuration; null if the object is to be destroyed.
+    pub config: Value,
+    /// The private data stored with the prior object.
+    pub prior_private: Vec<u8>,
+    /// The value of the module's `provider_meta` block.
+    pub meta: Option<Value>,
+}
+
+/// A request to apply a planned change.
+#[derive(Clone, Debug)]
+pub struct ApplyRequest {
+    /// The object before the change; null if it is to be created.
+    pub prior: Value,
+    /// The planned object; null if the object is to be destroyed.
+    pub planned: Value,
+    /// The configuration; null if the object is to be destroyed.
+    pub config: Value,
+    /// The private data of the plan.
+    pub planned_private: Vec<u8>,
+    /// The value of the module's `provider_meta` block.
+    pub meta: Option<Value>,
+}
+
+/// A request to convert an object of another resource type.
+#[derive(Clone, Debug)]
+pub struct MoveRequest<'r> {
+    /// The address of the provider that stored the object.
+    pub source_provider: &'r str,
+    /// Its resource type.
+    pub source_type: &'r str,
+    /// Its schema version.
+    pub source_version: u64,
+    /// The stored object.
+    pub source_state: RawState,
+    /// The private data stored with it.
+    pub source_private: Vec<u8>,
+}
+
 /// A running provider. Failing to reach the plugin at all is an error result; problems it reports are in the answer.
 ///
 /// Values are passed and returned in the implied type of the schema in question. Marks must be removed before.
@@ -165,45 +221,19 @@ pub trait Provider: Send + Sync {
     async fn validate_ephemeral(&self, ty: &str, config: Value) -> Result<Answer<()>, Diagnostics>;
     /// Brings a stored object to the current schema version.
     async fn upgrade(&self, ty: &str, version: u64, state: RawState) -> Result<Answer<Value>, Diagnostics>;
-    /// Refreshes a managed object: returns it and the private data as they are now; null if it is gone.
-    async fn read(
-        &self,
-        ty: &str,
-        current: Value,
-        private: Vec<u8>,
-        meta: Option<Value>,
-    ) -> Result<Answer<(Value, Vec<u8>)>, Diagnostics>;
+    /// Reads a managed object. Returns it and its private data; null if it no longer exists.
+    async fn read(&self, ty: &str, request: ReadRequest) -> Result<Answer<(Value, Vec<u8>)>, Diagnostics>;
     /// Plans a change of a managed object.
-    async fn plan(
-        &self,
-        ty: &str,
-        prior: Value,
-        proposed: Value,
-        config: Value,
-        prior_private: Vec<u8>,
-        meta: Option<Value>,
-    ) -> Result<Answer<PlannedChange>, Diagnostics>;
+    async fn plan(&self, ty: &str, request: PlanRequest) -> Result<Answer<PlannedChange>, Diagnostics>;
     /// Carries out a planned change.
-    async fn apply(
-        &self,
-        ty: &str,
-        prior: Value,
-        planned: Value,
-        config: Value,
-        planned_private: Vec<u8>,
-        meta: Option<Value>,
-    ) -> Result<Answer<Applied>, Diagnostics>;
+    async fn apply(&self, ty: &str, request: ApplyRequest) -> Result<Answer<Applied>, Diagnostics>;
     /// Finds existing objects by an identifier.
     async fn import(&self, ty: &str, id: &str) -> Result<Answer<Vec<Imported>>, Diagnostics>;
-    /// Takes over an object of another resource type; needs the capability.
+    /// Converts an object of another resource type to the target type; needs the capability.
     async fn move_state(
         &self,
-        source_provider: &str,
-        source_type: &str,
-        source_version: u64,
-        source_state: RawState,
-        source_private: Vec<u8>,
         target_type: &str,
+        request: MoveRequest<'_>,
     ) -> Result<Answer<(Value, Vec<u8>)>, Diagnostics>;
     /// Reads a data source.
     async fn read_data(&self, ty: &str, config: Value, meta: Option<Value>) -> Result<Answer<Value>, Diagnostics>;

@@ -11,8 +11,9 @@ mod schemas;
 mod source;
 
 pub use contract::{
-    Answer, Applied, Capabilities, FunctionError, FunctionSchema, Imported, Opened, Output, ParameterSchema,
-    PlannedChange, PluginDiagnostic, Provider, ProviderSchema, Provisioner, RawState,
+    Answer, Applied, ApplyRequest, Capabilities, FunctionError, FunctionSchema, Imported, MoveRequest, Opened, Output,
+    ParameterSchema, PlanRequest, PlannedChange, PluginDiagnostic, Provider, ProviderSchema, Provisioner, RawState,
+    ReadRequest,
 };
 pub use schemas::Schemas;
 pub use source::ProviderSource;

@@ -39,8 +39,8 @@ use config::values::{self, ValueInputs};
 use config::{LoadOptions, manifest::Manifest};
 use cty::Value;
 use engine::console::{Console, View};
-use engine::eval::Surroundings;
 use engine::functions::Functions;
+use engine::inputs::EvaluationEnvironment;
 use lang::render::format_value;
 use lang::scope::FunctionSettings;
 use provider::Schemas;
@@ -142,7 +142,7 @@ fn expressions_have_the_recorded_values() {
         let unknown = Value::unknown(root.variables[&name].value_type());
         variables.insert(name, unknown);
     }
-    let surroundings = Surroundings {
+    let environment = EvaluationEnvironment {
         workspace: "default".into(),
         cwd: "/".into(),
         functions: FunctionSettings::default(),
@@ -154,7 +154,7 @@ fn expressions_have_the_recorded_values() {
         schemas: &schemas,
         variables: &variables,
         functions: &functions,
-        surroundings: &surroundings,
+        environment: &environment,
     };
     let (console, problems) = Console::new(&loaded.config, view);
     assert!(!problems.has_errors(), "{problems:?}");

@@ -56,8 +56,8 @@ output "d" { value = module.child.x }
         &[
             "A managed resource \"terraform_data\" \"frist\" has not been declared in the root module. Did you mean \
              terraform_data.first?",
-            "A local value with the name \"sise\" has not been declared. Did you mean \"size\"?",
-            "An input variable with the name \"nam\" has not been declared. Did you mean \"name\"?",
+            "This module has no local value \"sise\". Did you mean \"size\"?",
+            "This module has no input variable \"nam\". Did you mean \"name\"?",
             "No module call named \"child\" is declared in the root module.",
         ],
     );

@@ -15,8 +15,8 @@ use cty::Value;
 use engine::console::{Console, INPUT_NAME, View, function_providers};
 use engine::functions::Functions;
 use engine::inputs::PlanOptions;
-use engine::opening::function_providers_needed;
 use engine::planner::Planning;
+use engine::requirements::function_providers_needed;
 use files::io_reason;
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
@@ -167,14 +167,14 @@ fn with_operation(session: &Session, arguments: &Arguments, operation: &Operatio
     let config = &operation.project.config;
     let functions = Functions::default();
     problems.extend(operation.start_functions(&functions, function_providers_needed(config)));
-    let surroundings = workdir::surroundings(session, &operation.workspace);
+    let environment = workdir::environment(session, &operation.workspace);
     let view = View {
         state: plan.as_ref().map_or(&operation.state, |p| &p.prior_state),
         plan: plan.as_ref(),
         schemas: &schemas,
         variables: &operation.variables.values,
         functions: &functions,
-        surroundings: &surroundings,
+        environment: &environment,
     };
     let (console, found) = Console::new(config, view);
     for problem in found {

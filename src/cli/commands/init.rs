@@ -283,7 +283,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
                 settings.plugin_dirs = vec![mirror.into()];
             }
         })?;
-        let provisioners = engine::opening::provisioners_needed(&project.config, &state);
+        let provisioners = engine::requirements::provisioners_needed(&project.config, &state);
         let mut missing = catalog.check_provisioners(provisioners.iter().map(|p| &**p));
         if missing.has_errors() {
             return Err(missing);

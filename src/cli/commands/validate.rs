@@ -126,7 +126,7 @@ fn check(session: &Session, project: &Project) -> Result<Diagnostics, Diagnostic
     let mut problems = plugins.resolve_available(&project.config, &nothing);
     let runtime = session.runtime()?;
     let stop = Stop::new();
-    let surroundings = workdir::surroundings(session, &workdir::workspace(session).unwrap_or_default());
+    let environment = workdir::environment(session, &workdir::workspace(session).unwrap_or_default());
     let variables = std::collections::BTreeMap::new();
     problems.extend(runtime.block_on(async {
         interrupt::listen(session.ui.clone(), stop.clone());
@@ -134,7 +134,7 @@ fn check(session: &Session, project: &Project) -> Result<Diagnostics, Diagnostic
             config: &project.config,
             state: &nothing,
             variables: &variables,
-            surroundings: &surroundings,
+            environment: &environment,
             providers: &plugins,
             events: &NoEvents,
             stop: &stop,

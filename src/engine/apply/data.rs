@@ -3,20 +3,21 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{Applier, Subject};
-use crate::eval::Failed;
-use crate::eval::checks::{Checked, Kind};
+use super::{Applier, ObjectOperation};
+use crate::eval::Reported;
+use crate::eval::checks::{Checked, ConditionKind};
 use crate::events::Event;
 use crate::instance::{
-    data_problems, encode_data, identity, lasting, located, not_read_yet, nulls_for_unknowns, with_marks,
+    data_problems, encode_data, identity, located, not_read_yet, nulls_for_unknowns, with_marks,
+    without_ephemeral_marks,
 };
-use crate::opening;
+use crate::object_config;
 use crate::plan::Action;
 
 impl Applier<'_> {
     /// Reads a data source.
-    pub(super) async fn read(&self, s: &Subject<'_>) -> Result<(), Failed> {
-        let block = self.inputs.config.resource(&s.address.config()).ok_or(Failed)?;
+    pub(super) async fn read(&self, s: &ObjectOperation<'_>) -> Result<(), Reported> {
+        let block = self.inputs.config.resource(&s.address.config()).ok_or(Reported)?;
         let expansion = self
             .evaluator
             .resource_expansion(&s.address.module, &s.address.resource.resource)?;
@@ -24,10 +25,10 @@ impl Applier<'_> {
         let scope = self
             .evaluator
             .scope_with(&s.address.module, repetition.clone(), None)
-            .ok_or(Failed)?;
-        self.conditions(&block.lifecycle.preconditions, Kind::Precondition, &scope, s)?;
-        let config = opening::object_config(self.evaluator, s.address, &block.body, s.schema, &scope)?;
-        let marks = lasting(config.paths_with_marks());
+            .ok_or(Reported)?;
+        self.conditions(&block.lifecycle.preconditions, ConditionKind::Precondition, &scope, s)?;
+        let config = object_config::object_config(self.evaluator, s.address, &block.body, s.schema, &scope)?;
+        let marks = without_ephemeral_marks(config.paths_with_marks());
         let (config, _) = config.unmark_deep();
         let event = |event: Event| self.inputs.events.event(event);
         let action = Action::Read;
@@ -49,10 +50,12 @@ impl Applier<'_> {
                 action,
                 elapsed,
             });
-            let Some(check) = &block.check else { return Err(Failed) };
+            let Some(check) = &block.check else {
+                return Err(Reported);
+            };
             // Whatever goes wrong in a check must not stop anything else. The state has what was asked for.
             let asked = with_marks(not_read_yet(s.schema, &config), &marks, s.schema);
-            let object = encode_data(s.schema, &nulls_for_unknowns(&asked)).map_err(|d| self.fail(d))?;
+            let object = encode_data(s.schema, &nulls_for_unknowns(&asked)).map_err(|d| self.reported(d))?;
             self.update_current(s.change, Some(Arc::new(object)));
             self.unread_checks
                 .lock()
@@ -68,23 +71,23 @@ impl Applier<'_> {
             id: identity(&value),
             elapsed,
         });
-        let object = encode_data(s.schema, &value).map_err(|d| self.fail(d))?;
+        let object = encode_data(s.schema, &value).map_err(|d| self.reported(d))?;
         self.update_current(s.change, Some(Arc::new(object)));
         self.evaluator.set_object(s.address, value.clone());
         let scope = self
             .evaluator
             .scope_with(&s.address.module, repetition, Some(value))
-            .ok_or(Failed)?;
-        self.conditions(&block.lifecycle.postconditions, Kind::Postcondition, &scope, s)
+            .ok_or(Reported)?;
+        self.conditions(&block.lifecycle.postconditions, ConditionKind::Postcondition, &scope, s)
     }
 
     async fn read_checked(
         &self,
-        s: &Subject<'_>,
+        s: &ObjectOperation<'_>,
         config: cty::Value,
         body: &syntax::ast::Body,
         check: Option<&Arc<str>>,
-    ) -> Result<cty::Value, Failed> {
+    ) -> Result<cty::Value, Reported> {
         let answer = s.provider.read_data(s.ty, config, None).await;
         let (value, mut problems) = match answer {
             Ok(answer) => (
@@ -107,6 +110,6 @@ impl Applier<'_> {
             }
             None => self.evaluator.report(problems),
         }
-        value.filter(|_| !failed).ok_or(Failed)
+        value.filter(|_| !failed).ok_or(Reported)
     }
 }

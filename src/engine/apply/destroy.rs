@@ -4,20 +4,20 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cty::Value;
-use provider::{Answer, Applied, PluginDiagnostic};
+use provider::{Answer, Applied, ApplyRequest, PlanRequest, PluginDiagnostic};
 use state::DeposedKey;
-use syntax::Diagnostic;
+use syntax::{Diagnostic, Diagnostics};
 
 use super::provision::Provisioners;
-use super::{Applier, Subject};
-use crate::eval::{Failed, Repetition};
+use super::{Applier, ObjectOperation};
+use crate::eval::{Repetition, Reported};
 use crate::events::Event;
 use crate::instance::{Stored, decode, encode, identity, located};
 use crate::plan::Action;
 
 impl Applier<'_> {
     /// Destroys the object of a deletion, or the old object of a replacement.
-    pub(super) async fn destroy(&self, index: u32, s: &Subject<'_>) -> Result<(), Failed> {
+    pub(super) async fn destroy(&self, index: u32, s: &ObjectOperation<'_>) -> Result<(), Reported> {
         let deposed: Option<DeposedKey> = match &s.change.deposed {
             Some(key) => Some(DeposedKey(key.clone())),
             None if s.change.action == Action::CreateThenDelete => {
@@ -38,7 +38,7 @@ impl Applier<'_> {
             }
         };
         let Some(object) = object else { return Ok(()) };
-        let stored = decode(s.schema, &object, s.address).map_err(|d| self.fail(d))?;
+        let stored = decode(s.schema, &object, s.address).map_err(|d| self.reported(d))?;
         let began = Instant::now();
         let shown = deposed.as_ref().map(|k| k.0.clone());
         let event = |event: Event| self.inputs.events.event(event);
@@ -58,7 +58,7 @@ impl Applier<'_> {
                 id: None,
                 elapsed,
             },
-            Err(Failed) => Event::OperationFailed {
+            Err(Reported) => Event::OperationFailed {
                 address,
                 deposed: shown,
                 action: Action::Delete,
@@ -70,10 +70,10 @@ impl Applier<'_> {
 
     async fn destroy_object(
         &self,
-        s: &Subject<'_>,
+        s: &ObjectOperation<'_>,
         stored: &Stored,
         deposed: Option<&DeposedKey>,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Reported> {
         let resource = s.address.config();
         let provisioners: Option<Provisioners<'_>> = match self.inputs.config.resource(&resource) {
             Some(block) => Some(block.into()),
@@ -98,22 +98,18 @@ impl Applier<'_> {
         };
         let answer = s
             .provider
-            .apply(s.ty, stored.value.clone(), null.clone(), null, private, None)
-            .await
-            .unwrap_or_else(|diagnostics| Answer {
-                value: Applied {
-                    state: stored.value.clone(),
-                    private: stored.private.clone(),
-                    legacy_type_system: false,
+            .apply(
+                s.ty,
+                ApplyRequest {
+                    prior: stored.value.clone(),
+                    planned: null.clone(),
+                    config: null,
+                    planned_private: private,
+                    meta: None,
                 },
-                diagnostics: diagnostics
-                    .into_iter()
-                    .map(|diagnostic| PluginDiagnostic {
-                        diagnostic,
-                        attribute: cty::Path::root(),
-                    })
-                    .collect(),
-            });
+            )
+            .await
+            .unwrap_or_else(|diagnostics| unreached(stored, diagnostics));
         let mut problems = located(answer.diagnostics, None, s.address);
         let left = answer.value.state;
         if !problems.has_errors() && !left.is_null() {
@@ -121,8 +117,8 @@ impl Applier<'_> {
                 Diagnostic::error(
                     "Provider returned invalid result object after apply",
                     format!(
-                        "After applying a destroy operation for {}, the provider still reports the object. This is a bug in \
-                         the provider {}, which should be reported in the provider's own issue tracker.",
+                        "The provider was asked to destroy {} and returned an object instead of null. This is a \
+                         defect of the provider {}; please report it to its maintainers.",
                         s.address, s.change.provider.provider
                     ),
                 )
@@ -143,15 +139,27 @@ impl Applier<'_> {
             }
             return Ok(());
         }
-        // What is left may differ from what was there: keep it, as an object that nothing takes the place of any more.
-        // Nothing at all together with an error says nothing.
+        self.record_remaining(s, stored, deposed, left, answer.value.private);
+        Err(Reported)
+    }
+
+    /// Records the object that a failed destroy operation returned: it may differ from the stored one, and no other object
+    /// takes its place any more. Null together with an error is no result.
+    fn record_remaining(
+        &self,
+        s: &ObjectOperation<'_>,
+        stored: &Stored,
+        deposed: Option<&DeposedKey>,
+        left: Value,
+        private: Vec<u8>,
+    ) {
         if left.is_present() && left.is_wholly_known() {
             let marked = crate::instance::with_marks(left, &stored.marks, s.schema);
             let left = state::Object {
                 create_before_destroy: false,
                 ..(*stored.object).clone()
             };
-            let object = encode(s.schema, &marked, answer.value.private, left);
+            let object = encode(s.schema, &marked, private, left);
             match object {
                 Ok(object) => match deposed {
                     Some(key) => self.update_deposed(s.change, key.clone(), Some(Arc::new(object))),
@@ -160,11 +168,10 @@ impl Applier<'_> {
                 Err(diagnostics) => self.evaluator.report(diagnostics),
             }
         }
-        Err(Failed)
     }
 
     /// Lets the provider plan the end of an object, if it wants to be asked; gives its private data.
-    async fn plan_destruction(&self, s: &Subject<'_>, stored: &Stored) -> Result<Vec<u8>, Failed> {
+    async fn plan_destruction(&self, s: &ObjectOperation<'_>, stored: &Stored) -> Result<Vec<u8>, Reported> {
         let schemas = &self.providers.schemas().providers;
         let schema = schemas.get(&s.change.provider.provider);
         if !schema.is_some_and(|p| p.capabilities.plan_destroy) {
@@ -172,17 +179,33 @@ impl Applier<'_> {
         }
         let null = Value::null(s.schema.implied_type());
         let (prior, private) = (stored.value.clone(), stored.private.clone());
-        let answer = s.provider.plan(s.ty, prior, null.clone(), null, private, None).await;
-        let answer = answer.map_err(|d| self.fail(d))?;
+        let answer = s
+            .provider
+            .plan(
+                s.ty,
+                PlanRequest {
+                    prior,
+                    proposed: null.clone(),
+                    config: null,
+                    prior_private: private,
+                    meta: None,
+                },
+            )
+            .await;
+        let answer = answer.map_err(|d| self.reported(d))?;
         let block = self.inputs.config.resource(&s.address.config());
         let problems = located(answer.diagnostics, block.map(|b| (&*b.body, s.schema)), s.address);
         let failed = problems.has_errors();
         self.evaluator.report(problems);
-        if failed { Err(Failed) } else { Ok(answer.value.private) }
+        if failed {
+            Err(Reported)
+        } else {
+            Ok(answer.value.private)
+        }
     }
 
     /// What `count.index` and `each.key` are for an object that is going, whatever the configuration says by now.
-    fn repetition_of_existing(&self, s: &Subject<'_>) -> Repetition {
+    fn repetition_of_existing(&self, s: &ObjectOperation<'_>) -> Repetition {
         match &s.address.resource.key {
             addrs::InstanceKey::None => Repetition::default(),
             addrs::InstanceKey::Int(i) => Repetition {
@@ -194,5 +217,23 @@ impl Applier<'_> {
                 each: Some((Value::shared_string(k.clone()), Value::dynamic())),
             },
         }
+    }
+}
+
+/// The response in place of that of a provider that could not be reached: the object as it is stored.
+fn unreached(stored: &Stored, diagnostics: Diagnostics) -> Answer<Applied> {
+    Answer {
+        value: Applied {
+            state: stored.value.clone(),
+            private: stored.private.clone(),
+            legacy_type_system: false,
+        },
+        diagnostics: diagnostics
+            .into_iter()
+            .map(|diagnostic| PluginDiagnostic {
+                diagnostic,
+                attribute: cty::Path::root(),
+            })
+            .collect(),
     }
 }

@@ -4,36 +4,28 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cty::Value;
-use provider::{Answer, Applied};
+use provider::{Answer, Applied, ApplyRequest, PlanRequest};
 use schema::marking::without_write_only;
 use state::ObjectStatus;
 use syntax::{Diagnostic, Diagnostics};
 
-use super::{Applier, Subject};
-use crate::eval::checks::{Checked, Kind};
-use crate::eval::{Failed, Repetition};
+use super::{Applier, ObjectOperation};
+use crate::eval::checks::{Checked, ConditionKind, FailureSeverity};
+use crate::eval::{Repetition, Reported};
 use crate::events::Event;
 use crate::instance::{
-    decode, encode, identity, lasting, located, nulls_for_unknowns, returned_write_only, unknowns, with_marks,
+    decode, encode, identity, located, nulls_for_unknowns, returned_write_only, unknowns, with_marks,
+    without_ephemeral_marks,
 };
-use crate::objchange::{Ignore, Problem, applied_problems, ignore_changes, plan_problems, proposed_new};
-use crate::opening;
+use crate::objchange::{Problem, applied_problems, plan_problems, proposed_new, with_ignored_changes};
+use crate::object_config;
 use crate::plan::Action;
 
 impl Applier<'_> {
     /// Creates an object (that of a replacement, too) or updates it.
-    pub(super) async fn change(&self, index: u32, s: &Subject<'_>) -> Result<(), Failed> {
+    pub(super) async fn change(&self, index: u32, s: &ObjectOperation<'_>) -> Result<(), Reported> {
         let Some(block) = self.inputs.config.resource(&s.address.config()) else {
-            return Err(self.fail(
-                Diagnostic::error(
-                    "Resource not in configuration",
-                    format!(
-                        "The plan wants to change {}, but it is not in the configuration any more.",
-                        s.address
-                    ),
-                )
-                .into(),
-            ));
+            return Err(self.reported(not_configured(s.address).into()));
         };
         let expansion = self
             .evaluator
@@ -42,26 +34,9 @@ impl Applier<'_> {
         let scope = self
             .evaluator
             .scope_with(&s.address.module, repetition.clone(), None)
-            .ok_or(Failed)?;
-        self.conditions(&block.lifecycle.preconditions, Kind::Precondition, &scope, s)?;
-        let config = opening::object_config(self.evaluator, s.address, &block.body, s.schema, &scope)?;
-        let marks = lasting(config.paths_with_marks());
-        let (config, _) = config.unmark_deep();
-        if !config.is_wholly_known() {
-            return Err(self.fail(
-                Diagnostic::error(
-                    "Configuration contains unknown value",
-                    format!(
-                        "The configuration of {} still contains values that are not known during apply. This is a bug in \
-                         Monoform; please report it.",
-                        s.address
-                    ),
-                )
-                .at(&block.range)
-                .about(s.address)
-                .into(),
-            ));
-        }
+            .ok_or(Reported)?;
+        self.conditions(&block.lifecycle.preconditions, ConditionKind::Precondition, &scope, s)?;
+        let (config, marks) = self.known_config(s, block, &scope)?;
         let null = Value::null(s.schema.implied_type());
         let update = s.change.action == Action::Update;
         let prior = if update { self.current(s)? } else { null.clone() };
@@ -79,24 +54,15 @@ impl Applier<'_> {
             let value = with_marks(planned, &marks, s.schema);
             self.store(s, value.clone(), private, false)?;
             if s.change.before.paths_with_marks() != value.paths_with_marks() {
-                self.tell_of_marks(s, id, &value);
+                self.report_mark_update(s, id, &value);
             }
             let scope = self
                 .evaluator
                 .scope_with(&s.address.module, repetition, Some(value))
-                .ok_or(Failed)?;
-            return self.conditions(&block.lifecycle.postconditions, Kind::Postcondition, &scope, s);
+                .ok_or(Reported)?;
+            return self.conditions(&block.lifecycle.postconditions, ConditionKind::Postcondition, &scope, s);
         }
-        let deposed = match s.change.action {
-            Action::CreateThenDelete => self.update(s.change, |state| state.depose(s.address)),
-            _ => None,
-        };
-        if let Some(key) = &deposed {
-            self.deposed
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
-                .insert(index, key.clone());
-        }
+        let deposed = self.depose(index, s);
         let event = |event: Event| self.inputs.events.event(event);
         event(Event::OperationStart {
             address: s.address.clone(),
@@ -107,57 +73,113 @@ impl Applier<'_> {
         let began = Instant::now();
         let answer = s
             .provider
-            .apply(s.ty, prior.clone(), planned.clone(), config.clone(), private, None)
+            .apply(
+                s.ty,
+                ApplyRequest {
+                    prior: prior.clone(),
+                    planned: planned.clone(),
+                    config: config.clone(),
+                    planned_private: private,
+                    meta: None,
+                },
+            )
             .await
             .unwrap_or_else(|diagnostics| lost(diagnostics, &s.change.private, &null));
         let written = Some((&*block.body, s.schema));
         let result = self.take_result(s, answer, &planned, &marks, written, update);
         let result = match result {
             Ok(value) => self.create_provisioners(s, block, &repetition, update, value).await,
-            Err(Failed) => Err(Failed),
+            Err(Reported) => Err(Reported),
         };
-        if let (Err(Failed), Some(key)) = (&result, &deposed) {
-            // Nothing new came to be: the old object is the current one again.
-            let restored = self.update(s.change, |state| state.restore_deposed(s.address, key));
-            if restored {
-                self.deposed
-                    .lock()
-                    .unwrap_or_else(std::sync::PoisonError::into_inner)
-                    .remove(&index);
-            }
+        if let (Err(Reported), Some(key)) = (&result, &deposed) {
+            self.restore_deposed(index, s, key);
         }
-        let elapsed = began.elapsed();
-        let address = s.address.clone();
-        match result {
-            Ok(value) => {
-                event(Event::OperationComplete {
-                    address,
-                    deposed: None,
-                    action,
-                    id: identity(&value),
-                    elapsed,
-                });
-                self.evaluator.set_object(s.address, value.clone());
-                let scope = self
-                    .evaluator
-                    .scope_with(&s.address.module, repetition, Some(value))
-                    .ok_or(Failed)?;
-                self.conditions(&block.lifecycle.postconditions, Kind::Postcondition, &scope, s)
-            }
-            Err(Failed) => {
-                event(Event::OperationFailed {
-                    address,
-                    deposed: None,
-                    action,
-                    elapsed,
-                });
-                Err(Failed)
-            }
+        self.report_end(s, action, began, result.as_ref().ok());
+        let value = result?;
+        self.evaluator.set_object(s.address, value.clone());
+        let scope = self
+            .evaluator
+            .scope_with(&s.address.module, repetition, Some(value))
+            .ok_or(Reported)?;
+        self.conditions(&block.lifecycle.postconditions, ConditionKind::Postcondition, &scope, s)
+    }
+
+    /// Makes the current object of a create_before_destroy replacement a deposed one.
+    fn depose(&self, index: u32, s: &ObjectOperation<'_>) -> Option<state::DeposedKey> {
+        let deposed = match s.change.action {
+            Action::CreateThenDelete => self.update(s.change, |state| state.depose(s.address)),
+            _ => None,
+        };
+        if let Some(key) = &deposed {
+            self.deposed
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .insert(index, key.clone());
+        }
+        deposed
+    }
+
+    /// Makes the deposed object of a failed replacement the current one again, if there is no new object.
+    fn restore_deposed(&self, index: u32, s: &ObjectOperation<'_>, key: &state::DeposedKey) {
+        let restored = self.update(s.change, |state| state.restore_deposed(s.address, key));
+        if restored {
+            self.deposed
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .remove(&index);
         }
     }
 
-    /// Tells of an update that concerns only what is sensitive: it was planned, so it is to be counted.
-    fn tell_of_marks(&self, s: &Subject<'_>, id: Option<(String, String)>, value: &Value) {
+    /// Sends the event for the end of an operation; without a value, it failed.
+    fn report_end(&self, s: &ObjectOperation<'_>, action: Action, began: Instant, value: Option<&Value>) {
+        let (address, deposed, elapsed) = (s.address.clone(), None, began.elapsed());
+        self.inputs.events.event(match value {
+            Some(value) => Event::OperationComplete {
+                address,
+                deposed,
+                action,
+                id: identity(value),
+                elapsed,
+            },
+            None => Event::OperationFailed {
+                address,
+                deposed,
+                action,
+                elapsed,
+            },
+        });
+    }
+
+    /// The configuration of an object, without marks, wholly known; and its marks.
+    fn known_config(
+        &self,
+        s: &ObjectOperation<'_>,
+        block: &config::Resource,
+        scope: &crate::eval::ModuleScope<'_>,
+    ) -> Result<(Value, Vec<(cty::Path, cty::Marks)>), Reported> {
+        let config = object_config::object_config(self.evaluator, s.address, &block.body, s.schema, scope)?;
+        let marks = without_ephemeral_marks(config.paths_with_marks());
+        let (config, _) = config.unmark_deep();
+        if !config.is_wholly_known() {
+            return Err(self.reported(
+                Diagnostic::error(
+                    "Configuration contains unknown value",
+                    format!(
+                        "The configuration of {} still contains values that are not known during apply. This is a \
+                         defect of Monoform; please report it.",
+                        s.address
+                    ),
+                )
+                .at(&block.range)
+                .about(s.address)
+                .into(),
+            ));
+        }
+        Ok((config, marks))
+    }
+
+    /// Sends the events of an update that changes only sensitivity: it was planned, so it is counted.
+    fn report_mark_update(&self, s: &ObjectOperation<'_>, id: Option<(String, String)>, value: &Value) {
         let (address, deposed, action) = (s.address.clone(), None, Action::Update);
         self.inputs.events.event(Event::OperationStart {
             address: address.clone(),
@@ -177,41 +199,37 @@ impl Applier<'_> {
     pub(super) fn conditions(
         &self,
         rules: &[config::CheckRule],
-        kind: Kind,
+        kind: ConditionKind,
         scope: &crate::eval::ModuleScope<'_>,
-        s: &Subject<'_>,
-    ) -> Result<(), Failed> {
+        s: &ObjectOperation<'_>,
+    ) -> Result<(), Reported> {
         let of = Checked::Resource(s.address.clone());
-        self.evaluator.check_all(rules, kind, scope, &of, false)
+        self.evaluator
+            .check_all(rules, kind, scope, &of, FailureSeverity::Error)
     }
 
     /// The current object as it is stored.
-    fn current(&self, s: &Subject<'_>) -> Result<Value, Failed> {
+    fn current(&self, s: &ObjectOperation<'_>) -> Result<Value, Reported> {
         let object = self.state().current(s.address).cloned();
         match object {
-            Some(object) => Ok(decode(s.schema, &object, s.address).map_err(|d| self.fail(d))?.value),
+            Some(object) => Ok(decode(s.schema, &object, s.address)
+                .map_err(|d| self.reported(d))?
+                .value),
             None => Ok(Value::null(s.schema.implied_type())),
         }
     }
 
-    /// Plans once more, now that the whole configuration is known, and checks that it comes to the same.
+    /// Plans again with the whole configuration known, and checks that the result conforms to the plan.
     async fn plan_again(
         &self,
-        s: &Subject<'_>,
+        s: &ObjectOperation<'_>,
         prior: &Value,
         config: &Value,
         planned: &Value,
         ignore: &config::IgnoreChanges,
-    ) -> Result<(Value, Vec<u8>), Failed> {
-        let kept = match ignore {
-            config::IgnoreChanges::None => config.clone(),
-            config::IgnoreChanges::All => ignore_changes(&s.schema.block, prior, config, &Ignore::All),
-            config::IgnoreChanges::Paths(paths) => {
-                let paths: Vec<_> = paths.iter().map(|(path, _)| path.clone()).collect();
-                ignore_changes(&s.schema.block, prior, config, &Ignore::Paths(&paths))
-            }
-        };
-        let proposed = proposed_new(&s.schema.block, prior, &kept);
+    ) -> Result<(Value, Vec<u8>), Reported> {
+        let effective = with_ignored_changes(&s.schema.block, prior, config, ignore);
+        let proposed = proposed_new(&s.schema.block, prior, &effective);
         let stored_private = self.state().current(s.address).map(|o| o.private.clone());
         let private = if prior.is_null() {
             Vec::new()
@@ -220,17 +238,26 @@ impl Applier<'_> {
         };
         let answer = s
             .provider
-            .plan(s.ty, prior.clone(), proposed, kept.clone(), private, None)
+            .plan(
+                s.ty,
+                PlanRequest {
+                    prior: prior.clone(),
+                    proposed,
+                    config: effective.clone(),
+                    prior_private: private,
+                    meta: None,
+                },
+            )
             .await
-            .map_err(|d| self.fail(d))?;
+            .map_err(|d| self.reported(d))?;
         let problems = located(answer.diagnostics, None, s.address);
         let failed = problems.has_errors();
         self.evaluator.report(problems);
         if failed {
-            return Err(Failed);
+            return Err(Reported);
         }
         let again = answer.value;
-        let mut problems = plan_problems(&s.schema.block, prior, &kept, &again.planned);
+        let mut problems = plan_problems(&s.schema.block, prior, &effective, &again.planned);
         problems.extend(applied_problems(&s.schema.block, planned, &again.planned));
         if again.legacy_type_system {
             for problem in &problems {
@@ -238,27 +265,27 @@ impl Applier<'_> {
                 tracing::warn!("{}: the final plan breaks a rule at {}", s.address, problem.path);
             }
         } else if !problems.is_empty() {
-            return Err(self.fail(inconsistent(
+            return Err(self.reported(inconsistent(
                 s,
                 "Provider produced inconsistent final plan",
-                "When expanding the plan to include new values learned so far during apply, the provider produced an invalid \
-                 new value",
+                "When it was planned again with the values that apply has found, the provider returned an invalid \
+                 value",
                 &problems,
             )));
         }
         Ok((again.planned, again.private))
     }
 
-    /// Looks at what a provider answered to an apply call, and stores it. Gives the new object, marked.
+    /// Checks the response of a provider to an apply call, and stores the object. Returns the new object, with marks.
     fn take_result(
         &self,
-        s: &Subject<'_>,
+        s: &ObjectOperation<'_>,
         answer: Answer<Applied>,
         planned: &Value,
         marks: &[(cty::Path, cty::Marks)],
         written: Option<(&syntax::ast::Body, &schema::Schema)>,
         update: bool,
-    ) -> Result<Value, Failed> {
+    ) -> Result<Value, Reported> {
         let mut problems = located(answer.diagnostics, written, s.address);
         let mut failed = problems.has_errors();
         let applied = answer.value;
@@ -277,8 +304,8 @@ impl Applier<'_> {
             if !failed {
                 problems.extend(unknowns(&state, s.address, |path| {
                     let what = format!(
-                        "After the apply operation, the provider still indicated an unknown value for {}{path}. All values \
-                         must be known after apply; those that are have been kept in the state.",
+                        "The provider returned an unknown value for {}{path} from apply. After apply every value must \
+                         be known; the known ones are stored in the state.",
                         s.address
                     );
                     ("Provider returned invalid result object after apply", what)
@@ -292,9 +319,8 @@ impl Applier<'_> {
                 s,
                 "Provider produced inconsistent result after apply",
                 &format!(
-                    "When applying changes to {}, provider \"{}\" produced an unexpected new value: Root object was present, \
-                     but now absent.",
-                    s.address, s.change.provider.provider
+                    "Provider \"{}\" was to create or update {} and returned no object.",
+                    s.change.provider.provider, s.address
                 ),
             ));
             failed = true;
@@ -308,7 +334,7 @@ impl Applier<'_> {
                 problems.extend(inconsistent(
                     s,
                     "Provider produced inconsistent result after apply",
-                    "When applying changes, the provider produced an unexpected new value",
+                    "The object that the provider returned from apply contradicts the plan",
                     &broken,
                 ));
                 failed = true;
@@ -317,17 +343,23 @@ impl Applier<'_> {
         self.evaluator.report(problems);
         if state.is_null() {
             // A failed update leaves the object as it was; a failed creation leaves nothing.
-            return Err(Failed);
+            return Err(Reported);
         }
         let value = with_marks(state, marks, s.schema);
         self.store(s, value.clone(), applied.private, failed && !update)?;
-        if failed { Err(Failed) } else { Ok(value) }
+        if failed { Err(Reported) } else { Ok(value) }
     }
 
-    /// Writes an object into the state.
-    pub(super) fn store(&self, s: &Subject<'_>, value: Value, private: Vec<u8>, tainted: bool) -> Result<(), Failed> {
+    /// Records an object in the state.
+    pub(super) fn store(
+        &self,
+        s: &ObjectOperation<'_>,
+        value: Value,
+        private: Vec<u8>,
+        tainted: bool,
+    ) -> Result<(), Reported> {
         let mut object =
-            encode(s.schema, &value, private, self.record(s.address, s.schema)).map_err(|d| self.fail(d))?;
+            encode(s.schema, &value, private, self.record(s.address, s.schema)).map_err(|d| self.reported(d))?;
         if tainted {
             object.status = ObjectStatus::Tainted;
         }
@@ -339,12 +371,12 @@ impl Applier<'_> {
     /// Runs the provisioners of a new object. A failure leaves it tainted.
     async fn create_provisioners(
         &self,
-        s: &Subject<'_>,
+        s: &ObjectOperation<'_>,
         block: &config::Resource,
         repetition: &Repetition,
         update: bool,
         value: Value,
-    ) -> Result<Value, Failed> {
+    ) -> Result<Value, Reported> {
         if update || block.provisioners.is_empty() {
             return Ok(value);
         }
@@ -364,7 +396,7 @@ impl Applier<'_> {
     }
 }
 
-/// What stands for the answer of a provider that could not be reached: nothing is known to have changed.
+/// The response in place of that of a provider that could not be reached: no change is known.
 fn lost(diagnostics: Diagnostics, private: &[u8], null: &Value) -> Answer<Applied> {
     Answer {
         value: Applied {
@@ -382,18 +414,18 @@ fn lost(diagnostics: Diagnostics, private: &[u8], null: &Value) -> Answer<Applie
     }
 }
 
-fn bug(s: &Subject<'_>, summary: &str, what: &str) -> Diagnostic {
+fn bug(s: &ObjectOperation<'_>, summary: &str, what: &str) -> Diagnostic {
     Diagnostic::error(
         summary,
         format!(
-            "{what}\n\nThis is a bug in the provider {}, which should be reported in the provider's own issue tracker.",
+            "{what}\n\nThis is a defect of the provider {}; please report it to its maintainers.",
             s.change.provider.provider
         ),
     )
     .about(s.address)
 }
 
-fn inconsistent(s: &Subject<'_>, summary: &str, what: &str, problems: &[Problem]) -> Diagnostics {
+fn inconsistent(s: &ObjectOperation<'_>, summary: &str, what: &str, problems: &[Problem]) -> Diagnostics {
     problems
         .iter()
         .map(|p| {
@@ -404,4 +436,11 @@ fn inconsistent(s: &Subject<'_>, summary: &str, what: &str, problems: &[Problem]
             )
         })
         .collect()
+}
+
+fn not_configured(address: &addrs::AbsResourceInstance) -> Diagnostic {
+    Diagnostic::error(
+        "Resource not in configuration",
+        format!("The plan changes {address}, which the configuration no longer has."),
+    )
 }

@@ -22,21 +22,24 @@ use state::{CheckStatus, DeposedKey, Object, OutputValue, State};
 use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::OnceCell;
 
+use crate::block_visits;
 use crate::blocks::{Block, Blocks};
+use crate::dependency_evaluation::DependencyEvaluation;
 use crate::ephemeral::Ephemerals;
-use crate::eval::checks::{Checked, Kind};
-use crate::eval::{Evaluator, Failed, Phase};
+use crate::eval::checks::{Checked, ConditionKind, FailureSeverity};
+use crate::eval::{Evaluator, Phase, Reported};
 use crate::events::Event;
 use crate::execgraph::Operation;
 use crate::inputs::Inputs;
 use crate::instance::nulls_for_unknowns;
-use crate::opening;
+use crate::object_config;
 use crate::plan::{Action, Mode, Plan, ResourceChange};
-use crate::planner::create_before_destroy;
-use crate::priming::Priming;
+use crate::planner::create_before_destroy_resources;
+use crate::provider_opening;
 use crate::providers::Providers;
 use crate::removals::Removals;
 use crate::results::ResultSink;
+use crate::stored_values;
 use crate::validate;
 use crate::walk::{Outcome, walk};
 
@@ -64,7 +67,7 @@ pub async fn apply(inputs: Inputs<'_>, plan: &Plan, results: &dyn ResultSink) ->
         completion: tally.completion(plan),
     };
     let needed = tokio::select! {
-        needed = Providers::needed(inputs.providers, inputs.config, &plan.prior_state) => needed,
+        needed = Providers::start_required(inputs.providers, inputs.config, &plan.prior_state) => needed,
         () = inputs.stop.cancelled() => Err(cancelled().into()),
     };
     let providers = match needed {
@@ -132,9 +135,9 @@ async fn with_providers(
         let (state, schemas) = (state.clone(), providers.schemas());
         Box::new(move |resource: &AbsResource| {
             let state = state.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut objects = opening::stored_objects(&state, schemas, resource);
+            let mut objects = stored_values::stored_objects(&state, schemas, resource);
             if plan.mode == Mode::RefreshOnly && objects.is_empty() {
-                objects.extend(opening::missing_object(inputs.config, schemas, resource));
+                objects.extend(stored_values::missing_object(inputs.config, schemas, resource));
             }
             objects
         })
@@ -144,11 +147,11 @@ async fn with_providers(
     } else {
         Phase::Apply
     };
-    let mut surroundings = inputs.surroundings.clone();
-    surroundings.functions.pure = false;
-    surroundings.functions.plan_timestamp = Some(plan.timestamp.clone());
+    let mut environment = inputs.environment.clone();
+    environment.functions.pure = false;
+    environment.functions.plan_timestamp = Some(plan.timestamp.clone());
     providers.functions().expect(&plan.function_results);
-    let evaluator = Evaluator::new(inputs.config, phase, surroundings, inputs.variables, stored)
+    let evaluator = Evaluator::new(inputs.config, phase, environment, inputs.variables, stored)
         .with_functions(providers.functions())
         .applying()
         .partial(plan.is_partial())
@@ -171,7 +174,7 @@ async fn with_providers(
     let dependencies = blocks.resource_dependencies(false);
     let applier = Applier {
         // Also of a partial plan what stays has a say now: the next plan is one of everything.
-        cbd: create_before_destroy(inputs, &dependencies, |_| true),
+        create_before_destroy: create_before_destroy_resources(inputs, &dependencies, |_| true),
         recorded: blocks
             .resource_dependencies(true)
             .iter()
@@ -190,7 +193,7 @@ async fn with_providers(
         ephemerals_before: Mutex::default(),
         blocks: &blocks,
         removals: Removals::new(inputs.config),
-        priming: Priming::new(&blocks),
+        dependency_evaluation: DependencyEvaluation::new(&blocks),
         state,
         opened: Mutex::default(),
         deposed: Mutex::default(),
@@ -217,7 +220,7 @@ async fn with_providers(
     };
     let mut diagnostics = tokio::select! {
         diagnostics = work => diagnostics,
-        never = ephemerals.keep() => match never {},
+        never = ephemerals.renew_until_closed() => match never {},
         () = inputs.stop.cancelled() => cancelled().into(),
     };
     tokio::select! {
@@ -275,17 +278,17 @@ struct Applier<'a> {
     providers: &'a Providers<'a>,
     evaluator: &'a Evaluator<'a>,
     ephemerals: &'a Ephemerals<'a>,
-    opened_ephemerals: Mutex<HashMap<ConfigResource, Arc<OnceCell<Result<(), Failed>>>>>,
+    opened_ephemerals: Mutex<HashMap<ConfigResource, Arc<OnceCell<Result<(), Reported>>>>>,
     /// The ephemeral resources that blocks use, as far as it was asked.
     ephemerals_before: Mutex<HashMap<Block, Arc<[ConfigResource]>>>,
     blocks: &'a Blocks,
     removals: Removals<'a>,
-    priming: Priming<'a>,
+    dependency_evaluation: DependencyEvaluation<'a>,
     state: Arc<Mutex<State>>,
     /// For each resource what it depends on, as the state records it.
     recorded: BTreeMap<ConfigResource, Arc<[ConfigResource]>>,
-    cbd: BTreeSet<ConfigResource>,
-    opened: Mutex<HashMap<AbsProviderConfig, Arc<OnceCell<Result<(), Failed>>>>>,
+    create_before_destroy: BTreeSet<ConfigResource>,
+    opened: Mutex<HashMap<AbsProviderConfig, Arc<OnceCell<Result<(), Reported>>>>>,
     /// Which deposed object is the old one of a replacement, by change.
     deposed: Mutex<HashMap<u32, DeposedKey>>,
     failed: Mutex<HashSet<ConfigResource>>,
@@ -299,7 +302,7 @@ struct Applier<'a> {
 }
 
 /// What an operation on an object needs.
-struct Subject<'s> {
+struct ObjectOperation<'s> {
     change: &'s ResourceChange,
     address: &'s AbsResourceInstance,
     ty: &'s str,
@@ -337,9 +340,9 @@ impl Applier<'_> {
     }
 
     /// Reports problems and gives the mark of failure.
-    fn fail(&self, diagnostics: Diagnostics) -> Failed {
+    fn reported(&self, diagnostics: Diagnostics) -> Reported {
         self.evaluator.report(diagnostics);
-        Failed
+        Reported
     }
 
     async fn visit(&self, operation: Operation) -> Outcome {
@@ -365,7 +368,7 @@ impl Applier<'_> {
         self.inputs.events.event(Event::Progress { done, total });
         match result {
             Ok(()) => Outcome::Done,
-            Err(Failed) => {
+            Err(Reported) => {
                 self.note_failed(change);
                 Outcome::Failed
             }
@@ -379,7 +382,7 @@ impl Applier<'_> {
             .insert(change.address.config());
     }
 
-    async fn carry_out(&self, operation: Operation, index: u32, change: &ResourceChange) -> Result<(), Failed> {
+    async fn carry_out(&self, operation: Operation, index: u32, change: &ResourceChange) -> Result<(), Reported> {
         if change.action == Action::Forget {
             match &change.deposed {
                 Some(key) => self.update_deposed(change, DeposedKey(key.clone()), None),
@@ -394,15 +397,19 @@ impl Applier<'_> {
         if matches!(operation, Operation::Change(_)) {
             self.note_import(change);
             self.open_ephemerals(&Block::Resource(change.address.config())).await?;
-            self.priming
-                .prepare(self.evaluator, &Block::Resource(change.address.config()))?;
+            self.dependency_evaluation
+                .evaluate(self.evaluator, &Block::Resource(change.address.config()))?;
         }
         let resource = &change.address.resource.resource;
         let schemas = self.providers.schemas();
-        let schema = opening::resource_schema(schemas, &change.provider.provider, resource, None)
-            .map_err(|d| self.fail(d.into()))?;
-        let provider = self.providers.get(&change.provider).await.map_err(|d| self.fail(d))?;
-        let subject = Subject {
+        let schema = object_config::resource_schema(schemas, &change.provider.provider, resource, None)
+            .map_err(|d| self.reported(d.into()))?;
+        let provider = self
+            .providers
+            .get(&change.provider)
+            .await
+            .map_err(|d| self.reported(d))?;
+        let subject = ObjectOperation {
             change,
             address: &change.address,
             ty: &resource.ty,
@@ -427,13 +434,13 @@ impl Applier<'_> {
     }
 
     /// Opens a provider configuration and what it uses.
-    async fn open(&self, address: &AbsProviderConfig) -> Result<(), Failed> {
+    async fn open(&self, address: &AbsProviderConfig) -> Result<(), Reported> {
         self.open_ephemerals(&Block::Provider(address.clone())).await?;
         self.open_provider(address).await
     }
 
     /// Opens the ephemeral resources that a block uses, each once.
-    async fn open_ephemerals(&self, block: &Block) -> Result<(), Failed> {
+    async fn open_ephemerals(&self, block: &Block) -> Result<(), Reported> {
         if self.ephemerals.is_empty() {
             return Ok(());
         }
@@ -456,8 +463,8 @@ impl Applier<'_> {
             // What its provider uses comes before it in this list.
             let open = || async {
                 self.open_provider(&self.inputs.config.provider_for(resource)).await?;
-                self.priming
-                    .prepare(self.evaluator, &Block::Resource(resource.clone()))?;
+                self.dependency_evaluation
+                    .evaluate(self.evaluator, &Block::Resource(resource.clone()))?;
                 self.ephemerals.open(resource).await
             };
             (*cell.get_or_init(open).await)?;
@@ -466,15 +473,15 @@ impl Applier<'_> {
     }
 
     /// Opens a provider configuration, once; all who need it wait.
-    async fn open_provider(&self, address: &AbsProviderConfig) -> Result<(), Failed> {
+    async fn open_provider(&self, address: &AbsProviderConfig) -> Result<(), Reported> {
         let cell = {
             let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
             opened.entry(address.clone()).or_default().clone()
         };
         let open = || async {
-            self.priming
-                .prepare(self.evaluator, &Block::Provider(address.clone()))?;
-            opening::open(self.evaluator, self.providers, address).await
+            self.dependency_evaluation
+                .evaluate(self.evaluator, &Block::Provider(address.clone()))?;
+            provider_opening::open(self.evaluator, self.providers, address).await
         };
         *cell.get_or_init(open).await
     }
@@ -484,7 +491,7 @@ impl Applier<'_> {
         let resource = address.config();
         Object {
             dependencies: self.recorded.get(&resource).cloned().unwrap_or_default(),
-            create_before_destroy: self.cbd.contains(&resource),
+            create_before_destroy: self.create_before_destroy.contains(&resource),
             ..Object::new(schema.version, state::Attributes::Flat(Arc::default()))
         }
     }
@@ -538,9 +545,9 @@ impl Applier<'_> {
                     continue;
                 }
                 // Nothing that goes wrong here matters to anything else.
-                let prepared = self.priming.prepare(self.evaluator, &block);
-                let _: Result<(), Failed> = prepared.and_then(|()| {
-                    opening::visit_check(self.evaluator, &node.path, name, |at| {
+                let prepared = self.dependency_evaluation.evaluate(self.evaluator, &block);
+                let _: Result<(), Reported> = prepared.and_then(|()| {
+                    block_visits::visit_check(self.evaluator, &node.path, name, |at| {
                         !unread.iter().any(|(module, check)| module == at && check == name)
                     })
                 });
@@ -557,20 +564,23 @@ impl Applier<'_> {
             at.is_ok_and(|i| self.plan.checks[i].status == CheckStatus::Unknown)
         };
         let open = |block: &Block| {
-            unknown(&block.to_string()) && !self.priming.has_seen(block) && !self.depends_on_any(block, &failed)
+            unknown(&block.to_string())
+                && !self.dependency_evaluation.is_evaluated(block)
+                && !self.depends_on_any(block, &failed)
         };
         for node in self.inputs.config.nodes() {
             for name in node.module.variables.keys() {
                 let block = Block::Variable(node.path.clone(), name.clone());
                 if open(&block) && self.prepare_late(&block).await.is_ok() {
                     // A failure has been reported.
-                    let _: Result<(), Failed> = opening::visit_variable(self.evaluator, &node.path, name);
+                    let _: Result<(), Reported> = block_visits::visit_variable(self.evaluator, &node.path, name);
                 }
             }
             for name in node.module.outputs.keys().filter(|_| !node.path.is_root()) {
                 let block = Block::Output(node.path.clone(), name.clone());
                 if open(&block) && self.prepare_late(&block).await.is_ok() {
-                    let _: Result<(), Failed> = opening::visit_output(self.evaluator, &node.path, name, false);
+                    let _: Result<(), Reported> =
+                        block_visits::visit_output(self.evaluator, &node.path, name, FailureSeverity::Error);
                 }
             }
         }
@@ -583,7 +593,7 @@ impl Applier<'_> {
             let conditions = !(lifecycle.preconditions.is_empty() && lifecycle.postconditions.is_empty());
             let node = Block::Resource(resource);
             if conditions && unknown(&node.to_string()) && !self.depends_on_any(&node, &failed) {
-                let _: Result<(), Failed> = self
+                let _: Result<(), Reported> = self
                     .prepare_late(&node)
                     .await
                     .and_then(|()| self.conditions_of_unchanged(&change.address, block));
@@ -592,22 +602,22 @@ impl Applier<'_> {
     }
 
     /// Evaluates what a block needs, when all operations are done.
-    async fn prepare_late(&self, block: &Block) -> Result<(), Failed> {
+    async fn prepare_late(&self, block: &Block) -> Result<(), Reported> {
         self.open_ephemerals(block).await?;
-        self.priming.prepare(self.evaluator, block)
+        self.dependency_evaluation.evaluate(self.evaluator, block)
     }
 
-    fn conditions_of_unchanged(&self, address: &AbsResourceInstance, block: &config::Resource) -> Result<(), Failed> {
+    fn conditions_of_unchanged(&self, address: &AbsResourceInstance, block: &config::Resource) -> Result<(), Reported> {
         let repetition = self
             .evaluator
             .resource_expansion(&address.module, &address.resource.resource)?
             .repetition(&address.resource.key);
         let of = Checked::Resource(address.clone());
         let conditions = [
-            (&block.lifecycle.preconditions, Kind::Precondition, None),
+            (&block.lifecycle.preconditions, ConditionKind::Precondition, None),
             (
                 &block.lifecycle.postconditions,
-                Kind::Postcondition,
+                ConditionKind::Postcondition,
                 self.evaluator.object(address),
             ),
         ];
@@ -615,8 +625,9 @@ impl Applier<'_> {
             let scope = self
                 .evaluator
                 .scope_with(&address.module, repetition.clone(), me)
-                .ok_or(Failed)?;
-            self.evaluator.check_all(rules, kind, &scope, &of, false)?;
+                .ok_or(Reported)?;
+            self.evaluator
+                .check_all(rules, kind, &scope, &of, FailureSeverity::Error)?;
         }
         Ok(())
     }
@@ -625,11 +636,16 @@ impl Applier<'_> {
     async fn outputs(&self, diagnostics: &mut Diagnostics) {
         let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let root = &self.inputs.config.root;
-        let lenient = self.plan.mode == Mode::RefreshOnly;
-        if lenient && !self.plan.is_applyable() {
+        let refresh_only = self.plan.mode == Mode::RefreshOnly;
+        if refresh_only && !self.plan.is_applyable() {
             // What is known of them is as good as what could be found out.
             return;
         }
+        let severity = if refresh_only {
+            FailureSeverity::Warning
+        } else {
+            FailureSeverity::Error
+        };
         for (name, planned) in &self.plan.outputs {
             let declared = root.module.outputs.get(name);
             if declared.is_none() || self.plan.mode == Mode::Destroy {
@@ -646,9 +662,9 @@ impl Applier<'_> {
                 continue;
             }
             let visited = self
-                .priming
-                .prepare(self.evaluator, &block)
-                .and_then(|()| opening::visit_output(self.evaluator, &Module::root(), name, lenient))
+                .dependency_evaluation
+                .evaluate(self.evaluator, &block)
+                .and_then(|()| block_visits::visit_output(self.evaluator, &Module::root(), name, severity))
                 .and_then(|()| self.evaluator.output(&ModuleInstance::root(), root, name));
             let Ok(value) = visited else { continue };
             let (value, _) = value.unmark_deep();

@@ -7,9 +7,9 @@ use cty::Value;
 use lang::body::decode_body;
 use lang::eval::Context;
 
-use super::{Applier, Subject};
+use super::{Applier, ObjectOperation};
 use crate::connection::connection_schema;
-use crate::eval::{Failed, Repetition};
+use crate::eval::{Repetition, Reported};
 use crate::events::Event;
 use crate::instance::located;
 
@@ -50,10 +50,10 @@ impl Applier<'_> {
         &self,
         provisioners: Provisioners<'_>,
         when: ProvisionerWhen,
-        s: &Subject<'_>,
+        s: &ObjectOperation<'_>,
         repetition: &Repetition,
         value: &Value,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Reported> {
         for provisioner in provisioners.list.iter().filter(|p| p.when == when) {
             self.inputs.events.event(Event::ProvisionStart {
                 address: s.address.clone(),
@@ -84,7 +84,7 @@ impl Applier<'_> {
                         address,
                         provisioner: ty,
                     });
-                    return Err(self.fail(diagnostics));
+                    return Err(self.reported(diagnostics));
                 }
             }
         }
@@ -95,7 +95,7 @@ impl Applier<'_> {
         &self,
         shared: Option<&Connection>,
         provisioner: &Provisioner,
-        s: &Subject<'_>,
+        s: &ObjectOperation<'_>,
         repetition: &Repetition,
         value: &Value,
     ) -> Result<(), syntax::Diagnostics> {
@@ -115,7 +115,7 @@ impl Applier<'_> {
             self.evaluator
                 .scope_with(module, repetition.clone(), Some(value.clone()))
         };
-        // The module may be gone; what is left to say of the object names nothing but itself.
+        // The module may no longer exist; then a destroy-time provisioner can refer to its own object alone.
         let Some(scope) = scope(&s.address.module).or_else(|| scope(&addrs::ModuleInstance::root())) else {
             return Ok(());
         };
@@ -125,27 +125,8 @@ impl Applier<'_> {
             return Err(diagnostics.into_iter().map(about).collect());
         }
         let (config, marks) = config.unmark_deep();
-        let connection_schema = connection_schema();
-        let mut connection = Value::null(connection_schema.implied_type());
-        // The provisioner's own connection block overrides that of the resource, argument by argument.
-        for written in shared.into_iter().chain(&provisioner.connection) {
-            let (value, diagnostics) = decode_body(&written.body, &connection_schema.block, Context::new(&scope));
-            if diagnostics.has_errors() {
-                return Err(diagnostics.into_iter().map(about).collect());
-            }
-            let (value, _) = value.unmark_deep();
-            connection = if connection.is_null() {
-                value
-            } else {
-                connection.map_parts(|part, base| match part {
-                    cty::value::Part::Attribute(name) => match value.get(name) {
-                        Some(own) if !own.is_null() => own.clone(),
-                        _ => base.clone(),
-                    },
-                    _ => base.clone(),
-                })
-            };
-        }
+        let connection = connection_value(shared, provisioner, &scope)
+            .map_err(|d| d.into_iter().map(about).collect::<syntax::Diagnostics>())?;
         let hidden = match (marks.is_sensitive(), marks.is_ephemeral()) {
             (false, false) => None,
             (true, false) => Some("(output suppressed due to sensitive value in config)"),
@@ -164,26 +145,61 @@ impl Applier<'_> {
         };
         let answer = running.provision(config, connection, &output).await?;
         let problems = located(answer.diagnostics, None, s.address);
-        let problems: syntax::Diagnostics = problems
-            .into_iter()
-            .map(|d| {
-                let summary = format!("{} provisioner error", provisioner.ty);
-                if d.is_error() && d.detail.is_empty() {
-                    syntax::Diagnostic {
-                        detail: d.summary.clone(),
-                        summary,
-                        ..d
-                    }
-                    .at(&provisioner.range)
-                } else {
-                    d.at(&provisioner.range)
-                }
-            })
-            .collect();
+        let problems = located_at_provisioner(problems, provisioner);
         if problems.has_errors() {
             return Err(problems);
         }
         self.evaluator.report(problems);
         Ok(())
     }
+}
+
+/// The connection of a provisioner, without marks; null if there is none.
+fn connection_value(
+    shared: Option<&Connection>,
+    provisioner: &Provisioner,
+    scope: &crate::eval::ModuleScope<'_>,
+) -> Result<Value, syntax::Diagnostics> {
+    let connection_schema = connection_schema();
+    let mut connection = Value::null(connection_schema.implied_type());
+    // The provisioner's own connection block overrides that of the resource, argument by argument.
+    for written in shared.into_iter().chain(&provisioner.connection) {
+        let (value, diagnostics) = decode_body(&written.body, &connection_schema.block, Context::new(scope));
+        if diagnostics.has_errors() {
+            return Err(diagnostics);
+        }
+        let (value, _) = value.unmark_deep();
+        connection = if connection.is_null() {
+            value
+        } else {
+            connection.map_parts(|part, base| match part {
+                cty::value::Part::Attribute(name) => match value.get(name) {
+                    Some(own) if !own.is_null() => own.clone(),
+                    _ => base.clone(),
+                },
+                _ => base.clone(),
+            })
+        };
+    }
+    Ok(connection)
+}
+
+/// The diagnostics of a provisioner, located at its block. An error without a detail gets the type as its summary.
+fn located_at_provisioner(problems: syntax::Diagnostics, provisioner: &Provisioner) -> syntax::Diagnostics {
+    problems
+        .into_iter()
+        .map(|d| {
+            let summary = format!("{} provisioner error", provisioner.ty);
+            if d.is_error() && d.detail.is_empty() {
+                syntax::Diagnostic {
+                    detail: d.summary.clone(),
+                    summary,
+                    ..d
+                }
+                .at(&provisioner.range)
+            } else {
+                d.at(&provisioner.range)
+            }
+        })
+        .collect()
 }

@@ -47,7 +47,7 @@ impl Blocks {
     }
 
     /// Opens every circle: afterwards, blocks of one do not wait for one another. Gives those blocks.
-    pub(crate) fn break_loops(&mut self) -> Vec<Block> {
+    pub(crate) fn break_cycles(&mut self) -> Vec<Block> {
         let mut of: HashMap<NodeIndex, usize> = HashMap::new();
         for (at, component) in self.loops().into_iter().enumerate() {
             of.extend(component.into_iter().map(|node| (node, at)));

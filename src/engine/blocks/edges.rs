@@ -341,12 +341,12 @@ impl<'a> Edges<'a> {
                     let names: Vec<&str> = module.variables.keys().map(|n| &**n).collect();
                     let hint = match self.near(name, &names) {
                         Some(near) => did_you_mean(Some(&near)),
-                        None => format!(" This variable can be declared with a variable \"{name}\" {{}} block."),
+                        None => format!(" To declare it, add variable \"{name}\" {{}} to this module."),
                     };
                     self.undeclared(
                         reference,
                         "input variable",
-                        format!("An input variable with the name \"{name}\" has not been declared.{hint}"),
+                        format!("This module has no input variable \"{name}\".{hint}"),
                     );
                 }
                 found(self, Block::Variable(path.clone(), name.clone()))
@@ -358,7 +358,7 @@ impl<'a> Edges<'a> {
                     self.undeclared(
                         reference,
                         "local value",
-                        format!("A local value with the name \"{name}\" has not been declared.{hint}"),
+                        format!("This module has no local value \"{name}\".{hint}"),
                     );
                 }
                 found(self, Block::Local(path.clone(), name.clone()))

@@ -96,12 +96,12 @@ impl Blocks {
     /// Builds the graph. Errors are references to what is not declared, references of a kind that is not allowed, and
     /// cycles.
     pub fn build(config: &Config, schemas: &Schemas, in_state: &[StateResource]) -> Result<Blocks, Diagnostics> {
-        let (blocks, diagnostics) = Blocks::build_anyway(config, schemas, in_state);
+        let (blocks, diagnostics) = Blocks::build_with_errors(config, schemas, in_state);
         diagnostics.into_result(blocks)
     }
 
     /// The same, with whatever could be understood where there are errors.
-    pub(crate) fn build_anyway(
+    pub(crate) fn build_with_errors(
         config: &Config,
         schemas: &Schemas,
         in_state: &[StateResource],

@@ -12,7 +12,7 @@ use state::{CheckResult, CheckStatus, CheckedObject};
 use syntax::diag::Extra;
 use syntax::{Diagnostic, Diagnostics};
 
-use super::{Evaluator, Failed, ModuleScope};
+use super::{Evaluator, ModuleScope, Reported};
 use crate::blocks::Block;
 
 /// How a condition turned out.
@@ -30,7 +30,7 @@ pub enum Status {
 
 /// What a condition belongs to: decides what a failure is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ConditionKind {
     /// A `validation` of a variable.
     Variable,
     /// A `precondition` of a resource.
@@ -43,16 +43,25 @@ pub enum Kind {
     Assertion,
 }
 
-impl Kind {
+impl ConditionKind {
     fn summary(self) -> &'static str {
         match self {
-            Kind::Variable => "Invalid value for variable",
-            Kind::Precondition => "Resource precondition failed",
-            Kind::Postcondition => "Resource postcondition failed",
-            Kind::Output => "Module output value precondition failed",
-            Kind::Assertion => "Check block assertion failed",
+            ConditionKind::Variable => "Invalid value for variable",
+            ConditionKind::Precondition => "Resource precondition failed",
+            ConditionKind::Postcondition => "Resource postcondition failed",
+            ConditionKind::Output => "Module output value precondition failed",
+            ConditionKind::Assertion => "Check block assertion failed",
         }
     }
+}
+
+/// How a condition that does not hold, or cannot be evaluated, is reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureSeverity {
+    /// As an error, which fails the block.
+    Error,
+    /// As a warning.
+    Warning,
 }
 
 /// Something that has conditions.
@@ -97,14 +106,14 @@ impl Checked {
 
 /// How the conditions of one object turned out: the worst of them, and what the failed ones say.
 #[derive(Clone, Debug)]
-struct Turnout {
+struct ObjectResult {
     status: CheckStatus,
     messages: Vec<Arc<str>>,
 }
 
 /// How all conditions turned out, by block and object.
 #[derive(Debug, Default)]
-pub(super) struct Results(BTreeMap<Block, BTreeMap<String, Turnout>>);
+pub(super) struct Results(BTreeMap<Block, BTreeMap<String, ObjectResult>>);
 
 /// The worse of two results.
 fn worse(a: CheckStatus, b: CheckStatus) -> CheckStatus {
@@ -118,23 +127,27 @@ fn worse(a: CheckStatus, b: CheckStatus) -> CheckStatus {
 }
 
 impl Evaluator<'_> {
-    /// Evaluates conditions of something, reports their failures, and remembers how they turned out. A `lenient` failure is
-    /// only a warning, and no failure of the whole.
+    /// Evaluates the conditions of one object, reports those that do not hold, and records their results. Returns an error if
+    /// one failed with severity `Error`.
     pub fn check_all(
         &self,
         rules: &[CheckRule],
-        kind: Kind,
+        kind: ConditionKind,
         scope: &ModuleScope<'_>,
         of: &Checked,
-        lenient: bool,
-    ) -> Result<(), Failed> {
+        severity: FailureSeverity,
+    ) -> Result<(), Reported> {
         let mut failed = false;
         for rule in rules {
-            let status = self.check(rule, kind, scope, of, lenient);
+            let status = self.check(rule, kind, scope, of, severity);
             failed |= matches!(status, Status::Fail(_) | Status::Error);
             self.record(of, &status);
         }
-        if failed && !lenient { Err(Failed) } else { Ok(()) }
+        if failed && severity == FailureSeverity::Error {
+            Err(Reported)
+        } else {
+            Ok(())
+        }
     }
 
     /// Reports problems with what a check looks at: warnings. An error among them is a failure of the check.
@@ -182,7 +195,7 @@ impl Evaluator<'_> {
             .entry(of.block())
             .or_default()
             .entry(of.to_string())
-            .or_insert(Turnout {
+            .or_insert(ObjectResult {
                 status: CheckStatus::Pass,
                 messages: Vec::new(),
             });
@@ -232,7 +245,14 @@ impl Evaluator<'_> {
     }
 
     /// Evaluates a condition and reports its failure.
-    pub fn check(&self, rule: &CheckRule, kind: Kind, scope: &ModuleScope<'_>, of: &Checked, lenient: bool) -> Status {
+    pub fn check(
+        &self,
+        rule: &CheckRule,
+        kind: ConditionKind,
+        scope: &ModuleScope<'_>,
+        of: &Checked,
+        severity: FailureSeverity,
+    ) -> Status {
         let context = Context::new(scope);
         let (condition, mut problems) = evaluate(&rule.condition, context);
         let mut status = Status::Error;
@@ -240,11 +260,10 @@ impl Evaluator<'_> {
             let (condition, _) = condition.unmark();
             match cty::convert(&condition, &Type::Bool) {
                 Ok(value) if !value.is_known() => {
-                    if kind == Kind::Assertion && self.phase() != super::Phase::Validate {
+                    if kind == ConditionKind::Assertion && self.phase() != super::Phase::Validate {
                         let diagnostic = Diagnostic::warning(
                             "Check block assertion known after apply",
-                            "The condition could not be evaluated at this time, a result will be known when this plan is \
-                             applied.",
+                            "The condition depends on values that are known only after apply; it is checked then.",
                         );
                         problems.push(with_expression(
                             diagnostic.at(rule.condition.range()),
@@ -258,7 +277,7 @@ impl Evaluator<'_> {
                     Some(true) => status = Status::Pass,
                     Some(false) => {
                         let (message, found) = self.error_message(rule, kind, scope);
-                        if kind == Kind::Assertion && found.has_errors() {
+                        if kind == ConditionKind::Assertion && found.has_errors() {
                             // Nothing can be said of the check but that it is wrong itself.
                             self.report(of_check(found));
                             return Status::Error;
@@ -274,22 +293,19 @@ impl Evaluator<'_> {
                             Checked::Resource(address) => diagnostic = diagnostic.about(address),
                             // The value is wrong, not the condition, and may be written in another file.
                             Checked::Variable(module, name) => {
-                                diagnostic.subject = self.given_at(module, name).or(diagnostic.subject);
+                                diagnostic.subject = self.input_range(module, name).or(diagnostic.subject);
                                 diagnostic.detail =
                                     format!("{told}\n\nThe rule that says so stands at {}.", rule.range);
                             }
                             Checked::Output(..) | Checked::Check(..) => {}
                         }
                         // Whether an assertion holds is the business of plans.
-                        if kind != Kind::Assertion || self.phase() != super::Phase::Validate {
+                        if kind != ConditionKind::Assertion || self.phase() != super::Phase::Validate {
                             problems.push(with_expression(diagnostic, &rule.condition, context));
                         }
                         status = Status::Fail(message);
                     }
-                    None => problems.push(invalid(
-                        rule,
-                        "Condition expression must return either true or false, not null.",
-                    )),
+                    None => problems.push(invalid(rule, "The condition is null, where true or false is required.")),
                 },
                 Err(e) => problems.push(invalid(
                     rule,
@@ -299,15 +315,15 @@ impl Evaluator<'_> {
         }
         // That an assertion does not hold must not stop anything else; that it cannot be evaluated is a mistake.
         let softened = match kind {
-            Kind::Assertion => matches!(status, Status::Fail(_)),
-            _ => lenient,
+            ConditionKind::Assertion => matches!(status, Status::Fail(_)),
+            _ => severity == FailureSeverity::Warning,
         };
         if softened {
             for problem in &mut problems.0 {
                 problem.severity = syntax::Severity::Warning;
             }
         }
-        self.report(if kind == Kind::Assertion {
+        self.report(if kind == ConditionKind::Assertion {
             of_check(problems)
         } else {
             problems
@@ -315,7 +331,7 @@ impl Evaluator<'_> {
         status
     }
 
-    fn error_message(&self, rule: &CheckRule, kind: Kind, scope: &ModuleScope<'_>) -> (String, Diagnostics) {
+    fn error_message(&self, rule: &CheckRule, kind: ConditionKind, scope: &ModuleScope<'_>) -> (String, Diagnostics) {
         let (value, mut problems) = evaluate(&rule.error_message, Context::new(scope));
         let generic = |problems: &mut Diagnostics, summary: &str, detail: &str, extra: Extra| {
             let mut diagnostic = Diagnostic::error(summary, detail).at(rule.error_message.range());
@@ -332,13 +348,13 @@ impl Evaluator<'_> {
                 &mut problems,
                 &format!("Error message refers to {what} values"),
                 &format!(
-                    "The error expression used to explain this condition refers to {what} values, so it cannot be shown.\n\n\
-                     You can correct this by removing references to {what} values, or by carefully using the nonsensitive() \
-                     function if the expression will not reveal the sensitive data."
+                    "The error message of this condition depends on {what} values and is therefore not \
+                     shown.\n\nLeave these values out of the message, or apply nonsensitive() where the result \
+                     discloses nothing."
                 ),
                 Extra::CausedBySensitive,
             );
-            if kind != Kind::Variable {
+            if kind != ConditionKind::Variable {
                 // What does not hold is the error; this only keeps it from being explained.
                 for problem in &mut problems.0 {
                     problem.severity = syntax::Severity::Warning;

@@ -10,7 +10,7 @@ use syntax::Diagnostic;
 use syntax::ast::Expr;
 use syntax::diag::Extra;
 
-use super::{Evaluator, Failed, ModuleScope, Phase, slot};
+use super::{Evaluator, ModuleScope, Phase, Reported, slot};
 
 /// Something that may be repeated, in an instance of the module it stands in.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -106,7 +106,7 @@ impl Expansion {
     }
 
     /// The value of all instances together: the one, a tuple, or an object by key.
-    pub fn gather(&self, mut instance: impl FnMut(InstanceKey) -> Result<Value, Failed>) -> Result<Value, Failed> {
+    pub fn gather(&self, mut instance: impl FnMut(InstanceKey) -> Result<Value, Reported>) -> Result<Value, Reported> {
         Ok(match self {
             Expansion::Single => instance(InstanceKey::None)?,
             Expansion::Unknown { .. } => Value::dynamic(),
@@ -127,7 +127,7 @@ impl Expansion {
 
 impl Expansion {
     /// The value of a resource of which only a part is worked on: instances that are not there yet are left out.
-    pub(super) fn gather_present(&self, objects: &BTreeMap<InstanceKey, Value>) -> Result<Value, Failed> {
+    pub(super) fn gather_present(&self, objects: &BTreeMap<InstanceKey, Value>) -> Result<Value, Reported> {
         let value = |key: InstanceKey| Ok(objects.get(&key).cloned().unwrap_or_else(Value::dynamic));
         match self {
             Expansion::Count(n) => {
@@ -170,12 +170,12 @@ pub(super) fn gather_existing(counted: bool, for_each: bool, objects: BTreeMap<I
 
 impl Evaluator<'_> {
     /// How often a module call is there in an instance of the calling module.
-    pub fn call_expansion(&self, module: &ModuleInstance, call: &Arc<str>) -> Result<Arc<Expansion>, Failed> {
+    pub fn call_expansion(&self, module: &ModuleInstance, call: &Arc<str>) -> Result<Arc<Expansion>, Reported> {
         let block = self
             .config
             .node(&module.module())
             .and_then(|n| n.module.module_calls.get(call))
-            .ok_or(Failed)?;
+            .ok_or(Reported)?;
         let key = Repeated::Call(module.clone(), call.clone());
         slot(&self.expansions, &key)
             .get_or_init(|| self.expand(module, block.count.as_ref(), block.for_each.as_ref()))
@@ -183,12 +183,12 @@ impl Evaluator<'_> {
     }
 
     /// How often a resource of the configuration is there in an instance of its module.
-    pub fn resource_expansion(&self, module: &ModuleInstance, resource: &Resource) -> Result<Arc<Expansion>, Failed> {
+    pub fn resource_expansion(&self, module: &ModuleInstance, resource: &Resource) -> Result<Arc<Expansion>, Reported> {
         let block = self
             .config
             .node(&module.module())
             .and_then(|n| n.module.resources.get(resource))
-            .ok_or(Failed)?;
+            .ok_or(Reported)?;
         let key = Repeated::Resource(module.clone(), resource.clone());
         slot(&self.expansions, &key)
             .get_or_init(|| self.expand(module, block.count.as_ref(), block.for_each.as_ref()))
@@ -196,7 +196,7 @@ impl Evaluator<'_> {
     }
 
     /// The instances of a module. None if a module on the way is not in the configuration.
-    pub fn module_instances(&self, module: &Module) -> Result<Vec<ModuleInstance>, Failed> {
+    pub fn module_instances(&self, module: &Module) -> Result<Vec<ModuleInstance>, Reported> {
         let Some((parent, name)) = module.parent() else {
             return Ok(vec![ModuleInstance::root()]);
         };
@@ -219,8 +219,8 @@ impl Evaluator<'_> {
         module: &ModuleInstance,
         count: Option<&Expr>,
         for_each: Option<&Expr>,
-    ) -> Result<Arc<Expansion>, Failed> {
-        let scope = self.scope(module).ok_or(Failed)?;
+    ) -> Result<Arc<Expansion>, Reported> {
+        let scope = self.scope(module).ok_or(Reported)?;
         let expansion = match (count, for_each) {
             (Some(expr), _) => self.count(expr, &scope)?,
             (None, Some(expr)) => self.for_each(expr, &scope)?,
@@ -229,20 +229,20 @@ impl Evaluator<'_> {
         Ok(Arc::new(expansion))
     }
 
-    fn count(&self, expr: &Expr, scope: &ModuleScope<'_>) -> Result<Expansion, Failed> {
+    fn count(&self, expr: &Expr, scope: &ModuleScope<'_>) -> Result<Expansion, Reported> {
         let value = self.evaluate(expr, scope)?;
         let (value, marks) = value.unmark();
         let wrong = |extra: Extra, detail: &str| {
             let mut diagnostic = Diagnostic::error("Invalid count argument", detail).at(expr.range());
             diagnostic.extra = extra;
             self.report([with_expression(diagnostic, expr, Context::new(scope))]);
-            Failed
+            Reported
         };
         if marks.is_ephemeral() {
             return Err(wrong(
                 Extra::None,
-                "The given \"count\" is derived from an ephemeral value, which means that it cannot be kept between plan and \
-                 apply. Use only non-ephemeral values to specify the number of resource instances.",
+                "The value of \"count\" depends on an ephemeral value, which is not stored in the plan. Choose a \
+                 number that does not depend on ephemeral values.",
             ));
         }
         let number = cty::convert(&value, &Type::Number).map_err(|e| {
@@ -252,7 +252,7 @@ impl Evaluator<'_> {
             );
             let diagnostic = Diagnostic::error("Incorrect value type", detail).at(expr.range());
             self.report([with_expression(diagnostic, expr, Context::new(scope))]);
-            Failed
+            Reported
         })?;
         if !number.is_known() {
             if self.phase == Phase::Validate {
@@ -260,61 +260,59 @@ impl Evaluator<'_> {
             }
             return Err(wrong(
                 Extra::CausedByUnknown,
-                "The \"count\" value depends on resource attributes that cannot be determined until apply, so it cannot be \
-                 predicted how many instances will be created. To work around this, use the -target argument to first apply \
-                 only the resources that the count depends on.",
+                "The number of instances is not known before apply, because \"count\" depends on attributes of \
+                 resources that are not created yet. Apply those resources first, with the -target option, and plan \
+                 again.",
             ));
         }
         let Some(number) = number.as_number() else {
             return Err(wrong(
                 Extra::None,
-                "The given \"count\" argument value is null. An integer is required.",
+                "The value of \"count\" is null, where a whole number is required.",
             ));
         };
         if number.is_negative() {
             return Err(wrong(
                 Extra::None,
-                "The given \"count\" argument value is unsuitable: must be greater than or equal to zero.",
+                "The value of \"count\" is negative; it must be zero or more.",
             ));
         }
         match number.to_i64().and_then(|n| u64::try_from(n).ok()) {
             Some(n) => Ok(Expansion::Count(n)),
             None => Err(wrong(
                 Extra::None,
-                "The given \"count\" argument value is unsuitable: value must be a whole number.",
+                "The value of \"count\" is not a whole number, or too large.",
             )),
         }
     }
 
     /// What a `for_each` expression comes to.
-    pub fn for_each(&self, expr: &Expr, scope: &ModuleScope<'_>) -> Result<Expansion, Failed> {
+    pub fn for_each(&self, expr: &Expr, scope: &ModuleScope<'_>) -> Result<Expansion, Reported> {
         let value = self.evaluate(expr, scope)?;
         let wrong = |extra: Extra, detail: &str| {
             let mut diagnostic = Diagnostic::error("Invalid for_each argument", detail).at(expr.range());
             diagnostic.extra = extra;
             self.report([with_expression(diagnostic, expr, Context::new(scope))]);
-            Failed
+            Reported
         };
         let (value, marks) = value.unmark();
         if marks.contains(Marks::SENSITIVE) {
             return Err(wrong(
                 Extra::CausedBySensitive,
-                "Sensitive values, or values derived from sensitive values, cannot be used as for_each arguments. If used, \
-                 the sensitive value could be exposed as a resource instance key.",
+                "The value of \"for_each\" is sensitive. Its keys become part of resource addresses, which are shown.",
             ));
         }
         if marks.contains(Marks::EPHEMERAL) {
             return Err(wrong(
                 Extra::None,
-                "The given \"for_each\" value is derived from an ephemeral value, which cannot be kept between plan and \
-                 apply. Use only non-ephemeral values to specify a resource's instance keys.",
+                "The value of \"for_each\" depends on an ephemeral value, which is not stored in the plan. Choose \
+                 keys that do not depend on ephemeral values.",
             ));
         }
         if value.is_null() {
             return Err(wrong(
                 Extra::None,
-                "The given \"for_each\" argument value is unsuitable: the given \"for_each\" argument value is null. A map, \
-                 or set of strings is allowed.",
+                "The value of \"for_each\" is null, where a map or a set of strings is required.",
             ));
         }
         let unknown = || {
@@ -323,23 +321,21 @@ impl Evaluator<'_> {
             }
             let (what, advice) = match value.ty() {
                 Type::Set(_) => (
-                    "set includes values derived from resource attributes that cannot be determined until apply",
-                    "When working with unknown values in for_each, it's better to use a map value where the keys are defined \
-                     statically in your configuration and where only the values contain apply-time results.",
+                    "set contains values that are known only after apply",
+                    "A map with keys that stand in the configuration, and with the unknown parts in its values only, \
+                     avoids this.",
                 ),
                 _ => (
-                    "map includes keys derived from resource attributes that cannot be determined until apply",
-                    "When working with unknown values in for_each, it's better to define the map keys statically in your \
-                     configuration and place apply-time results only in the map values.",
+                    "map has keys that are known only after apply",
+                    "Write the keys of the map into the configuration, and leave the unknown parts to its values.",
                 ),
             };
             Err(wrong(
                 Extra::CausedByUnknown,
                 &format!(
-                    "The \"for_each\" {what}, and so the full set of keys that will identify the instances of this resource \
-                     cannot be determined.\n\n{advice}\n\nAlternatively, you could use the -target planning option to first \
-                     apply only the resources that the for_each value depends on, and then apply a second time to fully \
-                     converge."
+                    "The \"for_each\" {what}, so the keys of the instances cannot be \
+                     planned.\n\n{advice}\n\nOtherwise apply the resources that \"for_each\" refers to first, with \
+                     the -target option, and plan again."
                 ),
             ))
         };
@@ -363,13 +359,12 @@ impl Evaluator<'_> {
                 }
                 if !matches!(**element, Type::String) {
                     let detail = format!(
-                        "The given \"for_each\" argument value is unsuitable: \"for_each\" supports maps and sets of strings, but \
-                         you have provided a set containing type {}.",
+                        "The elements of a set in \"for_each\" must be strings; these are of type {}.",
                         element.friendly_name()
                     );
                     let diagnostic = Diagnostic::error("Invalid for_each set argument", detail).at(expr.range());
                     self.report([with_expression(diagnostic, expr, Context::new(scope))]);
-                    return Err(Failed);
+                    return Err(Reported);
                 }
                 let mut out = BTreeMap::new();
                 for item in items {
@@ -379,8 +374,7 @@ impl Evaluator<'_> {
                     let Some(key) = item.as_arc_str() else {
                         return Err(wrong(
                             Extra::None,
-                            "The given \"for_each\" argument value is unsuitable: \"for_each\" sets must not contain null \
-                             values.",
+                            "The set in \"for_each\" contains null, which cannot be the key of an instance.",
                         ));
                     };
                     out.insert(key.clone(), item.clone());
@@ -396,8 +390,7 @@ impl Evaluator<'_> {
                 Err(wrong(
                     Extra::None,
                     &format!(
-                        "The given \"for_each\" argument value is unsuitable: the \"for_each\" argument must be a map, or set \
-                         of strings, and you have provided a value of type {}.{hint}",
+                        "The value of \"for_each\" is of type {}; it must be a map or a set of strings.{hint}",
                         other.friendly_name()
                     ),
                 ))

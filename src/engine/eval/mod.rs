@@ -20,12 +20,12 @@ use addrs::{AbsResource, AbsResourceInstance, InstanceKey, Mode, ModuleInstance}
 use config::{Config, ModuleNode, Variable};
 use cty::{Marks, Value};
 use lang::eval::{Context, evaluate, with_expression};
-use lang::scope::FunctionSettings;
 use syntax::ast::Expr;
 use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::blocks::Block;
 use crate::functions::Functions;
+use crate::inputs::EvaluationEnvironment;
 
 pub use expand::{Expansion, Repetition};
 pub use scope::ModuleScope;
@@ -46,20 +46,9 @@ pub enum Phase {
     Apply,
 }
 
-/// A value that could not be evaluated; why has been reported.
+/// The error has been reported as a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Failed;
-
-/// The facts that `path`, `terraform` and functions need.
-#[derive(Clone, Debug, Default)]
-pub struct Surroundings {
-    /// The selected workspace.
-    pub workspace: String,
-    /// The working directory as it was before `-chdir`, absolute.
-    pub cwd: String,
-    /// How functions behave.
-    pub functions: FunctionSettings,
-}
+pub struct Reported;
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Key {
@@ -71,7 +60,7 @@ enum Key {
     Module(ModuleInstance, Arc<str>, Option<Arc<str>>),
 }
 
-type Slot<T> = Arc<OnceLock<Result<T, Failed>>>;
+type Slot<T> = Arc<OnceLock<Result<T, Reported>>>;
 type Objects = BTreeMap<InstanceKey, Value>;
 
 /// Where the objects of a resource come from that nobody has told the evaluator about: the state.
@@ -85,7 +74,7 @@ pub struct Evaluator<'a> {
     partial: bool,
     /// Whether only what exists counts.
     existing: bool,
-    surroundings: Surroundings,
+    environment: EvaluationEnvironment,
     variables: &'a BTreeMap<Arc<str>, Value>,
     stored: Stored<'a>,
     memo: RwLock<HashMap<Key, Slot<Value>>>,
@@ -119,7 +108,7 @@ impl<'a> Evaluator<'a> {
     pub fn new(
         config: &'a Config,
         phase: Phase,
-        surroundings: Surroundings,
+        environment: EvaluationEnvironment,
         variables: &'a BTreeMap<Arc<str>, Value>,
         stored: Stored<'a>,
     ) -> Evaluator<'a> {
@@ -128,7 +117,7 @@ impl<'a> Evaluator<'a> {
             phase,
             partial: false,
             existing: false,
-            surroundings,
+            environment,
             variables,
             stored,
             memo: RwLock::default(),
@@ -215,59 +204,54 @@ impl<'a> Evaluator<'a> {
             node,
             repetition,
             self_value,
-            given: None,
+            own_value: None,
         })
     }
 
     /// The scope in which the validations of a variable are evaluated while nothing is known: only its own value is, if a
     /// module call says it.
     #[must_use]
-    pub fn scope_of_validation(
-        &self,
-        module: &ModuleInstance,
-        name: &Arc<str>,
-        given: Value,
-    ) -> Option<ModuleScope<'_>> {
+    pub fn validation_scope(&self, module: &ModuleInstance, name: &Arc<str>, given: Value) -> Option<ModuleScope<'_>> {
         let scope = self.scope(module)?;
         Some(ModuleScope {
-            given: Some((name.clone(), given)),
+            own_value: Some((name.clone(), given)),
             ..scope
         })
     }
 
     /// Evaluates an expression; problems are reported.
-    pub fn evaluate(&self, expr: &Expr, scope: &ModuleScope<'_>) -> Result<Value, Failed> {
+    pub fn evaluate(&self, expr: &Expr, scope: &ModuleScope<'_>) -> Result<Value, Reported> {
         let (value, diagnostics) = evaluate(expr, Context::new(scope));
         let failed = diagnostics.has_errors();
         self.report(diagnostics);
         // A reference to something that failed gives an error without words: it has been reported where it arose.
-        if failed { Err(Failed) } else { Ok(value) }
+        if failed { Err(Reported) } else { Ok(value) }
     }
 
-    fn memo(&self, key: &Key, compute: impl FnOnce() -> Result<Value, Failed>) -> Result<Value, Failed> {
+    fn memo(&self, key: &Key, compute: impl FnOnce() -> Result<Value, Reported>) -> Result<Value, Reported> {
         slot(&self.memo, key).get_or_init(compute).clone()
     }
 
     /// Says that a block of a module instance cannot be evaluated, which has been reported.
-    pub(crate) fn give_up(&self, module: &ModuleInstance, block: &Block) {
+    pub(crate) fn mark_reported(&self, module: &ModuleInstance, block: &Block) {
         let name_in = |name: &Arc<str>| (module.clone(), name.clone());
         // Nobody has asked yet, so the slots are empty.
         match block {
             Block::Local(_, name) => {
                 let (module, name) = name_in(name);
-                let _: Result<(), _> = slot(&self.memo, &Key::Local(module, name)).set(Err(Failed));
+                let _: Result<(), _> = slot(&self.memo, &Key::Local(module, name)).set(Err(Reported));
             }
             Block::Output(_, name) => {
                 let (module, name) = name_in(name);
-                let _: Result<(), _> = slot(&self.memo, &Key::Output(module, name)).set(Err(Failed));
+                let _: Result<(), _> = slot(&self.memo, &Key::Output(module, name)).set(Err(Reported));
             }
             Block::Call(_, name) => {
                 let (module, name) = name_in(name);
-                let _: Result<(), _> = slot(&self.expansions, &expand::Repeated::Call(module, name)).set(Err(Failed));
+                let _: Result<(), _> = slot(&self.expansions, &expand::Repeated::Call(module, name)).set(Err(Reported));
             }
             Block::Resource(resource) => {
                 let key = expand::Repeated::Resource(module.clone(), resource.resource.clone());
-                let _: Result<(), _> = slot(&self.expansions, &key).set(Err(Failed));
+                let _: Result<(), _> = slot(&self.expansions, &key).set(Err(Reported));
             }
             Block::Variable(_, name) => {
                 let (module, name) = name_in(name);
@@ -280,21 +264,21 @@ impl<'a> Evaluator<'a> {
     // ---- variables, locals, outputs -----------------------------------------------------------------------------
 
     /// The value of an input variable.
-    pub fn variable(&self, module: &ModuleInstance, node: &ModuleNode, name: &Arc<str>) -> Result<Value, Failed> {
+    pub fn variable(&self, module: &ModuleInstance, node: &ModuleNode, name: &Arc<str>) -> Result<Value, Reported> {
         self.memo(&Key::Variable(module.clone(), name.clone()), || {
             if self.phase != Phase::Validate {
-                return self.given(module, node, name);
+                return self.input_value(module, node, name);
             }
             // What is written must be right for every value, not only for those of the calls there are today; and a call may
             // have no instances, so that its values are never used.
-            let variable = node.module.variables.get(name).ok_or(Failed)?;
+            let variable = node.module.variables.get(name).ok_or(Reported)?;
             Ok(Value::unknown(variable.value_type()).with_marks(declared_marks(variable)))
         })
     }
 
     /// The value that an input variable is given.
-    pub fn given(&self, module: &ModuleInstance, node: &ModuleNode, name: &Arc<str>) -> Result<Value, Failed> {
-        let variable = node.module.variables.get(name).ok_or(Failed)?;
+    pub fn input_value(&self, module: &ModuleInstance, node: &ModuleNode, name: &Arc<str>) -> Result<Value, Reported> {
+        let variable = node.module.variables.get(name).ok_or(Reported)?;
         let value = match module.parent() {
             None if self.phase == Phase::Validate => Value::unknown(variable.value_type()),
             None => self
@@ -309,7 +293,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Where the value of an input variable comes from: the argument of the module call, else the declaration.
-    pub fn given_at(&self, module: &ModuleInstance, name: &str) -> Option<Range> {
+    pub fn input_range(&self, module: &ModuleInstance, name: &str) -> Option<Range> {
         let argument = module.parent().and_then(|(parent, step)| {
             let call = self
                 .config
@@ -331,15 +315,15 @@ impl<'a> Evaluator<'a> {
         parent: &ModuleInstance,
         step: &addrs::ModuleStep,
         variable: &Variable,
-    ) -> Result<Value, Failed> {
+    ) -> Result<Value, Reported> {
         let Some(node) = self.config.node(&parent.module()) else {
-            return Err(Failed);
+            return Err(Reported);
         };
         let Some(call) = node.module.module_calls.get(&step.name) else {
-            return Err(Failed);
+            return Err(Reported);
         };
         let Some(attribute) = call.inputs.attribute(&variable.name) else {
-            return variable.default.clone().ok_or(Failed);
+            return variable.default.clone().ok_or(Reported);
         };
         let repetition = if self.phase == Phase::Validate {
             // One instance stands for all of them, so what is written must be right for any key and value.
@@ -353,7 +337,7 @@ impl<'a> Evaluator<'a> {
             node,
             repetition,
             self_value: None,
-            given: None,
+            own_value: None,
         };
         let value = self.evaluate(&attribute.expr, &scope)?;
         let range = attribute.expr.range();
@@ -361,36 +345,38 @@ impl<'a> Evaluator<'a> {
             self.report([Diagnostic::error(
                 "Ephemeral value not allowed",
                 format!(
-                    "The input variable \"{}\" is not declared to take ephemeral values, so it cannot be set to a result \
-                     derived from one. Declare it with ephemeral = true.",
+                    "The argument depends on an ephemeral value, and the input variable \"{}\" does not accept those. \
+                     Add ephemeral = true to its declaration.",
                     variable.name
                 ),
             )
             .at(range)]);
-            return Err(Failed);
+            return Err(Reported);
         }
         converted_input(variable, value).map_err(|detail| {
             let diagnostic = Diagnostic::error("Invalid value for input variable", detail).at(range);
             self.report([with_expression(diagnostic, &attribute.expr, Context::new(&scope))]);
-            Failed
+            Reported
         })
     }
 
     /// The value of a local value.
-    pub fn local(&self, module: &ModuleInstance, node: &ModuleNode, name: &Arc<str>) -> Result<Value, Failed> {
+    pub fn local(&self, module: &ModuleInstance, node: &ModuleNode, name: &Arc<str>) -> Result<Value, Reported> {
         self.memo(&Key::Local(module.clone(), name.clone()), || {
             let Some(local) = node.module.locals.get(name) else {
-                return Err(Failed);
+                return Err(Reported);
             };
-            self.evaluate(&local.expr, &self.scope(module).ok_or(Failed)?)
+            self.evaluate(&local.expr, &self.scope(module).ok_or(Reported)?)
         })
     }
 
     /// The value of an output value, marked as it is declared.
-    pub fn output(&self, module: &ModuleInstance, node: &ModuleNode, name: &Arc<str>) -> Result<Value, Failed> {
+    pub fn output(&self, module: &ModuleInstance, node: &ModuleNode, name: &Arc<str>) -> Result<Value, Reported> {
         self.memo(&Key::Output(module.clone(), name.clone()), || {
-            let Some(output) = node.module.outputs.get(name) else { return Err(Failed) };
-            let value = self.evaluate(&output.expr, &self.scope(module).ok_or(Failed)?)?;
+            let Some(output) = node.module.outputs.get(name) else {
+                return Err(Reported);
+            };
+            let value = self.evaluate(&output.expr, &self.scope(module).ok_or(Reported)?)?;
             let mut marks = Marks::NONE;
             if output.sensitive {
                 marks |= Marks::SENSITIVE;
@@ -400,28 +386,27 @@ impl<'a> Evaluator<'a> {
             }
             let refuse = |summary, detail| {
                 self.report([Diagnostic::error(summary, detail).at(output.expr.range())]);
-                Err(Failed)
+                Err(Reported)
             };
             match (value.deep_marks().is_ephemeral(), output.ephemeral) {
                 (true, false) if module.is_root() => {
                     return refuse(
                         "Ephemeral value not allowed",
-                        "This output value is derived from an ephemeral value, which cannot be stored. The output values of \
-                         the root module cannot be ephemeral.",
+                        "The output values of the root module are stored, so they must not depend on ephemeral values.",
                     );
                 }
                 (true, false) => {
                     return refuse(
                         "Ephemeral value not allowed",
-                        "This output value is not declared as returning an ephemeral value, so it cannot be set to a result \
-                         derived from one. Declare it with ephemeral = true.",
+                        "The expression depends on an ephemeral value. Add ephemeral = true to the output value to \
+                         allow that.",
                     );
                 }
                 (false, true) => {
                     return refuse(
                         "Value not allowed in ephemeral output",
-                        "This output value is declared as returning an ephemeral value, so it can only be set to one. Remove \
-                         ephemeral = true, or use an ephemeral value.",
+                        "The output value has ephemeral = true, and its expression is not ephemeral. Remove the \
+                         argument, or use an ephemeral value.",
                     );
                 }
                 _ => {}
@@ -429,13 +414,12 @@ impl<'a> Evaluator<'a> {
             if module.is_root() && value.deep_marks().is_sensitive() && !output.sensitive {
                 self.report([Diagnostic::error(
                     "Output refers to sensitive values",
-                    "To reduce the risk of accidentally exporting sensitive data that was intended to be only internal, \
-                     a root module output that contains sensitive data must be marked explicitly as sensitive, to confirm \
-                     the intent.\n\nIf you do intend to export this data, annotate the output value as sensitive by adding \
-                     the following argument:\n    sensitive = true",
+                    "The value contains sensitive data, and output values of the root module are shown and \
+                     stored.\n\nTo export the data nevertheless, declare that the output value is sensitive:\n    \
+                     sensitive = true",
                 )
                 .at(&output.range)]);
-                return Err(Failed);
+                return Err(Reported);
             }
             Ok(value.with_marks(marks))
         })
@@ -449,10 +433,10 @@ impl<'a> Evaluator<'a> {
         node: &ModuleNode,
         call: &Arc<str>,
         only: Option<&Arc<str>>,
-    ) -> Result<Value, Failed> {
+    ) -> Result<Value, Reported> {
         self.memo(&Key::Module(module.clone(), call.clone(), only.cloned()), || {
             let Some(child) = node.children.get(call) else {
-                return Err(Failed);
+                return Err(Reported);
             };
             let expansion = self.call_expansion(module, call)?;
             let instance = |key: InstanceKey| {
@@ -468,7 +452,7 @@ impl<'a> Evaluator<'a> {
                     .outputs
                     .keys()
                     .filter(|name| only.is_none_or(|only| only == *name));
-                let outputs: Result<Vec<_>, Failed> = wanted
+                let outputs: Result<Vec<_>, Reported> = wanted
                     .map(|name| Ok((name.clone(), self.output(&instance, child, name)?)))
                     .collect();
                 Ok(Value::object(outputs?))
@@ -480,7 +464,7 @@ impl<'a> Evaluator<'a> {
     // ---- resources ----------------------------------------------------------------------------------------------
 
     /// The value of a resource: its object, or a tuple or object of them.
-    fn resource_value(&self, resource: &AbsResource) -> Result<Value, Failed> {
+    fn resource_value(&self, resource: &AbsResource) -> Result<Value, Reported> {
         if self.phase == Phase::Validate {
             return Ok(match resource.resource.mode {
                 Mode::Ephemeral => Value::dynamic().with_marks(Marks::EPHEMERAL),
@@ -489,7 +473,7 @@ impl<'a> Evaluator<'a> {
         }
         self.memo(&Key::Resource(resource.clone()), || {
             let objects = self.with_objects(resource, |objects| objects.clone());
-            let block = self.config.resource(&resource.config()).ok_or(Failed)?;
+            let block = self.config.resource(&resource.config()).ok_or(Reported)?;
             if self.phase == Phase::Destroy || self.existing {
                 return Ok(expand::gather_existing(
                     block.count.is_some(),
@@ -568,7 +552,8 @@ fn converted_input(variable: &Variable, value: Value) -> Result<Value, String> {
         return match &variable.default {
             Some(default) => Ok(default.clone()),
             None => Err(format!(
-                "The given value is not suitable for child module variable \"{}\": required variable may not be set to null.",
+                "The argument for the input variable \"{}\" of the called module is null, and the variable has \
+                 neither a default nor nullable = true.",
                 variable.name
             )),
         };
@@ -583,15 +568,8 @@ fn converted_input(variable: &Variable, value: Value) -> Result<Value, String> {
         };
         format!(
             "The given value is not suitable for child module variable \"{}\" defined at {}: {at}{}.",
-            variable.name,
-            place(&variable.range),
-            e.message
+            variable.name, variable.range, e.message
         )
     })?;
     Ok(converted.with_marks(marks))
-}
-
-/// `main.tf:1,1-13`, for sentences.
-fn place(range: &Range) -> String {
-    range.to_string()
 }

@@ -12,7 +12,7 @@ use lang::scope::{FunctionSettings, ProviderCall, Reference, Scope};
 use syntax::ast::TraversalStep;
 use syntax::{Diagnostic, Diagnostics};
 
-use super::{Evaluator, Expansion, Failed, Phase, Repetition};
+use super::{Evaluator, Expansion, Phase, Repetition, Reported};
 
 /// What expressions in a module instance can refer to.
 pub struct ModuleScope<'e> {
@@ -22,7 +22,7 @@ pub struct ModuleScope<'e> {
     pub(super) repetition: Repetition,
     pub(super) self_value: Option<Value>,
     /// A variable's own value, for its validations, where references to it give another.
-    pub(super) given: Option<(Arc<str>, Value)>,
+    pub(super) own_value: Option<(Arc<str>, Value)>,
 }
 
 fn error(reference: &Reference, summary: &str, detail: impl Into<String>) -> Diagnostics {
@@ -30,7 +30,7 @@ fn error(reference: &Reference, summary: &str, detail: impl Into<String>) -> Dia
 }
 
 /// What a lookup gives for something that failed: an error without words, because it was reported where it arose.
-fn silent(_: Failed) -> Diagnostics {
+fn already_reported(_: Reported) -> Diagnostics {
     Diagnostics::new()
 }
 
@@ -58,8 +58,9 @@ impl ModuleScope<'_> {
                         _ => format!("Missing {what} instance key"),
                     },
                     format!(
-                        "Because {subject} has \"{argument}\" set, its attributes must be accessed on specific \
-                         instances.\n\nFor example, to correlate with indices of a referring resource, use:\n    {example}"
+                        "{subject} has the argument \"{argument}\", so it is a collection of instances. Select one of \
+                         them before its attributes.\n\nWhere both blocks have the same instances, write:\n    \
+                         {example}"
                     ),
                 )
                 .at(range)
@@ -69,8 +70,8 @@ impl ModuleScope<'_> {
             (Expansion::Single, Some(TraversalStep::Index { range, .. })) => Err(Diagnostic::error(
                 format!("Unexpected {what} instance key"),
                 format!(
-                    "Because {subject} does not have \"count\" or \"for_each\" set, references to it must not include an \
-                     index key. Remove the bracketed index to refer to the single instance of this {what}."
+                    "{subject} has neither \"count\" nor \"for_each\", so there is one instance of this {what} and no \
+                     key to select it by. Remove the index."
                 ),
             )
             .at(range)
@@ -83,21 +84,18 @@ impl ModuleScope<'_> {
         match name {
             "module" => Ok(Value::string(&self.node.module.source_dir)),
             "root" => Ok(Value::string(".")),
-            "cwd" => Ok(Value::string(&self.evaluator.surroundings.cwd)),
+            "cwd" => Ok(Value::string(&self.evaluator.environment.cwd)),
             other => Err(error(
                 reference,
                 "Invalid \"path\" attribute",
-                format!(
-                    "The \"path\" object does not have an attribute named \"{other}\". Its attributes are \"cwd\", \
-                     \"module\" and \"root\"."
-                ),
+                format!("There is no path.{other}. The attributes are path.cwd, path.module and path.root."),
             )),
         }
     }
 
     fn terraform(&self, reference: &Reference, name: &str) -> Result<Value, Diagnostics> {
         match name {
-            "workspace" => Ok(Value::string(&self.evaluator.surroundings.workspace)),
+            "workspace" => Ok(Value::string(&self.evaluator.environment.workspace)),
             "applying" => Ok(Value::bool(self.evaluator.applying).with_marks(Marks::EPHEMERAL)),
             "env" => Err(error(
                 reference,
@@ -108,8 +106,7 @@ impl ModuleScope<'_> {
                 reference,
                 "Invalid \"terraform\" attribute",
                 format!(
-                    "The \"terraform\" object does not have an attribute named \"{other}\". Its attributes are \
-                     \"applying\" and \"workspace\"."
+                    "There is no terraform.{other}. The attributes are terraform.applying and terraform.workspace."
                 ),
             )),
         }
@@ -120,11 +117,15 @@ impl Scope for ModuleScope<'_> {
     fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
         let evaluator = self.evaluator;
         match &reference.subject {
-            Referenceable::Variable(name) if self.given.as_ref().is_some_and(|(own, _)| own == name) => {
-                self.given.as_ref().map(|(_, value)| value.clone()).ok_or_else(Diagnostics::new)
-            }
-            Referenceable::Variable(name) => evaluator.variable(&self.module, self.node, name).map_err(silent),
-            Referenceable::Local(name) => evaluator.local(&self.module, self.node, name).map_err(silent),
+            Referenceable::Variable(name) if self.own_value.as_ref().is_some_and(|(own, _)| own == name) => self
+                .own_value
+                .as_ref()
+                .map(|(_, value)| value.clone())
+                .ok_or_else(Diagnostics::new),
+            Referenceable::Variable(name) => evaluator
+                .variable(&self.module, self.node, name)
+                .map_err(already_reported),
+            Referenceable::Local(name) => evaluator.local(&self.module, self.node, name).map_err(already_reported),
             Referenceable::Resource(resource) => {
                 if evaluator.phase == Phase::Console {
                     let block = self.node.module.resources.get(resource).ok_or_else(Diagnostics::new)?;
@@ -135,35 +136,42 @@ impl Scope for ModuleScope<'_> {
                     };
                     self.check_key(reference, &expansion, "resource")?;
                 } else if evaluator.phase != Phase::Destroy {
-                    let expansion = evaluator.resource_expansion(&self.module, resource).map_err(silent)?;
+                    let expansion = evaluator
+                        .resource_expansion(&self.module, resource)
+                        .map_err(already_reported)?;
                     self.check_key(reference, &expansion, "resource")?;
                 }
-                evaluator.resource_value(&resource.absolute(&self.module)).map_err(silent)
+                evaluator
+                    .resource_value(&resource.absolute(&self.module))
+                    .map_err(already_reported)
             }
             Referenceable::Module(name) => {
-                let expansion = evaluator.call_expansion(&self.module, name).map_err(silent)?;
+                let expansion = evaluator.call_expansion(&self.module, name).map_err(already_reported)?;
                 self.check_key(reference, &expansion, "module")?;
                 let only = match (reference.remaining.as_slice(), &*expansion) {
-                    ([TraversalStep::Attribute { name, .. }, ..], Expansion::Single | Expansion::Unknown { .. }) => Some(name),
+                    ([TraversalStep::Attribute { name, .. }, ..], Expansion::Single | Expansion::Unknown { .. }) => {
+                        Some(name)
+                    }
                     ([TraversalStep::Index { .. }, TraversalStep::Attribute { name, .. }, ..], _) => Some(name),
                     _ => None,
                 };
-                evaluator.module_value(&self.module, self.node, name, only).map_err(silent)
+                evaluator
+                    .module_value(&self.module, self.node, name, only)
+                    .map_err(already_reported)
             }
             Referenceable::Count(name) if &**name == "index" => self.repetition.index.clone().ok_or_else(|| {
                 error(
                     reference,
                     "Reference to \"count\" in non-counted context",
-                    "The \"count\" object can only be used in \"module\", \"resource\", and \"data\" blocks, and only when \
-                     the \"count\" argument is set.",
+                    "count.index exists in module, resource and data blocks that have the argument \"count\"; this \
+                     block has none.",
                 )
             }),
             Referenceable::Count(name) => Err(error(
                 reference,
                 "Invalid \"count\" attribute",
                 format!(
-                    "The \"count\" object does not have an attribute named \"{name}\". The only supported attribute is \
-                     count.index, which is the index of each instance of a resource block that has the \"count\" argument set."
+                    "There is no count.{name}. The one attribute is count.index, the number of the instance, from 0."
                 ),
             )),
             Referenceable::Each(name) if matches!(&**name, "key" | "value") => match &self.repetition.each {
@@ -171,21 +179,22 @@ impl Scope for ModuleScope<'_> {
                 None if &**name == "value" => Err(error(
                     reference,
                     "each.value cannot be used in this context",
-                    "There is no \"each\" object here: it is there in blocks that have the \"for_each\" argument.",
+                    "each.value exists in module, resource and data blocks that have the argument \"for_each\"; this \
+                     block has none.",
                 )),
                 None => Err(error(
                     reference,
                     "Reference to \"each\" in context without for_each",
-                    "The \"each\" object can be used only in \"module\" or \"resource\" blocks, and only when the \
-                     \"for_each\" argument is set.",
+                    "each.key exists in module, resource and data blocks that have the argument \"for_each\"; this \
+                     block has none.",
                 )),
             },
             Referenceable::Each(name) => Err(error(
                 reference,
                 "Invalid \"each\" attribute",
                 format!(
-                    "The \"each\" object does not have an attribute named \"{name}\". The supported attributes are each.key \
-                     and each.value, the current key and value pair of the \"for_each\" attribute set."
+                    "There is no each.{name}. The attributes are each.key and each.value, of the element of \
+                     \"for_each\" that the instance is made for."
                 ),
             )),
             Referenceable::Path(name) => self.path(reference, name),
@@ -194,16 +203,20 @@ impl Scope for ModuleScope<'_> {
                 error(
                     reference,
                     "Invalid \"self\" reference",
-                    "The \"self\" object is not available in this context. This object can be used only in resource \
-                     provisioner, connection, and postcondition blocks.",
+                    "\"self\" is the object of the enclosing resource. It exists in the provisioner, connection and \
+                     postcondition blocks of a resource.",
                 )
             }),
-            other => Err(error(reference, "Invalid reference", format!("{other} cannot be referred to here."))),
+            other => Err(error(
+                reference,
+                "Invalid reference",
+                format!("{other} cannot be referred to here."),
+            )),
         }
     }
 
     fn functions(&self) -> Option<&FunctionSettings> {
-        Some(&self.evaluator.surroundings.functions)
+        Some(&self.evaluator.environment.functions)
     }
 
     fn provider_function(&self, provider: &str, function: &str) -> Result<Arc<Signature>, CallError> {

@@ -94,7 +94,7 @@ fn compare(planned: &Value, actual: &Value, path: &Path, is_block: bool, sensiti
                     out.push(Problem::new(
                         path,
                         format!(
-                            "planned set element does not correlate with any element in actual ({} planned, {} there)",
+                            "the set does not contain the planned elements (planned: {}, present: {})",
                             p.len(),
                             a.len()
                         ),

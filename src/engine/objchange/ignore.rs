@@ -1,5 +1,6 @@
 //! `ignore_changes`: prior values put into the configuration before planning.
 
+use config::IgnoreChanges;
 use cty::{Kind, Path, Step, Type, Value};
 use schema::BlockSchema;
 
@@ -12,6 +13,18 @@ pub enum Ignore<'p> {
     All,
     /// These paths.
     Paths(&'p [Path]),
+}
+
+/// The configuration with prior values for the arguments that a lifecycle block ignores.
+pub fn with_ignored_changes(schema: &BlockSchema, prior: &Value, config: &Value, ignored: &IgnoreChanges) -> Value {
+    match ignored {
+        IgnoreChanges::None => config.clone(),
+        IgnoreChanges::All => ignore_changes(schema, prior, config, &Ignore::All),
+        IgnoreChanges::Paths(paths) => {
+            let paths: Vec<Path> = paths.iter().map(|(path, _)| path.clone()).collect();
+            ignore_changes(schema, prior, config, &Ignore::Paths(&paths))
+        }
+    }
 }
 
 /// The configuration with prior values in the ignored places. Without a prior object nothing is ignored.

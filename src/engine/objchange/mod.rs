@@ -8,7 +8,7 @@ mod plan_valid;
 mod proposed;
 
 pub use compatible::applied_problems;
-pub use ignore::{Ignore, ignore_changes};
+pub use ignore::with_ignored_changes;
 pub use plan_valid::plan_problems;
 pub use proposed::proposed_new;
 

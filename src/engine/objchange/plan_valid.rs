@@ -60,11 +60,15 @@ fn nested_block(
         _ if planned.is_null() => {
             return out.push(Problem::new(
                 path,
-                "attribute representing a list of nested blocks must be empty to indicate no blocks, not null",
+                "nested blocks are null; without blocks, the collection must be empty",
             ));
         }
         _ if !planned.is_known() => {
-            return out.push(Problem::new(path, "attribute representing nested blocks must not be unknown itself; set nested attribute values to unknown instead"));
+            return out.push(Problem::new(
+                path,
+                "the collection of nested blocks is unknown; only attributes inside \
+                                                the blocks may be",
+            ));
         }
         _ => {}
     }
@@ -75,7 +79,7 @@ fn nested_block(
                 match config.get(key) {
                     None => out.push(Problem::new(
                         &at_key(path, key),
-                        "block key from plan is not present in config",
+                        "the plan has a block with a key that the configuration does not have",
                     )),
                     Some(c) => {
                         let p = prior.get(key).cloned().unwrap_or_else(|| Value::null(c.ty().clone()));
@@ -87,7 +91,7 @@ fn nested_block(
                 if planned.get(key).is_none() {
                     out.push(Problem::new(
                         &at_key(path, key),
-                        "block key from config is not present in plan",
+                        "the plan lacks the block with this key",
                     ));
                 }
             }
@@ -101,7 +105,7 @@ fn nested_block(
                 out.push(Problem::new(
                     path,
                     format!(
-                        "block count in plan ({}) disagrees with count in config ({})",
+                        "{} blocks are planned, and {} are configured",
                         planned.len(),
                         config.len()
                     ),
@@ -245,7 +249,7 @@ fn nested_object(
                 match config.get(key) {
                     None => out.push(Problem::new(
                         &at_key(path, key),
-                        "map key from plan is not present in config",
+                        "the plan has a map key that the configuration does not have",
                     )),
                     Some(c) => {
                         let p = prior.get(key).cloned().unwrap_or_else(|| Value::null(c.ty().clone()));
@@ -255,10 +259,7 @@ fn nested_object(
             }
             for (key, _) in config.entries().into_iter().flatten() {
                 if planned.get(key).is_none() {
-                    out.push(Problem::new(
-                        &at_key(path, key),
-                        "map key from config is not present in plan",
-                    ));
+                    out.push(Problem::new(&at_key(path, key), "the plan lacks this map key"));
                 }
             }
         }

@@ -4,126 +4,64 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use addrs::{AbsResourceInstance, Referenceable};
-use cty::Value;
+use cty::{Marks, Path, Value};
 use lang::refs::{references_in_body, references_in_expr};
 
-use super::{Planner, Subject};
-use crate::eval::checks::{Checked, Kind, Status};
-use crate::eval::{Failed, Repetition};
+use super::{PlannedResource, Planner};
+use crate::eval::checks::{Checked, ConditionKind, Status};
+use crate::eval::{Repetition, Reported};
 use crate::events::Event;
 use crate::instance::{
-    data_problems, decode, encode_data, identity, lasting, located, not_read_yet, nulls_for_unknowns, unanswered,
-    with_marks,
+    data_problems, decode, encode_data, identity, located, not_read_yet, nulls_for_unknowns, unanswered, with_marks,
+    without_ephemeral_marks,
 };
-use crate::opening;
-use crate::plan::{Action, Mode, Reason, ResourceChange};
+use crate::object_config;
+use crate::plan::{Action, Reason, ResourceChange};
 
 impl Planner<'_> {
     /// Reads a data source, or plans to read it during apply.
     pub(super) async fn data(
         &self,
-        p: &Subject<'_>,
+        p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         repetition: Repetition,
-    ) -> Result<(), Failed> {
-        let Some(block) = p.block else { return Err(Failed) };
+    ) -> Result<(), Reported> {
+        let Some(block) = p.block else { return Err(Reported) };
         let scope = self
             .evaluator
             .scope_with(&address.module, repetition.clone(), None)
-            .ok_or(Failed)?;
-        self.conditions(&block.lifecycle.preconditions, Kind::Precondition, &scope, address)?;
-        let config = opening::object_config(self.evaluator, address, &block.body, p.schema, &scope)?;
-        self.forbid_ephemeral(p, address, &config)?;
-        let marks = lasting(config.paths_with_marks());
-        let (config, _) = config.unmark_deep();
-        let ty = &address.resource.resource.ty;
-        let written = Some((&*block.body, p.schema));
-        let answer = p
-            .provider
-            .validate_data(ty, config.clone())
-            .await
-            .map_err(|d| self.failed(unanswered(d, written, address)))?;
-        self.report_all(located(answer.diagnostics, written, address))?;
-        let before = self
-            .inputs
-            .state
-            .current(address)
-            .and_then(|o| decode(p.schema, o, address).ok());
+            .ok_or(Reported)?;
+        self.conditions(
+            &block.lifecycle.preconditions,
+            ConditionKind::Precondition,
+            &scope,
+            address,
+        )?;
+        let (config, marks) = self.validated_data_config(p, address, block, &scope).await?;
         let wait = if !config.is_wholly_known() {
             Some(Reason::ReadBecauseConfigUnknown)
-        } else if self.options.mode == Mode::Normal && self.dependencies_pending(p) {
+        } else if self.kind.compares_with_configuration() && self.dependencies_pending(p) {
             Some(Reason::ReadBecauseDependencyPending)
         } else {
             None
         };
         if let Some(reason) = wait {
-            if !block.lifecycle.postconditions.is_empty() {
-                self.evaluator
-                    .record(&Checked::Resource(address.clone()), &Status::Unknown);
-            }
-            if self.options.mode != Mode::Normal {
-                // Nothing will be applied that could make it known: what was read last time stands.
-                if let Some(before) = before {
-                    self.evaluator.set_object(address, before.marked(p.schema));
-                }
-                return Ok(());
-            }
-            let after = with_marks(not_read_yet(p.schema, &config), &marks, p.schema);
-            self.evaluator.set_object(address, after.clone());
-            // What was read last time is not what is shown: it is no object that would be changed.
-            let before = Value::null(p.schema.implied_type());
-            self.prior().set_current(address, &p.provider_address, None);
-            self.add(
-                ResourceChange {
-                    address: address.clone(),
-                    previous_address: None,
-                    deposed: None,
-                    provider: p.provider_address.clone(),
-                    action: Action::Read,
-                    reason,
-                    before,
-                    after,
-                    replace_paths: Vec::new(),
-                    private: Vec::new(),
-                    importing: None,
-                    config_known: false,
-                },
-                false,
-                Arc::default(),
-            );
-            return Ok(());
+            return self.deferred_read(p, address, block, (&config, &marks), reason);
         }
         let nested = block.check.as_ref();
         let read = self.read_data(p, address, &config, nested).await?;
         if let Some(check) = nested
-            && self.options.mode == Mode::Normal
+            && self.kind.compares_with_configuration()
         {
-            // What a check looks at is looked at again when everything is what it will be.
+            // The data source of a check is read again after apply.
             let value = match &read {
                 Some(value) => value.clone(),
                 None => not_read_yet(p.schema, &config),
             };
             let after = with_marks(value, &marks, p.schema);
-            self.add(
-                ResourceChange {
-                    address: address.clone(),
-                    previous_address: None,
-                    deposed: None,
-                    provider: p.provider_address.clone(),
-                    action: Action::Read,
-                    reason: Reason::ReadBecauseCheckNested,
-                    before: Value::null(p.schema.implied_type()),
-                    after: after.clone(),
-                    replace_paths: Vec::new(),
-                    private: Vec::new(),
-                    importing: None,
-                    config_known: true,
-                },
-                false,
-                Arc::default(),
-            );
+            self.add_read_of_check(p, address, after.clone());
             if read.is_none() {
-                let object = encode_data(p.schema, &nulls_for_unknowns(&after)).map_err(|d| self.failed(d))?;
+                let object = encode_data(p.schema, &nulls_for_unknowns(&after)).map_err(|d| self.reported(d))?;
                 self.prior()
                     .set_current(address, &p.provider_address, Some(Arc::new(object)));
                 self.evaluator.set_object(address, after);
@@ -139,7 +77,7 @@ impl Planner<'_> {
             return Ok(());
         };
         let value = with_marks(value, &marks, p.schema);
-        let object = encode_data(p.schema, &value).map_err(|d| self.failed(d))?;
+        let object = encode_data(p.schema, &value).map_err(|d| self.reported(d))?;
         let same = self.inputs.state.current(address).is_some_and(|old| **old == object);
         if !same {
             self.prior()
@@ -149,23 +87,115 @@ impl Planner<'_> {
         let with_self = self
             .evaluator
             .scope_with(&address.module, repetition, Some(value))
-            .ok_or(Failed)?;
+            .ok_or(Reported)?;
         self.conditions(
             &block.lifecycle.postconditions,
-            Kind::Postcondition,
+            ConditionKind::Postcondition,
             &with_self,
             address,
         )
     }
 
+    /// The configuration of a data source, without marks, after the provider has validated it; and its marks.
+    async fn validated_data_config(
+        &self,
+        p: &PlannedResource<'_>,
+        address: &AbsResourceInstance,
+        block: &config::Resource,
+        scope: &crate::eval::ModuleScope<'_>,
+    ) -> Result<(Value, Vec<(Path, Marks)>), Reported> {
+        let config = object_config::object_config(self.evaluator, address, &block.body, p.schema, scope)?;
+        self.forbid_ephemeral(p, address, &config)?;
+        let marks = without_ephemeral_marks(config.paths_with_marks());
+        let (config, _) = config.unmark_deep();
+        let ty = &address.resource.resource.ty;
+        let written = Some((&*block.body, p.schema));
+        let answer = p
+            .provider
+            .validate_data(ty, config.clone())
+            .await
+            .map_err(|d| self.reported(unanswered(d, written, address)))?;
+        self.report_all(located(answer.diagnostics, written, address))?;
+        Ok((config, marks))
+    }
+
+    /// Plans the read of a data source that belongs to a check.
+    fn add_read_of_check(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance, after: Value) {
+        self.add(
+            ResourceChange {
+                address: address.clone(),
+                previous_address: None,
+                deposed: None,
+                provider: p.provider_address.clone(),
+                action: Action::Read,
+                reason: Reason::ReadBecauseCheckNested,
+                before: Value::null(p.schema.implied_type()),
+                after,
+                replace_paths: Vec::new(),
+                private: Vec::new(),
+                importing: None,
+                config_known: true,
+            },
+            false,
+            Arc::default(),
+        );
+    }
+
+    /// Plans a read during apply; in plans without apply operations, the stored result stays in effect.
+    fn deferred_read(
+        &self,
+        p: &PlannedResource<'_>,
+        address: &AbsResourceInstance,
+        block: &config::Resource,
+        (config, marks): (&Value, &[(Path, Marks)]),
+        reason: Reason,
+    ) -> Result<(), Reported> {
+        if !block.lifecycle.postconditions.is_empty() {
+            self.evaluator
+                .record(&Checked::Resource(address.clone()), &Status::Unknown);
+        }
+        if !self.kind.compares_with_configuration() {
+            // Nothing is applied that could make the configuration known: the stored result stays in effect.
+            let stored = self.inputs.state.current(address);
+            if let Some(stored) = stored.and_then(|o| decode(p.schema, o, address).ok()) {
+                self.evaluator.set_object(address, stored.marked(p.schema));
+            }
+            return Ok(());
+        }
+        let after = with_marks(not_read_yet(p.schema, config), marks, p.schema);
+        self.evaluator.set_object(address, after.clone());
+        // The stored result is not shown as the prior object: a read replaces it and does not change it.
+        let before = Value::null(p.schema.implied_type());
+        self.prior().set_current(address, &p.provider_address, None);
+        self.add(
+            ResourceChange {
+                address: address.clone(),
+                previous_address: None,
+                deposed: None,
+                provider: p.provider_address.clone(),
+                action: Action::Read,
+                reason,
+                before,
+                after,
+                replace_paths: Vec::new(),
+                private: Vec::new(),
+                importing: None,
+                config_known: false,
+            },
+            false,
+            Arc::default(),
+        );
+        Ok(())
+    }
+
     /// Reads a data source. Where it belongs to a check, a failure is one of the check, and there is no object.
     async fn read_data(
         &self,
-        p: &Subject<'_>,
+        p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         config: &Value,
         check: Option<&Arc<str>>,
-    ) -> Result<Option<Value>, Failed> {
+    ) -> Result<Option<Value>, Reported> {
         let written = p.block.map(|block| (&*block.body, p.schema));
         let start = |event: fn(AbsResourceInstance) -> Event| self.inputs.events.event(event(address.clone()));
         start(|address| Event::OperationStart {
@@ -214,7 +244,7 @@ impl Planner<'_> {
                     action,
                     elapsed,
                 });
-                if check.is_some() { Ok(None) } else { Err(Failed) }
+                if check.is_some() { Ok(None) } else { Err(Reported) }
             }
         }
     }
@@ -222,7 +252,7 @@ impl Planner<'_> {
     /// Whether something that `depends_on` names, here or on the way to the module, will change, or a managed resource that
     /// the configuration refers to, even if what it refers to is known: who looks at what a resource makes wants it made.
     /// Where the data source has conditions of its own, whether anything it refers to, however indirectly, will.
-    fn dependencies_pending(&self, p: &Subject<'_>) -> bool {
+    fn dependencies_pending(&self, p: &PlannedResource<'_>) -> bool {
         let Some(block) = p.block else { return false };
         let done = self.done();
         if done.pending.is_empty() {

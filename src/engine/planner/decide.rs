@@ -1,19 +1,18 @@
-//! What becomes of one object: what the provider answers, and what that means with the lifecycle its configuration asks for.
+//! The action for one object, decided from the plan of the provider and the lifecycle arguments.
 
 use std::collections::HashSet;
 
 use addrs::{AbsResource, AbsResourceInstance, InstanceKey};
-use config::IgnoreChanges;
 use cty::{Path, Value};
-use provider::PlannedChange;
+use provider::{PlanRequest, PlannedChange};
 use syntax::ast::Expr;
 use syntax::{Diagnostic, Diagnostics};
 
 use super::import::instance_key;
-use super::{Planner, Subject};
-use crate::eval::{Failed, Repetition};
+use super::{PlannedResource, Planner};
+use crate::eval::{Repetition, Reported};
 use crate::instance::{PROVIDER_BUG, Stored, located, unanswered};
-use crate::objchange::{Ignore, Problem, ignore_changes, plan_problems, proposed_new};
+use crate::objchange::{Problem, plan_problems, proposed_new, with_ignored_changes};
 use crate::plan::{Action, Reason};
 
 /// What a provider planned, checked and compared.
@@ -26,36 +25,29 @@ pub(super) struct Decision {
 }
 
 impl Planner<'_> {
-    /// Asks the provider what would happen, and decides what will.
+    /// Has the provider plan the change, and decides the action.
     pub(super) async fn decide(
         &self,
-        p: &Subject<'_>,
+        p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         repetition: &Repetition,
         stored: Option<&Stored>,
         config: &Value,
-    ) -> Result<Decision, Failed> {
-        let block = p.block.ok_or(Failed)?;
+    ) -> Result<Decision, Reported> {
+        let block = p.block.ok_or(Reported)?;
         let null = Value::null(p.schema.implied_type());
         let tainted = stored.is_some_and(Stored::is_tainted);
-        // A tainted object counts as absent: whatever it is, a new one takes its place.
+        // A tainted object is replaced in any case, so the change is planned as a creation.
         let prior = match stored {
             Some(stored) if !tainted => stored.value.clone(),
             _ => null.clone(),
         };
-        let kept = match &block.lifecycle.ignore_changes {
-            IgnoreChanges::None => config.clone(),
-            IgnoreChanges::All => ignore_changes(&p.schema.block, &prior, config, &Ignore::All),
-            IgnoreChanges::Paths(paths) => {
-                let paths: Vec<Path> = paths.iter().map(|(path, _)| path.clone()).collect();
-                ignore_changes(&p.schema.block, &prior, config, &Ignore::Paths(&paths))
-            }
-        };
+        let effective = with_ignored_changes(&p.schema.block, &prior, config, &block.lifecycle.ignore_changes);
         let private = stored
             .filter(|_| !tainted)
             .map(|s| s.private.clone())
             .unwrap_or_default();
-        let first = self.ask(p, address, &prior, &kept, private).await?;
+        let first = self.provider_plan(p, address, &prior, &effective, private).await?;
         let replace = |action_if_first: bool| {
             if action_if_first {
                 Action::CreateThenDelete
@@ -63,9 +55,9 @@ impl Planner<'_> {
                 Action::DeleteThenCreate
             }
         };
-        let creates_first = self.creates_first(p.address);
+        let create_before_destroy = self.is_create_before_destroy(p.address);
         let triggered = self.triggered(p, address, repetition)?;
-        // What triggers is told before any other reason, of new objects, too.
+        // A trigger takes precedence over other reasons, also for new objects.
         let because = |reason| if triggered { Reason::ReplaceByTriggers } else { reason };
         if stored.is_none() {
             return Ok(Decision {
@@ -78,7 +70,7 @@ impl Planner<'_> {
         }
         if tainted {
             return Ok(Decision {
-                action: replace(creates_first),
+                action: replace(create_before_destroy),
                 reason: because(Reason::ReplaceBecauseTainted),
                 planned: first.planned,
                 private: first.private,
@@ -86,18 +78,7 @@ impl Planner<'_> {
             });
         }
         self.check_replace_paths(p, address, &prior, &first)?;
-        let mut named = HashSet::new();
-        let replace_paths: Vec<Path> = first
-            .requires_replace
-            .iter()
-            // Some providers name a path several times.
-            .filter(|path| named.insert(path.to_string()))
-            .filter(|path| {
-                let (was, will) = (path.get(&prior), path.get(&first.planned));
-                was != will || will.is_some_and(|v| !v.is_known())
-            })
-            .cloned()
-            .collect();
+        let replace_paths = effective_replace_paths(&prior, &first);
         let requested = self.options.force_replace.contains(address);
         let equal = first.planned == prior;
         let reason = if requested || triggered {
@@ -115,9 +96,9 @@ impl Planner<'_> {
             });
         };
         // The new object starts from nothing: computed attributes have no prior value, and nothing is ignored.
-        let second = self.ask(p, address, &null, config, first.private).await?;
+        let second = self.provider_plan(p, address, &null, config, first.private).await?;
         Ok(Decision {
-            action: replace(creates_first),
+            action: replace(create_before_destroy),
             reason,
             planned: second.planned,
             private: second.private,
@@ -128,11 +109,11 @@ impl Planner<'_> {
     /// Refuses a plan that names an attribute as the reason to replace, and no object has such a one.
     fn check_replace_paths(
         &self,
-        p: &Subject<'_>,
+        p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         prior: &Value,
         change: &PlannedChange,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Reported> {
         let strays = change
             .requires_replace
             .iter()
@@ -155,11 +136,11 @@ impl Planner<'_> {
     /// whether that will change.
     fn triggered(
         &self,
-        p: &Subject<'_>,
+        p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         repetition: &Repetition,
-    ) -> Result<bool, Failed> {
-        let block = p.block.ok_or(Failed)?;
+    ) -> Result<bool, Reported> {
+        let block = p.block.ok_or(Reported)?;
         for expr in &block.lifecycle.replace_triggered_by {
             let Some((resource, key, path)) = self.trigger(expr, address, repetition)? else {
                 continue;
@@ -185,7 +166,7 @@ impl Planner<'_> {
         expr: &Expr,
         address: &AbsResourceInstance,
         repetition: &Repetition,
-    ) -> Result<Option<(AbsResource, Option<InstanceKey>, Path)>, Failed> {
+    ) -> Result<Option<(AbsResource, Option<InstanceKey>, Path)>, Reported> {
         let (inner, steps) = match expr {
             Expr::Relative { source, steps, .. } => (&**source, steps.as_slice()),
             other => (other, &[][..]),
@@ -197,7 +178,7 @@ impl Planner<'_> {
         let Expr::Traversal(traversal) = inner else {
             return Ok(None);
         };
-        let reference = lang::refs::reference(traversal).map_err(|d| self.failed(d.into()))?;
+        let reference = lang::refs::reference(traversal).map_err(|d| self.reported(d.into()))?;
         let mut path = steps_to_path(&reference.remaining);
         path.0.extend(steps_to_path(steps).0);
         let (resource, mut found) = match reference.subject {
@@ -209,9 +190,9 @@ impl Planner<'_> {
             let scope = self
                 .evaluator
                 .scope_with(&address.module, repetition.clone(), None)
-                .ok_or(Failed)?;
+                .ok_or(Reported)?;
             found = Some(instance_key(&self.evaluator.evaluate(key, &scope)?).ok_or_else(|| {
-                self.failed(
+                self.reported(
                     Diagnostic::error(
                         "Invalid instance key",
                         "The key of a resource instance must be a string or a whole number that is known during planning.",
@@ -229,22 +210,31 @@ impl Planner<'_> {
     }
 
     /// One planning call, its answer checked.
-    async fn ask(
+    async fn provider_plan(
         &self,
-        p: &Subject<'_>,
+        p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         prior: &Value,
         config: &Value,
         private: Vec<u8>,
-    ) -> Result<PlannedChange, Failed> {
+    ) -> Result<PlannedChange, Reported> {
         let proposed = proposed_new(&p.schema.block, prior, config);
         let ty = &address.resource.resource.ty;
         let written = p.block.map(|b| (&*b.body, p.schema));
         let answer = p
             .provider
-            .plan(ty, prior.clone(), proposed, config.clone(), private, None)
+            .plan(
+                ty,
+                PlanRequest {
+                    prior: prior.clone(),
+                    proposed,
+                    config: config.clone(),
+                    prior_private: private,
+                    meta: None,
+                },
+            )
             .await
-            .map_err(|d| self.failed(unanswered(d, written, address)))?;
+            .map_err(|d| self.reported(unanswered(d, written, address)))?;
         self.report_all(located(answer.diagnostics, written, address))?;
         let change = answer.value;
         let problems = plan_problems(&p.schema.block, prior, config, &change.planned);
@@ -257,10 +247,26 @@ impl Planner<'_> {
                 );
             }
         } else if !problems.is_empty() {
-            return Err(self.failed(invalid_plan(p, address, &problems)));
+            return Err(self.reported(invalid_plan(p, address, &problems)));
         }
         Ok(change)
     }
+}
+
+/// The paths that require replacement and whose values change, without repetitions.
+fn effective_replace_paths(prior: &Value, change: &PlannedChange) -> Vec<Path> {
+    let mut named = HashSet::new();
+    change
+        .requires_replace
+        .iter()
+        // Some providers name a path several times.
+        .filter(|path| named.insert(path.to_string()))
+        .filter(|path| {
+            let (was, will) = (path.get(prior), path.get(&change.planned));
+            was != will || will.is_some_and(|v| !v.is_known())
+        })
+        .cloned()
+        .collect()
 }
 
 /// Whether a value has a part at a path, or may have: what is unknown may have any.
@@ -292,7 +298,7 @@ fn steps_to_path(steps: &[syntax::ast::TraversalStep]) -> Path {
     )
 }
 
-fn invalid_plan(p: &Subject<'_>, address: &AbsResourceInstance, problems: &[Problem]) -> Diagnostics {
+fn invalid_plan(p: &PlannedResource<'_>, address: &AbsResourceInstance, problems: &[Problem]) -> Diagnostics {
     problems
         .iter()
         .map(|problem| {

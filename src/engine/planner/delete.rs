@@ -1,5 +1,6 @@
 //! Planning the end of objects: those that nothing asks for any more, and those that were to be destroyed earlier.
 
+use provider::{PlanRequest, ReadRequest};
 use std::sync::Arc;
 
 use addrs::AbsResourceInstance;
@@ -8,19 +9,19 @@ use state::{DeposedKey, Object};
 use syntax::Diagnostic;
 
 use super::managed::Refreshed;
-use super::{Planner, Subject};
-use crate::eval::Failed;
+use super::{PlannedResource, Planner};
+use crate::eval::Reported;
 use crate::instance::{Stored, located, upgrade};
-use crate::plan::{Action, Mode, Reason, ResourceChange};
+use crate::plan::{Action, Reason, ResourceChange};
 
 impl Planner<'_> {
     /// Plans the end of an instance that should not be there.
     pub(super) async fn delete(
         &self,
-        p: &Subject<'_>,
+        p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         reason: Reason,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Reported> {
         if self.is_forgotten(p) {
             let object = self.inputs.state.current(address).cloned();
             return match object {
@@ -32,30 +33,26 @@ impl Planner<'_> {
             self.evaluator.remove_object(address);
             return Ok(());
         };
-        if self.options.mode == Mode::RefreshOnly {
+        if self.kind.is_refresh_only() {
             // It stays, and those that refer to its resource see it.
             self.evaluator.set_object(address, stored.marked(p.schema));
             return Ok(());
         }
         // What is shown of it is what the last apply left, as in Terraform; what changed outside is shown as that. The object
         // as it is now is what gets destroyed.
-        let shown = if self.options.mode == Mode::Destroy {
-            &stored
-        } else {
-            &was
-        };
+        let shown = if self.kind.is_destroy() { &stored } else { &was };
         self.plan_delete(p, address, &stored, shown, None, reason).await?;
         // The change itself stands, whatever is found to speak against it: people see in the plan what is meant.
-        self.allow_destroy(p, address)
+        self.check_prevent_destroy(p, address)
     }
 
     /// Plans the end of an object that was to be destroyed earlier.
     pub(super) async fn delete_deposed(
         &self,
-        p: &Subject<'_>,
+        p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         key: DeposedKey,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Reported> {
         let object: Option<Arc<Object>> = self
             .inputs
             .state
@@ -69,13 +66,20 @@ impl Planner<'_> {
         let ty = &address.resource.resource.ty;
         let stored = upgrade(&*p.provider, p.schema, ty, &object, address)
             .await
-            .map_err(|d| self.failed(d))?;
+            .map_err(|d| self.reported(d))?;
         if self.options.refresh {
             let answer = p
                 .provider
-                .read(ty, stored.value.clone(), stored.private.clone(), None)
+                .read(
+                    ty,
+                    ReadRequest {
+                        current: stored.value.clone(),
+                        private: stored.private.clone(),
+                        meta: None,
+                    },
+                )
                 .await
-                .map_err(|d| self.failed(d))?;
+                .map_err(|d| self.reported(d))?;
             self.report_all(located(answer.diagnostics, None, address))?;
             if answer.value.0.is_null() {
                 // It has gone by itself.
@@ -83,7 +87,7 @@ impl Planner<'_> {
                 return Ok(());
             }
         }
-        if self.options.mode == Mode::RefreshOnly {
+        if self.kind.is_refresh_only() {
             return Ok(());
         }
         self.plan_delete(p, address, &stored, &stored, Some(key), Reason::None)
@@ -91,23 +95,23 @@ impl Planner<'_> {
     }
 
     /// Whether the objects of a resource are only forgotten, because a `removed` block says so.
-    fn is_forgotten(&self, p: &Subject<'_>) -> bool {
-        self.options.mode == Mode::Normal && p.block.is_none() && self.removals.forgets(p.address)
+    fn is_forgotten(&self, p: &PlannedResource<'_>) -> bool {
+        self.kind.compares_with_configuration() && p.block.is_none() && self.removals.forgets(p.address)
     }
 
     /// Plans to drop an object from the state. Nobody looks at it any more.
     async fn forget(
         &self,
-        p: &Subject<'_>,
+        p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         object: &Arc<Object>,
         deposed: Option<DeposedKey>,
         reason: Reason,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Reported> {
         let ty = &address.resource.resource.ty;
         let stored = upgrade(&*p.provider, p.schema, ty, object, address)
             .await
-            .map_err(|d| self.failed(d))?;
+            .map_err(|d| self.reported(d))?;
         self.add(
             ResourceChange {
                 address: address.clone(),
@@ -131,13 +135,13 @@ impl Planner<'_> {
 
     async fn plan_delete(
         &self,
-        p: &Subject<'_>,
+        p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         stored: &Stored,
         shown: &Stored,
         deposed: Option<DeposedKey>,
         reason: Reason,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Reported> {
         let null = Value::null(p.schema.implied_type());
         let mut private = stored.private.clone();
         let capabilities = self.providers.schemas().providers.get(&p.provider_address.provider);
@@ -147,23 +151,25 @@ impl Planner<'_> {
                 .provider
                 .plan(
                     ty,
-                    stored.value.clone(),
-                    null.clone(),
-                    null.clone(),
-                    private.clone(),
-                    None,
+                    PlanRequest {
+                        prior: stored.value.clone(),
+                        proposed: null.clone(),
+                        config: null.clone(),
+                        prior_private: private.clone(),
+                        meta: None,
+                    },
                 )
                 .await
-                .map_err(|d| self.failed(d))?;
+                .map_err(|d| self.reported(d))?;
             let written = p.block.map(|b| (&*b.body, p.schema));
             self.report_all(located(answer.diagnostics, written, address))?;
             if !answer.value.planned.is_null() {
-                return Err(self.failed(
+                return Err(self.reported(
                     Diagnostic::error(
                         "Provider produced invalid plan",
                         format!(
-                            "Provider \"{}\" planned a non-null destroy value for {address}. This is a bug in the provider, \
-                             which should be reported in the provider's own issue tracker.",
+                            "Provider \"{}\" planned an object for {address}, which is to be destroyed, where null is \
+                             required. This is a defect of the provider; please report it to its maintainers.",
                             p.provider_address.provider
                         ),
                     )
@@ -173,7 +179,8 @@ impl Planner<'_> {
             }
             private = answer.value.private;
         }
-        let creates_first = stored.object.create_before_destroy || self.creates_first(&address.config());
+        let create_before_destroy =
+            stored.object.create_before_destroy || self.is_create_before_destroy(&address.config());
         self.add(
             ResourceChange {
                 address: address.clone(),
@@ -189,7 +196,7 @@ impl Planner<'_> {
                 importing: None,
                 config_known: true,
             },
-            creates_first,
+            create_before_destroy,
             stored.object.dependencies.clone(),
         );
         Ok(())

@@ -9,14 +9,14 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use crate::blocks::Block;
 use crate::eval::checks::{Checked, Status};
 use crate::execgraph::{Dependencies, ExecGraph, Planned};
-use crate::plan::{Action, Mode, Plan};
+use crate::plan::{Action, Plan};
 
 use super::{Planner, relevance};
 
 impl Planner<'_> {
     /// Root outputs that are known already belong to the state that apply begins with.
     pub(super) fn keep_known_outputs(&self, outputs: &BTreeMap<Arc<str>, crate::plan::OutputChange>) {
-        if self.options.mode == Mode::Destroy {
+        if self.kind.is_destroy() {
             return;
         }
         let mut prior = self.prior();
@@ -65,7 +65,7 @@ impl Planner<'_> {
         let mut relevant_attributes = relevance::attributes(
             self.inputs.config,
             self.providers.schemas(),
-            self.options.mode,
+            self.kind.mode(),
             (&changes, &dropped_data),
             &outputs,
             &self.outputs_of_modules(),
@@ -90,7 +90,7 @@ impl Planner<'_> {
                 Some((name.clone(), value))
             });
         Plan {
-            mode: self.options.mode,
+            mode: self.kind.mode(),
             timestamp,
             variables: variables.collect(),
             given_variables: BTreeMap::new(),
@@ -115,7 +115,7 @@ impl Planner<'_> {
 
     /// When everything goes: what the state has of the data sources that are selected.
     fn dropped_data(&self) -> Vec<AbsResourceInstance> {
-        if self.options.mode != Mode::Destroy {
+        if !self.kind.is_destroy() {
             return Vec::new();
         }
         let prior = self.prior();
@@ -132,7 +132,7 @@ impl Planner<'_> {
     /// All outputs of all module instances but the root module.
     fn outputs_of_modules(&self) -> Vec<(addrs::ModuleInstance, Arc<str>)> {
         let mut out = Vec::new();
-        if self.options.mode == Mode::Destroy {
+        if self.kind.is_destroy() {
             return out;
         }
         for node in self.inputs.config.nodes() {
@@ -150,7 +150,7 @@ impl Planner<'_> {
 
     /// How everything with conditions turned out.
     fn check_results(&self, skipped: impl Fn(&Block) -> bool) -> Vec<state::CheckResult> {
-        let destroy = self.options.mode == Mode::Destroy;
+        let destroy = self.kind.is_destroy();
         if destroy {
             // Of what goes, only the outputs of the root module are spoken of.
             let root = &self.inputs.config.root.module;
@@ -172,7 +172,7 @@ impl Planner<'_> {
             resources: self.blocks.resource_dependencies(true),
             providers: used.into_iter().map(|p| (p.clone(), before(p))).collect(),
         };
-        if self.options.mode == Mode::Destroy {
+        if self.kind.is_destroy() {
             let graph = ExecGraph::build(planned, &dependencies, true);
             if graph.cycle().is_none() {
                 return graph;

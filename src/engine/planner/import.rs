@@ -1,5 +1,6 @@
 //! `import` blocks: objects that exist already and become part of the state.
 
+use provider::ReadRequest;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -11,9 +12,9 @@ use syntax::ast::{Expr, TraversalStep};
 use syntax::diag::Extra;
 use syntax::{Diagnostic, Diagnostics, Range};
 
-use super::{Planner, Subject};
+use super::{PlannedResource, Planner};
 use crate::blocks::Block;
-use crate::eval::{Failed, ModuleScope, Repetition};
+use crate::eval::{ModuleScope, Repetition, Reported};
 use crate::events::Event;
 use crate::instance::{PROVIDER_BUG, Stored, encode, located, read_problems, returned_write_only};
 
@@ -41,7 +42,7 @@ pub(super) fn instance_key(key: &Value) -> Option<InstanceKey> {
 
 impl Planner<'_> {
     /// Which instances of a resource are to be imported, each with its block and what `each` is there.
-    pub(super) fn imports(&self, resource: &ConfigResource) -> Result<Imports<'_>, Failed> {
+    pub(super) fn imports(&self, resource: &ConfigResource) -> Result<Imports<'_>, Reported> {
         let mut out = Imports::new();
         let blocks = &self.inputs.config.root.module.imports;
         let mut blocks = blocks.iter().filter(|i| i.to_resource == *resource).peekable();
@@ -62,7 +63,7 @@ impl Planner<'_> {
                         "There is no instance {target} in the configuration, which an import block names. Every object that \
                          is imported needs an instance of a resource block."
                     ));
-                    return Err(self.failed(problem.at(import.to.range()).into()));
+                    return Err(self.reported(problem.at(import.to.range()).into()));
                 }
                 out.insert(target, (import, repetition));
             }
@@ -105,40 +106,44 @@ impl Planner<'_> {
     }
 
     /// The identifier under which an instance is to be imported, if some block says so.
-    pub(super) fn import_id(&self, p: &Subject<'_>, address: &AbsResourceInstance) -> Result<Option<Arc<str>>, Failed> {
+    pub(super) fn import_id(
+        &self,
+        p: &PlannedResource<'_>,
+        address: &AbsResourceInstance,
+    ) -> Result<Option<Arc<str>>, Reported> {
         let Some((import, repetition)) = p.imports.get(address) else {
             return Ok(None);
         };
         self.evaluate_id(import, repetition.clone()).map(Some)
     }
 
-    fn import_repetitions(&self, import: &Import) -> Result<Vec<Repetition>, Failed> {
+    fn import_repetitions(&self, import: &Import) -> Result<Vec<Repetition>, Reported> {
         let Some(expr) = &import.for_each else {
             return Ok(vec![Repetition::default()]);
         };
-        let scope = self.evaluator.scope(&ModuleInstance::root()).ok_or(Failed)?;
+        let scope = self.evaluator.scope(&ModuleInstance::root()).ok_or(Reported)?;
         let expansion = self.evaluator.for_each(expr, &scope)?;
         Ok(expansion.keys().iter().map(|key| expansion.repetition(key)).collect())
     }
 
-    fn import_target(&self, import: &Import, repetition: &Repetition) -> Result<AbsResourceInstance, Failed> {
+    fn import_target(&self, import: &Import, repetition: &Repetition) -> Result<AbsResourceInstance, Reported> {
         if let Some(address) = &import.to_instance {
             return Ok(address.clone());
         }
         let scope = self
             .evaluator
             .scope_with(&ModuleInstance::root(), repetition.clone(), None)
-            .ok_or(Failed)?;
+            .ok_or(Reported)?;
         let mut text = String::new();
         self.address_text(&import.to, &scope, &mut text)?;
         addrs::parse::resource_instance(&text)
-            .map_err(|e| self.failed(Diagnostic::error(e.summary, e.detail).at(import.to.range()).into()))
+            .map_err(|e| self.reported(Diagnostic::error(e.summary, e.detail).at(import.to.range()).into()))
     }
 
     /// The text of an address whose keys may be expressions.
-    fn address_text(&self, expr: &Expr, scope: &ModuleScope<'_>, out: &mut String) -> Result<(), Failed> {
+    fn address_text(&self, expr: &Expr, scope: &ModuleScope<'_>, out: &mut String) -> Result<(), Reported> {
         let invalid = |range: &Range, detail: &str| {
-            self.failed(Diagnostic::error("Invalid import address", detail).at(range).into())
+            self.reported(Diagnostic::error("Invalid import address", detail).at(range).into())
         };
         let key = |key: &Value, range: &Range, out: &mut String| {
             let key = instance_key(&key.clone().unmark().0).ok_or_else(|| {
@@ -187,24 +192,28 @@ impl Planner<'_> {
         }
     }
 
-    fn evaluate_id(&self, import: &Import, repetition: Repetition) -> Result<Arc<str>, Failed> {
+    fn evaluate_id(&self, import: &Import, repetition: Repetition) -> Result<Arc<str>, Reported> {
         let scope = self
             .evaluator
             .scope_with(&ModuleInstance::root(), repetition, None)
-            .ok_or(Failed)?;
+            .ok_or(Reported)?;
         let value = self.evaluator.evaluate(&import.id, &scope)?;
-        let id = identifier(value, import.id.range()).map_err(|problem| self.failed(problem.into()))?;
+        let id = identifier(value, import.id.range()).map_err(|problem| self.reported(problem.into()))?;
         id.ok_or_else(|| {
-            let detail = "The import block \"id\" argument depends on resource attributes that cannot be determined until apply, so \
-                          it cannot be planned to import this resource.";
+            let detail = "The argument \"id\" of the import block is not known before apply, and an import needs it \
+                          during planning.";
             let mut diagnostic = Diagnostic::error(INVALID_ID, detail).at(import.id.range());
             diagnostic.extra = Extra::CausedByUnknown;
-            self.failed(diagnostic.into())
+            self.reported(diagnostic.into())
         })
     }
 
-    /// Imports an object if that is all that is to be done; says whether it is.
-    pub(super) async fn import_only(&self, p: &Subject<'_>, address: &AbsResourceInstance) -> Result<bool, Failed> {
+    /// Imports the object of a plan that does nothing else. Returns whether this is such a plan.
+    pub(super) async fn import_only(
+        &self,
+        p: &PlannedResource<'_>,
+        address: &AbsResourceInstance,
+    ) -> Result<bool, Reported> {
         let Some((_, id)) = self.options.import.as_ref().filter(|(wanted, _)| wanted == address) else {
             return Ok(false);
         };
@@ -220,41 +229,28 @@ impl Planner<'_> {
         Ok(true)
     }
 
-    /// Finds an object by its identifier, looks at it, and puts it into the state.
+    /// Imports an object by its identifier, refreshes it, and records it in the prior state.
     pub(super) async fn import(
         &self,
-        p: &Subject<'_>,
+        p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         id: Arc<str>,
-    ) -> Result<Imported, Failed> {
+    ) -> Result<Imported, Reported> {
         let ty = &address.resource.resource.ty;
         let shown = Some(("id".to_owned(), id.to_string()));
         self.inputs.events.event(Event::ImportStart {
             address: address.clone(),
             id: id.clone(),
         });
-        let answer = p.provider.import(ty, &id).await.map_err(|d| self.failed(d))?;
+        let answer = p.provider.import(ty, &id).await.map_err(|d| self.reported(d))?;
         self.report_all(located(answer.diagnostics, None, address))?;
         self.inputs.events.event(Event::RefreshStart {
             address: address.clone(),
             id: shown.clone(),
         });
-        let none = || -> Diagnostics {
-            Diagnostic::error(
-                "Cannot import non-existent remote object",
-                format!(
-                    "While attempting to import an existing object to \"{address}\", the provider detected that no object exists \
-                     with the given id. Only pre-existing objects can be imported; check that the id is correct and that it is \
-                     associated with the provider's configured region or endpoint, or use \"apply\" to create a new remote \
-                     object for this resource."
-                ),
-            )
-            .about(address)
-            .into()
-        };
         let invalid = |summary: &str, what: &str| {
             let detail = format!("While importing {address} with the ID \"{id}\", {what}. {PROVIDER_BUG}");
-            self.failed(Diagnostic::error(summary, detail).about(address).into())
+            self.reported(Diagnostic::error(summary, detail).about(address).into())
         };
         let mut found = answer.value.into_iter().filter(|i| i.ty == *ty);
         let (first, more) = (found.next(), found.next());
@@ -275,19 +271,26 @@ impl Planner<'_> {
             &first.state,
             p.schema,
             provider,
-            "Import returned a non-null value for a write-only attribute",
+            "Import returned a write-only value",
             "while importing",
             address,
         ))?;
         let answer = p
             .provider
-            .read(ty, first.state, first.private, None)
+            .read(
+                ty,
+                ReadRequest {
+                    current: first.state,
+                    private: first.private,
+                    meta: None,
+                },
+            )
             .await
-            .map_err(|d| self.failed(d))?;
+            .map_err(|d| self.reported(d))?;
         self.report_all(located(answer.diagnostics, None, address))?;
         let (value, private) = answer.value;
         if value.is_null() {
-            return Err(self.failed(none()));
+            return Err(self.reported(not_found(address)));
         }
         let when = "while reading the imported object";
         self.report_all(read_problems(&value, p.schema, provider, when, address))?;
@@ -295,30 +298,39 @@ impl Planner<'_> {
             address: address.clone(),
             id: shown,
         });
+        let stored = self.record_imported(p, address, value, private)?;
+        Ok(Imported { stored, id })
+    }
+
+    /// Records an imported object in the prior state.
+    fn record_imported(
+        &self,
+        p: &PlannedResource<'_>,
+        address: &AbsResourceInstance,
+        value: Value,
+        private: Vec<u8>,
+    ) -> Result<Stored, Reported> {
         let record = Object {
             dependencies: p.dependencies.clone(),
             ..Object::new(p.schema.version, state::Attributes::Flat(Arc::default()))
         };
         let marked = schema::marking::mark_sensitive(&p.schema.block, value.clone());
-        let object = Arc::new(encode(p.schema, &marked, private.clone(), record).map_err(|d| self.failed(d))?);
+        let object = Arc::new(encode(p.schema, &marked, private.clone(), record).map_err(|d| self.reported(d))?);
         self.prior()
             .set_current(address, &p.provider_address, Some(object.clone()));
-        Ok(Imported {
-            stored: Stored {
-                value,
-                marks: Vec::new(),
-                private,
-                object,
-            },
-            id,
+        Ok(Stored {
+            value,
+            marks: Vec::new(),
+            private,
+            object,
         })
     }
 
     /// Reports problems; an error among them is a failure.
-    pub(super) fn report_all(&self, problems: Diagnostics) -> Result<(), Failed> {
+    pub(super) fn report_all(&self, problems: Diagnostics) -> Result<(), Reported> {
         let failed = problems.has_errors();
         self.evaluator.report(problems);
-        if failed { Err(Failed) } else { Ok(()) }
+        if failed { Err(Reported) } else { Ok(()) }
     }
 
     /// What objects of a resource depend on, as the state records it.
@@ -358,10 +370,20 @@ pub(crate) fn identifier(value: Value, range: &Range) -> Result<Option<Arc<str>>
     match value.as_arc_str() {
         _ if !value.is_known() => Ok(None),
         Some(id) if !id.is_empty() => Ok(Some(id.clone())),
-        Some(_) => Err(wrong(
-            Extra::None,
-            "The import ID value evaluates to an empty string, please provide a non-empty value.",
-        )),
+        Some(_) => Err(wrong(Extra::None, "The import ID is an empty string.")),
         None => Err(wrong(Extra::None, "The import ID cannot be null.")),
     }
+}
+
+fn not_found(address: &AbsResourceInstance) -> Diagnostics {
+    Diagnostic::error(
+        "Cannot import non-existent remote object",
+        format!(
+            "The provider found no object with this identifier for \"{address}\". Check the identifier, and \
+             whether the provider is configured for the region or account that has the object. If there is no \
+             such object yet, remove the import, and apply will create one."
+        ),
+    )
+    .about(address)
+    .into()
 }

@@ -1,5 +1,6 @@
 //! Planning one object of a managed resource.
 
+use provider::ReadRequest;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -9,16 +10,16 @@ use schema::Schema;
 use state::Object;
 use syntax::Diagnostic;
 
-use super::{Planner, Subject};
-use crate::eval::checks::{Checked, Kind};
-use crate::eval::{Failed, ModuleScope, Repetition};
+use super::{PlannedResource, Planner};
+use crate::eval::checks::{Checked, ConditionKind};
+use crate::eval::{ModuleScope, Repetition, Reported};
 use crate::events::Event;
 use crate::instance::{
-    Stored, decode, encode, forbidden_ephemeral, identity, lasting, located, read_problems, unanswered, upgrade,
-    with_marks,
+    Stored, decode, encode, forbidden_ephemeral, identity, located, read_problems, unanswered, upgrade, with_marks,
+    without_ephemeral_marks,
 };
-use crate::opening;
-use crate::plan::{Action, Mode, Reason, ResourceChange};
+use crate::object_config;
+use crate::plan::{Action, Reason, ResourceChange};
 
 /// An object of the state, refreshed.
 pub(super) struct Refreshed {
@@ -52,18 +53,17 @@ impl Planner<'_> {
     /// Plans an instance that the configuration asks for.
     pub(super) async fn managed(
         &self,
-        p: &Subject<'_>,
+        p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         repetition: Repetition,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Reported> {
         if self.import_only(p, address).await? {
             return Ok(());
         }
-        let mut stored = self.look(p, address).await?;
+        let mut stored = self.refreshed_object(p, address).await?;
         let mut importing = None;
         if stored.is_none()
-            && self.options.mode == Mode::Normal
-            && !self.before_destroy
+            && self.kind.imports()
             && let Some(id) = self.import_id(p, address)?
         {
             let imported = self.import(p, address, id).await?;
@@ -76,115 +76,142 @@ impl Planner<'_> {
             }
             _ => None,
         };
-        let with_generated = generated.as_ref().map(|block| Subject {
-            address: p.address,
-            block: Some(block),
-            provider: p.provider.clone(),
-            provider_address: p.provider_address.clone(),
-            schema: p.schema,
-            dependencies: p.dependencies.clone(),
-            imports: super::import::Imports::new(),
-        });
+        let with_generated = generated.as_ref().map(|block| p.with_block(block));
         let p = with_generated.as_ref().unwrap_or(p);
-        let Some(block) = p.block else { return Err(Failed) };
+        let Some(block) = p.block else { return Err(Reported) };
         if stored.is_some() && importing.is_none() {
-            self.record_refreshed(p, address);
+            self.record_dependencies_after_refresh(p, address);
         }
-        if self.options.mode == Mode::RefreshOnly {
-            let value = match &stored {
-                Some(stored) => stored.marked(p.schema),
-                None => Value::unknown(p.schema.implied_type()),
-            };
-            if stored.is_some() || address.resource.key == InstanceKey::None {
-                self.evaluator.set_object(address, value.clone());
-            } else {
-                self.evaluator.remove_object(address);
-            }
-            let lifecycle = &block.lifecycle;
-            let scope = |me| self.evaluator.scope_with(&address.module, repetition.clone(), me);
-            if !lifecycle.preconditions.is_empty() {
-                let scope = scope(None).ok_or(Failed)?;
-                self.conditions(&lifecycle.preconditions, Kind::Precondition, &scope, address)?;
-            }
-            if !lifecycle.postconditions.is_empty() {
-                let scope = scope(Some(value)).ok_or(Failed)?;
-                self.conditions(&lifecycle.postconditions, Kind::Postcondition, &scope, address)?;
-            }
-            return Ok(());
+        if self.kind.is_refresh_only() {
+            return self.refreshed_only(p, address, block, repetition, stored.as_ref());
         }
         let scope = self
             .evaluator
             .scope_with(&address.module, repetition.clone(), None)
-            .ok_or(Failed)?;
-        self.conditions(&block.lifecycle.preconditions, Kind::Precondition, &scope, address)?;
-        let config = opening::object_config(self.evaluator, address, &block.body, p.schema, &scope)?;
+            .ok_or(Reported)?;
+        self.conditions(
+            &block.lifecycle.preconditions,
+            ConditionKind::Precondition,
+            &scope,
+            address,
+        )?;
+        let (config, marks) = self.validated_config(p, address, block, &scope).await?;
+        let decision = self.decide(p, address, &repetition, stored.as_ref(), &config).await?;
+        let config_known = config.is_wholly_known();
+        let after = with_marks(decision.planned.clone(), &marks, p.schema);
+        self.evaluator.set_object(address, after.clone());
+        let change = ResourceChange {
+            address: address.clone(),
+            previous_address: None,
+            deposed: None,
+            provider: p.provider_address.clone(),
+            action: decision.action,
+            reason: decision.reason,
+            before: match &stored {
+                Some(stored) => stored.marked(p.schema),
+                None => Value::null(p.schema.implied_type()),
+            },
+            after: after.clone(),
+            replace_paths: decision.replace_paths,
+            private: decision.private,
+            importing,
+            config_known,
+        };
+        self.add_change(p, address, stored.as_ref(), change)?;
+        let with_self = self
+            .evaluator
+            .scope_with(&address.module, repetition, Some(after))
+            .ok_or(Reported)?;
+        self.conditions(
+            &block.lifecycle.postconditions,
+            ConditionKind::Postcondition,
+            &with_self,
+            address,
+        )
+    }
+
+    /// Adds the change of an object. An error means that its destruction is not allowed; the change is in the plan then, too.
+    fn add_change(
+        &self,
+        p: &PlannedResource<'_>,
+        address: &AbsResourceInstance,
+        stored: Option<&Stored>,
+        mut change: ResourceChange,
+    ) -> Result<(), Reported> {
+        if change.action == Action::NoOp && change.before.paths_with_marks() != change.after.paths_with_marks() {
+            // Only sensitivity changes: the state must be written again.
+            change.action = Action::Update;
+        }
+        let state_dependencies = stored.map(|s| s.object.dependencies.clone()).unwrap_or_default();
+        if change.action == Action::NoOp && change.importing.is_none() {
+            // No operation records the dependencies of the configuration.
+            self.record(p, address, p.dependencies.clone());
+        }
+        let action = change.action;
+        self.add(change, action == Action::CreateThenDelete, state_dependencies);
+        // The change stays in the plan, so that users see what prevent_destroy forbids.
+        if action.is_replace() {
+            self.check_prevent_destroy(p, address)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the refreshed object known to the evaluator, and evaluates its conditions: all that a refresh-only plan does.
+    fn refreshed_only(
+        &self,
+        p: &PlannedResource<'_>,
+        address: &AbsResourceInstance,
+        block: &config::Resource,
+        repetition: Repetition,
+        stored: Option<&Stored>,
+    ) -> Result<(), Reported> {
+        let value = match stored {
+            Some(stored) => stored.marked(p.schema),
+            None => Value::unknown(p.schema.implied_type()),
+        };
+        if stored.is_some() || address.resource.key == InstanceKey::None {
+            self.evaluator.set_object(address, value.clone());
+        } else {
+            self.evaluator.remove_object(address);
+        }
+        let lifecycle = &block.lifecycle;
+        let scope = |me| self.evaluator.scope_with(&address.module, repetition.clone(), me);
+        if !lifecycle.preconditions.is_empty() {
+            let scope = scope(None).ok_or(Reported)?;
+            self.conditions(&lifecycle.preconditions, ConditionKind::Precondition, &scope, address)?;
+        }
+        if !lifecycle.postconditions.is_empty() {
+            let scope = scope(Some(value)).ok_or(Reported)?;
+            self.conditions(&lifecycle.postconditions, ConditionKind::Postcondition, &scope, address)?;
+        }
+        Ok(())
+    }
+
+    /// The configuration of an object, without marks, after the provider has validated it; and its marks.
+    async fn validated_config(
+        &self,
+        p: &PlannedResource<'_>,
+        address: &AbsResourceInstance,
+        block: &config::Resource,
+        scope: &ModuleScope<'_>,
+    ) -> Result<(Value, Vec<(Path, Marks)>), Reported> {
+        let config = object_config::object_config(self.evaluator, address, &block.body, p.schema, scope)?;
         self.forbid_ephemeral(p, address, &config)?;
-        let marks = lasting(config.paths_with_marks());
+        let marks = without_ephemeral_marks(config.paths_with_marks());
         let (config, _) = config.unmark_deep();
         let answer = p
             .provider
             .validate_resource(&address.resource.resource.ty, config.clone())
             .await;
         let written = Some((&*block.body, p.schema));
-        let answer = answer.map_err(|d| self.failed(unanswered(d, written, address)))?;
+        let answer = answer.map_err(|d| self.reported(unanswered(d, written, address)))?;
         self.report_all(located(answer.diagnostics, written, address))?;
-        let decision = self.decide(p, address, &repetition, stored.as_ref(), &config).await?;
-        let after = with_marks(decision.planned, &marks, p.schema);
-        let before = match &stored {
-            Some(stored) => stored.marked(p.schema),
-            None => Value::null(p.schema.implied_type()),
-        };
-        let mut action = decision.action;
-        if action == Action::NoOp && before.paths_with_marks() != after.paths_with_marks() {
-            // Only what is sensitive changes: the state must be written anew.
-            action = Action::Update;
-        }
-        self.evaluator.set_object(address, after.clone());
-        let state_dependencies = stored
-            .as_ref()
-            .map(|s| s.object.dependencies.clone())
-            .unwrap_or_default();
-        if action == Action::NoOp && importing.is_none() {
-            // Apply will not record what it depends on by now.
-            self.record(p, address, p.dependencies.clone());
-        }
-        self.add(
-            ResourceChange {
-                address: address.clone(),
-                previous_address: None,
-                deposed: None,
-                provider: p.provider_address.clone(),
-                action,
-                reason: decision.reason,
-                before,
-                after: after.clone(),
-                replace_paths: decision.replace_paths,
-                private: decision.private,
-                importing,
-                config_known: config.is_wholly_known(),
-            },
-            action == Action::CreateThenDelete,
-            state_dependencies,
-        );
-        // The change itself stands, whatever is found to speak against it: people see in the plan what is meant.
-        if action.is_replace() {
-            self.allow_destroy(p, address)?;
-        }
-        let with_self = self
-            .evaluator
-            .scope_with(&address.module, repetition, Some(after))
-            .ok_or(Failed)?;
-        self.conditions(
-            &block.lifecycle.postconditions,
-            Kind::Postcondition,
-            &with_self,
-            address,
-        )
+        Ok((config, marks))
     }
 
-    /// Once an object was looked at, the state has it with its dependencies as configured now beside those recorded, which
-    /// count as long as nothing is done with it, and with the order of its replacement.
-    fn record_refreshed(&self, p: &Subject<'_>, address: &AbsResourceInstance) {
+    /// Records the dependencies of a refreshed object: those of the configuration beside those already recorded, which are
+    /// in effect until the object is changed; and whether it is replaced with create_before_destroy.
+    fn record_dependencies_after_refresh(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance) {
         let recorded = self.prior().current(address).map(|o| o.dependencies.clone());
         let Some(recorded) = recorded else { return };
         if !self.options.refresh || p.dependencies.iter().all(|d| recorded.contains(d)) {
@@ -197,21 +224,21 @@ impl Planner<'_> {
     }
 
     /// Records what an object depends on, and which provider configuration manages it.
-    fn record(&self, p: &Subject<'_>, address: &AbsResourceInstance, dependencies: Arc<[ConfigResource]>) {
+    fn record(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance, dependencies: Arc<[ConfigResource]>) {
         let mut prior = self.prior();
         let Some(object) = prior.current(address) else { return };
-        let creates_first = self.creates_first(p.address);
+        let create_before_destroy = self.is_create_before_destroy(p.address);
         let at = address.containing_resource();
         let managed_by = prior.resources.get(&at).map(|r| &r.provider);
         if object.dependencies == dependencies
-            && object.create_before_destroy == creates_first
+            && object.create_before_destroy == create_before_destroy
             && managed_by == Some(&p.provider_address)
         {
             return;
         }
         let object = Object {
             dependencies,
-            create_before_destroy: creates_first,
+            create_before_destroy,
             ..(**object).clone()
         };
         prior.set_current(address, &p.provider_address, Some(Arc::new(object)));
@@ -220,21 +247,21 @@ impl Planner<'_> {
     pub(super) fn conditions(
         &self,
         rules: &[config::CheckRule],
-        kind: Kind,
+        kind: ConditionKind,
         scope: &ModuleScope<'_>,
         address: &AbsResourceInstance,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Reported> {
         let of = Checked::Resource(address.clone());
-        let lenient = self.options.mode == Mode::RefreshOnly || self.before_destroy;
-        self.evaluator.check_all(rules, kind, scope, &of, lenient)
+        let severity = self.kind.condition_severity();
+        self.evaluator.check_all(rules, kind, scope, &of, severity)
     }
 
     pub(super) fn forbid_ephemeral(
         &self,
-        p: &Subject<'_>,
+        p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         config: &Value,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Reported> {
         let Some(block) = p.block else { return Ok(()) };
         self.report_all(forbidden_ephemeral(config, p.schema, &block.body, address))
     }
@@ -242,28 +269,32 @@ impl Planner<'_> {
     /// Writes the block for an imported object that has none.
     fn generate(
         &self,
-        p: &Subject<'_>,
+        p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         stored: &Stored,
-    ) -> Result<config::Resource, Failed> {
-        let like = p.block.ok_or(Failed)?;
+    ) -> Result<config::Resource, Reported> {
+        let like = p.block.ok_or(Reported)?;
         let (text, block, problems) = super::generate::block(address, p.schema, like, &stored.marked(p.schema));
         self.done().generated.insert(address.clone(), text);
         self.report_all(problems)?;
         Ok(block)
     }
 
-    /// The stored object of an instance, as it is now. Refreshes it unless that is off, and notes what has drifted.
-    pub(super) async fn look(&self, p: &Subject<'_>, address: &AbsResourceInstance) -> Result<Option<Stored>, Failed> {
+    /// The stored object of an instance, refreshed unless that is disabled. Records drift.
+    pub(super) async fn refreshed_object(
+        &self,
+        p: &PlannedResource<'_>,
+        address: &AbsResourceInstance,
+    ) -> Result<Option<Stored>, Reported> {
         Ok(self.refreshed(p, address).await?.map(|refreshed| refreshed.now))
     }
 
-    /// The same, beside what was stored.
+    /// The stored object of an instance before and after refresh.
     pub(super) async fn refreshed(
         &self,
-        p: &Subject<'_>,
+        p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
-    ) -> Result<Option<Refreshed>, Failed> {
+    ) -> Result<Option<Refreshed>, Reported> {
         let Some(object) = self.inputs.state.current(address).cloned() else {
             return Ok(None);
         };
@@ -276,10 +307,10 @@ impl Planner<'_> {
             Some(stored) => stored,
             None => upgrade(&*p.provider, p.schema, ty, &object, address)
                 .await
-                .map_err(|d| self.failed(d))?,
+                .map_err(|d| self.reported(d))?,
         };
         if !self.options.refresh {
-            self.keep(p, address, &stored, None)?;
+            self.record_refreshed(p, address, &stored, None)?;
             return Ok(Some(Refreshed {
                 now: stored.clone(),
                 was: stored,
@@ -295,9 +326,16 @@ impl Planner<'_> {
         } else {
             let answer = p
                 .provider
-                .read(ty, stored.value.clone(), stored.private.clone(), None)
+                .read(
+                    ty,
+                    ReadRequest {
+                        current: stored.value.clone(),
+                        private: stored.private.clone(),
+                        meta: None,
+                    },
+                )
                 .await
-                .map_err(|d| self.failed(unanswered(d, None, address)))?;
+                .map_err(|d| self.reported(unanswered(d, None, address)))?;
             self.report_all(located(answer.diagnostics, None, address))?;
             answer.value
         };
@@ -313,32 +351,33 @@ impl Planner<'_> {
             private,
             ..stored.clone()
         };
-        self.keep(p, address, &now, Some(&stored))?;
+        self.record_refreshed(p, address, &now, Some(&stored))?;
         Ok((!now.value.is_null()).then_some(Refreshed { now, was: stored }))
     }
 
-    /// Whether the provider has said that asking it what became of an object of this type would tell nothing.
-    pub(super) fn is_state_only(&self, p: &Subject<'_>, ty: &str) -> bool {
+    /// Whether the provider announces that the objects of this type exist in the state alone, so that refreshing them has no
+    /// effect.
+    pub(super) fn is_state_only(&self, p: &PlannedResource<'_>, ty: &str) -> bool {
         let schemas = self.providers.schemas();
         let provider = schemas.providers.get(&p.provider_address.provider);
         provider.is_some_and(|s| s.state_only.contains(ty))
     }
 
-    /// Puts an object as it turned out to be into the state, and notes drift against what it was.
-    fn keep(
+    /// Records the refreshed object in the prior state, and drift against the stored one.
+    fn record_refreshed(
         &self,
-        p: &Subject<'_>,
+        p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         now: &Stored,
         was: Option<&Stored>,
-    ) -> Result<(), Failed> {
-        // Where everything goes, it is of no interest what it had become.
-        let noted = self.options.mode != Mode::Destroy;
+    ) -> Result<(), Reported> {
+        // A destroy plan shows no drift.
+        let records_drift = !self.kind.is_destroy();
         let changed = was.is_some_and(|was| was.value != now.value || learns_marks(was, now, p.schema));
         let previous_address = self.moved_from(address);
-        // That an object has moved is news only where nothing else is told of it.
-        let moved = self.options.mode == Mode::RefreshOnly && previous_address.is_some();
-        if noted
+        // A move alone is shown as drift only in refresh-only plans: other plans show it with the change.
+        let moved = self.kind.is_refresh_only() && previous_address.is_some();
+        if records_drift
             && (changed || moved)
             && let Some(was) = was
         {
@@ -380,7 +419,7 @@ impl Planner<'_> {
             now.private.clone(),
             (*now.object).clone(),
         )
-        .map_err(|d| self.failed(d))?;
+        .map_err(|d| self.reported(d))?;
         let provider = self
             .inputs
             .state
@@ -392,21 +431,24 @@ impl Planner<'_> {
         Ok(())
     }
 
-    pub(super) fn allow_destroy(&self, p: &Subject<'_>, address: &AbsResourceInstance) -> Result<(), Failed> {
+    pub(super) fn check_prevent_destroy(
+        &self,
+        p: &PlannedResource<'_>,
+        address: &AbsResourceInstance,
+    ) -> Result<(), Reported> {
         let Some(block) = p.block else { return Ok(()) };
-        if block.lifecycle.prevent_destroy != Some(true) || self.before_destroy {
+        if block.lifecycle.prevent_destroy != Some(true) || !self.kind.enforces_prevent_destroy() {
             return Ok(());
         }
         let diagnostic = Diagnostic::error(
             "Instance cannot be destroyed",
             format!(
-                "Resource {address} has lifecycle.prevent_destroy set, but the plan calls for this resource to be destroyed. \
-                 To avoid this error and continue with the plan, either disable lifecycle.prevent_destroy or reduce the scope \
-                 of the plan using the -target option."
+                "The plan would destroy {address}, which its lifecycle argument prevent_destroy forbids. Remove the \
+                 argument if the object may go, or leave the resource out of the plan with -exclude or -target."
             ),
         )
         .at(&block.range)
         .about(address);
-        Err(self.failed(diagnostic.into()))
+        Err(self.reported(diagnostic.into()))
     }
 }

@@ -11,6 +11,7 @@ mod delete;
 mod finish;
 mod generate;
 pub(crate) mod import;
+mod kind;
 mod managed;
 mod moves;
 mod outputs;
@@ -31,15 +32,17 @@ use state::State;
 use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::Semaphore;
 
+use crate::block_visits;
 use crate::blocks::{Block, Blocks};
+use crate::dependency_evaluation::DependencyEvaluation;
 use crate::ephemeral::Ephemerals;
-use crate::eval::{Evaluator, Failed, Phase};
+use crate::eval::{Evaluator, Phase, Reported};
 use crate::events::Event;
 use crate::execgraph::Planned;
 use crate::inputs::{Inputs, PlanOptions};
-use crate::opening;
 use crate::plan::{Action, Mode, Plan, ResourceChange};
-use crate::priming::Priming;
+use crate::provider_opening;
+use crate::stored_values;
 use provider::Schemas;
 
 use crate::providers::Providers;
@@ -47,6 +50,7 @@ use crate::removals::{self, Removals};
 use crate::validate;
 use crate::walk::{Outcome, walk};
 
+use kind::PlanKind;
 use moves::Moves;
 use targets::Selection;
 
@@ -77,15 +81,19 @@ pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
             excludes: options.excludes.clone(),
             ..PlanOptions::default()
         };
-        let (refreshed, warned) = match plan_once(inputs, &refresh, Pass::RefreshBeforeDestroy).await {
-            Ok(refreshed) => refreshed,
-            Err(invalid) => return invalid,
-        };
+        let (refreshed, warned) =
+            match plan_once(inputs, &refresh, PlanKind::DestroyRefresh, Validation::Required).await {
+                Ok(refreshed) => refreshed,
+                Err(invalid) => return invalid,
+            };
         if inputs.stop.is_requested() {
             return refreshed;
         }
         let Some(refreshed) = refreshed.plan.filter(|plan| !plan.errored) else {
-            return whole(plan_once(inputs, options, Pass::Destroy).await, warned);
+            return whole(
+                plan_once(inputs, options, PlanKind::Destroy, Validation::Done).await,
+                warned,
+            );
         };
         let inputs = Inputs {
             state: &refreshed.prior_state,
@@ -96,13 +104,20 @@ pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
             ..options.clone()
         };
         // What else was warned of is warned of again where it matters.
-        let mut planning = whole(plan_once(inputs, &options, Pass::Destroy).await, warned);
+        let mut planning = whole(
+            plan_once(inputs, &options, PlanKind::Destroy, Validation::Done).await,
+            warned,
+        );
         if let Some(plan) = &mut planning.plan {
             plan.previous_state = refreshed.previous_state;
         }
         return planning;
     }
-    whole(plan_once(inputs, options, Pass::Only).await, Diagnostics::new())
+    let kind = PlanKind::from(options.mode);
+    whole(
+        plan_once(inputs, options, kind, Validation::Required).await,
+        Diagnostics::new(),
+    )
 }
 
 /// What came of planning, with what validation warned of, in an earlier pass, too.
@@ -130,21 +145,23 @@ fn same_warning(d: &Diagnostic) -> (&str, &str, Option<(&str, u32)>) {
     (&d.summary, &d.detail, at)
 }
 
-/// Which of the plans this is that lead to the one that was asked for.
+/// Whether the configuration has to be validated before a plan is made.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Pass {
-    /// The only one.
-    Only,
-    /// The refresh pass of a destroy plan.
-    RefreshBeforeDestroy,
-    /// The destroy plan after its refresh pass.
-    Destroy,
+enum Validation {
+    Required,
+    /// An earlier pass has done it.
+    Done,
 }
 
-/// Makes one plan, and gives what validation warned of beside it. The error is what came of a configuration that is not valid.
-async fn plan_once(inputs: Inputs<'_>, options: &PlanOptions, pass: Pass) -> Result<(Planning, Diagnostics), Planning> {
+/// Makes one plan, and returns the warnings of validation separately. The error is the result for an invalid configuration.
+async fn plan_once(
+    inputs: Inputs<'_>,
+    options: &PlanOptions,
+    kind: PlanKind,
+    validation: Validation,
+) -> Result<(Planning, Diagnostics), Planning> {
     let written = inputs.config;
-    let completed = (options.generate_config && options.mode == Mode::Normal)
+    let completed = (options.generate_config && kind.compares_with_configuration())
         .then(|| generate::with_empty_blocks(written, inputs.state));
     let inputs = Inputs {
         config: completed.as_ref().unwrap_or(written),
@@ -155,13 +172,13 @@ async fn plan_once(inputs: Inputs<'_>, options: &PlanOptions, pass: Pass) -> Res
         schemas,
         diagnostics,
     };
-    let providers = match Providers::needed(inputs.providers, inputs.config, inputs.state).await {
+    let providers = match Providers::start_required(inputs.providers, inputs.config, inputs.state).await {
         Ok(providers) => providers,
         Err(diagnostics) => return Err(nothing(Schemas::default(), diagnostics)),
     };
     let work = async {
         let mut warned = Diagnostics::new();
-        if pass != Pass::Destroy {
+        if validation == Validation::Required {
             let on_written = Inputs {
                 config: written,
                 ..inputs
@@ -171,8 +188,7 @@ async fn plan_once(inputs: Inputs<'_>, options: &PlanOptions, pass: Pass) -> Res
                 return Err(warned);
             }
         }
-        let before_destroy = pass == Pass::RefreshBeforeDestroy;
-        let (plan, found) = with_providers(inputs, written, options, before_destroy, &providers).await;
+        let (plan, found) = with_providers(inputs, written, options, kind, &providers).await;
         Ok((plan, found, warned))
     };
     let result = tokio::select! {
@@ -213,7 +229,7 @@ async fn with_providers(
     inputs: Inputs<'_>,
     written: &config::Config,
     options: &PlanOptions,
-    before_destroy: bool,
+    kind: PlanKind,
     providers: &Providers<'_>,
 ) -> (Option<Plan>, Diagnostics) {
     let removals = Removals::new(inputs.config);
@@ -245,44 +261,39 @@ async fn with_providers(
         Ok(blocks) => blocks,
         Err(diagnostics) => return (None, diagnostics),
     };
-    let phase = if options.mode == Mode::Destroy {
-        Phase::Destroy
-    } else {
-        Phase::Plan
-    };
-    let mut surroundings = inputs.surroundings.clone();
-    surroundings.functions.pure = true;
-    let timestamp = surroundings.functions.plan_timestamp.clone().unwrap_or_default();
+    let phase = if kind.is_destroy() { Phase::Destroy } else { Phase::Plan };
+    let mut environment = inputs.environment.clone();
+    environment.functions.pure = true;
+    let timestamp = environment.functions.plan_timestamp.clone().unwrap_or_default();
     let partial = !(options.targets.is_empty() && options.excludes.is_empty());
     let prior = Arc::new(Mutex::new(inputs.state.clone()));
     let stored = {
         let (prior, schemas) = (prior.clone(), providers.schemas());
         Box::new(move |resource: &AbsResource| {
             if phase == Phase::Destroy || partial {
-                opening::stored_objects(&prior.lock().unwrap_or_else(PoisonError::into_inner), schemas, resource)
+                stored_values::stored_objects(&prior.lock().unwrap_or_else(PoisonError::into_inner), schemas, resource)
             } else {
                 BTreeMap::new()
             }
         })
     };
-    let evaluator = Evaluator::new(inputs.config, phase, surroundings, inputs.variables, stored)
+    let evaluator = Evaluator::new(inputs.config, phase, environment, inputs.variables, stored)
         .with_functions(providers.functions())
         .partial(partial)
-        .existing(options.mode == Mode::RefreshOnly);
+        .existing(kind.is_refresh_only());
     let dependencies = blocks.resource_dependencies(false);
     let selection = Selection::new(&blocks, options, inputs.state);
     let ephemerals = Ephemerals::new(inputs, providers, &evaluator, &blocks, |_| 1);
     let planner = Planner {
-        cbd: create_before_destroy(inputs, &dependencies, |r| {
+        create_before_destroy: create_before_destroy_resources(inputs, &dependencies, |r| {
             selection.includes(&Block::Resource(r.clone()))
         }),
-        read_for_providers: match options.mode {
-            Mode::Destroy => {
-                let before = |p: &AbsProviderConfig| blocks.resources_before(&Block::Provider(p.clone()));
-                let all = selection.providers().flat_map(before);
-                all.filter(|r| r.resource.mode != ResourceMode::Managed).collect()
-            }
-            _ => BTreeSet::new(),
+        read_for_providers: if kind.is_destroy() {
+            let dependencies = |p: &AbsProviderConfig| blocks.resources_before(&Block::Provider(p.clone()));
+            let all = selection.providers().flat_map(dependencies);
+            all.filter(|r| r.resource.mode != ResourceMode::Managed).collect()
+        } else {
+            BTreeSet::new()
         },
         by_config: by_config(inputs.state),
         slots: Semaphore::new(inputs.parallelism.max(1)),
@@ -290,12 +301,12 @@ async fn with_providers(
         inputs,
         written,
         options,
-        before_destroy,
+        kind,
         providers,
         blocks: &blocks,
         selection: &selection,
         dependencies: &dependencies,
-        priming: Priming::new(&blocks),
+        dependency_evaluation: DependencyEvaluation::new(&blocks),
         evaluator: &evaluator,
         ephemerals: &ephemerals,
         moves: &moves,
@@ -309,12 +320,12 @@ async fn with_providers(
     if unmatched.has_errors() {
         return (None, unmatched);
     }
-    if options.mode == Mode::Normal && !before_destroy {
+    if kind.imports() {
         planner.check_imports();
     }
     let outcomes = tokio::select! {
         outcomes = walk(&blocks.graph, blocks_at_once(inputs.parallelism), |node| planner.visit(&blocks.graph[node])) => outcomes,
-        never = ephemerals.keep() => match never {},
+        never = ephemerals.renew_until_closed() => match never {},
     };
     let mut diagnostics = evaluator.take_diagnostics();
     // The order in which providers answered is of no interest; that of the files is.
@@ -325,7 +336,7 @@ async fn with_providers(
     if inputs.stop.is_requested() {
         diagnostics.extend(interrupted());
     }
-    if options.mode != Mode::Destroy {
+    if !kind.is_destroy() {
         let problems = moves::validate(&statements, &evaluator);
         // What could not be evaluated has been reported.
         evaluator.take_diagnostics();
@@ -342,8 +353,8 @@ async fn with_providers(
         errored = true;
         diagnostics.push(Diagnostic::error(
             "Planning failed without a reason",
-            "Some part of the configuration could not be planned, and no problem was reported. This is a bug in Monoform; \
-             please report it.",
+            "Some part of the configuration could not be planned, and no problem was reported. This is a defect of \
+             Monoform; please report it.",
         ));
     }
     let skipped = |block: &Block| {
@@ -359,12 +370,12 @@ async fn with_providers(
     if options.generate_config {
         diagnostics.push(Diagnostic::warning(
             "Config generation is experimental",
-            "Configuration for imported objects is written as well as can be told from the objects alone. Look at it before \
-             you use it; its form may change in later versions.",
+            "Configuration for imported objects is generated from the objects alone. Check it before you use it; its \
+             form may change in later versions.",
         ));
     }
-    if errored && options.mode == Mode::Destroy {
-        // Half a destruction is none.
+    if errored && kind.is_destroy() {
+        // A partial destroy plan is never shown or applied.
         return (None, diagnostics);
     }
     if !errored {
@@ -389,7 +400,7 @@ const MIN_BLOCKS_AT_ONCE: usize = 256;
 
 /// Resources whose new objects are created before their old ones are destroyed: those that say so, and everything they
 /// depend on, because a dependency cannot go while the old object is still there. Only those that are selected have a say.
-pub(crate) fn create_before_destroy(
+pub(crate) fn create_before_destroy_resources(
     inputs: Inputs<'_>,
     dependencies: &BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
     selected: impl Fn(&ConfigResource) -> bool,
@@ -430,8 +441,8 @@ fn cyclic(plan: &Plan, cycle: &[crate::execgraph::Operation]) -> Diagnostic {
         .collect();
     Diagnostic::error(
         format!("Cycle: {}", names.join(", ")),
-        "The planned changes wait for one another in a circle. This happens when dependencies between objects have been turned \
-         around. Apply the change in two steps: first remove the old dependency, then add the new one.",
+        "The planned changes depend on one another. This happens when the direction of a dependency between objects \
+         is reversed. Apply the change in two steps: remove the old dependency first, then add the new one.",
     )
 }
 
@@ -457,9 +468,7 @@ pub(crate) struct Planner<'a> {
     /// The configuration without blocks that are being written for imports.
     written: &'a config::Config,
     options: &'a PlanOptions,
-    /// Whether this is the look at everything before everything goes: then nothing is imported, conditions do not count, and
-    /// nothing is kept from being destroyed.
-    before_destroy: bool,
+    kind: PlanKind,
     providers: &'a Providers<'a>,
     blocks: &'a Blocks,
     selection: &'a Selection,
@@ -468,8 +477,8 @@ pub(crate) struct Planner<'a> {
     ephemerals: &'a Ephemerals<'a>,
     moves: &'a Moves,
     removals: &'a Removals<'a>,
-    priming: Priming<'a>,
-    cbd: BTreeSet<ConfigResource>,
+    dependency_evaluation: DependencyEvaluation<'a>,
+    create_before_destroy: BTreeSet<ConfigResource>,
     /// When everything goes: the data sources that provider configurations need even then.
     read_for_providers: BTreeSet<ConfigResource>,
     by_config: HashMap<ConfigResource, Vec<AbsResource>>,
@@ -486,7 +495,7 @@ pub(crate) struct Planner<'a> {
 }
 
 /// A resource that is being planned: what all its instances share.
-struct Subject<'p> {
+struct PlannedResource<'p> {
     address: &'p ConfigResource,
     block: Option<&'p Resource>,
     provider: Arc<dyn Provider>,
@@ -495,6 +504,21 @@ struct Subject<'p> {
     /// What its objects depend on, as the state records it.
     dependencies: Arc<[ConfigResource]>,
     imports: import::Imports<'p>,
+}
+
+impl PlannedResource<'_> {
+    /// The same resource with another block, and without imports.
+    fn with_block<'b>(&'b self, block: &'b Resource) -> PlannedResource<'b> {
+        PlannedResource {
+            address: self.address,
+            block: Some(block),
+            provider: self.provider.clone(),
+            provider_address: self.provider_address.clone(),
+            schema: self.schema,
+            dependencies: self.dependencies.clone(),
+            imports: import::Imports::new(),
+        }
+    }
 }
 
 impl<'a> Planner<'a> {
@@ -518,22 +542,22 @@ impl<'a> Planner<'a> {
             Block::Resource(address) => self.resource(address).await,
             Block::Provider(address) => self.provider(address).await,
             // When everything goes, only what provider configurations need is evaluated, on demand.
-            _ if self.options.mode == Mode::Destroy => Ok(()),
-            Block::Variable(module, name) => opening::visit_variable(self.evaluator, module, name),
-            Block::Local(module, name) => opening::for_each_instance(self.evaluator, module, |instance, node| {
+            _ if self.kind.is_destroy() => Ok(()),
+            Block::Variable(module, name) => block_visits::visit_variable(self.evaluator, module, name),
+            Block::Local(module, name) => block_visits::for_each_instance(self.evaluator, module, |instance, node| {
                 self.evaluator.local(instance, node, name).map(|_| ())
             }),
             Block::Output(module, name) => {
-                let lenient = self.options.mode == Mode::RefreshOnly || self.before_destroy;
-                opening::visit_output(self.evaluator, module, name, lenient)
+                let severity = self.kind.condition_severity();
+                block_visits::visit_output(self.evaluator, module, name, severity)
             }
-            Block::Call(module, name) => opening::for_each_instance(self.evaluator, module, |instance, _| {
+            Block::Call(module, name) => block_visits::for_each_instance(self.evaluator, module, |instance, _| {
                 self.evaluator.call_expansion(instance, name).map(|_| ())
             }),
             Block::Check(module, name) => {
                 // Where data is missing, that is all there is to say of the check.
                 let unread = self.done().unread_checks.clone();
-                opening::visit_check(self.evaluator, module, name, |at| {
+                block_visits::visit_check(self.evaluator, module, name, |at| {
                     !unread.iter().any(|(module, check)| module == at && check == name)
                 })
             }
@@ -543,24 +567,24 @@ impl<'a> Planner<'a> {
     }
 
     /// Opens an ephemeral resource. When everything goes, only what provider configurations need is opened.
-    async fn ephemeral(&self, address: &ConfigResource) -> Result<(), Failed> {
-        if self.options.mode == Mode::Destroy {
+    async fn ephemeral(&self, address: &ConfigResource) -> Result<(), Reported> {
+        if self.kind.is_destroy() {
             if !self.read_for_providers.contains(address) {
                 return Ok(());
             }
-            self.priming
-                .prepare(self.evaluator, &Block::Resource(address.clone()))?;
+            self.dependency_evaluation
+                .evaluate(self.evaluator, &Block::Resource(address.clone()))?;
         }
         self.ephemerals.open(address).await
     }
 
-    async fn provider(&self, address: &AbsProviderConfig) -> Result<(), Failed> {
+    async fn provider(&self, address: &AbsProviderConfig) -> Result<(), Reported> {
         if !self.selection.needs_provider(address) {
             return Ok(());
         }
-        if !opening::is_present(self.inputs.config, address) {
+        if !provider_opening::is_declared(self.inputs.config, address) {
             let resources: Vec<String> = self.blocks.managed_by(address).map(|r| format!("  - {r}")).collect();
-            return Err(self.failed(
+            return Err(self.reported(
                 Diagnostic::error(
                     "Provider configuration not present",
                     format!(
@@ -573,17 +597,17 @@ impl<'a> Planner<'a> {
                 .into(),
             ));
         }
-        if self.options.mode == Mode::Destroy {
-            self.priming
-                .prepare(self.evaluator, &Block::Provider(address.clone()))?;
+        if self.kind.is_destroy() {
+            self.dependency_evaluation
+                .evaluate(self.evaluator, &Block::Provider(address.clone()))?;
         }
-        opening::open(self.evaluator, self.providers, address).await
+        provider_opening::open(self.evaluator, self.providers, address).await
     }
 
     /// Reports problems and gives the mark of failure.
-    fn failed(&self, diagnostics: Diagnostics) -> Failed {
+    fn reported(&self, diagnostics: Diagnostics) -> Reported {
         self.evaluator.report(diagnostics);
-        Failed
+        Reported
     }
 
     /// Where an object was in the state, if that was elsewhere.
@@ -592,8 +616,8 @@ impl<'a> Planner<'a> {
     }
 
     /// Whether new objects of a resource are created before old ones are destroyed.
-    fn creates_first(&self, address: &ConfigResource) -> bool {
-        self.cbd.contains(address)
+    fn is_create_before_destroy(&self, address: &ConfigResource) -> bool {
+        self.create_before_destroy.contains(address)
     }
 
     /// Adds a change, and what ordering must know of it.

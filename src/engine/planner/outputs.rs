@@ -8,7 +8,7 @@ use cty::{Marks, Type, Value};
 
 use super::Planner;
 use crate::blocks::Block;
-use crate::plan::{Action, Mode, OutputChange};
+use crate::plan::{Action, OutputChange};
 
 /// The changes of all root outputs, as declared and as stored; of a plan with errors, of those that could be evaluated.
 pub(super) fn changes(planner: &Planner<'_>, skipped: impl Fn(&Block) -> bool) -> BTreeMap<Arc<str>, OutputChange> {
@@ -22,7 +22,7 @@ pub(super) fn changes(planner: &Planner<'_>, skipped: impl Fn(&Block) -> bool) -
             .with_marks(if o.sensitive { Marks::SENSITIVE } else { Marks::NONE }),
         None => Value::null(Type::Dynamic),
     };
-    if planner.options.mode != Mode::Destroy {
+    if !planner.kind.is_destroy() {
         for (name, output) in &root.module.outputs {
             let block = Block::Output(Module::root(), name.clone());
             if !planner.selection.includes(&block) || skipped(&block) {
@@ -61,7 +61,7 @@ pub(super) fn changes(planner: &Planner<'_>, skipped: impl Fn(&Block) -> bool) -
     }
     if planner.selection.is_everything() {
         for (name, output) in stored {
-            let gone = planner.options.mode == Mode::Destroy || !root.module.outputs.contains_key(name);
+            let gone = planner.kind.is_destroy() || !root.module.outputs.contains_key(name);
             if gone {
                 out.insert(
                     name.clone(),

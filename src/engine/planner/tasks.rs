@@ -1,4 +1,4 @@
-//! The objects of one resource: which there should be, which there are, and planning them side by side.
+//! The objects of one resource: those of the configuration and those of the state, planned concurrently.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,30 +9,30 @@ use config::Resource;
 use futures::StreamExt;
 
 use crate::blocks::Block;
-use crate::eval::Failed;
+use crate::eval::Reported;
 use crate::events::Event;
-use crate::opening;
-use crate::plan::{Mode, Reason};
+use crate::object_config;
+use crate::plan::Reason;
 
-use super::{Planner, Subject, import};
+use super::{PlannedResource, Planner, import};
 
-/// What people get who ask for no other parallelism.
+/// The default of `-parallelism`.
 const USUAL_PARALLELISM: usize = 10;
-/// How many objects are planned at the same time whose provider asks nobody.
+/// How many objects of providers that keep them in the state alone are planned at the same time.
 pub(super) const LOCAL_PARALLELISM: usize = 64;
 
-/// One thing to be done for a resource.
+/// A unit of planning.
 enum Task {
-    /// An instance the configuration asks for.
+    /// An instance of the configuration.
     Desired(AbsResourceInstance, crate::eval::Repetition),
     /// An instance that only the state has.
     Orphan(AbsResourceInstance, Reason),
-    /// An object that was to be destroyed earlier.
+    /// A deposed object.
     Deposed(AbsResourceInstance, state::DeposedKey),
 }
 
 impl Planner<'_> {
-    pub(super) async fn resource(&self, address: &ConfigResource) -> Result<(), Failed> {
+    pub(super) async fn resource(&self, address: &ConfigResource) -> Result<(), Reported> {
         let config = self.inputs.config;
         let block = config.resource(address);
         let in_state = self.by_config.get(address).map_or(&[][..], Vec::as_slice);
@@ -49,20 +49,21 @@ impl Planner<'_> {
             .providers
             .get(&provider_address)
             .await
-            .map_err(|d| self.failed(d))?;
-        let schema = opening::resource_schema(
+            .map_err(|d| self.reported(d))?;
+        let schema = object_config::resource_schema(
             self.providers.schemas(),
             &provider_address.provider,
             &address.resource,
             block.map(|b| &b.type_range),
         )
-        .map_err(|d| self.failed(d.into()))?;
+        .map_err(|d| self.reported(d.into()))?;
         let dependencies = self.dependencies_of(address);
-        let imports = match (self.options.mode, block) {
-            (Mode::Normal, Some(_)) if !self.before_destroy => self.imports(address)?,
-            _ => import::Imports::new(),
+        let imports = if self.kind.imports() && block.is_some() {
+            self.imports(address)?
+        } else {
+            import::Imports::new()
         };
-        let planning = Subject {
+        let planning = PlannedResource {
             address,
             block,
             provider,
@@ -72,8 +73,8 @@ impl Planner<'_> {
             imports,
         };
         let planning = &planning;
-        // The limit is there to spare services that providers ask. Nobody is asked here, and many calls that are under way at
-        // the same time cost less than as many one after the other.
+        // The limit protects the services behind providers. There is none behind these, and concurrent calls cost less than
+        // sequential ones.
         let local = address.resource.mode == ResourceMode::Managed
             && self.inputs.parallelism >= USUAL_PARALLELISM
             && self.is_state_only(planning, &address.resource.ty);
@@ -85,31 +86,11 @@ impl Planner<'_> {
         let mut results = futures::stream::iter(tasks)
             .map(|task| async move {
                 let slots = if local { &self.local_slots } else { &self.slots };
-                let _slot = slots.acquire().await.map_err(|_| Failed)?;
+                let _slot = slots.acquire().await.map_err(|_| Reported)?;
                 if self.inputs.stop.is_requested() {
-                    return Err(Failed);
+                    return Err(Reported);
                 }
-                match (task, planning.address.resource.mode) {
-                    (Task::Desired(address, repetition), ResourceMode::Managed) => {
-                        self.managed(planning, &address, repetition).await
-                    }
-                    (Task::Desired(address, repetition), ResourceMode::Data) => {
-                        self.data(planning, &address, repetition).await
-                    }
-                    // These are no objects to plan for; see `ephemeral`.
-                    (Task::Desired(..), ResourceMode::Ephemeral) => Ok(()),
-                    (Task::Orphan(address, reason), ResourceMode::Managed) => {
-                        self.delete(planning, &address, reason).await
-                    }
-                    (Task::Orphan(address, _), _) => {
-                        // When everything goes, it may be needed until all has gone.
-                        if self.options.mode != Mode::Destroy {
-                            self.prior().remove_instance(&address);
-                        }
-                        Ok(())
-                    }
-                    (Task::Deposed(address, key), _) => self.delete_deposed(planning, &address, key).await,
-                }
+                self.run_task(planning, task).await
             })
             .buffer_unordered(at_once);
         let mut failed = false;
@@ -119,24 +100,44 @@ impl Planner<'_> {
             let total = self.known.load(Ordering::Relaxed);
             self.inputs.events.event(Event::Progress { done, total });
         }
-        if failed { Err(Failed) } else { Ok(()) }
+        if failed { Err(Reported) } else { Ok(()) }
     }
 
-    /// What is to be done for a resource: its instances as they should be, and what else the state has of it.
+    async fn run_task(&self, planning: &PlannedResource<'_>, task: Task) -> Result<(), Reported> {
+        match (task, planning.address.resource.mode) {
+            (Task::Desired(address, repetition), ResourceMode::Managed) => {
+                self.managed(planning, &address, repetition).await
+            }
+            (Task::Desired(address, repetition), ResourceMode::Data) => self.data(planning, &address, repetition).await,
+            // These are no objects to plan for; see `ephemeral`.
+            (Task::Desired(..), ResourceMode::Ephemeral) => Ok(()),
+            (Task::Orphan(address, reason), ResourceMode::Managed) => self.delete(planning, &address, reason).await,
+            (Task::Orphan(address, _), _) => {
+                // A destroy plan drops it at the end: objects that are destroyed before may depend on it.
+                if !self.kind.is_destroy() {
+                    self.prior().remove_instance(&address);
+                }
+                Ok(())
+            }
+            (Task::Deposed(address, key), _) => self.delete_deposed(planning, &address, key).await,
+        }
+    }
+
+    /// The tasks for a resource: one for each instance of the configuration, and for each other object that the state has.
     fn tasks(
         &self,
         address: &ConfigResource,
         block: Option<&Resource>,
         in_state: &[AbsResource],
-    ) -> Result<Vec<Task>, Failed> {
+    ) -> Result<Vec<Task>, Reported> {
         let mut tasks = Vec::new();
-        let destroy = self.options.mode == Mode::Destroy;
+        let destroy = self.kind.is_destroy();
         let mut desired: HashMap<addrs::ModuleInstance, Arc<crate::eval::Expansion>> = HashMap::new();
         let module_known = self.inputs.config.node(&address.module).is_some();
         let for_provider = self.read_for_providers.contains(address);
         if for_provider {
-            self.priming
-                .prepare(self.evaluator, &Block::Resource(address.clone()))?;
+            self.dependency_evaluation
+                .evaluate(self.evaluator, &Block::Resource(address.clone()))?;
         }
         if for_provider && !self.options.refresh && !in_state.is_empty() {
             // What was read last time must do.

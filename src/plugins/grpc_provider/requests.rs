@@ -11,7 +11,10 @@ use syntax::{Diagnostic, Diagnostics};
 use super::{GrpcProvider, capabilities};
 use crate::convert;
 use crate::grpc::{encode, name, shut_down};
-use provider::{Answer, Applied, FunctionError, Imported, Opened, PlannedChange, Provider, ProviderSchema, RawState};
+use provider::{
+    Answer, Applied, ApplyRequest, FunctionError, Imported, MoveRequest, Opened, PlanRequest, PlannedChange, Provider,
+    ProviderSchema, RawState, ReadRequest,
+};
 
 #[async_trait]
 impl Provider for GrpcProvider {
@@ -95,13 +98,8 @@ impl Provider for GrpcProvider {
         Ok(Answer { value, diagnostics })
     }
 
-    async fn read(
-        &self,
-        ty: &str,
-        current: Value,
-        private: Vec<u8>,
-        meta: Option<Value>,
-    ) -> Result<Answer<(Value, Vec<u8>)>, Diagnostics> {
+    async fn read(&self, ty: &str, request: ReadRequest) -> Result<Answer<(Value, Vec<u8>)>, Diagnostics> {
+        let ReadRequest { current, private, meta } = request;
         let path = self.methods.read;
         let object = self.resource(ty).await?.implied_type();
         let request = pb::read_resource::Request {
@@ -122,15 +120,14 @@ impl Provider for GrpcProvider {
         })
     }
 
-    async fn plan(
-        &self,
-        ty: &str,
-        prior: Value,
-        proposed: Value,
-        config: Value,
-        prior_private: Vec<u8>,
-        meta: Option<Value>,
-    ) -> Result<Answer<PlannedChange>, Diagnostics> {
+    async fn plan(&self, ty: &str, request: PlanRequest) -> Result<Answer<PlannedChange>, Diagnostics> {
+        let PlanRequest {
+            prior,
+            proposed,
+            config,
+            prior_private,
+            meta,
+        } = request;
         let path = self.methods.plan;
         let object = self.resource(ty).await?.implied_type();
         let request = pb::plan_resource_change::Request {
@@ -163,15 +160,14 @@ impl Provider for GrpcProvider {
         Ok(Answer { value, diagnostics })
     }
 
-    async fn apply(
-        &self,
-        ty: &str,
-        prior: Value,
-        planned: Value,
-        config: Value,
-        planned_private: Vec<u8>,
-        meta: Option<Value>,
-    ) -> Result<Answer<Applied>, Diagnostics> {
+    async fn apply(&self, ty: &str, request: ApplyRequest) -> Result<Answer<Applied>, Diagnostics> {
+        let ApplyRequest {
+            prior,
+            planned,
+            config,
+            planned_private,
+            meta,
+        } = request;
         let path = self.methods.apply;
         let object = self.resource(ty).await?.implied_type();
         let request = pb::apply_resource_change::Request {
@@ -228,13 +224,16 @@ impl Provider for GrpcProvider {
 
     async fn move_state(
         &self,
-        source_provider: &str,
-        source_type: &str,
-        source_version: u64,
-        source_state: RawState,
-        source_private: Vec<u8>,
         target_type: &str,
+        request: MoveRequest<'_>,
     ) -> Result<Answer<(Value, Vec<u8>)>, Diagnostics> {
+        let MoveRequest {
+            source_provider,
+            source_type,
+            source_version,
+            source_state,
+            source_private,
+        } = request;
         let path = self.methods.move_state;
         let object = self.resource(target_type).await?.implied_type();
         let request = pb::move_resource_state::Request {

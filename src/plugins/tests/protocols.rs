@@ -12,8 +12,8 @@ use crate::handshake::Address;
 use crate::launch::attach;
 use cty::{Path, Type, Value};
 use prost::Message;
-use provider::Provider;
 use provider::RawState;
+use provider::{ApplyRequest, MoveRequest, PlanRequest, Provider, ReadRequest};
 use schema::{AttributeType, Nesting};
 use tonic::Status;
 
@@ -386,7 +386,14 @@ macro_rules! tests_of {
                     object("new".into())
                 );
                 let answer = provider
-                    .read(ty, object("a".into()), vec![1], Some(object("meta".into())))
+                    .read(
+                        ty,
+                        ReadRequest {
+                            current: object("a".into()),
+                            private: vec![1],
+                            meta: Some(object("meta".into())),
+                        },
+                    )
                     .await
                     .unwrap();
                 assert_eq!(answer.value, (Value::null(object_type()), vec![2]));
@@ -394,7 +401,16 @@ macro_rules! tests_of {
                 let unknown = object(Value::unknown(Type::String));
                 let config = object(Value::null(Type::String));
                 let answer = provider
-                    .plan(ty, null.clone(), unknown.clone(), config.clone(), vec![3], None)
+                    .plan(
+                        ty,
+                        PlanRequest {
+                            prior: null.clone(),
+                            proposed: unknown.clone(),
+                            config: config.clone(),
+                            prior_private: vec![3],
+                            meta: None,
+                        },
+                    )
                     .await
                     .unwrap();
                 assert_eq!(
@@ -404,7 +420,16 @@ macro_rules! tests_of {
                 assert!(answer.value.legacy_type_system && answer.value.requires_replace[0].0.len() == 3);
                 assert_eq!(answer.diagnostics.len(), 1);
                 let answer = provider
-                    .apply(ty, null, unknown, config.clone(), vec![4], None)
+                    .apply(
+                        ty,
+                        ApplyRequest {
+                            prior: null,
+                            planned: unknown,
+                            config: config.clone(),
+                            planned_private: vec![4],
+                            meta: None,
+                        },
+                    )
                     .await
                     .unwrap();
                 assert_eq!(
@@ -419,7 +444,16 @@ macro_rules! tests_of {
                 );
                 let raw = RawState::Flatmap([("id".to_owned(), "flat".to_owned())].into());
                 let answer = provider
-                    .move_state("x/y/z", "old_thing", 7, raw, vec![8], ty)
+                    .move_state(
+                        ty,
+                        MoveRequest {
+                            source_provider: "x/y/z",
+                            source_type: "old_thing",
+                            source_version: 7,
+                            source_state: raw,
+                            source_private: vec![8],
+                        },
+                    )
                     .await
                     .unwrap();
                 assert_eq!(answer.value, (object("m".into()), vec![9]));
@@ -585,18 +619,46 @@ macro_rules! tests_of {
                 let raw = || RawState::Json((*b"{}").into());
                 let errors = provider.upgrade(ty, 0, raw()).await.unwrap_err();
                 assert!(errors.0[0].detail.contains("unknown values"));
-                let errors = provider.read(ty, config.clone(), vec![], None).await.unwrap_err();
+                let errors = provider
+                    .read(
+                        ty,
+                        ReadRequest {
+                            current: config.clone(),
+                            private: vec![],
+                            meta: None,
+                        },
+                    )
+                    .await
+                    .unwrap_err();
                 assert!(errors.0[0].detail.contains("put off"));
                 let errors = provider.import(ty, "i").await.unwrap_err();
                 assert_eq!(errors.0[0].summary, "Request cancelled");
                 let errors = provider
-                    .plan(ty, config.clone(), config.clone(), config.clone(), vec![], None)
+                    .plan(
+                        ty,
+                        PlanRequest {
+                            prior: config.clone(),
+                            proposed: config.clone(),
+                            config: config.clone(),
+                            prior_private: vec![],
+                            meta: None,
+                        },
+                    )
                     .await
                     .unwrap_err();
                 assert_eq!(errors.0[0].summary, "Plugin error");
                 assert!(errors.0[0].detail.contains("PlanResourceChange: out of cheese"));
                 let errors = provider
-                    .move_state("", "", 0, raw(), vec![], ty)
+                    .move_state(
+                        ty,
+                        MoveRequest {
+                            source_provider: "",
+                            source_type: "",
+                            source_version: 0,
+                            source_state: raw(),
+                            source_private: vec![],
+                        },
+                    )
                     .await
                     .unwrap_err();
                 assert_eq!(errors.0[0].summary, "Unsupported plugin method");

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use addrs::{
     AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource, Module, ModuleInstance, ModuleStep, Resource,
 };
-use provider::Provider;
 use provider::RawState;
+use provider::{MoveRequest, Provider};
 use schema::Schema;
 use state::{Attributes, Object, ResourceState, State};
 use std::sync::Arc;
@@ -338,14 +338,15 @@ impl Execution<'_, '_> {
             return Err(Diagnostic::error(
                 "Unsupported `moved` across resource types",
                 format!(
-                    "The provider \"{}\" does not support moved operations across resource types and providers.",
+                    "The provider \"{}\" cannot take over objects of other resource types.",
                     target.provider
                 ),
             )
             .at(&statement.range)
             .into());
         }
-        let schema = crate::opening::resource_schema(schemas, &target.provider, &new.resource, Some(&statement.range))?;
+        let schema =
+            crate::object_config::resource_schema(schemas, &target.provider, &new.resource, Some(&statement.range))?;
         Ok(Some(Conversion {
             provider: self.providers.unconfigured(&target.provider).await?,
             target: target.clone(),
@@ -375,12 +376,14 @@ impl Execution<'_, '_> {
         let answer = conversion
             .provider
             .move_state(
-                &conversion.source,
-                ty,
-                object.schema_version,
-                raw,
-                object.private.clone(),
                 &new.resource.ty,
+                MoveRequest {
+                    source_provider: &conversion.source,
+                    source_type: ty,
+                    source_version: object.schema_version,
+                    source_state: raw,
+                    source_private: object.private.clone(),
+                },
             )
             .await?;
         let problems: Diagnostics = located(answer.diagnostics, None, &to)
@@ -395,9 +398,8 @@ impl Execution<'_, '_> {
             return Err(Diagnostic::error(
                 "Provider returned invalid value",
                 format!(
-                    "The provider returned no object, or one that is not wholly known, when asked to take over the object of \
-                     {from} as {to}. This is a bug in the provider, which should be reported in the provider's own issue \
-                     tracker."
+                    "The provider returned no object, or one that is not wholly known, when asked to take over the \
+                     object of {from} as {to}. This is a defect of the provider; please report it to its maintainers."
                 ),
             )
             .at(&statement.range)

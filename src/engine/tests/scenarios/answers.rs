@@ -13,7 +13,7 @@ const ONE: &str = r#"resource "fake_thing" "a" {
   rule { port = 1 }
 }"#;
 
-const BUG: &str = "This is a bug in the provider, which should be reported in the provider's own issue tracker.";
+const BUG: &str = "This is a defect of the provider; please report it to its maintainers.";
 const FAKE: &str = "Provider \"registry.terraform.io/hashicorp/fake\"";
 
 fn unknown() -> Value {
@@ -47,9 +47,9 @@ fn invalid_plan(at: &str, what: &str) -> String {
 
 fn inconsistent(at: &str, what: &str) -> String {
     format!(
-        "Error: Provider produced inconsistent result after apply [fake_thing.a]: When applying changes, the provider produced \
-         an unexpected new value for fake_thing.a{at}: {what}.\n\nThis is a bug in the provider \
-         registry.terraform.io/hashicorp/fake, which should be reported in the provider's own issue tracker."
+        "Error: Provider produced inconsistent result after apply [fake_thing.a]: The object that the provider \
+         returned from apply contradicts the plan for fake_thing.a{at}: {what}.\n\nThis is a defect of the provider \
+         registry.terraform.io/hashicorp/fake; please report it to its maintainers."
     )
 }
 
@@ -84,7 +84,7 @@ fn what_may_not_be_planned() {
         }),
         invalid_plan(
             ".rule",
-            "attribute representing a list of nested blocks must be empty to indicate no blocks, not null"
+            "nested blocks are null; without blocks, the collection must be empty"
         )
     );
     assert_eq!(
@@ -93,7 +93,7 @@ fn what_may_not_be_planned() {
             let two = Value::list(rule.ty().clone(), vec![rule.clone(), rule]);
             with(&v, "rule", two)
         }),
-        invalid_plan(".rule", "block count in plan (2) disagrees with count in config (1)")
+        invalid_plan(".rule", "2 blocks are planned, and 1 are configured")
     );
     assert_eq!(
         planned(|v| {
@@ -149,7 +149,8 @@ fn the_end_of_an_object_must_be_planned_as_nothing() {
     assert_eq!(
         case.plan_errors(),
         format!(
-            "Error: Provider produced invalid plan [fake_thing.a]: {FAKE} planned a non-null destroy value for fake_thing.a. {BUG}"
+            "Error: Provider produced invalid plan [fake_thing.a]: {FAKE} planned an object for fake_thing.a, which is to be \
+             destroyed, where null is required. {BUG}"
         )
     );
 }
@@ -159,10 +160,10 @@ fn what_may_not_come_of_applying() {
     assert_eq!(
         created(|v| Value::null(v.ty().clone())),
         format!(
-            "Error: Provider produced inconsistent result after apply [fake_thing.a]: When applying changes to fake_thing.a, \
-             provider \"registry.terraform.io/hashicorp/fake\" produced an unexpected new value: Root object was present, but \
-             now absent.\n\nThis is a bug in the provider registry.terraform.io/hashicorp/fake, which should be reported in \
-             the provider's own issue tracker."
+            "Error: Provider produced inconsistent result after apply [fake_thing.a]: Provider \
+             \"registry.terraform.io/hashicorp/fake\" was to create or update fake_thing.a and returned no \
+             object.\n\nThis is a defect of the provider \
+             registry.terraform.io/hashicorp/fake; please report it to its maintainers."
         )
     );
     assert_eq!(
@@ -209,9 +210,9 @@ fn each_value_that_stays_unknown_is_named_and_the_rest_kept() {
     });
     let unknown_at = |at: &str| {
         format!(
-            "Error: Provider returned invalid result object after apply [fake_thing.a]: After the apply operation, the provider \
-             still indicated an unknown value for fake_thing.a{at}. All values must be known after apply; those that are have \
-             been kept in the state. {BUG}"
+            "Error: Provider returned invalid result object after apply [fake_thing.a]: The provider returned an \
+             unknown value for fake_thing.a{at} from apply. After apply every value must be known; the known ones are \
+             stored in the state. {BUG}"
         )
     };
     assert_eq!(
@@ -253,12 +254,15 @@ fn the_legacy_type_system_is_forgiven_all_but_unknown_values() {
     case.world.twist("create a", |v| with(&v, "note", unknown()));
     assert!(
         case.apply_errors()
-            .contains("still indicated an unknown value for fake_thing.a.note")
+            .contains("returned an unknown value for fake_thing.a.note")
     );
     let mut case = Case::new(ONE);
     case.world.lock().legacy = true;
     case.world.twist("create a", |v| Value::null(v.ty().clone()));
-    assert!(case.apply_errors().contains("Root object was present, but now absent"));
+    assert!(
+        case.apply_errors()
+            .contains("was to create or update fake_thing.a and returned no object")
+    );
 }
 
 #[test]
@@ -319,8 +323,9 @@ fn an_object_of_a_newer_provider_is_left_alone() {
     let errors = case.plan_errors();
     assert_eq!(
         errors,
-        "Error: Resource instance managed by newer provider version [fake_thing.a]: The current state of fake_thing.a was \
-         created by a newer provider version than is currently selected. Upgrade the provider to work with this state."
+        "Error: Resource instance managed by newer provider version [fake_thing.a]: The stored object of fake_thing.a \
+         has a later schema version than the selected version of its provider. Select a version that is at least as \
+         new as the one that stored it."
     );
 }
 
@@ -410,7 +415,7 @@ fn what_may_not_be_imported() {
             .twist("import x", |v| with(&v, "password", Value::string("hunter2")));
     });
     assert!(
-        secret.contains("Import returned a non-null value for a write-only attribute")
+        secret.contains("Import returned a write-only value")
             && secret.contains("\"fake_thing.a.password\" while importing"),
         "{secret}"
     );

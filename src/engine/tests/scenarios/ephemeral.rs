@@ -343,12 +343,12 @@ fn ephemeral_values_are_refused_where_they_would_be_kept() {
     case.variable("e", Value::string("secret"));
     let text = case.plan_errors();
     for expected in [
-        "Invalid use of ephemeral value [fake_thing.a]: Ephemeral values are not valid for \"value\"",
-        "Invalid use of ephemeral value [data.fake_lookup.d]: Ephemeral values are not valid for \"query\"",
+        "Invalid use of ephemeral value [fake_thing.a]: The value for \"value\" is ephemeral",
+        "Invalid use of ephemeral value [data.fake_lookup.d]: The value for \"query\" is ephemeral",
         "Invalid count argument",
         "Invalid for_each argument",
-        "Ephemeral value not allowed: This output value is derived from an ephemeral value",
-        "Ephemeral value not allowed: The input variable \"in\" is not declared",
+        "Ephemeral value not allowed: The output values of the root module are stored",
+        "Ephemeral value not allowed: The argument depends on an ephemeral value, and the input variable \"in\"",
         "Value not allowed in ephemeral output",
     ] {
         assert!(text.contains(expected), "{expected}\nin\n{text}");

@@ -181,7 +181,10 @@ fn no_result_or_an_unknown_one_is_an_error() {
     let mut case = Case::new(THREE);
     case.world.twist("create a", |v| Value::null(v.ty().clone()));
     let errors = case.apply_errors();
-    assert!(errors.contains("Root object was present, but now absent"), "{errors}");
+    assert!(
+        errors.contains("was to create or update fake_thing.a and returned no object"),
+        "{errors}"
+    );
     case.world.heal();
     case.world
         .twist("create a", |v| with(&v, "note", Value::unknown(Type::String)));

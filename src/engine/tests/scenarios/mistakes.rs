@@ -179,7 +179,7 @@ fn a_condition_is_true_or_false() {
     };
     let null = of("var.v == null ? null : true");
     assert!(
-        null.contains("Invalid condition result") && null.contains("must return either true or false, not null"),
+        null.contains("Invalid condition result") && null.contains("is null, where true or false is required"),
         "{null}"
     );
     let text = of("terraform.workspace");

@@ -331,8 +331,8 @@ fn what_may_not_come_of_a_move_to_another_type() {
         .twist(&format!("upgrade {id}"), |v| Value::null(v.ty().clone()));
     assert_eq!(
         case.plan_errors(),
-        "Error: Provider returned invalid value: The provider returned no object, or one that is not wholly known, when asked to \
-         take over the object of other_thing.a as fake_thing.b. This is a bug in the provider, which should be reported in the \
-         provider's own issue tracker."
+        "Error: Provider returned invalid value: The provider returned no object, or one that is not wholly known, \
+         when asked to take over the object of other_thing.a as fake_thing.b. This is a defect of the provider; \
+         please report it to its maintainers."
     );
 }

@@ -13,8 +13,8 @@ use config::files::MemoryFiles;
 use config::manifest::Manifest;
 use cty::Value;
 use engine::apply::Completion;
-use engine::eval::Surroundings;
 use engine::events::{Event, EventSink};
+use engine::inputs::EvaluationEnvironment;
 use engine::inputs::{Inputs, PlanOptions};
 use engine::plan::{Action, Mode, Plan, ResourceChange};
 use engine::results::ResultSink;
@@ -119,22 +119,22 @@ impl Case {
         self
     }
 
-    pub fn surroundings() -> Surroundings {
-        let mut surroundings = Surroundings {
+    pub fn environment() -> EvaluationEnvironment {
+        let mut environment = EvaluationEnvironment {
             workspace: "default".into(),
             cwd: "/work".into(),
-            ..Surroundings::default()
+            ..EvaluationEnvironment::default()
         };
-        surroundings.functions.plan_timestamp = Some("2024-01-02T03:04:05Z".into());
-        surroundings
+        environment.functions.plan_timestamp = Some("2024-01-02T03:04:05Z".into());
+        environment
     }
 
-    fn inputs<'a>(&'a self, source: &'a FakeSource, surroundings: &'a Surroundings) -> Inputs<'a> {
+    fn inputs<'a>(&'a self, source: &'a FakeSource, environment: &'a EvaluationEnvironment) -> Inputs<'a> {
         Inputs {
             config: &self.config,
             state: &self.state,
             variables: &self.variables,
-            surroundings,
+            environment,
             providers: source,
             events: &self.events,
             stop: &self.stop,
@@ -144,11 +144,8 @@ impl Case {
 
     /// Makes a plan, with whatever problems.
     pub fn try_plan(&self) -> (Option<Plan>, Diagnostics) {
-        let (source, surroundings) = (FakeSource(self.world.clone()), Case::surroundings());
-        let planning = block_on(engine::planner::plan(
-            self.inputs(&source, &surroundings),
-            &self.options,
-        ));
+        let (source, environment) = (FakeSource(self.world.clone()), Case::environment());
+        let planning = block_on(engine::planner::plan(self.inputs(&source, &environment), &self.options));
         let (plan, diagnostics) = (planning.plan, planning.diagnostics);
         assert!(
             diagnostics.has_errors() == plan.as_ref().is_none_or(|p| p.errored),
@@ -160,8 +157,8 @@ impl Case {
 
     /// Checks the configuration.
     pub fn validate(&self) -> Diagnostics {
-        let (source, surroundings) = (FakeSource(self.world.clone()), Case::surroundings());
-        block_on(engine::validate::validate(self.inputs(&source, &surroundings)))
+        let (source, environment) = (FakeSource(self.world.clone()), Case::environment());
+        block_on(engine::validate::validate(self.inputs(&source, &environment)))
     }
 
     /// Makes a plan that must succeed.
@@ -180,8 +177,8 @@ impl Case {
 
     /// Applies a plan, with whatever problems.
     pub fn try_apply(&mut self, plan: &Plan) -> Diagnostics {
-        let (source, surroundings) = (FakeSource(self.world.clone()), Case::surroundings());
-        let apply = engine::apply::apply(self.inputs(&source, &surroundings), plan, &self.results);
+        let (source, environment) = (FakeSource(self.world.clone()), Case::environment());
+        let apply = engine::apply::apply(self.inputs(&source, &environment), plan, &self.results);
         let result = block_on(apply);
         self.state = result.state;
         self.completion = result.completion;

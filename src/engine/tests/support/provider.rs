@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use cty::{Path, Type, Value};
 use provider::ProviderSource;
 use provider::{
-    Answer, Applied, Capabilities, FunctionError, FunctionSchema, Imported, Opened, Output, ParameterSchema,
-    PlannedChange, PluginDiagnostic, ProviderSchema, RawState,
+    Answer, Applied, ApplyRequest, Capabilities, FunctionError, FunctionSchema, Imported, MoveRequest, Opened, Output,
+    ParameterSchema, PlanRequest, PlannedChange, PluginDiagnostic, ProviderSchema, RawState, ReadRequest,
 };
 use provider::{Provider, Provisioner};
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, Nesting, Schema};
@@ -289,13 +289,8 @@ impl Provider for Fake {
         fine(twisted(&self.world, &call, value))
     }
 
-    async fn read(
-        &self,
-        _ty: &str,
-        current: Value,
-        private: Vec<u8>,
-        _meta: Option<Value>,
-    ) -> Result<Answer<(Value, Vec<u8>)>, Diagnostics> {
+    async fn read(&self, _ty: &str, request: ReadRequest) -> Result<Answer<(Value, Vec<u8>)>, Diagnostics> {
+        let ReadRequest { current, private, .. } = request;
         self.token()?;
         if call(&self.world, &format!("read {}", text(&current, "name"))).await? {
             return Ok(Answer {
@@ -311,15 +306,13 @@ impl Provider for Fake {
         fine((twisted(&self.world, &call, found), private))
     }
 
-    async fn plan(
-        &self,
-        _ty: &str,
-        prior: Value,
-        proposed: Value,
-        _config: Value,
-        prior_private: Vec<u8>,
-        _meta: Option<Value>,
-    ) -> Result<Answer<PlannedChange>, Diagnostics> {
+    async fn plan(&self, _ty: &str, request: PlanRequest) -> Result<Answer<PlannedChange>, Diagnostics> {
+        let PlanRequest {
+            prior,
+            proposed,
+            prior_private,
+            ..
+        } = request;
         self.token()?;
         let name = if proposed.is_null() {
             text(&prior, "name")
@@ -362,15 +355,14 @@ impl Provider for Fake {
         })
     }
 
-    async fn apply(
-        &self,
-        _ty: &str,
-        prior: Value,
-        planned: Value,
-        config: Value,
-        planned_private: Vec<u8>,
-        _meta: Option<Value>,
-    ) -> Result<Answer<Applied>, Diagnostics> {
+    async fn apply(&self, _ty: &str, request: ApplyRequest) -> Result<Answer<Applied>, Diagnostics> {
+        let ApplyRequest {
+            prior,
+            planned,
+            config,
+            planned_private,
+            ..
+        } = request;
         let token = self.token()?;
         let (verb, object) = match (prior.is_null(), planned.is_null()) {
             (true, _) => ("create", &planned),
@@ -461,16 +453,15 @@ impl Provider for Fake {
 
     async fn move_state(
         &self,
-        _source_provider: &str,
-        _source_type: &str,
-        version: u64,
-        state: RawState,
-        private: Vec<u8>,
         target_type: &str,
+        request: MoveRequest<'_>,
     ) -> Result<Answer<(Value, Vec<u8>)>, Diagnostics> {
         // All resource types have the same shape.
-        let value = self.upgrade(target_type, version, state).await?.value;
-        fine((value, private))
+        let value = self
+            .upgrade(target_type, request.source_version, request.source_state)
+            .await?
+            .value;
+        fine((value, request.source_private))
     }
 
     async fn read_data(&self, _ty: &str, config: Value, _meta: Option<Value>) -> Result<Answer<Value>, Diagnostics> {

@@ -1,0 +1,88 @@
+//! Visits of the blocks that are not resources: evaluate a variable, an output or a check in every instance of its module.
+
+use std::sync::Arc;
+
+use addrs::{Module, ModuleInstance};
+use config::ModuleNode;
+
+use crate::eval::checks::{Checked, ConditionKind, FailureSeverity};
+use crate::eval::{Evaluator, Reported};
+
+/// Calls a function for each instance of a module. All instances are visited, also after a failure in one of them.
+pub fn for_each_instance(
+    evaluator: &Evaluator<'_>,
+    module: &Module,
+    mut f: impl FnMut(&ModuleInstance, &ModuleNode) -> Result<(), Reported>,
+) -> Result<(), Reported> {
+    let Some(node) = evaluator.config().node(module) else {
+        return Ok(());
+    };
+    let mut failed = false;
+    for instance in evaluator.module_instances(module)? {
+        failed |= f(&instance, node).is_err();
+    }
+    if failed { Err(Reported) } else { Ok(()) }
+}
+
+/// Evaluates a variable in each instance of its module, and its validations.
+pub fn visit_variable(evaluator: &Evaluator<'_>, module: &Module, name: &Arc<str>) -> Result<(), Reported> {
+    for_each_instance(evaluator, module, |instance, node| {
+        evaluator.variable(instance, node, name)?;
+        let Some(variable) = node.module.variables.get(name) else {
+            return Ok(());
+        };
+        let scope = evaluator.scope(instance).ok_or(Reported)?;
+        let of = Checked::Variable(instance.clone(), name.clone());
+        evaluator.check_all(
+            &variable.validations,
+            ConditionKind::Variable,
+            &scope,
+            &of,
+            FailureSeverity::Error,
+        )
+    })
+}
+
+/// Evaluates an output in each instance of its module, its preconditions first.
+pub fn visit_output(
+    evaluator: &Evaluator<'_>,
+    module: &Module,
+    name: &Arc<str>,
+    severity: FailureSeverity,
+) -> Result<(), Reported> {
+    for_each_instance(evaluator, module, |instance, node| {
+        let scope = evaluator.scope(instance).ok_or(Reported)?;
+        let rules = node
+            .module
+            .outputs
+            .get(name)
+            .map(|o| o.preconditions.as_slice())
+            .unwrap_or_default();
+        let of = Checked::Output(instance.clone(), name.clone());
+        evaluator.check_all(rules, ConditionKind::Output, &scope, &of, severity)?;
+        evaluator.output(instance, node, name).map(|_| ())
+    })
+}
+
+/// Evaluates a check block in the instances of its module for which `include` returns true.
+pub fn visit_check(
+    evaluator: &Evaluator<'_>,
+    module: &Module,
+    name: &Arc<str>,
+    include: impl Fn(&ModuleInstance) -> bool,
+) -> Result<(), Reported> {
+    for_each_instance(evaluator, module, |instance, node| {
+        let Some(check) = node.module.checks.get(name).filter(|_| include(instance)) else {
+            return Ok(());
+        };
+        let scope = evaluator.scope(instance).ok_or(Reported)?;
+        let of = Checked::Check(instance.clone(), name.clone());
+        evaluator.check_all(
+            &check.asserts,
+            ConditionKind::Assertion,
+            &scope,
+            &of,
+            FailureSeverity::Warning,
+        )
+    })
+}

@@ -1,0 +1,113 @@
+//! Eager evaluation of the dependencies of a block, in dependency order.
+//!
+//! The evaluator computes values on demand, and each computation can demand others: a chain of thousands of local values
+//! would become as many nested calls. A walk over all blocks avoids that, because it visits dependencies first. Apply and
+//! destroy plans visit only some blocks; for them, the dependencies of those blocks are evaluated here beforehand.
+
+use std::sync::{Mutex, PoisonError};
+
+use petgraph::Direction;
+use petgraph::graph::NodeIndex;
+
+use crate::block_visits::{for_each_instance, visit_output, visit_variable};
+use crate::blocks::{Block, Blocks};
+use crate::eval::checks::FailureSeverity;
+use crate::eval::{Evaluator, Phase, Reported};
+
+/// Which dependencies have been evaluated, and with what result.
+pub struct DependencyEvaluation<'a> {
+    blocks: &'a Blocks,
+    evaluated: Mutex<Vec<bool>>,
+    /// Blocks that failed, or depend on one that failed.
+    failed: Mutex<Vec<bool>>,
+}
+
+impl<'a> DependencyEvaluation<'a> {
+    /// No dependency has been evaluated.
+    #[must_use]
+    pub fn new(blocks: &'a Blocks) -> DependencyEvaluation<'a> {
+        DependencyEvaluation {
+            blocks,
+            evaluated: Mutex::new(vec![false; blocks.graph.node_count()]),
+            failed: Mutex::new(vec![false; blocks.graph.node_count()]),
+        }
+    }
+
+    /// Evaluates the variables, local values, outputs and module calls that a block depends on, in dependency order. The
+    /// resources among its dependencies must have their final values. During apply, the conditions of variables and outputs
+    /// are evaluated too. Returns an error if a dependency failed, which has been reported.
+    pub fn evaluate(&self, evaluator: &Evaluator<'_>, block: &Block) -> Result<(), Reported> {
+        let Some(start) = self.blocks.find(block) else {
+            return Ok(());
+        };
+        let order = {
+            let mut evaluated = self.evaluated.lock().unwrap_or_else(PoisonError::into_inner);
+            self.unevaluated_dependencies(start, &mut evaluated)
+        };
+        let conditions = evaluator.phase() == Phase::Apply;
+        for node in order {
+            let result: Result<(), Reported> = match &self.blocks.graph[node] {
+                Block::Variable(module, name) if conditions => visit_variable(evaluator, module, name),
+                Block::Variable(module, name) => for_each_instance(evaluator, module, |instance, node| {
+                    evaluator.variable(instance, node, name).map(|_| ())
+                }),
+                Block::Local(module, name) => for_each_instance(evaluator, module, |instance, node| {
+                    evaluator.local(instance, node, name).map(|_| ())
+                }),
+                Block::Output(module, name) if conditions => {
+                    visit_output(evaluator, module, name, FailureSeverity::Error)
+                }
+                Block::Output(module, name) => for_each_instance(evaluator, module, |instance, node| {
+                    evaluator.output(instance, node, name).map(|_| ())
+                }),
+                Block::Call(module, name) => for_each_instance(evaluator, module, |instance, _| {
+                    evaluator.call_expansion(instance, name).map(|_| ())
+                }),
+                Block::Provider(_) | Block::Resource(_) | Block::Check(..) => Ok(()),
+            };
+            if result.is_err() || self.depends_on_failed(node) {
+                self.failed.lock().unwrap_or_else(PoisonError::into_inner)[node.index()] = true;
+            }
+        }
+        if self.depends_on_failed(start) {
+            Err(Reported)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn depends_on_failed(&self, node: NodeIndex) -> bool {
+        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut before = self.blocks.graph.neighbors_directed(node, Direction::Incoming);
+        before.any(|n| failed[n.index()])
+    }
+
+    /// Whether a block was evaluated as a dependency of another one.
+    #[must_use]
+    pub fn is_evaluated(&self, block: &Block) -> bool {
+        let evaluated = self.evaluated.lock().unwrap_or_else(PoisonError::into_inner);
+        self.blocks.find(block).is_some_and(|n| evaluated[n.index()])
+    }
+
+    /// The dependencies of a block that are reached without passing a resource, in dependency order, marked as evaluated.
+    fn unevaluated_dependencies(&self, start: NodeIndex, evaluated: &mut [bool]) -> Vec<NodeIndex> {
+        let graph = &self.blocks.graph;
+        let before = |n| graph.neighbors_directed(n, Direction::Incoming);
+        let pure = |n: NodeIndex| !matches!(graph[n], Block::Provider(_) | Block::Resource(_) | Block::Check(..));
+        let mut order = Vec::new();
+        let mut stack = vec![(start, before(start))];
+        while let Some((node, next)) = stack.last_mut() {
+            match next.next() {
+                Some(n) if pure(n) && !std::mem::replace(&mut evaluated[n.index()], true) => stack.push((n, before(n))),
+                Some(_) => {}
+                None => {
+                    if *node != start {
+                        order.push(*node);
+                    }
+                    stack.pop();
+                }
+            }
+        }
+        order
+    }
+}

@@ -1,0 +1,73 @@
+//! Kinds of plans: the modes that users choose from, and the refresh pass of a destroy plan.
+
+use crate::eval::checks::FailureSeverity;
+use crate::plan::Mode;
+
+/// What one run of the planner plans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PlanKind {
+    /// The changes that make the objects match the configuration.
+    Normal,
+    /// The refresh pass of a destroy plan: refreshes objects and reads data sources as a normal plan does, so that the destroy
+    /// plan can start from them. Nothing is imported, conditions that do not hold are warnings, and `prevent_destroy` is left
+    /// to the destroy plan.
+    DestroyRefresh,
+    /// The destruction of all objects.
+    Destroy,
+    /// The update of the state to the objects as they are.
+    RefreshOnly,
+}
+
+impl From<Mode> for PlanKind {
+    fn from(mode: Mode) -> PlanKind {
+        match mode {
+            Mode::Normal => PlanKind::Normal,
+            Mode::Destroy => PlanKind::Destroy,
+            Mode::RefreshOnly => PlanKind::RefreshOnly,
+        }
+    }
+}
+
+impl PlanKind {
+    /// The mode that the plan has.
+    pub(super) fn mode(self) -> Mode {
+        match self {
+            PlanKind::Normal | PlanKind::DestroyRefresh => Mode::Normal,
+            PlanKind::Destroy => Mode::Destroy,
+            PlanKind::RefreshOnly => Mode::RefreshOnly,
+        }
+    }
+
+    /// Whether all objects are destroyed.
+    pub(super) fn is_destroy(self) -> bool {
+        self == PlanKind::Destroy
+    }
+
+    /// Whether only the state is updated.
+    pub(super) fn is_refresh_only(self) -> bool {
+        self == PlanKind::RefreshOnly
+    }
+
+    /// Whether objects are compared with their configuration.
+    pub(super) fn compares_with_configuration(self) -> bool {
+        self.mode() == Mode::Normal
+    }
+
+    /// Whether objects are imported.
+    pub(super) fn imports(self) -> bool {
+        self == PlanKind::Normal
+    }
+
+    /// Whether `prevent_destroy` is an error for an object that the plan destroys.
+    pub(super) fn enforces_prevent_destroy(self) -> bool {
+        self != PlanKind::DestroyRefresh
+    }
+
+    /// How preconditions and postconditions that do not hold are reported.
+    pub(super) fn condition_severity(self) -> FailureSeverity {
+        match self {
+            PlanKind::Normal | PlanKind::Destroy => FailureSeverity::Error,
+            PlanKind::DestroyRefresh | PlanKind::RefreshOnly => FailureSeverity::Warning,
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Opening a provider configuration: evaluate its block, let the provider validate the value, start and configure a process.
+
+use addrs::{AbsProviderConfig, InstanceKey, ModuleInstance};
+use config::Config;
+use cty::Value;
+use schema::Schema;
+use syntax::Diagnostic;
+
+use crate::eval::{Evaluator, Reported};
+use crate::instance::located;
+use crate::objchange::empty_object;
+use crate::object_config::object_config;
+use crate::providers::Providers;
+
+/// The value of a provider configuration, without marks.
+pub fn provider_config_value(
+    evaluator: &Evaluator<'_>,
+    schema: &Schema,
+    address: &AbsProviderConfig,
+) -> Result<Value, Reported> {
+    let sources = evaluator.config().provider_configs();
+    let source = sources.iter().find(|s| s.address == *address);
+    let Some((source, block)) = source.and_then(|s| Some((s, s.block?))) else {
+        return Ok(empty_object(&schema.block));
+    };
+    // Modules with provider configurations of their own cannot be repeated, so there is one instance, without keys.
+    let instance = source.node.path.0.iter().fold(ModuleInstance::root(), |m, name| {
+        m.child(name.clone(), InstanceKey::None)
+    });
+    let scope = evaluator.scope(&instance).ok_or(Reported)?;
+    let value = object_config(evaluator, address, &block.body, schema, &scope)?;
+    Ok(value.unmark_deep().0)
+}
+
+/// Whether a provider configuration exists: it has a block, or it is a default configuration of the root module, which needs
+/// none.
+#[must_use]
+pub fn is_declared(config: &Config, address: &AbsProviderConfig) -> bool {
+    (address.module.is_root() && address.alias.is_none())
+        || config.provider_configs().iter().any(|s| s.address == *address)
+}
+
+/// Evaluates a provider configuration, has the provider validate it, and configures a process with it.
+pub async fn open(
+    evaluator: &Evaluator<'_>,
+    providers: &Providers<'_>,
+    address: &AbsProviderConfig,
+) -> Result<(), Reported> {
+    let fail = |diagnostics| {
+        evaluator.report(diagnostics);
+        Reported
+    };
+    let Some(schema) = providers.schemas().providers.get(&address.provider) else {
+        return Err(fail(
+            Diagnostic::error(
+                "Provider not available",
+                format!("The provider {} was not started.", address.provider),
+            )
+            .into(),
+        ));
+    };
+    let value = provider_config_value(evaluator, &schema.provider, address)?;
+    let sources = evaluator.config().provider_configs();
+    let block = sources.iter().find(|s| s.address == *address).and_then(|s| s.block);
+    let written = block.map(|b| (&*b.body, &schema.provider));
+    let running = providers.unconfigured(&address.provider).await.map_err(fail)?;
+    let answer = running.validate_provider(value.clone()).await.map_err(fail)?;
+    let mut problems = located(answer.diagnostics, written, address);
+    if problems.has_errors() && block.is_none() && schema.provider.block.attributes.values().any(|a| a.required) {
+        problems.push(
+            Diagnostic::error(
+                format!("Invalid provider configuration: {}", address.provider),
+                "The provider has required arguments, and the root module has no provider block for it. Add one, with \
+                 the arguments that the documentation of the provider names.",
+            )
+            .about(address),
+        );
+    }
+    if problems.has_errors() {
+        return Err(fail(problems));
+    }
+    evaluator.report(problems);
+    let configured = providers.configure(address, value).await.map_err(fail)?;
+    let problems = located(configured, written, address);
+    let failed = problems.has_errors();
+    evaluator.report(problems);
+    if failed { Err(Reported) } else { Ok(()) }
+}

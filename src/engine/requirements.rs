@@ -1,0 +1,103 @@
+//! Provider requirements: which providers and provisioners a configuration and a state use.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use addrs::Provider;
+use config::Config;
+use lang::refs::{provider_functions, provider_functions_in_body};
+use state::State;
+use syntax::Range;
+
+use crate::removals::Removals;
+
+/// The providers of the resources of a configuration and of a state, and of the provider configurations.
+#[must_use]
+pub fn providers_needed(config: &Config, state: &State) -> BTreeSet<Provider> {
+    let mut out: BTreeSet<Provider> = state.resources.values().map(|r| r.provider.provider.clone()).collect();
+    for node in config.nodes() {
+        for resource in node.module.resources.values() {
+            out.insert(node.provider(&resource.local_provider()).provider);
+        }
+        for local in node.module.provider_configs.keys() {
+            out.insert(node.provider(local).provider);
+        }
+    }
+    out
+}
+
+/// The providers whose functions a configuration calls.
+#[must_use]
+pub fn function_providers_needed(config: &Config) -> BTreeSet<Provider> {
+    let mut out = BTreeSet::new();
+    for node in config.nodes() {
+        let module = &node.module;
+        let mut called = |names: Vec<(Arc<str>, Range)>| {
+            for (name, _) in names {
+                out.extend(module.required_providers.get(&name).map(|r| r.provider.clone()));
+            }
+        };
+        let rules = |rules: &[config::CheckRule]| -> Vec<(Arc<str>, Range)> {
+            let expressions = rules.iter().flat_map(|r| [&r.condition, &r.error_message]);
+            expressions.flat_map(provider_functions).collect()
+        };
+        for variable in module.variables.values() {
+            called(rules(&variable.validations));
+        }
+        for local in module.locals.values() {
+            called(provider_functions(&local.expr));
+        }
+        for output in module.outputs.values() {
+            called(provider_functions(&output.expr));
+            called(rules(&output.preconditions));
+        }
+        for check in module.checks.values() {
+            called(rules(&check.asserts));
+        }
+        for provider in module.provider_configs.values() {
+            called(provider_functions_in_body(&provider.body));
+        }
+        for resource in module.resources.values() {
+            for expr in resource.count.iter().chain(&resource.for_each) {
+                called(provider_functions(expr));
+            }
+            called(provider_functions_in_body(&resource.body));
+            called(rules(&resource.lifecycle.preconditions));
+            called(rules(&resource.lifecycle.postconditions));
+            let of_provisioners = resource.provisioners.iter().filter_map(|p| p.connection.as_ref());
+            for connection in resource.connection.iter().chain(of_provisioners) {
+                called(provider_functions_in_body(&connection.body));
+            }
+            for provisioner in &resource.provisioners {
+                called(provider_functions_in_body(&provisioner.body));
+            }
+        }
+        for import in &module.imports {
+            for expr in import.for_each.iter().chain([&import.id, &import.to]) {
+                called(provider_functions(expr));
+            }
+        }
+        for call in module.module_calls.values() {
+            for expr in call.count.iter().chain(&call.for_each) {
+                called(provider_functions(expr));
+            }
+            called(provider_functions_in_body(&call.inputs));
+        }
+    }
+    out
+}
+
+/// The types of provisioners that a configuration uses: those of resources, and those of `removed` blocks whose resource is
+/// still in the state.
+#[must_use]
+pub fn provisioners_needed(config: &Config, state: &State) -> BTreeSet<Arc<str>> {
+    let nodes = config.nodes();
+    let resources = nodes.iter().flat_map(|n| n.module.resources.values());
+    let removals = Removals::new(config);
+    let removed = state.resources.keys().filter_map(|r| removals.of_resource(&r.config()));
+    resources
+        .flat_map(|r| &r.provisioners)
+        .chain(removed.flat_map(|r| &r.provisioners))
+        .map(|p| p.ty.clone())
+        .collect()
+}
