@@ -121,7 +121,7 @@ fn wrong_types() {
         "resource \"terraform_data\" \"a\" {\n  for_each = [\"x\"]\n}\n",
         &[
             "Invalid for_each argument",
-            "must be a map, or set of strings, and you have provided a value of type tuple",
+            "is of type tuple; it must be a map or a set of strings",
         ],
     );
     mistaken(

@@ -187,7 +187,7 @@ pub fn mistakes_in_blocks() {
         (format!("  name = \"x\"\n{handle}{handle}"), &["handle", "line"][..]),
         (
             "  name = \"x\"\n  handle {\n  }\n".into(),
-            &["\"material\" is required", "line"],
+            &["must set the argument \"material\"", "line"],
         ),
         (
             "  name = \"x\"\n  handel {\n  }\n".into(),
@@ -197,7 +197,7 @@ pub fn mistakes_in_blocks() {
             "  weight = \"light\"\n  name = \"x\"\n".into(),
             &["attribute \"weight\": a number is required", "main.tf line 7"],
         ),
-        ("".into(), &["Missing required argument", "\"name\" is required"]),
+        ("".into(), &["Missing required argument", "must set the argument \"name\""]),
     ] {
         w.write(
             "main.tf",
