@@ -7,9 +7,9 @@
 //! - [`discovery`]: what is on this machine. [`selection`]: which of it is used, under which constraints.
 //!   `newest`: which of the versions that package sources have. `not_available`: why there is no selection.
 //!   [`install`] and [`lock_file`]: what `init` writes.
-//! - [`places`]: package sources: a provider's registry (`origin`), a [`network_mirror`], archives on this machine. `fetch`
+//! - [`sources`]: package sources: a provider's registry (`registry`), a [`network_mirror`], archives on this machine. `fetch`
 //!   gets, verifies and unpacks one package ([`download`], [`signature`], the crate `archive`), by way of the plugin cache.
-//!   [`elsewhere`]: packages for other platforms.
+//!   [`cross_platform`]: packages for other platforms.
 //!
 //! Where to begin: [`catalog`], then [`selection`].
 

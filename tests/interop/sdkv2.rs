@@ -197,7 +197,10 @@ pub fn mistakes_in_blocks() {
             "  weight = \"light\"\n  name = \"x\"\n".into(),
             &["attribute \"weight\": a number is required", "main.tf line 7"],
         ),
-        ("".into(), &["Missing required argument", "must set the argument \"name\""]),
+        (
+            "".into(),
+            &["Missing required argument", "must set the argument \"name\""],
+        ),
     ] {
         w.write(
             "main.tf",

@@ -170,8 +170,6 @@ fn report(document: &Value) -> String {
         for line in detail
             .lines()
             .filter(|_| !UNPINNED.contains(&d["summary"].as_str().unwrap_or_default()))
-            // Directories of this machine.
-            .filter(|line| !line.trim_start().starts_with("- /"))
         {
             out.push_str(format!("    {line}").trim_end());
             out.push('\n');
