@@ -211,10 +211,12 @@ impl Catalog {
             true => "None is built in.".to_owned(),
             false => format!("Built in are: {}.", builtin.join(", ")),
         };
-        let searched: BTreeSet<&std::path::Path> = dirs
+        // In the order of the search, as in the message about a provider.
+        let mut seen: BTreeSet<&std::path::Path> = BTreeSet::new();
+        let searched: Vec<&std::path::Path> = dirs
             .iter()
             .map(|dir| dir.path.as_path())
-            .filter(|d| d.is_dir())
+            .filter(|dir| dir.is_dir() && seen.insert(dir))
             .collect();
         let searched: String = searched.iter().map(|dir| format!("\n  - {}", dir.display())).collect();
         let searched = match searched.is_empty() {
