@@ -34,7 +34,9 @@ async fn archives_have_the_official_checksums() {
         filename: filename.into(),
         content: content.into(),
     };
-    let cases: [(Vec<(&str, Value)>, &str, &str); 5] = [
+    // The arguments of the archive, then the checksums of its zip and tar.gz forms.
+    type Case<'a> = (Vec<(&'a str, Value)>, &'a str, &'a str);
+    let cases: [Case<'_>; 5] = [
         (
             vec![("source_dir", text(&dir))],
             "26189061c1d7f28a573d3ba1d116fcc6157daf7e5c3b9e2069d980c3f542883a",

@@ -150,10 +150,13 @@ pub struct IdentityAttribute {
     pub description: &'static str,
 }
 
+/// Reads the state of an earlier schema version.
+type Upgrade<M> = Box<dyn Fn(&serde_json::Value) -> Result<M> + Send + Sync>;
+
 /// How the state of an earlier schema version becomes today's.
 pub struct Upgrader<M> {
     from: i64,
-    run: Box<dyn Fn(&serde_json::Value) -> Result<M> + Send + Sync>,
+    run: Upgrade<M>,
 }
 
 impl<M: Model> Upgrader<M> {

@@ -11,6 +11,9 @@ use cty::{Number, Path, Step, Type, Value};
 use crate::schema::{Compiled, CompiledMember, Nesting};
 use crate::{Diagnostic, Diagnostics, Model};
 
+/// A rule written as a function: nothing, or what is wrong.
+pub type Rule = Arc<dyn Fn(&Check<'_>) -> Option<Diagnostic> + Send + Sync>;
+
 /// A rule for one attribute. Names of other attributes are those of the same block, or else of the outermost one; the
 /// attribute's own name may be among them.
 ///
@@ -39,7 +42,7 @@ pub enum Validator {
     /// Every element of the list, set or map obeys this rule.
     Each(Box<Validator>),
     /// Any other rule.
-    Custom(Arc<dyn Fn(&Check<'_>) -> Option<Diagnostic> + Send + Sync>),
+    Custom(Rule),
 }
 
 impl Validator {
@@ -56,8 +59,11 @@ impl Validator {
     }
 }
 
+/// The types of values that a rule is about: in words, and whether a type is one of them.
+type Subject = (&'static str, fn(&Type) -> bool);
+
 /// The types of values that a rule is about.
-fn subject(rule: &Validator) -> Option<(&'static str, fn(&Type) -> bool)> {
+fn subject(rule: &Validator) -> Option<Subject> {
     match rule {
         Validator::OneOf(_) | Validator::LengthAtLeast(_) => Some(("strings", |ty| *ty == Type::String)),
         Validator::AtLeast(_) | Validator::AtLeastSumOf(_) => Some(("numbers", |ty| *ty == Type::Number)),

@@ -8,10 +8,12 @@ use std::collections::BTreeMap;
 
 use prost_types::{DescriptorProto, FileDescriptorProto};
 
-/// Messages, by name, and the methods that use them.
+/// A field: name, type, label, and the message or enum it is of, without the package.
+type Field = (String, i32, i32, String);
+
+/// Messages, by name, with their fields by number; and the methods that use them.
 struct Protocol {
-    /// Fields by number: name, type, label, and the message or enum they are of, without the package.
-    messages: BTreeMap<String, BTreeMap<i32, (String, i32, i32, String)>>,
+    messages: BTreeMap<String, BTreeMap<i32, Field>>,
     /// Requests: input and output.
     methods: BTreeMap<String, (String, String)>,
 }

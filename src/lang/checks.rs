@@ -146,7 +146,7 @@ mod tests {
             let resource = resource_of(&reference.subject).unwrap().clone();
             resource_steps(&resource, repetition, &schema, &reference.remaining, &reference.range)
                 .err()
-                .map(|d| d.summary)
+                .map(|d| d.summary.clone())
         };
         assert_eq!(check("a.b.name", Repetition::None), None);
         assert_eq!(check("a.b[0].name", Repetition::Count), None);

@@ -497,7 +497,7 @@ impl Walk<'_> {
         // From here to the end, the manifest knows nothing of this module.
         self.written.forget(key);
         let put = match self.written.save() {
-            Err(problem) => Err(FetchError::Manifest(problem.detail)),
+            Err(problem) => Err(FetchError::Manifest(problem.into_parts().detail)),
             Ok(()) => tree::remove(&place)
                 .and_then(|()| std::fs::rename(&new, &place))
                 .map_err(file_error("replacing the directory", &place)),

@@ -83,12 +83,15 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 pub struct Client(Arc<Inner>);
 
+/// What is called with each notice.
+type Report = Box<dyn Fn(Notice<'_>) + Send + Sync>;
+
 struct Inner {
     settings: NetSettings,
     tokens: BTreeMap<Host, Token>,
     http: OnceLock<Result<reqwest::Client, Error>>,
     netrc: OnceLock<Netrc>,
-    report: Option<Box<dyn Fn(Notice<'_>) + Send + Sync>>,
+    report: Option<Report>,
     slow: Mutex<BTreeSet<String>>,
     helped: Mutex<HashMap<Host, Arc<OnceCell<Option<Token>>>>>,
     pub(crate) services: Mutex<HashMap<Host, Arc<OnceCell<Services>>>>,

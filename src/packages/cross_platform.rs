@@ -205,7 +205,7 @@ impl Request<'_> {
         blocking(move || {
             fetch::verify_package(&metadata, &path, &sum, &limits)?;
             let own = hash::archive(&path, &limits).map_err(|source| PackageError::Archive {
-                location: metadata.location.clone(),
+                location: Box::new(metadata.location.clone()),
                 source,
             })?;
             let mut hashes = metadata.known;
@@ -393,7 +393,7 @@ fn documents(base: &Path, provider: &Provider, version: &Version, limits: &Limit
             continue;
         }
         let hash = hash::archive(&archive.path, limits).map_err(|source| PackageError::Archive {
-            location: Location::File(archive.path.clone()),
+            location: Box::new(Location::File(archive.path.clone())),
             source,
         })?;
         let url = archive

@@ -32,7 +32,10 @@ pub(crate) enum PackageError {
     Unpack(#[from] archive::Error),
     /// The archive at a location cannot be read.
     #[error("the package from {location}: {source}")]
-    Archive { location: Location, source: archive::Error },
+    Archive {
+        location: Box<Location>,
+        source: archive::Error,
+    },
     /// An environment variable with a limit is invalid.
     #[error(transparent)]
     Limit(#[from] InvalidLimit),
@@ -51,7 +54,7 @@ pub(crate) enum PackageError {
          not what its authors have published"
     )]
     Checksum {
-        location: Location,
+        location: Box<Location>,
         actual: String,
         expected: String,
     },

@@ -274,7 +274,7 @@ pub(crate) fn verify_package(
     }
     if expected.iter().any(|hash| hash.starts_with("h1:")) {
         let own = hash::archive(archive, limits).map_err(|source| PackageError::Archive {
-            location: metadata.location.clone(),
+            location: Box::new(metadata.location.clone()),
             source,
         })?;
         if expected.iter().any(|hash| **hash == own) {
@@ -283,7 +283,7 @@ pub(crate) fn verify_package(
     }
     let all: Vec<&str> = metadata.hashes.iter().map(String::as_str).collect();
     Err(PackageError::Checksum {
-        location: metadata.location.clone(),
+        location: Box::new(metadata.location.clone()),
         actual: sum.to_owned(),
         expected: all.join(" or "),
     })

@@ -387,7 +387,10 @@ impl Work<'_> {
                     self.fall_back(one, tell);
                 }
                 Err((summary, mut why)) => {
-                    let about = chooser.nothing(one.provider, one.constraints, !options.upgrade).detail;
+                    let about = chooser
+                        .nothing(one.provider, one.constraints, !options.upgrade)
+                        .into_parts()
+                        .detail;
                     tracing::debug!(provider = %one.provider, about, "what is on this machine");
                     if let Some(hint) = chooser.near_name(one.provider) {
                         let _ = write!(why, "\n\n{hint}");

@@ -1,6 +1,7 @@
 //! Diagnostics: how every crate reports problems to users.
 
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 
 use cty::Type;
 
@@ -15,9 +16,13 @@ pub enum Severity {
     Warning,
 }
 
-/// One problem, as it is reported to a user.
+/// One problem, as it is reported to a user. It is the error type of most functions, so it is one pointer large: results stay small.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Diagnostic {
+pub struct Diagnostic(Box<DiagnosticParts>);
+
+/// What a [`Diagnostic`] says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DiagnosticParts {
     /// How bad it is.
     pub severity: Severity,
     /// One line that names the kind of problem; fixed wording, no final stop.
@@ -88,7 +93,7 @@ pub enum Extra {
 impl Diagnostic {
     /// An error.
     pub fn error(summary: impl Into<String>, detail: impl Into<String>) -> Diagnostic {
-        Diagnostic {
+        Diagnostic(Box::new(DiagnosticParts {
             severity: Severity::Error,
             summary: summary.into(),
             detail: detail.into(),
@@ -97,15 +102,14 @@ impl Diagnostic {
             address: None,
             expression: None,
             extra: Extra::None,
-        }
+        }))
     }
 
     /// A warning.
     pub fn warning(summary: impl Into<String>, detail: impl Into<String>) -> Diagnostic {
-        Diagnostic {
-            severity: Severity::Warning,
-            ..Diagnostic::error(summary, detail)
-        }
+        let mut warning = Diagnostic::error(summary, detail);
+        warning.severity = Severity::Warning;
+        warning
     }
 
     /// With the place that is wrong.
@@ -129,10 +133,30 @@ impl Diagnostic {
         self
     }
 
+    /// Its parts, to take them out.
+    #[must_use]
+    pub fn into_parts(self) -> DiagnosticParts {
+        *self.0
+    }
+
     /// Whether this is an error.
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
+    }
+}
+
+impl Deref for Diagnostic {
+    type Target = DiagnosticParts;
+
+    fn deref(&self) -> &DiagnosticParts {
+        &self.0
+    }
+}
+
+impl DerefMut for Diagnostic {
+    fn deref_mut(&mut self) -> &mut DiagnosticParts {
+        &mut self.0
     }
 }
 

@@ -20,6 +20,6 @@ pub mod source;
 pub mod token;
 pub mod write;
 
-pub use diag::{Diagnostic, Diagnostics, Severity};
+pub use diag::{Diagnostic, DiagnosticParts, Diagnostics, Severity};
 pub use parser::{parse_expression, parse_file, parse_template, parse_traversal};
 pub use source::{Pos, Range, SourceMap};

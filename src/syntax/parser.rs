@@ -328,10 +328,11 @@ impl<'t> Parser<'t> {
             let diagnostic = match self.tokens.kind(token) {
                 TokenKind::Invalid => text::invalid_token(self.text_of(token)).at(&self.range_of(token)),
                 _ => match hints::for_token(self.tokens, token) {
-                    Some(hint) => Diagnostic {
-                        detail: format!("{} {hint}", diagnostic.detail),
-                        ..diagnostic
-                    },
+                    Some(hint) => {
+                        let mut hinted = diagnostic;
+                        hinted.detail = format!("{} {hint}", hinted.detail);
+                        hinted
+                    }
                     None => diagnostic,
                 },
             };

@@ -43,7 +43,7 @@ use support::{Ran, Workspace, needing};
 /// The tests, with the programs each needs. One whose programs are not installed is reported as ignored, by name, and never
 /// counted as passed; programs named in `MONOFORM_REQUIRE` must be there.
 fn main() {
-    let tests: &[(&str, &[&str], fn())] = &[
+    let tests: &[support::Test] = &[
         ("authors::the_life_of_a_note", &[], authors::the_life_of_a_note),
         ("authors::terraform_uses_it", &["terraform"], authors::terraform_uses_it),
         (

@@ -32,7 +32,7 @@ use libtest_mimic::{Arguments, Trial};
 use support::{MONOFORM, Workspace, needing};
 
 fn main() {
-    let tests: &[(&str, &[&str], fn())] = &[
+    let tests: &[support::Test] = &[
         ("the_same_as_terraform", &["terraform"], beside::the_same_as_terraform),
         (
             "plans_are_saved_and_carried_out_and_settle",

@@ -234,6 +234,10 @@ pub fn which(program: &str) -> Option<PathBuf> {
         .find(|p| p.is_file())
 }
 
+/// A test: its name, the programs it needs, and what runs.
+#[allow(dead_code, reason = "a test program uses what it needs")]
+pub type Test = (&'static str, &'static [&'static str], fn());
+
 /// A test that needs programs: reported as ignored, and why, where one is not installed. Fails where that is required by name in
 /// `MONOFORM_REQUIRE`.
 pub fn needing(trial: libtest_mimic::Trial, programs: &[&str]) -> libtest_mimic::Trial {

@@ -36,6 +36,23 @@ pub(crate) struct RawState {
     pub is_flat: bool,
 }
 
+/// What a request has beside an object's values.
+pub struct ObjectMetadata {
+    /// The private data of the provider.
+    pub private: Vec<u8>,
+    /// The identity, if the object has one.
+    pub identity: Option<Wire>,
+}
+
+/// An object of another type, or of another provider, that becomes one of this provider.
+pub struct MovedObject {
+    pub provider: String,
+    pub type_name: String,
+    pub schema_version: i64,
+    pub state: RawState,
+    pub private: Vec<u8>,
+}
+
 /// The answer to a change of an object.
 #[derive(Debug, Default)]
 pub(crate) struct Changed {
@@ -389,11 +406,11 @@ impl Core {
         prior: &Wire,
         proposed: &Wire,
         config: &Wire,
-        private: Vec<u8>,
-        identity: Option<Wire>,
+        beside: ObjectMetadata,
         stop: Stop,
     ) -> Changed {
         let plan = async {
+            let ObjectMetadata { private, identity } = beside;
             let resource = self.resource(name)?;
             let schema = resource.schema();
             let prior = decode(prior, &schema.ty)?;
@@ -439,12 +456,12 @@ impl Core {
         prior: Wire,
         planned: &Wire,
         config: Wire,
-        private: Vec<u8>,
-        identity: Option<Wire>,
+        beside: ObjectMetadata,
         stop: Stop,
     ) -> Changed {
         let mut creating = false;
         let apply = async {
+            let ObjectMetadata { private, identity } = beside;
             let resource = self.resource(name)?;
             let schema = resource.schema();
             let prior = decode(&prior, &schema.ty)?;
@@ -483,25 +500,16 @@ impl Core {
         import.await.unwrap_or_else(Changed::failed)
     }
 
-    pub async fn move_from(
-        &self,
-        name: &str,
-        provider: String,
-        type_name: String,
-        schema_version: i64,
-        state: &RawState,
-        private: Vec<u8>,
-        stop: Stop,
-    ) -> Changed {
+    pub async fn move_from(&self, name: &str, from: MovedObject, stop: Stop) -> Changed {
         let run = async {
             let resource = self.resource(name)?;
             let source = MoveSource {
-                provider,
-                type_name,
-                schema_version,
-                state: read_json(state)?,
+                provider: from.provider,
+                type_name: from.type_name,
+                schema_version: from.schema_version,
+                state: read_json(&from.state)?,
             };
-            let answer = resource.move_from(source, private, stop).await;
+            let answer = resource.move_from(source, from.private, stop).await;
             Ok(self.changed(resource, answer, None))
         };
         run.await.unwrap_or_else(Changed::failed)

@@ -52,7 +52,7 @@ macro_rules! provider_service {
 
         use super::Service;
         use crate::resource::identity_type;
-        use crate::server::core::{Changed, Ephemeral, Wire};
+        use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata, Wire};
         use crate::server::messages::$version::{
             diagnostics, dynamic, function, path, pb, raw_state, schema, type_bytes, wire,
         };
@@ -254,9 +254,12 @@ macro_rules! provider_service {
                 let c = self
                     .run(|core, stop| async move {
                         let (prior, proposed) = (wire(r.prior_state), wire(r.proposed_new_state));
-                        let (config, private) = (wire(r.config), r.prior_private);
-                        let identity = r.prior_identity.map(|i| wire(i.identity_data));
-                        core.plan(&r.type_name, &prior, &proposed, &config, private, identity, stop).await
+                        let config = wire(r.config);
+                        let beside = ObjectMetadata {
+                            private: r.prior_private,
+                            identity: r.prior_identity.map(|i| wire(i.identity_data)),
+                        };
+                        core.plan(&r.type_name, &prior, &proposed, &config, beside, stop).await
                     })
                     .await?;
                 Ok(Response::new(pb::plan_resource_change::Response {
@@ -279,9 +282,12 @@ macro_rules! provider_service {
                 let c = self
                     .run(|core, stop| async move {
                         let (prior, planned) = (wire(r.prior_state), wire(r.planned_state));
-                        let (config, private) = (wire(r.config), r.planned_private);
-                        let identity = r.planned_identity.map(|i| wire(i.identity_data));
-                        core.apply(&r.type_name, prior, &planned, config, private, identity, stop).await
+                        let config = wire(r.config);
+                        let beside = ObjectMetadata {
+                            private: r.planned_private,
+                            identity: r.planned_identity.map(|i| wire(i.identity_data)),
+                        };
+                        core.apply(&r.type_name, prior, &planned, config, beside, stop).await
                     })
                     .await?;
                 Ok(Response::new(pb::apply_resource_change::Response {
@@ -326,10 +332,14 @@ macro_rules! provider_service {
                 let r = request.into_inner();
                 let c = self
                     .run(|core, stop| async move {
-                        let (provider, source) = (r.source_provider_address, r.source_type_name);
-                        let (version, state) = (r.source_schema_version, raw_state(r.source_state));
-                        let private = r.source_private;
-                        core.move_from(&r.target_type_name, provider, source, version, &state, private, stop).await
+                        let moved = MovedObject {
+                            provider: r.source_provider_address,
+                            type_name: r.source_type_name,
+                            schema_version: r.source_schema_version,
+                            state: raw_state(r.source_state),
+                            private: r.source_private,
+                        };
+                        core.move_from(&r.target_type_name, moved, stop).await
                     })
                     .await?;
                 Ok(Response::new(pb::move_resource_state::Response {

@@ -92,10 +92,13 @@ impl<'h, P: Provider> Object<'h, P> {
         let (prior, proposed) = (encode(prior, schema)?, encode(Some(&proposed), schema)?);
         let config = encode(Some(&config), schema)?;
         let call = harness.core.calls.begin();
-        let identity = self.identity.clone();
+        let beside = core::ObjectMetadata {
+            private,
+            identity: self.identity.clone(),
+        };
         let changed = harness
             .core
-            .plan(name, &prior, &proposed, &config, private, identity, call.stop())
+            .plan(name, &prior, &proposed, &config, beside, call.stop())
             .await;
         harness.sort(changed.diagnostics)?;
         let path = |p: &Path| p.to_string().trim_start_matches('.').to_owned();
@@ -152,7 +155,14 @@ impl<'h, P: Provider> Object<'h, P> {
         let call = harness.core.calls.begin();
         let changed = harness
             .core
-            .apply(name, prior, &planned, config, private, identity, call.stop())
+            .apply(
+                name,
+                prior,
+                &planned,
+                config,
+                core::ObjectMetadata { private, identity },
+                call.stop(),
+            )
             .await;
         self.tainted = creates && changed.diagnostics.has_errors();
         self.take(changed)
@@ -215,11 +225,12 @@ impl<'h, P: Provider> Object<'h, P> {
         let schema = self.harness.schema(&self.name);
         let (prior, none) = (encode(self.state.as_ref(), schema)?, encode(None, schema)?);
         let call = self.harness.core.calls.begin();
-        let (private, identity) = (self.private.clone(), self.identity.clone());
+        let beside = core::ObjectMetadata {
+            private: self.private.clone(),
+            identity: self.identity.clone(),
+        };
         let core = &self.harness.core;
-        let changed = core
-            .plan(&self.name, &prior, &none, &none, private, identity, call.stop())
-            .await;
+        let changed = core.plan(&self.name, &prior, &none, &none, beside, call.stop()).await;
         self.harness.sort(changed.diagnostics)
     }
 
@@ -277,13 +288,16 @@ impl<'h, P: Provider> Object<'h, P> {
 
     /// Takes over the state of another type, with what was noted beside it.
     pub async fn move_from(&mut self, source: MoveSource, private: Vec<u8>) -> Result<()> {
-        let raw = super::raw(&source.state.to_string());
+        let moved = core::MovedObject {
+            state: super::raw(&source.state.to_string()),
+            provider: source.provider,
+            type_name: source.type_name,
+            schema_version: source.schema_version,
+            private,
+        };
         let call = self.harness.core.calls.begin();
-        let (provider, type_name, version) = (source.provider, source.type_name, source.schema_version);
         let core = &self.harness.core;
-        let changed = core
-            .move_from(&self.name, provider, type_name, version, &raw, private, call.stop())
-            .await;
+        let changed = core.move_from(&self.name, moved, call.stop()).await;
         self.take(changed)
     }
 }

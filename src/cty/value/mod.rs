@@ -358,8 +358,9 @@ impl Value {
 
     /// The elements of a known, non-null map or object, sorted by name. Marks of the whole are not spread onto them.
     pub fn entries(&self) -> Option<impl Iterator<Item = (&Arc<str>, &Value)>> {
-        let (names, values, pairs): (&[ObjectAttribute], &[Value], &[(Arc<str>, Value)]) = match (&self.kind, &self.ty)
-        {
+        // Either names and values, or pairs.
+        type Parts<'a> = (&'a [ObjectAttribute], &'a [Value], &'a [(Arc<str>, Value)]);
+        let (names, values, pairs): Parts<'_> = match (&self.kind, &self.ty) {
             (Kind::Seq(values), Type::Object(o)) => (o.attributes(), values, &[]),
             (Kind::Map(pairs), _) => (&[], &[], pairs),
             _ => return None,

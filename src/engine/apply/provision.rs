@@ -188,18 +188,12 @@ fn connection_value(
 fn located_at_provisioner(problems: syntax::Diagnostics, provisioner: &Provisioner) -> syntax::Diagnostics {
     problems
         .into_iter()
-        .map(|d| {
-            let summary = format!("{} provisioner error", provisioner.ty);
+        .map(|mut d| {
             if d.is_error() && d.detail.is_empty() {
-                syntax::Diagnostic {
-                    detail: d.summary.clone(),
-                    summary,
-                    ..d
-                }
-                .at(&provisioner.range)
-            } else {
-                d.at(&provisioner.range)
+                let summary = format!("{} provisioner error", provisioner.ty);
+                d.detail = std::mem::replace(&mut d.summary, summary);
             }
+            d.at(&provisioner.range)
         })
         .collect()
 }

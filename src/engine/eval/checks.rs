@@ -293,7 +293,7 @@ impl Evaluator<'_> {
                             Checked::Resource(address) => diagnostic = diagnostic.about(address),
                             // The value is wrong, not the condition, and may be written in another file.
                             Checked::Variable(module, name) => {
-                                diagnostic.subject = self.input_range(module, name).or(diagnostic.subject);
+                                diagnostic.subject = self.input_range(module, name).or(diagnostic.subject.take());
                                 diagnostic.detail =
                                     format!("{told}\n\nThe rule that says so stands at {}.", rule.range);
                             }

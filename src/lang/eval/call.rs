@@ -68,7 +68,10 @@ impl Evaluator {
             }
             match cty::convert(&arg.value, &ty) {
                 Ok(value) => values.push(value),
-                Err(error) => self.invalid_argument(call, function, i, &error.message, &args, whole, context),
+                Err(error) => {
+                    let problem = invalid_argument(call, Some(function), i, &error.message, &args);
+                    self.report_call(call, problem, whole, context);
+                }
             }
         }
         if self.errors() > errors {
@@ -226,25 +229,6 @@ impl Evaluator {
         self.report_call(call, problem.at(&call.close), whole, context);
     }
 
-    fn invalid_argument(
-        &mut self,
-        call: &Call,
-        function: &Function,
-        position: usize,
-        message: &str,
-        args: &[Argument<'_>],
-        whole: &Expr,
-        context: &Context<'_>,
-    ) {
-        let name = function.parameter(position).map_or("", |p| p.name);
-        let at = args.get(position).map_or(&call.range, |a| a.expr.start_range());
-        let problem = Diagnostic::error(
-            "Invalid function argument",
-            format!("Invalid value for \"{name}\" parameter: {message}."),
-        );
-        self.report_call(call, problem.at(at), whole, context);
-    }
-
     fn failed(
         &mut self,
         call: &Call,
@@ -256,14 +240,9 @@ impl Evaluator {
     ) {
         match (error, function) {
             (CallError::Unknown(problem), _) => self.dynamic.push(problem.at(&call.name_range).within(&call.range)),
-            (CallError::Argument(i, message), Some(function)) => {
-                self.invalid_argument(call, function, i, &message, args, whole, context);
-            }
-            (CallError::Argument(i, message), None) => {
-                let at = args.get(i).map_or(&call.range, |a| a.expr.start_range());
-                let detail = format!("Invalid value for argument {}: {message}.", i + 1);
-                let problem = Diagnostic::error("Invalid function argument", detail);
-                self.report_call(call, problem.at(at), whole, context);
+            (CallError::Argument(i, message), function) => {
+                let problem = invalid_argument(call, function, i, &message, args);
+                self.report_call(call, problem, whole, context);
             }
             (CallError::Failed(message), _) => self.call_failed(call, &message, whole, context),
         }
@@ -411,4 +390,24 @@ fn unknown_function(call: &Call, hidden: Option<&str>) -> Diagnostic {
         }
     };
     problem.at(&call.name_range).within(&call.range)
+}
+
+/// The argument at a position is wrong. Parameters of functions that are not ours have no names here.
+fn invalid_argument(
+    call: &Call,
+    function: Option<&Function>,
+    position: usize,
+    message: &str,
+    args: &[Argument<'_>],
+) -> Diagnostic {
+    let at = args.get(position).map_or(&call.range, |a| a.expr.start_range());
+    let what = match function {
+        Some(function) => {
+            let name = function.parameter(position).map_or("", |p| p.name);
+            format!("\"{name}\" parameter")
+        }
+        None => format!("argument {}", position + 1),
+    };
+    let detail = format!("Invalid value for {what}: {message}.");
+    Diagnostic::error("Invalid function argument", detail).at(at)
 }

@@ -57,7 +57,9 @@ impl Certificate {
     pub fn read_all(text: &[u8]) -> Result<Vec<Certificate>, Error> {
         let bytes = dearmored(text)?;
         let mut reader = Reader(&bytes);
-        let mut all: Vec<(Option<PublicKey>, Vec<(About, Vec<Signature>)>)> = Vec::new();
+        /// A primary key, if it is of a known form, and what follows it: what the signatures are about.
+        type Parts = (Option<PublicKey>, Vec<(About, Vec<Signature>)>);
+        let mut all: Vec<Parts> = Vec::new();
         while !reader.0.is_empty() {
             let (tag, body) = reader.packet()?;
             if tag == PUBLIC_KEY {

@@ -11,7 +11,7 @@ use cty::{Type, Value};
 use prost::Message;
 use proto::{tfplugin5, tfplugin6 as pb};
 use schema::Schema;
-use syntax::{Diagnostic, Diagnostics};
+use syntax::{DiagnosticParts, Diagnostics};
 use tokio::sync::OnceCell;
 use tonic::client::Grpc;
 use tonic::codegen::http::uri::PathAndQuery;
@@ -145,7 +145,7 @@ impl GrpcProvider {
             return Err(plain(problems));
         }
         for problem in problems {
-            let Diagnostic { summary, detail, .. } = problem.diagnostic;
+            let DiagnosticParts { summary, detail, .. } = problem.diagnostic.into_parts();
             tracing::warn!(
                 plugin = self.connection.title(),
                 summary,

@@ -34,7 +34,7 @@ fn problems_have_their_ranges() {
     ] {
         let error = parse("f", text.as_bytes()).unwrap_err();
         assert_eq!(
-            (&*error.summary, &*error.subject.unwrap().to_string()),
+            (&*error.summary, &*error.subject.as_ref().unwrap().to_string()),
             (summary, at),
             "{text}"
         );
