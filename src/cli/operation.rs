@@ -34,7 +34,8 @@ use crate::session::{Session, Status};
 use crate::state_session::{Opening, StateSession};
 use crate::verb::Verb;
 use crate::views;
-use crate::views::progress::{Done, Progress};
+use crate::views::progress::Progress;
+use crate::views::reporter::{Done, OperationView, Reporter};
 use crate::workdir::{self, Project, Variables};
 use crate::{TERRAFORM_VERSION, VERSION};
 
@@ -248,7 +249,8 @@ impl<'s> Operation<'s> {
     /// Finds the object that the options ask for; the prior state of what this gives has it.
     pub fn import(&self, options: &PlanOptions) -> Planning {
         self.session.show(&self.take_warnings(), &self.project.sources);
-        self.plan_telling(options, Progress::new(self.session.ui.clone()).of_import())
+        let view = Progress::of_import(self.session.ui.clone());
+        self.plan_with(options, &Reporter::new(vec![Arc::new(view)]))
     }
 
     /// The same for a configuration that was read already, perhaps with values of variables that are known already.
@@ -400,17 +402,25 @@ impl<'s> Operation<'s> {
         self.runtime.block_on(functions.close());
     }
 
-    /// Makes a plan without telling what goes on.
+    /// Makes a plan without showing progress.
     pub(crate) fn plan_silently(&self, options: &PlanOptions) -> Planning {
         let environment = workdir::environment(self.session, &self.workspace);
         let inputs = self.inputs(&NoEvents, &self.state, &environment);
         self.runtime.block_on(engine::planner::plan(inputs, options))
     }
 
-    /// Makes a plan, telling what goes on.
+    /// Makes a plan, and shows progress.
     pub fn plan(&self, options: &PlanOptions) -> Planning {
-        let progress = Progress::new(self.session.ui.clone()).for_program(self.session.stream.clone());
-        self.plan_telling(options, progress)
+        self.plan_with(options, &self.reporter())
+    }
+
+    /// The view of what happens that the command line asks for: text, or JSON.
+    fn reporter(&self) -> Reporter {
+        let view: Arc<dyn OperationView> = match &self.session.stream {
+            Some(stream) => stream.clone(),
+            None => Arc::new(Progress::new(self.session.ui.clone())),
+        };
+        Reporter::new(vec![view])
     }
 
     /// Warnings that are to be shown with those of what is done, after the plan.
@@ -424,13 +434,13 @@ impl<'s> Operation<'s> {
         std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn plan_telling(&self, options: &PlanOptions, progress: Progress) -> Planning {
+    fn plan_with(&self, options: &PlanOptions, reporter: &Reporter) -> Planning {
         let environment = workdir::environment(self.session, &self.workspace);
         let mut result = self.runtime.block_on(async {
-            let inputs = self.inputs(&progress, &self.state, &environment);
+            let inputs = self.inputs(reporter, &self.state, &environment);
             tokio::select! {
                 result = engine::planner::plan(inputs, options) => result,
-                never = progress.tick() => match never {},
+                never = reporter.tick() => match never {},
                 () = self.stop.cancelled() => Planning {
                     plan: None,
                     schemas: Schemas::default(),
@@ -442,7 +452,7 @@ impl<'s> Operation<'s> {
                 },
             }
         });
-        progress.clear();
+        reporter.end();
         result.diagnostics.0.splice(0..0, self.take_warnings());
         for change in result.plan.iter().flat_map(|plan| &plan.changes) {
             tracing::trace!(address = %change.address, action = ?change.action, reason = ?change.reason, "decided");
@@ -456,7 +466,7 @@ impl<'s> Operation<'s> {
 
     /// Carries out a plan, reporting progress, and saves what comes of it: on the way, and at the end.
     pub fn apply(&self, plan: &Plan) -> Applied {
-        let progress = Progress::new(self.session.ui.clone()).for_program(self.session.stream.clone());
+        let reporter = self.reporter();
         let environment = workdir::environment(self.session, &self.workspace);
         let (interval, warnings) = self.session.env.persist_interval();
         let mut problems = warnings.map(Diagnostics::from).unwrap_or_default();
@@ -479,15 +489,15 @@ impl<'s> Operation<'s> {
         self.last_resort.follow(Some(results.clone()));
         let work = || {
             self.runtime.block_on(async {
-                let inputs = self.inputs(&progress, &self.state, &environment);
+                let inputs = self.inputs(&reporter, &self.state, &environment);
                 tokio::select! {
                     result = engine::apply::apply(inputs, plan, &results) => result,
-                    never = progress.tick() => match never {},
+                    never = reporter.tick() => match never {},
                 }
             })
         };
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-        progress.clear();
+        reporter.end();
         self.last_resort.follow(None);
         let last = persister.end();
         match result {
@@ -500,7 +510,7 @@ impl<'s> Operation<'s> {
                 problems.extend(self.save(&result.state));
                 Applied {
                     state: result.state,
-                    done: progress.done(),
+                    done: reporter.done(),
                     completion: result.completion,
                     problems,
                 }

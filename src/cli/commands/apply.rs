@@ -18,7 +18,7 @@ use crate::program;
 use crate::session::{Session, Status};
 use crate::verb::Verb;
 use crate::views;
-use crate::views::progress::Done;
+use crate::views::reporter::Done;
 
 pub const COMMAND: Command = Command {
     path: "apply",

@@ -1,180 +1,186 @@
-//! What goes on, told while it goes on: a line an event, and on a terminal one line that says how far it is.
+//! What happens in an operation, for people: one line an event, and on a terminal a status line at the bottom.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use addrs::AbsResourceInstance;
-use engine::events::{EphemeralAction, Event, EventSink};
+use engine::events::{EphemeralAction, Event};
 use engine::plan::Action;
 
 use crate::ui::Ui;
-use crate::views::stream::Stream;
+use crate::views::reporter::{Extent, ObjectOperation, OperationView, StillRunning, seconds};
 
-/// How often an operation that goes on is mentioned again.
-const REMINDER: Duration = Duration::from_secs(10);
-/// From so many instances on there is a line that says how far it is.
+/// From so many instances on there is a status line.
 const MANY: usize = 50;
 
-/// What an apply has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Done {
-    /// Objects created.
-    pub added: usize,
-    /// Objects updated.
-    pub changed: usize,
-    /// Objects destroyed.
-    pub destroyed: usize,
-}
-
-/// Tells events.
+/// Shows events as lines of text.
 pub struct Progress {
     ui: Arc<Ui>,
-    stream: Option<Arc<Stream>>,
-    /// Whether an import is all that is done.
+    /// Whether the command is `import`, which has lines of its own.
     import: bool,
-    inner: Mutex<Inner>,
-}
-
-#[derive(Default)]
-struct Inner {
-    running: HashMap<(AbsResourceInstance, Option<Arc<str>>), Running>,
-    done: Done,
-    progress: (usize, usize),
-    /// Whether the last line of the terminal is the one that says how far it is.
-    status: bool,
-}
-
-/// What is done with an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doing {
-    /// It is changed, or read.
-    Change(Action),
-    /// It is ephemeral, and opened, renewed or closed.
-    Ephemeral(EphemeralAction),
-}
-
-struct Running {
-    doing: Doing,
-    id: String,
-    since: Instant,
-    reminded: u64,
+    /// Whether the last line of the terminal is the status line.
+    status: Mutex<bool>,
 }
 
 impl Progress {
-    /// Tells them there.
+    /// Shows them there.
     #[must_use]
     pub fn new(ui: Arc<Ui>) -> Progress {
         Progress {
             ui,
-            stream: None,
             import: false,
-            inner: Mutex::default(),
+            status: Mutex::default(),
         }
     }
 
-    /// Tells them in the words of the import command.
+    /// Shows them as the import command does.
     #[must_use]
-    pub fn of_import(self) -> Progress {
-        Progress { import: true, ..self }
-    }
-
-    /// Tells them to a program, if there is one.
-    #[must_use]
-    pub fn for_program(self, stream: Option<Arc<Stream>>) -> Progress {
-        Progress { stream, ..self }
-    }
-
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What was done so far.
-    #[must_use]
-    pub fn done(&self) -> Done {
-        self.inner().done
-    }
-
-    /// Mentions what goes on again, and says how far it is, until it is dropped.
-    pub async fn tick(&self) -> std::convert::Infallible {
-        let mut interval = tokio::time::interval(Duration::from_millis(200));
-        loop {
-            interval.tick().await;
-            self.remind(Instant::now());
-            self.status();
-            self.ui.flush();
+    pub fn of_import(ui: Arc<Ui>) -> Progress {
+        Progress {
+            import: true,
+            ..Progress::new(ui)
         }
     }
 
-    fn remind(&self, now: Instant) {
-        let mut lines = Vec::new();
-        let mut inner = self.inner();
-        for ((address, deposed), running) in &mut inner.running {
-            let elapsed = now.saturating_duration_since(running.since);
-            let times = elapsed.as_secs() / REMINDER.as_secs();
-            if times > running.reminded {
-                running.reminded = times;
-                if let Some(stream) = &self.stream {
-                    let elapsed = Duration::from_secs(times * REMINDER.as_secs());
-                    stream.still(address, running.doing, elapsed);
-                }
-                let what = match running.doing {
-                    Doing::Change(Action::Create) => "creating",
-                    Doing::Change(Action::Update) => "modifying",
-                    Doing::Change(Action::Delete) => "destroying",
-                    Doing::Change(_) => "reading",
-                    Doing::Ephemeral(EphemeralAction::Open) => "opening",
-                    Doing::Ephemeral(EphemeralAction::Renew) => "renewing",
-                    Doing::Ephemeral(EphemeralAction::Close) => "closing",
-                };
-                let elapsed = seconds(Duration::from_secs(times * REMINDER.as_secs()));
-                let id = if running.id.is_empty() {
-                    String::new()
-                } else {
-                    format!("{}, ", running.id)
-                };
-                lines.push(format!(
-                    "{}: Still {what}... [{id}{elapsed} elapsed]",
-                    name(address, deposed.as_ref())
+    fn status(&self) -> MutexGuard<'_, bool> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes a line in place of the status line.
+    fn line(&self, line: impl AsRef<str>) {
+        if std::mem::take(&mut *self.status()) {
+            self.ui.clear_status();
+        }
+        self.ui.line(line);
+    }
+
+    /// Writes a line about an object.
+    fn about(&self, line: &str) {
+        self.line(self.ui.style().bold(line));
+    }
+
+    fn refresh_start(&self, address: &AbsResourceInstance, id: Option<&(String, String)>) {
+        if self.import {
+            let style = self.ui.style();
+            let ty = &address.resource.resource.ty;
+            self.line(style.good(format!("{address}: Import prepared!")));
+            self.line(style.green(format!("  Prepared {ty} for import")));
+        }
+        self.about(&format!("{address}: Refreshing state...{}", bracketed(id)));
+    }
+
+    fn output(&self, address: &AbsResourceInstance, provisioner: &str, output: &str) {
+        let head = self.ui.style().bold(format!("{address} ({provisioner}):"));
+        for line in output.lines() {
+            self.line(format!("{head} {}", line.trim_end_matches('\r')));
+        }
+        self.ui.flush();
+    }
+}
+
+impl OperationView for Progress {
+    fn event(&self, event: &Event) {
+        match event {
+            Event::ImportStart { address, id } => self.about(&if self.import {
+                format!("{address}: Importing from ID {:?}...", &**id)
+            } else {
+                format!("{address}: Preparing import... [id={id}]")
+            }),
+            Event::Imported { address, id } => {
+                self.about(&format!("{address}: Importing... [id={id}]"));
+                self.about(&format!("{address}: Import complete [id={id}]"));
+            }
+            Event::RefreshStart { address, id } => self.refresh_start(address, id.as_ref()),
+            Event::OperationStart {
+                address,
+                deposed,
+                action,
+                id,
+            } => {
+                let Some(words) = words(*action) else { return };
+                let id = id.as_ref().filter(|_| *action != Action::Create);
+                let name = name(address, deposed.as_ref());
+                self.about(&format!("{name}: {}...{}", words.begins, bracketed(id)));
+            }
+            Event::OperationComplete {
+                address,
+                action,
+                id,
+                elapsed,
+                ..
+            } => {
+                // Which object of an instance it was has been said at the beginning.
+                let Some(words) = words(*action) else { return };
+                let id = id.as_ref().filter(|_| *action != Action::Delete);
+                let elapsed = seconds(*elapsed);
+                self.about(&format!(
+                    "{address}: {} complete after {elapsed}{}",
+                    words.work,
+                    bracketed(id)
                 ));
             }
-        }
-        lines.sort();
-        for line in lines {
-            self.say(&mut inner, &line);
+            Event::EphemeralDeferred { address } => {
+                self.about(&format!("{address}: Configuration unknown, deferring..."));
+            }
+            Event::EphemeralStart { address, action } => {
+                self.about(&format!("{address}: {}...", ephemeral_words(*action).begins));
+            }
+            Event::EphemeralComplete {
+                address,
+                action,
+                elapsed,
+            } => {
+                let work = ephemeral_words(*action).work;
+                self.about(&format!("{address}: {work} complete after {}", seconds(*elapsed)));
+            }
+            Event::ProvisionStart { address, provisioner } => {
+                self.about(&format!("{address}: Provisioning with '{provisioner}'..."));
+            }
+            Event::ProvisionOutput {
+                address,
+                provisioner,
+                output,
+            } => self.output(address, provisioner, output),
+            Event::OperationFailed { .. }
+            | Event::EphemeralFailed { .. }
+            | Event::Progress { .. }
+            | Event::RefreshComplete { .. }
+            | Event::ProvisionComplete { .. }
+            | Event::ProvisionFailed { .. }
+            | Event::Stopping => {}
         }
     }
 
-    fn status(&self) {
-        if !self.ui.is_terminal() || self.stream.is_some() {
-            return;
+    fn still_running(&self, operations: &[StillRunning]) {
+        for one in operations {
+            let begins = match one.operation {
+                ObjectOperation::Change(action) => words(action).map_or("Reading", |words| words.begins),
+                ObjectOperation::Ephemeral(action) => ephemeral_words(action).begins,
+            };
+            let id = one.id.as_ref().map(|(name, value)| format!("{name}={value}, "));
+            self.about(&format!(
+                "{}: Still {}... [{}{} elapsed]",
+                name(&one.address, one.deposed.as_ref()),
+                begins.to_lowercase(),
+                id.unwrap_or_default(),
+                seconds(one.elapsed)
+            ));
         }
-        let mut inner = self.inner();
-        let (done, total) = inner.progress;
-        if total < MANY || done >= total {
-            return;
-        }
-        let text = format!("{done}/{total} done, {} running", inner.running.len());
-        self.ui.status(&self.ui.style().dim(text));
-        inner.status = true;
     }
 
-    /// Takes away the line that says how far it is.
-    pub fn clear(&self) {
-        let mut inner = self.inner();
-        if std::mem::take(&mut inner.status) {
+    fn extent(&self, extent: Extent) {
+        let Extent { done, total, running } = extent;
+        if self.ui.is_terminal() && total >= MANY && done < total {
+            let text = format!("{done}/{total} done, {running} running");
+            self.ui.status(&self.ui.style().dim(text));
+            *self.status() = true;
+        }
+        self.ui.flush();
+    }
+
+    fn end(&self) {
+        if std::mem::take(&mut *self.status()) {
             self.ui.clear_status();
         }
-    }
-
-    fn say(&self, inner: &mut Inner, line: &str) {
-        if self.stream.is_some() {
-            return;
-        }
-        if std::mem::take(&mut inner.status) {
-            self.ui.clear_status();
-        }
-        self.ui.line(self.ui.style().bold(line));
     }
 }
 
@@ -186,192 +192,40 @@ fn name(address: &AbsResourceInstance, deposed: Option<&Arc<str>>) -> String {
     }
 }
 
-fn identity(id: Option<&(String, String)>) -> String {
-    id.map(|(name, value)| format!("{name}={value}")).unwrap_or_default()
-}
-
 fn bracketed(id: Option<&(String, String)>) -> String {
     id.map(|(name, value)| format!(" [{name}={value}]")).unwrap_or_default()
 }
 
-/// A length of time in whole seconds, as Go writes it: `1h2m3s`.
-#[must_use]
-pub fn seconds(time: Duration) -> String {
-    let all = (time + Duration::from_millis(500)).as_secs();
-    let (h, m, s) = (all / 3600, all / 60 % 60, all % 60);
-    if h > 0 {
-        format!("{h}h{m}m{s}s")
-    } else if m > 0 {
-        format!("{m}m{s}s")
-    } else {
-        format!("{s}s")
-    }
+/// What an operation is called: while it runs, and when it is complete.
+struct Words {
+    begins: &'static str,
+    work: &'static str,
 }
 
-impl EventSink for Progress {
-    fn event(&self, event: Event) {
-        if let Some(stream) = &self.stream {
-            stream.event(&event);
-        }
-        let mut inner = self.inner();
-        match event {
-            Event::ImportStart { address, id } => {
-                let line = if self.import {
-                    format!("{address}: Importing from ID {:?}...", &*id)
-                } else {
-                    format!("{address}: Preparing import... [id={id}]")
-                };
-                self.say(&mut inner, &line);
-            }
-            Event::Imported { address, id } => {
-                self.say(&mut inner, &format!("{address}: Importing... [id={id}]"));
-                self.say(&mut inner, &format!("{address}: Import complete [id={id}]"));
-            }
-            Event::RefreshStart { address, id } => {
-                if self.import {
-                    let style = self.ui.style();
-                    let ty = &address.resource.resource.ty;
-                    self.ui.line(style.good(format!("{address}: Import prepared!")));
-                    self.ui.line(style.green(format!("  Prepared {ty} for import")));
-                }
-                self.say(
-                    &mut inner,
-                    &format!("{address}: Refreshing state...{}", bracketed(id.as_ref())),
-                );
-            }
-            Event::OperationStart {
-                address,
-                deposed,
-                action,
-                id,
-            } => {
-                let what = match action {
-                    Action::Create => "Creating...",
-                    Action::Update => "Modifying...",
-                    Action::Delete => "Destroying...",
-                    Action::Read => "Reading...",
-                    _ => return,
-                };
-                let shown = if action == Action::Create { None } else { id.as_ref() };
-                self.say(
-                    &mut inner,
-                    &format!("{}: {what}{}", name(&address, deposed.as_ref()), bracketed(shown)),
-                );
-                let running = Running {
-                    doing: Doing::Change(action),
-                    id: identity(shown),
-                    since: Instant::now(),
-                    reminded: 0,
-                };
-                inner.running.insert((address, deposed), running);
-            }
-            Event::OperationComplete {
-                address,
-                deposed,
-                action,
-                id,
-                elapsed,
-            } => {
-                // Which object of an instance it was has been said at the beginning.
-                let shown = name(&address, None);
-                inner.running.remove(&(address, deposed));
-                let what = match action {
-                    Action::Create => {
-                        inner.done.added += 1;
-                        "Creation"
-                    }
-                    Action::Update => {
-                        inner.done.changed += 1;
-                        "Modifications"
-                    }
-                    Action::Delete => {
-                        inner.done.destroyed += 1;
-                        "Destruction"
-                    }
-                    Action::Read => "Read",
-                    _ => return,
-                };
-                let id = if action == Action::Delete {
-                    String::new()
-                } else {
-                    bracketed(id.as_ref())
-                };
-                self.say(
-                    &mut inner,
-                    &format!("{shown}: {what} complete after {}{id}", seconds(elapsed)),
-                );
-            }
-            Event::OperationFailed { address, deposed, .. } => {
-                inner.running.remove(&(address, deposed));
-            }
-            Event::EphemeralDeferred { address } => {
-                self.say(&mut inner, &format!("{address}: Configuration unknown, deferring..."));
-            }
-            Event::EphemeralStart { address, action } => {
-                let what = match action {
-                    EphemeralAction::Open => "Opening...",
-                    EphemeralAction::Renew => "Renewing...",
-                    EphemeralAction::Close => "Closing...",
-                };
-                self.say(&mut inner, &format!("{address}: {what}"));
-                let running = Running {
-                    doing: Doing::Ephemeral(action),
-                    id: String::new(),
-                    since: Instant::now(),
-                    reminded: 0,
-                };
-                inner.running.insert((address, None), running);
-            }
-            Event::EphemeralComplete {
-                address,
-                action,
-                elapsed,
-            } => {
-                let what = match action {
-                    EphemeralAction::Open => "Opening",
-                    EphemeralAction::Renew => "Renewal",
-                    EphemeralAction::Close => "Closing",
-                };
-                self.say(
-                    &mut inner,
-                    &format!("{address}: {what} complete after {}", seconds(elapsed)),
-                );
-                inner.running.remove(&(address, None));
-            }
-            Event::EphemeralFailed { address, .. } => {
-                inner.running.remove(&(address, None));
-            }
-            Event::ProvisionStart { address, provisioner } => {
-                self.say(&mut inner, &format!("{address}: Provisioning with '{provisioner}'..."));
-            }
-            Event::ProvisionOutput {
-                address,
-                provisioner,
-                output,
-            } => {
-                if self.stream.is_some() {
-                    return;
-                }
-                let head = self.ui.style().bold(format!("{address} ({provisioner}):"));
-                for line in output.lines() {
-                    if std::mem::take(&mut inner.status) {
-                        self.ui.clear_status();
-                    }
-                    self.ui.line(format!("{head} {}", line.trim_end_matches('\r')));
-                }
-                self.ui.flush();
-            }
-            Event::Progress { done, total } => inner.progress = (done, total),
-            Event::RefreshComplete { .. }
-            | Event::ProvisionComplete { .. }
-            | Event::ProvisionFailed { .. }
-            | Event::Stopping => {}
-        }
-    }
+fn words(action: Action) -> Option<Words> {
+    let (begins, work) = match action {
+        Action::Create => ("Creating", "Creation"),
+        Action::Update => ("Modifying", "Modifications"),
+        Action::Delete => ("Destroying", "Destruction"),
+        Action::Read => ("Reading", "Read"),
+        _ => return None,
+    };
+    Some(Words { begins, work })
+}
+
+fn ephemeral_words(action: EphemeralAction) -> Words {
+    let (begins, work) = match action {
+        EphemeralAction::Open => ("Opening", "Opening"),
+        EphemeralAction::Renew => ("Renewing", "Renewal"),
+        EphemeralAction::Close => ("Closing", "Closing"),
+    };
+    Words { begins, work }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn address() -> AbsResourceInstance {
@@ -383,21 +237,25 @@ mod tests {
         let (ui, out, _) = Ui::captured();
         let progress = Progress::new(ui);
         let id = Some(("id".to_owned(), "x".to_owned()));
-        progress.event(Event::OperationStart {
+        progress.event(&Event::OperationStart {
             address: address(),
             deposed: None,
             action: Action::Update,
             id: id.clone(),
         });
-        progress.remind(Instant::now() + Duration::from_secs(75));
-        progress.remind(Instant::now() + Duration::from_secs(76));
-        let elapsed = Duration::from_secs(80);
-        progress.event(Event::OperationComplete {
+        progress.still_running(&[StillRunning {
+            address: address(),
+            deposed: None,
+            operation: ObjectOperation::Change(Action::Update),
+            id: id.clone(),
+            elapsed: Duration::from_secs(70),
+        }]);
+        progress.event(&Event::OperationComplete {
             address: address(),
             deposed: None,
             action: Action::Update,
             id,
-            elapsed,
+            elapsed: Duration::from_secs(80),
         });
         assert_eq!(
             out.text(),
@@ -406,23 +264,15 @@ terraform_data.a[0]: Still modifying... [id=x, 1m10s elapsed]
 terraform_data.a[0]: Modifications complete after 1m20s [id=x]
 "
         );
-        assert_eq!(
-            progress.done(),
-            Done {
-                changed: 1,
-                ..Done::default()
-            }
-        );
     }
 
     #[test]
-    fn output_of_provisioners_is_told_line_by_line() {
+    fn output_of_provisioners_is_shown_line_by_line() {
         let (ui, out, _) = Ui::captured();
         let progress = Progress::new(ui);
-        let provisioner: Arc<str> = "local-exec".into();
-        progress.event(Event::ProvisionOutput {
+        progress.event(&Event::ProvisionOutput {
             address: address(),
-            provisioner,
+            provisioner: "local-exec".into(),
             output: "a\nb\n".into(),
         });
         assert_eq!(

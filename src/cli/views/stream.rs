@@ -1,4 +1,4 @@
-//! What goes on, for programs: one JSON object a line (`-json` of plan, apply, destroy, refresh and init).
+//! What happens in an operation, for programs: one JSON object a line (`-json` of plan, apply, destroy, refresh and init).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use syntax::{Diagnostic, SourceMap};
 use crate::TERRAFORM_VERSION;
 use crate::json::{self, Object, instance_key};
 use crate::ui::Ui;
-use crate::views::progress::{Doing, Done, seconds};
+use crate::views::reporter::{Done, ObjectOperation, OperationView, StillRunning, seconds};
 
 /// The version of the form of these objects.
 const FORMAT: &str = "1.2";
@@ -182,8 +182,34 @@ impl Stream {
         self.info(&message, "outputs", [("outputs", Json::Object(outputs))]);
     }
 
-    /// An event.
-    pub fn event(&self, event: &Event) {
+    fn still(&self, one: &StillRunning) {
+        let address = &one.address;
+        let (begins, ty, hook) = match one.operation {
+            ObjectOperation::Change(action) => {
+                let Some(words) = words(action) else { return };
+                (words.begins, "apply_progress", hook(address, Some(action), None))
+            }
+            ObjectOperation::Ephemeral(action) => (
+                ephemeral_words(action).begins,
+                "ephemeral_op_progress",
+                ephemeral(address, action),
+            ),
+        };
+        let message = format!(
+            "{address}: Still {}... [{} elapsed]",
+            begins.to_lowercase(),
+            seconds(one.elapsed)
+        );
+        self.hook(&message, ty, timed(hook, one.elapsed));
+    }
+
+    fn hook(&self, message: &str, ty: &str, hook: Object) {
+        self.info(message, ty, [("hook", hook.into())]);
+    }
+}
+
+impl OperationView for Stream {
+    fn event(&self, event: &Event) {
         match event {
             Event::RefreshStart { address, id } => {
                 let message = format!("{address}: Refreshing state...{}", bracketed(id.as_ref()));
@@ -291,29 +317,8 @@ impl Stream {
         }
     }
 
-    /// An operation is still going on.
-    pub fn still(&self, address: &AbsResourceInstance, doing: Doing, elapsed: Duration) {
-        let (begins, ty, hook) = match doing {
-            Doing::Change(action) => {
-                let Some(words) = words(action) else { return };
-                (words.begins, "apply_progress", hook(address, Some(action), None))
-            }
-            Doing::Ephemeral(action) => (
-                ephemeral_words(action).begins,
-                "ephemeral_op_progress",
-                ephemeral(address, action),
-            ),
-        };
-        let message = format!(
-            "{address}: Still {}... [{} elapsed]",
-            begins.to_lowercase(),
-            seconds(elapsed)
-        );
-        self.hook(&message, ty, timed(hook, elapsed));
-    }
-
-    fn hook(&self, message: &str, ty: &str, hook: Object) {
-        self.info(message, ty, [("hook", hook.into())]);
+    fn still_running(&self, operations: &[StillRunning]) {
+        operations.iter().for_each(|one| self.still(one));
     }
 }
 

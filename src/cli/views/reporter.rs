@@ -1,0 +1,294 @@
+//! Hands the engine's events to the views that subscribe to them, each as good as any other, and keeps count for all of them: which
+//! operations run and since when, how many objects were changed, how far the walk is.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use addrs::AbsResourceInstance;
+use engine::events::{EphemeralAction, Event, EventSink};
+use engine::plan::Action;
+
+/// How often a view hears of an operation that is still running.
+const REMINDER: Duration = Duration::from_secs(10);
+
+/// How many objects an apply has changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    /// Objects created.
+    pub added: usize,
+    /// Objects updated.
+    pub changed: usize,
+    /// Objects destroyed.
+    pub destroyed: usize,
+}
+
+/// The operation that runs on an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectOperation {
+    /// The object is changed, or read.
+    Change(Action),
+    /// It is ephemeral, and opened, renewed or closed.
+    Ephemeral(EphemeralAction),
+}
+
+/// An operation that has been running for a multiple of ten seconds.
+#[derive(Clone, Debug)]
+pub struct StillRunning {
+    /// The object.
+    pub address: AbsResourceInstance,
+    /// Which deposed object, if it is not the current one.
+    pub deposed: Option<Arc<str>>,
+    /// What is done with it.
+    pub operation: ObjectOperation,
+    /// Name and value of the attribute that identifies it.
+    pub id: Option<(String, String)>,
+    /// For how long.
+    pub elapsed: Duration,
+}
+
+/// How far a walk is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// Instances that are done.
+    pub done: usize,
+    /// Instances that are known so far.
+    pub total: usize,
+    /// Operations that run now.
+    pub running: usize,
+}
+
+/// A subscriber of what happens in an operation. It is called with one event at a time.
+pub trait OperationView: Send + Sync {
+    /// Shows an event.
+    fn event(&self, event: &Event);
+
+    /// Shows what is still running, in the order of the addresses.
+    fn still_running(&self, operations: &[StillRunning]);
+
+    /// Shows how far the walk is. Called several times a second.
+    fn extent(&self, _extent: Extent) {}
+
+    /// The operation has ended: what was shown for a moment only is taken away.
+    fn end(&self) {}
+}
+
+/// The events of one operation.
+pub struct Reporter {
+    views: Vec<Arc<dyn OperationView>>,
+    record: Mutex<Record>,
+}
+
+#[derive(Default)]
+struct Record {
+    running: HashMap<(AbsResourceInstance, Option<Arc<str>>), Running>,
+    done: Done,
+    progress: (usize, usize),
+}
+
+struct Running {
+    operation: ObjectOperation,
+    id: Option<(String, String)>,
+    since: Instant,
+    reminders: u64,
+}
+
+impl Reporter {
+    /// For these views.
+    #[must_use]
+    pub fn new(views: Vec<Arc<dyn OperationView>>) -> Reporter {
+        Reporter {
+            views,
+            record: Mutex::default(),
+        }
+    }
+
+    /// How many objects were changed so far.
+    #[must_use]
+    pub fn done(&self) -> Done {
+        self.record().done
+    }
+
+    /// Calls the views at intervals, until it is dropped.
+    pub async fn tick(&self) -> std::convert::Infallible {
+        let mut interval = tokio::time::interval(Duration::from_millis(200));
+        loop {
+            interval.tick().await;
+            self.remind(Instant::now());
+        }
+    }
+
+    /// Ends the display.
+    pub fn end(&self) {
+        self.views.iter().for_each(|view| view.end());
+    }
+
+    fn record(&self) -> MutexGuard<'_, Record> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remind(&self, now: Instant) {
+        // The record is locked while views are called: no event of an operation that has ended comes before its reminder.
+        let mut record = self.record();
+        let mut due = Vec::new();
+        for ((address, deposed), running) in &mut record.running {
+            let times = now.saturating_duration_since(running.since).as_secs() / REMINDER.as_secs();
+            if times > running.reminders {
+                running.reminders = times;
+                due.push(StillRunning {
+                    address: address.clone(),
+                    deposed: deposed.clone(),
+                    operation: running.operation,
+                    id: running.id.clone(),
+                    elapsed: Duration::from_secs(times * REMINDER.as_secs()),
+                });
+            }
+        }
+        due.sort_by_cached_key(|one| (one.address.to_string(), one.deposed.clone()));
+        let extent = Extent {
+            done: record.progress.0,
+            total: record.progress.1,
+            running: record.running.len(),
+        };
+        for view in &self.views {
+            if !due.is_empty() {
+                view.still_running(&due);
+            }
+            view.extent(extent);
+        }
+    }
+}
+
+impl Record {
+    fn update(&mut self, event: &Event) {
+        match event {
+            Event::OperationStart {
+                address,
+                deposed,
+                action,
+                id,
+            } if has_operation(*action) => {
+                let running = Running {
+                    operation: ObjectOperation::Change(*action),
+                    id: id.clone().filter(|_| *action != Action::Create),
+                    since: Instant::now(),
+                    reminders: 0,
+                };
+                self.running.insert((address.clone(), deposed.clone()), running);
+            }
+            Event::OperationComplete {
+                address,
+                deposed,
+                action,
+                ..
+            } => {
+                self.running.remove(&(address.clone(), deposed.clone()));
+                match action {
+                    Action::Create => self.done.added += 1,
+                    Action::Update => self.done.changed += 1,
+                    Action::Delete => self.done.destroyed += 1,
+                    _ => {}
+                }
+            }
+            Event::OperationFailed { address, deposed, .. } => {
+                self.running.remove(&(address.clone(), deposed.clone()));
+            }
+            Event::EphemeralStart { address, action } => {
+                let running = Running {
+                    operation: ObjectOperation::Ephemeral(*action),
+                    id: None,
+                    since: Instant::now(),
+                    reminders: 0,
+                };
+                self.running.insert((address.clone(), None), running);
+            }
+            Event::EphemeralComplete { address, .. } | Event::EphemeralFailed { address, .. } => {
+                self.running.remove(&(address.clone(), None));
+            }
+            Event::Progress { done, total } => self.progress = (*done, *total),
+            _ => {}
+        }
+    }
+}
+
+/// Whether an action is carried out by one operation: a replacement is two.
+fn has_operation(action: Action) -> bool {
+    matches!(action, Action::Create | Action::Update | Action::Delete | Action::Read)
+}
+
+impl EventSink for Reporter {
+    fn event(&self, event: Event) {
+        let mut record = self.record();
+        record.update(&event);
+        self.views.iter().for_each(|view| view.event(&event));
+    }
+}
+
+/// A length of time in whole seconds, as Go writes it: `1h2m3s`.
+#[must_use]
+pub fn seconds(time: Duration) -> String {
+    let all = (time + Duration::from_millis(500)).as_secs();
+    let (h, m, s) = (all / 3600, all / 60 % 60, all % 60);
+    if h > 0 {
+        format!("{h}h{m}m{s}s")
+    } else if m > 0 {
+        format!("{m}m{s}s")
+    } else {
+        format!("{s}s")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Recorded(Mutex<Vec<String>>);
+
+    impl OperationView for Recorded {
+        fn event(&self, event: &Event) {
+            if let Event::OperationComplete { address, .. } = event {
+                self.0.lock().unwrap().push(format!("{address} complete"));
+            }
+        }
+
+        fn still_running(&self, operations: &[StillRunning]) {
+            let lines = operations
+                .iter()
+                .map(|o| format!("{} {}", o.address, seconds(o.elapsed)));
+            self.0.lock().unwrap().extend(lines);
+        }
+    }
+
+    fn start(name: &str) -> Event {
+        Event::OperationStart {
+            address: addrs::parse::resource_instance(name).unwrap(),
+            deposed: None,
+            action: Action::Create,
+            id: None,
+        }
+    }
+
+    #[test]
+    fn views_receive_the_same_in_the_same_order() {
+        let (one, other) = (Arc::new(Recorded::default()), Arc::new(Recorded::default()));
+        let reporter = Reporter::new(vec![one.clone(), other.clone()]);
+        for name in ["t.b", "t.a"] {
+            reporter.event(start(name));
+        }
+        reporter.remind(Instant::now() + Duration::from_secs(15));
+        reporter.remind(Instant::now() + Duration::from_secs(16));
+        reporter.event(Event::OperationComplete {
+            address: addrs::parse::resource_instance("t.b").unwrap(),
+            deposed: None,
+            action: Action::Create,
+            id: None,
+            elapsed: Duration::from_secs(17),
+        });
+        reporter.remind(Instant::now() + Duration::from_secs(25));
+        let lines = one.0.lock().unwrap().clone();
+        assert_eq!(lines, ["t.a 10s", "t.b 10s", "t.b complete", "t.a 20s"]);
+        assert_eq!(lines, *other.0.lock().unwrap());
+        assert_eq!(reporter.done().added, 1);
+    }
+}
