@@ -1,6 +1,8 @@
 //! A moment as it is written in RFC 3339: date, time of day, and offset from UTC. Whole seconds; parts of a second are
 //! read and dropped.
 
+#![expect(clippy::disallowed_methods, reason = "the provider is about the time")]
+
 use std::fmt;
 
 use jiff::civil::{Date, DateTime, Weekday};

@@ -1,6 +1,8 @@
 //! What the two sorts of certificates have in common: the arguments for what is to be certified and for how long, the
 //! result, and when it is time for a new one.
 
+#![expect(clippy::disallowed_methods, reason = "certificates are valid from now on")]
+
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use monoform_sdk::schema::{Attribute, optional, required};
 use monoform_sdk::{Attr, Diagnostic, Diagnostics, Model, Plan, Result, Validator};

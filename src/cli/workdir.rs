@@ -73,7 +73,7 @@ pub fn load_all(session: &Session, dir: &str) -> (Loaded, Diagnostics) {
     let manifest = match Manifest::read(&Disk, session.env.data_dir()) {
         Ok(manifest) => manifest,
         Err(problem) => {
-            problems.push(*problem);
+            problems.push(problem);
             Manifest::default()
         }
     };

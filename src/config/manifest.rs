@@ -48,9 +48,9 @@ impl Manifest {
     pub const PATH: &'static str = "modules/modules.json";
 
     /// Reads the file inside a data directory; empty if there is none.
-    pub fn read(files: &dyn FileSource, data_dir: &str) -> Result<Manifest, Box<Diagnostic>> {
+    pub fn read(files: &dyn FileSource, data_dir: &str) -> Result<Manifest, Diagnostic> {
         let path = join(data_dir, Manifest::PATH);
-        let problem = |detail: String| Box::new(Diagnostic::error("Failed to read module manifest", detail));
+        let problem = |detail: String| Diagnostic::error("Failed to read module manifest", detail);
         match files.read(&path) {
             Ok(bytes) => Manifest::parse(&bytes).map_err(|e| {
                 problem(format!(

@@ -298,7 +298,7 @@ impl Collector<'_> {
     fn json_file(&mut self, path: &str, bytes: &[u8]) {
         let node = match json::parse(path, bytes) {
             Ok(node) => node,
-            Err(problem) => return self.out.diagnostics.push(*problem),
+            Err(problem) => return self.out.diagnostics.push(problem),
         };
         if let Some(problem) = node.duplicate() {
             return self.out.diagnostics.push(problem);

@@ -498,7 +498,7 @@ impl Validator<'_> {
                 })
                 .collect();
             if let Err(problem) = lang::checks::block_steps(schema, &steps) {
-                self.evaluator.report([*problem]);
+                self.evaluator.report([problem]);
                 continue;
             }
             let [Step::Attribute(name)] = path.0.as_slice() else {

@@ -28,16 +28,16 @@ pub fn resource_steps(
     schema: &BlockSchema,
     steps: &[TraversalStep],
     range: &Range,
-) -> Result<(), Box<Diagnostic>> {
+) -> Result<(), Diagnostic> {
     let rest = match (repetition, steps) {
         (_, []) => return Ok(()),
         (_, [TraversalStep::Splat { .. }, ..]) => return Ok(()),
         (Repetition::None, [TraversalStep::Index { range, .. }, ..]) => {
-            return Err(Box::new(unexpected_key(resource, range)));
+            return Err(unexpected_key(resource, range));
         }
         (Repetition::None, rest) => rest,
         (_, [TraversalStep::Index { .. }, rest @ ..]) => rest,
-        (repetition, _) => return Err(Box::new(missing_key(resource, repetition, range))),
+        (repetition, _) => return Err(missing_key(resource, repetition, range)),
     };
     block_steps(schema, rest)
 }
@@ -73,7 +73,7 @@ pub fn missing_key(resource: &Resource, repetition: Repetition, range: &Range) -
 }
 
 /// Checks steps into an object of this schema.
-pub fn block_steps(schema: &BlockSchema, steps: &[TraversalStep]) -> Result<(), Box<Diagnostic>> {
+pub fn block_steps(schema: &BlockSchema, steps: &[TraversalStep]) -> Result<(), Diagnostic> {
     let (name, range, rest) = match steps {
         [TraversalStep::Attribute { name, range }, rest @ ..] => (name, range, rest),
         [TraversalStep::Index { key, range }, ..] => {
@@ -81,7 +81,7 @@ pub fn block_steps(schema: &BlockSchema, steps: &[TraversalStep]) -> Result<(), 
                 Some(name) => format!("Parts of this object are selected by name, after a dot: \".{name}\"."),
                 None => "Parts of this object are selected by name, after a dot.".to_owned(),
             };
-            return Err(Box::new(Diagnostic::error("Invalid index operation", detail).at(range)));
+            return Err(Diagnostic::error("Invalid index operation", detail).at(range));
         }
         _ => return Ok(()),
     };
@@ -95,17 +95,15 @@ pub fn block_steps(schema: &BlockSchema, steps: &[TraversalStep]) -> Result<(), 
         };
     }
     let hint = suggest(name, schema.attributes.keys().chain(schema.blocks.keys()).map(|k| &**k));
-    Err(Box::new(
-        Diagnostic::error(
-            "Unsupported attribute",
-            format!("The schema of this object has no \"{name}\".{}", did_you_mean(hint)),
-        )
-        .at(range),
-    ))
+    Err(Diagnostic::error(
+        "Unsupported attribute",
+        format!("The schema of this object has no \"{name}\".{}", did_you_mean(hint)),
+    )
+    .at(range))
 }
 
 /// Checks steps into any value of a type.
-fn value_steps(ty: Type, steps: &[TraversalStep]) -> Result<(), Box<Diagnostic>> {
+fn value_steps(ty: Type, steps: &[TraversalStep]) -> Result<(), Diagnostic> {
     let splat = steps
         .iter()
         .position(|s| matches!(s, TraversalStep::Splat { .. }))

@@ -84,7 +84,7 @@ impl Install<'_> {
         let manifest = match Manifest::read(&Disk, self.data_dir) {
             Ok(manifest) => manifest,
             Err(problem) => {
-                problems.push(*problem);
+                problems.push(problem);
                 Manifest::default()
             }
         };

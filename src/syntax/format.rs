@@ -34,7 +34,7 @@ pub fn format_file(name: &str, bytes: &[u8]) -> Result<Vec<u8>, Diagnostics> {
         layout::set_spaces(&mut pieces);
         Ok(write(&pieces, bytes))
     });
-    formatted.unwrap_or_else(|problem| Err((*problem).into()))
+    formatted.unwrap_or_else(|problem| Err((problem).into()))
 }
 
 /// A token on its way to the output.

@@ -294,7 +294,7 @@ pub fn parse_file(name: &str, bytes: &[u8]) -> (Arc<Body>, Diagnostics) {
             Body::empty(&node.range)
         }
         Err(problem) => {
-            problems.push(*problem);
+            problems.push(problem);
             Body::empty(&Range::synthetic(name))
         }
     };

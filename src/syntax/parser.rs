@@ -53,7 +53,7 @@ type Parsed<T> = Result<T, Abort>;
 pub fn parse_file(name: &str, bytes: &[u8]) -> (Arc<Body>, Diagnostics) {
     match read_file(name, bytes, |_, body, problems| (Arc::new(body), problems)) {
         Ok(parsed) => parsed,
-        Err(problem) => (Arc::new(Body::empty(&Range::synthetic(name))), (*problem).into()),
+        Err(problem) => (Arc::new(Body::empty(&Range::synthetic(name))), (problem).into()),
     }
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn read_file<T>(
     name: &str,
     bytes: &[u8],
     make: impl FnOnce(&Tokens<'_>, Body, Diagnostics) -> T,
-) -> Result<T, Box<Diagnostic>> {
+) -> Result<T, Diagnostic> {
     let file: Arc<str> = name.into();
     check_size(name, bytes)?;
     let (text, bad_bytes) = text::decode_utf8(bytes);
@@ -76,13 +76,13 @@ pub(crate) fn read_file<T>(
 }
 
 /// Positions have 32 bits.
-pub(crate) fn check_size(name: &str, bytes: &[u8]) -> Result<(), Box<Diagnostic>> {
+pub(crate) fn check_size(name: &str, bytes: &[u8]) -> Result<(), Diagnostic> {
     match u32::try_from(bytes.len()) {
         Ok(_) => Ok(()),
-        Err(_) => Err(Box::new(
+        Err(_) => Err(
             Diagnostic::error("File too large", "A configuration file must be smaller than 4 GiB.")
                 .at(&Range::synthetic(name)),
-        )),
+        ),
     }
 }
 

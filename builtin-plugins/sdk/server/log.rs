@@ -3,6 +3,8 @@
 //! Authors write events with `tracing`. `TF_LOG_PROVIDER_<NAME>` with the provider's own name, or else `TF_LOG_PROVIDER`, or else
 //! `TF_LOG`, says from which level on they are written; if none is set, nothing is, and events cost nothing.
 
+#![expect(clippy::disallowed_methods, reason = "lines of a log have the time in them")]
+
 use std::ffi::OsString;
 use std::fmt;
 use std::io::Write;

@@ -306,7 +306,7 @@ impl<'a> Edges<'a> {
             _ => {
                 let provider = self.root.provider_for(&block.address.in_module(&config.path)).provider;
                 let schema = self.schemas.resource(&provider, block.address.mode, &block.address.ty);
-                schema.and_then(|s| block_steps(&s.block, &reference.remaining).err().map(|d| *d))
+                schema.and_then(|s| block_steps(&s.block, &reference.remaining).err())
             }
         };
         self.diagnostics.extend(problem);

@@ -233,7 +233,7 @@ impl Evaluator {
                 match get_index(&collection, &key, brackets) {
                     Ok(value) => value,
                     Err(problem) => {
-                        self.report(*problem, expr, context);
+                        self.report(problem, expr, context);
                         Value::dynamic()
                     }
                 }

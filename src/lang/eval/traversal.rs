@@ -39,7 +39,7 @@ impl Evaluator {
         match apply_steps(value, steps) {
             Ok(value) => value,
             Err(problem) => {
-                self.report(*problem, expr, context);
+                self.report(problem, expr, context);
                 Value::dynamic()
             }
         }
@@ -76,16 +76,16 @@ fn not_constant(traversal: &Traversal) -> Diagnostic {
 }
 
 /// Goes on from a value by static steps.
-pub fn apply_steps(value: Value, steps: &[TraversalStep]) -> Result<Value, Box<Diagnostic>> {
+pub fn apply_steps(value: Value, steps: &[TraversalStep]) -> Result<Value, Diagnostic> {
     let mut at = value;
     for step in steps {
         at = match step {
             TraversalStep::Attribute { name, range } => get_attribute(&at, name, range)?,
             TraversalStep::Index { key, range } => get_index(&at, key, range)?,
             TraversalStep::Splat { range } => {
-                return Err(Box::new(
+                return Err(
                     Diagnostic::error("Invalid expression", "Splat expressions may not be used here.").at(range),
-                ));
+                );
             }
         };
     }
@@ -93,12 +93,12 @@ pub fn apply_steps(value: Value, steps: &[TraversalStep]) -> Result<Value, Box<D
 }
 
 /// The value of `object.name`.
-pub fn get_attribute(object: &Value, name: &str, range: &Range) -> Result<Value, Box<Diagnostic>> {
+pub fn get_attribute(object: &Value, name: &str, range: &Range) -> Result<Value, Diagnostic> {
     ops::get_attribute(object, name).map_err(|e| with_near(problem(&e, range), object, name))
 }
 
 /// The value of `collection[key]`.
-pub fn get_index(collection: &Value, key: &Value, range: &Range) -> Result<Value, Box<Diagnostic>> {
+pub fn get_index(collection: &Value, key: &Value, range: &Range) -> Result<Value, Diagnostic> {
     ops::index(collection, key).map_err(|e| match key.as_str() {
         Some(name) if key.marks().is_empty() => with_near(problem(&e, range), collection, name),
         _ => problem(&e, range),
@@ -106,7 +106,7 @@ pub fn get_index(collection: &Value, key: &Value, range: &Range) -> Result<Value
 }
 
 /// With the nearest of the names that an object or map has, if that is no secret.
-fn with_near(mut problem: Box<Diagnostic>, object: &Value, name: &str) -> Box<Diagnostic> {
+fn with_near(mut problem: Diagnostic, object: &Value, name: &str) -> Diagnostic {
     let (object, marks) = object.clone().unmark();
     let near = match object.ty() {
         _ if !marks.is_empty() => None,
@@ -120,8 +120,8 @@ fn with_near(mut problem: Box<Diagnostic>, object: &Value, name: &str) -> Box<Di
     problem
 }
 
-fn problem(error: &OpError, range: &Range) -> Box<Diagnostic> {
+fn problem(error: &OpError, range: &Range) -> Diagnostic {
     // Some of the sentences are questions.
     let stop = if error.detail.ends_with('?') { "" } else { "." };
-    Box::new(Diagnostic::error(error.summary, format!("{}{stop}", error.detail)).at(range))
+    Diagnostic::error(error.summary, format!("{}{stop}", error.detail)).at(range)
 }

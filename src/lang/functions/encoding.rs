@@ -118,7 +118,19 @@ fn decode_base64(text: &str) -> Result<Vec<u8>, usize> {
 }
 
 fn jsondecode(text: &str) -> CallResult {
-    super::jsondecode::decode(text).map_err(CallError::Failed)
+    // A byte order mark may begin a file, but not a text.
+    if text.starts_with('\u{feff}') {
+        return Err(CallError::failed(
+            "the text begins with a byte order mark, which is no JSON",
+        ));
+    }
+    let document = syntax::json::parse("", text.as_bytes()).map_err(|problem| {
+        let at = problem.subject.as_ref().map_or_else(String::new, |range| {
+            format!("line {}, column {}: ", range.start.line, range.start.column)
+        });
+        CallError::failed(format!("{at}{}", problem.detail.trim_end_matches('.')))
+    })?;
+    Ok(document.literal())
 }
 
 fn jsondecode_type(args: &[Value]) -> CallResult<Type> {
@@ -282,4 +294,34 @@ fn parse_csv(text: &str) -> Vec<CallResult<Vec<String>>> {
         }
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_problem_of_a_json_document_is_reported_with_its_position() {
+        for (text, expected) in [
+            ("", "line 1, column 1: The document ends where a value is expected"),
+            (
+                "{\n  \"a\": 1,\n}",
+                "line 2, column 9: JSON does not allow a comma after the last property of an object",
+            ),
+            (
+                "[nul]",
+                "line 1, column 2: \"nul\" is not a valid JSON keyword. Did you mean \"null\"?",
+            ),
+            ("\u{feff}{}", "the text begins with a byte order mark, which is no JSON"),
+        ] {
+            assert_eq!(jsondecode(text), Err(CallError::failed(expected)), "{text}");
+        }
+        assert!(jsondecode(&"[".repeat(100_000)).is_err());
+    }
+
+    #[test]
+    fn unpaired_surrogates_become_replacement_characters() {
+        assert_eq!(jsondecode(r#""\ud83d""#), Ok(Value::string("\u{fffd}")));
+        assert_eq!(jsondecode(r#""\ud83d\ude00\ud83da""#), Ok(Value::string("😀\u{fffd}a")));
+    }
 }

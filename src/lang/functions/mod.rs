@@ -16,7 +16,6 @@ mod encoding;
 mod filesystem;
 mod format;
 mod glob;
-mod jsondecode;
 mod letters;
 mod merging;
 mod network;

@@ -3,6 +3,8 @@
 //! The token comes from the environment, from the file of application default credentials, or from the machine's metadata
 //! service. Without any, objects are asked for as anybody may.
 
+#![expect(clippy::disallowed_methods, reason = "a signed request has the time in it")]
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -19,14 +19,11 @@ const START: &str =
 ///
 /// # Errors
 /// The first problem.
-pub fn parse(file: &str, bytes: &[u8]) -> Result<Node, Box<Diagnostic>> {
+pub fn parse(file: &str, bytes: &[u8]) -> Result<Node, Diagnostic> {
     crate::parser::check_size(file, bytes)?;
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let text = std::str::from_utf8(bytes).map_err(|_| {
-        Box::new(
-            Diagnostic::error("Invalid character encoding", "The file is not encoded as UTF-8.")
-                .at(&Range::synthetic(file)),
-        )
+        Diagnostic::error("Invalid character encoding", "The file is not encoded as UTF-8.").at(&Range::synthetic(file))
     })?;
     let mut parser = Parser {
         file: file.into(),
@@ -80,10 +77,10 @@ struct Parser<'t> {
     next: Token,
 }
 
-type Read<V> = Result<V, Box<Diagnostic>>;
+type Read<V> = Result<V, Diagnostic>;
 
-fn problem(summary: &str, detail: impl Into<String>, at: &Range) -> Box<Diagnostic> {
-    Box::new(Diagnostic::error(summary, detail).at(at))
+fn problem(summary: &str, detail: impl Into<String>, at: &Range) -> Diagnostic {
+    Diagnostic::error(summary, detail).at(at)
 }
 
 impl<'t> Parser<'t> {
@@ -188,12 +185,12 @@ impl<'t> Parser<'t> {
     }
 
     /// A problem with the next token.
-    fn unexpected(&self, summary: &str, detail: &str) -> Box<Diagnostic> {
+    fn unexpected(&self, summary: &str, detail: &str) -> Diagnostic {
         problem(summary, detail, &self.range_of(self.next))
     }
 
     /// A problem with what follows the next closing bracket: there, Terraform reports it.
-    fn unexpected_after(&mut self, close: T, summary: &str, detail: &str) -> Box<Diagnostic> {
+    fn unexpected_after(&mut self, close: T, summary: &str, detail: &str) -> Diagnostic {
         let open = if close == T::CloseBrace {
             T::OpenBrace
         } else {
@@ -299,11 +296,9 @@ impl<'t> Parser<'t> {
             } else {
                 "The string has an escape that JSON does not know."
             };
-            Box::new(
-                Diagnostic::error("Invalid JSON string", detail)
-                    .at(&range)
-                    .within(&self.range_of(token)),
-            )
+            Diagnostic::error("Invalid JSON string", detail)
+                .at(&range)
+                .within(&self.range_of(token))
         })
     }
 
