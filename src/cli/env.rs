@@ -59,13 +59,13 @@ impl Env {
         })
     }
 
-    /// The directory for what this program keeps beside the configuration.
+    /// The data directory.
     #[must_use]
     pub fn data_dir(&self) -> &str {
         self.get("TF_DATA_DIR").unwrap_or(".terraform")
     }
 
-    /// The workspace that is asked for.
+    /// The selected workspace.
     #[must_use]
     pub fn workspace(&self) -> Option<&str> {
         self.get("TF_WORKSPACE")
@@ -78,7 +78,7 @@ impl Env {
         self.all.iter().filter_map(named).collect()
     }
 
-    /// Whether people may be asked.
+    /// Whether prompts are allowed.
     #[must_use]
     pub fn input(&self) -> bool {
         !matches!(

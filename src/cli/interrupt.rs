@@ -1,7 +1,7 @@
-//! Interrupts: the first asks for an orderly end; the second cancels what is running, saves, and ends.
+//! Interrupts: the first requests a graceful stop; the second cancels what is running, saves, and ends.
 //!
 //! SIGINT, SIGTERM and SIGHUP mean the same, but a second SIGHUP is no second interrupt: when a terminal goes away, both the
-//! kernel and the shell may send it. A program that was started with SIGHUP ignored (`nohup`) goes on.
+//! kernel and the shell may send it. A program that was started with SIGHUP ignored (`nohup`) continues.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -152,7 +152,7 @@ fn end_by_force(last_resort: Arc<LastResort>) {
 
 /// Whether this process was started with SIGHUP ignored.
 fn hangup_is_ignored() -> bool {
-    // Where there is no such file, an ignored SIGHUP cannot be told from one that is not.
+    // Where there is no such file, it is unknown whether SIGHUP is ignored.
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())

@@ -1,4 +1,4 @@
-//! The log: nothing, unless `TF_LOG` or one of its relatives asks for it.
+//! The log: nothing, unless `TF_LOG` or a more specific variable enables it.
 //!
 //! A line has the form that programs which read Terraform's logs expect: time, `[LEVEL]`, where it comes from, message, fields.
 //! `TF_LOG=JSON` gives the same as an object a line. What plugins write comes under their own names. No line of ours contains a
@@ -29,7 +29,7 @@ const OURS: &[&str] = &[
     "cli", "config", "engine", "lang", "modules", "net", "packages", "plugins", "state", "testing", "trust",
 ];
 
-/// What a `TF_LOG` variable says.
+/// What a `TF_LOG` variable enables.
 fn level(text: &str) -> Setting {
     let known = |level| Setting {
         level,
@@ -150,7 +150,7 @@ pub fn start(env: &Env) -> Vec<String> {
         json,
         writer: Mutex::new(writer),
     };
-    // A log that was started before goes on: that can only be in tests.
+    // A subscriber that is installed already stays: only tests have one.
     let _ = tracing_subscriber::registry().with(lines).try_init();
     problems
 }
@@ -198,12 +198,12 @@ impl<S: Subscriber> Layer<S> for Lines {
             text_line(&format!("{time:.3}"), level, &module, &fields)
         };
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        // Nobody can be told that nobody listens.
+        // Standard error is closed: there is nowhere to report it.
         let _ = writer.write_all(line.as_bytes());
     }
 }
 
-/// What an event says.
+/// The message and the fields of an event.
 #[derive(Default)]
 struct Fields {
     message: String,
@@ -220,7 +220,7 @@ impl Fields {
         match field.name() {
             "message" => self.message = text(value),
             "plugin" => self.plugin = Some(text(value)),
-            // What a plugin's line said beside its message.
+            // The fields of a plugin's log line beside its message.
             "fields" => {
                 if let Some(Ok(Json::Object(all))) = value.as_str().map(serde_json::from_str) {
                     self.all.extend(all);

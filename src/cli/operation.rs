@@ -81,7 +81,7 @@ pub struct OperationArguments<'a> {
     pub lock: LockFlags,
     /// Values of variables.
     pub variables: &'a [VariableFlag],
-    /// Whether missing variables may be asked for.
+    /// Whether missing variables may be prompted for.
     pub input: bool,
     /// How many operations may run at a time.
     pub parallelism: Parallelism,
@@ -414,7 +414,7 @@ impl<'s> Operation<'s> {
         self.plan_with(options, &self.reporter())
     }
 
-    /// The view of what happens that the command line asks for: text, or JSON.
+    /// The view that the command line selects: text, or JSON.
     fn reporter(&self) -> Reporter {
         let view: Arc<dyn OperationView> = match &self.session.stream {
             Some(stream) => stream.clone(),
@@ -612,7 +612,7 @@ fn check_locked(session: &Session, planned: Option<&[u8]>) -> Result<(), Status>
     ))
 }
 
-/// Warns of the flag that says where the state is beside what the configuration says.
+/// Warns of `-state` beside a backend in the configuration.
 fn warn_of_state_flag(session: &Session, files: &StateFlags) {
     if files.state.is_some() {
         let warning = Diagnostic::warning(

@@ -1,11 +1,11 @@
-//! Bugs: a panic is told as one, and ends with a status of its own.
+//! Panics: reported as a defect of this program, with a status of their own.
 
 use std::io::Write as _;
 
 /// The exit status after a panic.
 pub const STATUS: u8 = 11;
 
-/// Has panics told as bugs.
+/// Installs the hook that reports panics as defects.
 pub fn install() {
     std::panic::set_hook(Box::new(|info| {
         let backtrace = std::backtrace::Backtrace::force_capture();

@@ -51,7 +51,7 @@ impl ResultSink for Results {
 }
 
 impl Results {
-    /// Saves what is there at once; says whether that was done within a time.
+    /// Saves the results so far at once; returns whether that was done within a time.
     pub fn save(&self, limit: Duration) -> bool {
         let (answer, answered) = channel();
         self.0.send(Message::Save(answer)).is_ok() && answered.recv_timeout(limit).is_ok()
@@ -90,7 +90,7 @@ impl Persister {
         self.results.clone()
     }
 
-    /// Ends without another write; gives the state that the results tell, unless the thread has failed.
+    /// Ends without another write; returns the state with all results, unless the thread has failed.
     #[must_use]
     pub fn end(self) -> Option<State> {
         let _ = self.results.0.send(Message::End);
@@ -136,7 +136,7 @@ impl Schedule {
     }
 }
 
-/// Follows results until the end, writing as the schedule says.
+/// Receives results until the end, and writes by the schedule.
 fn follow(
     messages: &Receiver<Message>,
     mut state: State,

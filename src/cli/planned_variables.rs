@@ -1,4 +1,4 @@
-//! The values of the variables of a saved plan, and what is given again when it is applied.
+//! The values of the variables of a saved plan, and those that are set again when it is applied.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use syntax::{Diagnostic, Diagnostics};
 use crate::session::{Session, Status};
 use crate::workdir::Project;
 
-/// The values of the variables of a saved plan. What is given again must be the same; ephemeral ones, which are not
-/// saved, must be given again.
+/// The values of the variables of a saved plan. Values that are set again must be the same; ephemeral ones, which are not
+/// saved, must be set again.
 pub fn read(
     session: &Session,
     flags: &[VariableFlag],

@@ -17,7 +17,7 @@ use state::State;
 use syntax::{Diagnostic, Diagnostics, Range};
 use versions::Constraints;
 
-/// Starts plugins, and remembers what they said about themselves.
+/// Starts plugins, and stores their schemas.
 pub struct Plugins {
     catalog: Catalog,
     host: Host,
@@ -184,7 +184,7 @@ impl Plugins {
         self.catalog.resolve(needed).map(|_| ())
     }
 
-    /// What the plugins started so far said about themselves.
+    /// The schemas of the plugins started so far.
     #[must_use]
     pub fn schemas(&self) -> Schemas {
         self.schemas.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -239,7 +239,7 @@ impl ProviderSource for Plugins {
             Selection::Reattached => Program::Reattached,
         };
         let running = self.host.provider(provider, program).await?;
-        // Every user of a provider asks for this first, and the answer is kept.
+        // Every user of a provider requests the schema first; the answer is stored.
         let schema = running.schema().await?;
         self.schemas
             .lock()

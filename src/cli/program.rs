@@ -1,7 +1,7 @@
 //! The name this program has: the one it was called by.
 //!
-//! Called by the name `terraform`, it says Terraform wherever that program names itself, so that scripts which search its
-//! output go on working. This is the one place that decides it.
+//! Called by the name `terraform`, it prints Terraform wherever that program names itself, so that scripts which search its
+//! output work unchanged. Only this file decides it.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;

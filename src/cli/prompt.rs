@@ -36,14 +36,14 @@ pub enum Echo {
     Off,
 }
 
-/// What standard input has given beyond the lines that were asked for.
+/// Input that was read beyond the line of the answer.
 static READ_AHEAD: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 /// Whether a question is open, or was interrupted.
 static ASKING: AtomicBool = AtomicBool::new(false);
 /// Whether something else reacts to interrupts between questions.
 static LISTENING: AtomicBool = AtomicBool::new(false);
 
-/// Whether an interrupt now concerns a question: whoever else listens has nothing to say then.
+/// Whether an interrupt now ends a prompt: other listeners then report nothing.
 #[must_use]
 pub fn is_asking() -> bool {
     ASKING.load(Ordering::SeqCst)
@@ -98,7 +98,7 @@ fn read_line(signals: &PipeReader) -> Answer {
     }
 }
 
-/// Waits until standard input has something, or its end; says whether a signal came first.
+/// Waits until standard input can be read, or has ended; returns whether a signal came first.
 fn interrupted(signals: &PipeReader) -> bool {
     let input = io::stdin();
     loop {
@@ -109,13 +109,13 @@ fn interrupted(signals: &PipeReader) -> bool {
         match poll(&mut waiting, PollTimeout::NONE) {
             Ok(_) => return waiting[0].any().unwrap_or_default(),
             Err(Errno::EINTR) => {}
-            // Reading says what is wrong.
+            // The following read returns the error.
             Err(_) => return false,
         }
     }
 }
 
-/// Reads what there is; says whether it was not the end.
+/// Reads what is available; returns whether it was not the end.
 fn read() -> io::Result<bool> {
     let mut buffer = [0; 4096];
     loop {

@@ -104,10 +104,10 @@ pub const DEFAULT_WIDTH: usize = 78;
 pub struct Ui {
     out: Stream,
     err: Stream,
-    /// Whether `-no-color` was given: then diagnostics have no rule on their left either.
+    /// Whether `-no-color` is set: then diagnostics have no rule on their left either.
     pub plain: bool,
     input: Input,
-    /// Whether the last line of the terminal says how far something is.
+    /// Whether the last line of the terminal is a status line.
     passing: AtomicBool,
 }
 
@@ -154,7 +154,7 @@ impl Ui {
         }
     }
 
-    /// Streams that end in memory, as after `-no-color`, with nobody to ask.
+    /// Streams that end in memory, as with `-no-color`, without input.
     #[cfg(test)]
     #[must_use]
     pub fn captured() -> (Arc<Ui>, Captured, Captured) {
@@ -231,7 +231,7 @@ impl Ui {
         self.passing.store(true, Ordering::SeqCst);
     }
 
-    /// Standard output, to be written to: what was said in passing is gone.
+    /// Standard output, to be written to; the status line is removed.
     fn written(&self) -> MutexGuard<'_, Box<dyn Write + Send>> {
         let mut out = self.out.lock();
         if self.passing.swap(false, Ordering::SeqCst) {

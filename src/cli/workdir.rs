@@ -149,13 +149,13 @@ pub fn while_locking(session: &Session, cancelled: impl Fn() -> bool) -> impl Fn
 /// The root variables.
 #[derive(Default)]
 pub struct Variables {
-    /// Their values. Ephemeral ones are there only if they were given.
+    /// Their values. Ephemeral variables are included only if they are set.
     pub values: BTreeMap<Arc<str>, Value>,
-    /// What was given, before it was made to fit; nothing of ephemeral ones.
+    /// The values as they were set, before conversion; without ephemeral variables.
     pub given: BTreeMap<Arc<str>, Value>,
 }
 
-/// The values of the root variables, asked for where they are missing and there is somebody to ask.
+/// The values of the root variables; missing ones are prompted for where input is possible.
 pub fn variables(
     session: &Session,
     project: &mut Project,

@@ -7,7 +7,7 @@ use std::io;
 #[must_use]
 pub fn io_reason(error: &io::Error) -> String {
     let text = error.to_string();
-    // The library of temporary files appends their path, which helps nobody.
+    // The library of temporary files appends their path, which the user does not know.
     let text = match text.rsplit_once(" at path \"") {
         Some((reason, path)) if path.ends_with('"') => reason,
         _ => &text,

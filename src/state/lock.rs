@@ -239,7 +239,7 @@ impl Drop for FileLock {
     }
 }
 
-/// Waits; returns whether to go on.
+/// Waits; returns whether to continue.
 fn sleep(time: Duration, cancelled: &dyn Fn() -> bool) -> bool {
     let end = Instant::now() + time;
     loop {

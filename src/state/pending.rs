@@ -84,7 +84,7 @@ pub struct Recovery {
     pub path: PathBuf,
     /// What was done.
     pub action: RecoveryAction,
-    /// Where the snapshot is that does not count, if it was kept.
+    /// Where the invalid snapshot is, if it was saved.
     pub kept: Option<PathBuf>,
 }
 

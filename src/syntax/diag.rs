@@ -10,7 +10,7 @@ use crate::Range;
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// The operation cannot go on, or did not do what was requested.
+    /// The operation cannot continue, or did not do what was requested.
     Error,
     /// The operation continues; the user is informed.
     Warning,
@@ -20,7 +20,7 @@ pub enum Severity {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagnostic(Box<DiagnosticParts>);
 
-/// What a [`Diagnostic`] says.
+/// The parts of a [`Diagnostic`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct DiagnosticParts {
     /// How bad it is.
@@ -74,7 +74,7 @@ impl fmt::Display for CalledFunction {
     }
 }
 
-/// Facts that other code may look for in a diagnostic.
+/// Facts that other code checks in a diagnostic.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Extra {
     /// Nothing special.

@@ -2,7 +2,7 @@
 //!
 //! Parsing cannot fail: [`parse_file`] returns a tree and every problem of the file, each with its place. A tree holds
 //! what could be understood; where an expression could not, [`ast::Expr::Invalid`] stands in its place, so that later
-//! steps can go on and report more.
+//! steps can continue and report more.
 //!
 //! Where to begin: [`source`] (positions), [`diag`] (the diagnostics of all crates), [`ast`] (the
 //! tree), then [`token`], [`lexer`] and [`parser`]. [`mod@format`] writes the tokens back in their canonical form;

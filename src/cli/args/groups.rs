@@ -27,7 +27,7 @@ impl FromFlags for Parallelism {
     }
 }
 
-/// `-input`: whether questions may be asked.
+/// `-input`: whether prompts are allowed.
 pub fn input(flags: &mut Flags<'_>) -> bool {
     flags.switch("input", true, "Do not ask for values of variables that are missing.")
 }

@@ -78,7 +78,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     Ok(direct(session, &work, &options))
 }
 
-/// Refuses a stream in which a question would have to be asked.
+/// Refuses a stream in which a prompt would be necessary.
 pub fn approval_possible(session: &Session, auto_approve: bool) -> Result<(), UsageError> {
     if session.stream.is_none() || auto_approve {
         return Ok(());
@@ -89,11 +89,11 @@ pub fn approval_possible(session: &Session, auto_approve: bool) -> Result<(), Us
     ))
 }
 
-/// How to carry out a plan, whichever command asks for it.
+/// How to carry out a plan, for every command that does.
 pub struct Work<'a> {
     /// The arguments of the operation.
     pub arguments: OperationArguments<'a>,
-    /// Whether to go on without asking.
+    /// Whether to apply without approval.
     pub auto_approve: bool,
     /// The command.
     pub verb: Verb,
@@ -123,7 +123,7 @@ fn saved(session: &Session, work: &Work<'_>, path: &str) -> Status {
     perform(session, work, operation, &saved.plan, Diagnostics::new())
 }
 
-/// Plans, asks, and carries out.
+/// Plans, asks for approval, and applies.
 pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Status {
     let operation = match Operation::begin(session, &work.arguments, options.mode, work.verb) {
         Ok(operation) => operation,

@@ -12,7 +12,7 @@ pub fn line(env: &crate::env::Env) -> Option<String> {
     Some(line.get(..end).unwrap_or(line).to_owned())
 }
 
-/// The workspaces of the working directory, as far as the last `init` or the default says where they are.
+/// The workspaces of the working directory, of the backend that the last `init` recorded, or else of the local one.
 pub fn workspaces(env: &crate::env::Env) -> Vec<String> {
     let record = Record::read(env.data_dir()).unwrap_or_default();
     let local = record.backend.and_then(|saved| saved.local()).unwrap_or_default();

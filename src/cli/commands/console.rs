@@ -112,7 +112,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     Ok(finish(session, operation, status))
 }
 
-/// The values of the root variables; those that nobody gave are unknown.
+/// The values of the root variables; those that are not set are unknown.
 fn variables(
     session: &Session,
     arguments: &Arguments,
@@ -178,7 +178,7 @@ fn with_operation(session: &Session, arguments: &Arguments, operation: &Operatio
     };
     let (console, found) = Console::new(config, view);
     for problem in found {
-        // Planning has told much of this already.
+        // Planning has reported much of this already.
         if !problems.iter().any(|p| *p == problem) {
             problems.push(problem);
         }
@@ -320,7 +320,7 @@ impl Conversation<'_> {
     }
 }
 
-/// Whether there is something in the line that is being edited: an interrupt does not tell.
+/// Whether there is something in the line that is being edited: an interrupt does not show it.
 #[derive(Default)]
 struct Typed(Cell<bool>);
 

@@ -110,7 +110,7 @@ struct Formatter<'s> {
     list: bool,
     write: bool,
     diff: bool,
-    /// Whether nothing but the status is asked for.
+    /// Whether only the exit status is required.
     silent: bool,
     check: bool,
     recursive: bool,

@@ -78,7 +78,7 @@ pub fn mirror(session: &Session, flag: Option<&str>) -> Option<String> {
     named.filter(|dir| !dir.is_empty()).map(str::to_owned)
 }
 
-/// Installs modules, and tells. Gives the whole configuration with its warnings; where that is not to be had, the problems
+/// Installs modules, and reports each. Returns the whole configuration with its warnings; where it cannot be loaded, the problems
 /// have been shown.
 pub fn install(session: &Session, upgrade: bool, mirror: Option<&str>) -> Result<(Project, Diagnostics), Status> {
     let mirror = mirror.map(|dir| Mirror::open(Path::new(dir))).transpose();

@@ -71,10 +71,10 @@ impl Command {
     }
 }
 
-/// The commands whose `-json` is a stream of what goes on.
+/// The commands whose `-json` is a stream of events.
 const STREAMING: &[&str] = &["plan", "apply", "destroy", "refresh", "init"];
 
-/// Whether the stream is asked for. This is known before the arguments are understood, since their mistakes go there, too.
+/// Whether the stream is selected. This is known before the arguments are parsed, since usage errors go there, too.
 fn json_asked(arguments: &[String]) -> bool {
     let flags = arguments.iter().take_while(|a| *a != "--");
     let value = |a: &String| {
@@ -378,7 +378,7 @@ fn dispatch(mut session: Session, parsed: Parsed) -> Status {
     }
     let result = args::normalise(&declared, command.refused, &parsed.arguments).and_then(|normal| {
         declared.clone().try_get_matches_from(normal).map_err(|e| {
-            // All that can be wrong has been found before, except arguments that nobody expects.
+            // Every other error has been found before; unexpected arguments remain.
             UsageError::new(
                 "Too many command line arguments",
                 e.to_string().lines().next().unwrap_or_default(),

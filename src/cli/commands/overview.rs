@@ -108,7 +108,7 @@ fn family(path: &str) -> Option<String> {
     ))
 }
 
-/// What is said where there is no command of these words.
+/// The error for an unknown command.
 pub fn unknown(session: &Session, path: &str, arguments: &[String], help: bool) -> Status {
     let command = program::command();
     if let Some(mut text) = family(path) {

@@ -79,7 +79,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
                  -refresh-only nothing is imported.",
             ));
         }
-        // A pipe or a device is written into; what somebody has written is not replaced.
+        // A pipe or a device is written into; an existing file of another kind is not replaced.
         if files::is_replaceable(path.as_ref()) && std::path::Path::new(path).exists() {
             return Ok(session.fail(
                 "Target generated file already exists",
@@ -126,7 +126,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     }
     let (applyable, errored) = (plan.is_applyable(), plan.errored || problems.has_errors());
     let out = arguments.out.as_deref();
-    // A plan with errors is kept, too, for those who look at it; apply refuses it. One that was interrupted is none.
+    // A plan with errors is saved, too, and can be shown; apply refuses it. An interrupted plan is not saved.
     if let Some(out) = out
         && !operation.interrupted()
         && let Err(problem) = operation.save_plan(out.as_ref(), plan)
@@ -179,7 +179,7 @@ fn write_generated(path: &std::path::Path, plan: &Plan) -> Result<(), Diagnostic
         text.push('\n');
     }
     let write = || {
-        // What somebody has written is not replaced.
+        // An existing file is not replaced.
         if files::is_replaceable(path) && path.exists() {
             return Err(std::io::ErrorKind::AlreadyExists.into());
         }

@@ -113,7 +113,7 @@ pub fn state_schemas(session: &Session, state: &State) -> Result<Schemas, Status
     let (project, _) = workdir::read(session);
     let plugins = session.plugins().map_err(problems)?;
     let needed: std::collections::BTreeSet<_> = state.resources.values().map(|r| r.provider.provider.clone()).collect();
-    // The versions the configuration asks for count where it can be understood.
+    // The version constraints of the configuration apply where it can be loaded.
     if let Ok(all) = crate::plugin_source::requirements(&project.config, state) {
         let ours = all.into_iter().filter(|(p, _)| needed.contains(p)).collect();
         plugins.resolve_only(&ours).map_err(problems)?;

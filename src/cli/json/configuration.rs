@@ -41,7 +41,7 @@ fn module(config: &Config, node: &ModuleNode, schemas: &Schemas, providers: &Pro
             (name.to_string(), document.into())
         })
         .collect();
-    // Ephemeral resources and the word that variables and outputs are so are not told in this version of the format.
+    // This version of the format has neither ephemeral resources nor the ephemeral setting of variables and outputs.
     let lasting = module_of
         .resources
         .values()

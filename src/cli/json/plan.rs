@@ -21,7 +21,7 @@ use super::{Object, PLAN_FORMAT, instance_key};
 /// The document that `show -json PLAN` prints.
 #[must_use]
 pub fn document(plan: &Plan, config: &Config, schemas: &Schemas, tool_version: &str) -> Json {
-    // As they were given; where nothing was given, or must not be told, as the configuration has them.
+    // The values that the user set; of variables that are not set, or sensitive, the defaults of the configuration.
     let root = &config.root.module.variables;
     let variables: Map<String, Json> = root
         .values()

@@ -33,7 +33,7 @@ fn key(module: &Module, local: &str) -> String {
     }
 }
 
-/// What a module itself asks of the providers it names or uses.
+/// The version constraints of a module itself for the providers it names or uses.
 fn requirements(node: &ModuleNode) -> BTreeMap<Provider, Constraints> {
     let module = &node.module;
     let mut out: BTreeMap<Provider, Constraints> = BTreeMap::new();

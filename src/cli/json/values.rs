@@ -36,7 +36,7 @@ pub fn unknown_parts(value: &Value) -> Json {
     }
 }
 
-/// Where a value is sensitive, in the same form. Of an unknown structure nothing can be said but its outermost shape.
+/// Where a value is sensitive, in the same form. An unknown structure has only its outermost shape.
 pub fn sensitive_parts(value: &Value) -> Json {
     if value.marks().is_sensitive() {
         return Json::Bool(true);

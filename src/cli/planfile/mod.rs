@@ -37,7 +37,7 @@ use stored::{
 
 const DOCUMENT: &str = "monoform-plan.json";
 const FORMAT: u32 = 2;
-/// No entry of a plan is read beyond this size: a plan is written by this tool, but anybody can hand one in.
+/// No entry of a plan is read beyond this size: a plan is written by this tool, but the file may be any.
 const MAX_ENTRY: u64 = 4 << 30;
 
 /// What a saved plan holds.
@@ -59,7 +59,7 @@ struct Document {
     workspace: String,
     mode: Mode,
     timestamp: String,
-    /// Whether planning ended with errors: such a plan is kept to be looked at only.
+    /// Whether planning ended with errors: such a plan can be shown, not applied.
     #[serde(default)]
     errored: bool,
     targets: Vec<String>,

@@ -1,4 +1,4 @@
-//! Problems, told to people.
+//! Diagnostics as text.
 
 use syntax::diag::Extra;
 use syntax::{Diagnostic, Diagnostics, Severity, SourceMap};
@@ -132,7 +132,7 @@ fn source(diagnostic: &Diagnostic, sources: &SourceMap, style: Style, out: &mut 
 }
 
 /// The same problems, with warnings of one kind folded into one where there are several: after the first of a kind, the
-/// rest is told as a number. Errors are never folded.
+/// rest is shown as a number. Errors are never folded.
 #[must_use]
 pub fn fold_warnings(diagnostics: Diagnostics) -> Diagnostics {
     let mut out: Vec<Diagnostic> = Vec::new();
@@ -176,7 +176,7 @@ pub fn show(ui: &Ui, diagnostics: &Diagnostics, sources: &SourceMap, compact: bo
         return;
     }
     let mut list = fold_warnings(diagnostics.clone()).0;
-    // In the order of the places, those without one first, as far as the order says nothing else.
+    // In the order of the places, those without one first, where the order is otherwise equal.
     list.sort_by_key(|d| d.subject.as_ref().map(|s| (s.file.clone(), s.start.byte)));
     let (errors, warnings): (Vec<_>, Vec<_>) = list.into_iter().partition(Diagnostic::is_error);
     if compact && errors.is_empty() {

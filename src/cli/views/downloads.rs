@@ -7,7 +7,7 @@ use crate::session::Session;
 /// The width of the bar.
 const BAR: u64 = 24;
 
-/// Shows it, where somebody watches.
+/// Shows it on a terminal.
 pub fn show(session: &Session, overall: Overall) {
     if session.stream.is_none() && overall.running > 0 {
         session.ui.passing(&line(overall));

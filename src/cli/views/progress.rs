@@ -108,7 +108,7 @@ impl OperationView for Progress {
                 elapsed,
                 ..
             } => {
-                // Which object of an instance it was has been said at the beginning.
+                // The line of the start has the deposed key.
                 let Some(words) = words(*action) else { return };
                 let id = id.as_ref().filter(|_| *action != Action::Delete);
                 let elapsed = seconds(*elapsed);

@@ -1,4 +1,4 @@
-//! Hands the engine's events to the views that subscribe to them, each as good as any other, and keeps count for all of them: which
+//! Passes the engine's events to the views that subscribe to them, all in the same way, and records what all of them need: which
 //! operations run and since when, how many objects were changed, how far the walk is.
 
 use std::collections::HashMap;

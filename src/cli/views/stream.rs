@@ -139,7 +139,7 @@ impl Stream {
         }
     }
 
-    /// What a saved plan will do, told when it is carried out.
+    /// The changes of a saved plan, reported when it is applied.
     pub fn planned_changes(&self, plan: &Plan) {
         let done = plan.changes.iter().filter(|c| c.action != Action::NoOp);
         for change in done.filter(|c| !is_forgotten_data(c)) {
@@ -330,7 +330,7 @@ fn now() -> String {
     format!("{}.{micros:06}Z", whole.trim_end_matches('Z'))
 }
 
-/// A data source that is only dropped from the state, which is nothing to tell.
+/// A data source that is only removed from the state, which is not reported.
 fn is_forgotten_data(change: &ResourceChange) -> bool {
     change.action == Action::Delete && change.address.resource.resource.mode == addrs::Mode::Data
 }

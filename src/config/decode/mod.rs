@@ -1,6 +1,6 @@
 //! From the tree of a file to typed blocks.
 //!
-//! Every function here takes a block by value and moves what it keeps: the part of a body that a schema describes is left
+//! Every function here takes a block by value and moves the parts it uses: the part of a body that a schema describes is left
 //! over when the arguments of the language have been taken out. What is wrong is reported, and what could be understood
 //! is returned nevertheless.
 

@@ -7,7 +7,7 @@ use dashu_int::UBig;
 
 /// A number is at most about two to this power, and at least two to minus this power; beyond are infinity and zero.
 ///
-/// That is some 300,000 decimal digits: more than anybody writes down, and few enough to print.
+/// That is some 300,000 decimal digits: more than any document has, and few enough to print.
 pub(super) const MAX_BINARY_EXPONENT: i64 = 1 << 20;
 
 /// A binary float.

@@ -238,7 +238,7 @@ fn coalescelist_type(args: &[Value]) -> CallResult<Type> {
     }
     let mut types = Vec::new();
     for arg in args {
-        // What is not known yet is not looked at.
+        // Unknown elements are not checked.
         if !arg.is_known() {
             return Ok(Type::Dynamic);
         }

@@ -99,7 +99,7 @@ impl Takes {
 /// A parameter of a built-in function.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// Its name, as messages tell it.
+    /// Its name in messages.
     pub name: &'static str,
     takes: Takes,
     null: bool,

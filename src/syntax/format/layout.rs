@@ -71,7 +71,7 @@ fn line(pieces: &[Piece<'_>], start: usize, end: usize) -> Line {
         .skip(1)
         .position(|p| p.kind == TokenKind::Assign)
         .map(|n| start + 1 + n);
-    // A value that goes on in the next line is not aligned.
+    // A value that continues in the next line is not aligned.
     let whole = |at: &usize| pieces[*at..comment].iter().map(bracket_change).sum::<i64>() == 0;
     Line {
         start,

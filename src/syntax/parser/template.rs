@@ -570,7 +570,7 @@ impl Parts {
     }
 }
 
-/// Takes the indentation that all lines share from each. A line of blanks does not count, and keeps its own. Nor does
+/// Takes the indentation that all lines share from each. A blank line does not count, and its indentation is unchanged. Nor does
 /// what follows a strip marker that took the line break: it is no line by itself any more.
 fn unindent(pieces: &mut [Piece]) {
     let mut line_begins = true;

@@ -188,7 +188,7 @@ fn run_move(session: &Session, arguments: &Arguments, from: &str, to: &str) -> R
     Ok(opened.close(status))
 }
 
-/// Moves objects, and says which went where.
+/// Moves objects, and reports each move.
 fn move_objects(states: &mut States, source: &Place, destination: &Place) -> Result<Vec<(Place, Place)>, Refusal> {
     match source {
         Place::Module(from) => {

@@ -1,4 +1,4 @@
-//! `state replace-provider`: says that objects belong to another provider from now on.
+//! `state replace-provider`: assigns objects to another provider.
 
 use addrs::{AbsResource, Provider};
 

@@ -41,7 +41,7 @@ fn leaf<'v>(pair: &Pair<'v>) -> Node<'v> {
     pair.node(act, Body::Primitive(pair.before, pair.after))
 }
 
-/// Handles what must not be shown and what is not known yet; everything else goes on to `inner`.
+/// Handles what must not be shown and what is not known yet; everything else is compared by `inner`.
 fn guarded<'v>(pair: Pair<'v>, inner: &dyn Fn(Pair<'v>) -> Node<'v>) -> Node<'v> {
     if let Some(node) = sensitive(&pair, &|p| guarded(p, inner)) {
         return node;
@@ -115,7 +115,7 @@ fn shape(value: Option<&Value>) -> Shape {
 }
 
 fn dynamic_known(pair: Pair<'_>) -> Node<'_> {
-    // Nothing is said of replacement inside: no part of a value of any type can be declared to ask for it.
+    // Replacement is not marked inside: a provider cannot declare it for a part of a value of dynamic type.
     let pair = Pair {
         replace: Paths::none(),
         ..pair

@@ -27,7 +27,7 @@ use provider::Schemas;
 
 use crate::program::Program as Names;
 
-/// How text is to look.
+/// Styles of text.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
     /// Whether there may be colours.

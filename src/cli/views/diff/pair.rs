@@ -35,7 +35,7 @@ impl<'v> Paths<'v> {
         matches!(self, Paths::Some(paths) if paths.is_empty())
     }
 
-    /// The paths that go on with such a step. With `inherit`, a path that ends here speaks for everything inside.
+    /// The rest of the paths that begin with such a step. With `inherit`, a path that ends here applies to everything inside.
     pub(super) fn child(&self, inherit: bool, matches: impl Fn(&Step) -> bool) -> Paths<'v> {
         let Paths::Some(paths) = self else { return Paths::All };
         if paths.is_empty() {
@@ -64,11 +64,11 @@ pub(super) struct Pair<'v> {
     pub(super) after: Option<&'v Value>,
     pub(super) was_sensitive: bool,
     pub(super) is_sensitive: bool,
-    /// Whose change asks for a new object.
+    /// Whose change requires replacement.
     pub(super) replace: Paths<'v>,
     /// Which parts are of interest.
     pub(super) relevant: Paths<'v>,
-    /// Whether the values come from a plugin that cannot tell an empty string from none, and may answer with either.
+    /// Whether the values come from a plugin with the legacy type system, for which an empty string and null are the same.
     pub(super) legacy: bool,
 }
 
@@ -78,7 +78,7 @@ impl<'v> Pair<'v> {
         Pair::new(Some(before), Some(after), replace, relevant).implicit()
     }
 
-    /// Two sides that are given or not; nulls count as given.
+    /// Two sides, each present or not; null is present.
     pub(super) fn of_value(before: Option<&'v Value>, after: Option<&'v Value>) -> Pair<'v> {
         Pair::new(before, after, Paths::none(), Paths::All)
     }
@@ -108,7 +108,7 @@ impl<'v> Pair<'v> {
         self
     }
 
-    /// The same with sensitivity told by the caller too.
+    /// The same with the sensitivity passed by the caller.
     pub(super) fn sensitive(mut self, before: bool, after: bool) -> Pair<'v> {
         self.was_sensitive |= before;
         self.is_sensitive |= after;

@@ -119,7 +119,7 @@ impl Writer<'_> {
         self.text.ink(Ink::Reset).push("\n");
     }
 
-    /// What changed outside, if that is of interest; says whether it is.
+    /// Drift, if it is relevant; returns whether it is.
     fn drift(&mut self, nothing_planned: bool) -> bool {
         let refresh_only = self.plan.mode == Mode::RefreshOnly;
         if nothing_planned && !refresh_only {
@@ -220,7 +220,7 @@ impl Writer<'_> {
         }
         self.text.push(" ");
         heading::block_header(&mut self.text, &change.address.resource.resource);
-        // What is imported is shown whole: nobody has seen it before.
+        // An imported object is shown whole: the user has not seen it before.
         let options = Options {
             show_all: change.importing.is_some(),
             ..Options::default()
@@ -323,7 +323,7 @@ impl Writer<'_> {
         }
         let mode = self.plan.mode;
         if mode == Mode::RefreshOnly && drift {
-            // What was said of the changes outside says enough.
+            // The drift shown above is enough.
             return;
         }
         if drift {

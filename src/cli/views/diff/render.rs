@@ -13,11 +13,11 @@ use super::tree::{Act, Block, Blocks, Body, Node, Secret};
 pub(super) struct Options {
     /// No signs, and no room for them: for values that are no changes.
     pub(super) no_signs: bool,
-    /// No `-> null` after what goes away: something around it says so.
+    /// No `-> null` after what is removed: an enclosing element has it.
     pub(super) no_null: bool,
-    /// Everything that changes asks for a new object.
+    /// Every change inside requires replacement.
     pub(super) all_replace: bool,
-    /// Nothing inside says that it asks for a new object: something around it does.
+    /// No change inside is marked as requiring replacement: an enclosing element is.
     pub(super) none_replace: bool,
     /// Show what does not change.
     pub(super) show_all: bool,
@@ -40,7 +40,7 @@ impl Text {
         }
     }
 
-    /// ` -> null`, where that is to be said.
+    /// ` -> null`, where it is shown.
     pub(super) fn null_suffix(&mut self, act: Act, options: Options) -> &mut Text {
         if act == Act::Delete && !options.no_null {
             self.push(" ").inner(Ink::Grey, "-> null");
@@ -48,7 +48,7 @@ impl Text {
         self
     }
 
-    /// ` # forces replacement`, where that is to be said.
+    /// ` # forces replacement`, where it is shown.
     pub(super) fn forces(&mut self, replace: bool, options: Options) -> &mut Text {
         if !options.none_replace && (replace || options.all_replace) {
             self.push(" ").inner(Ink::Red, "# forces replacement");
@@ -233,7 +233,7 @@ fn list(text: &mut Text, node: &Node<'_>, items: &[Node<'_>], context: bool, ind
             continue;
         }
         if context {
-            // The element right before a change is shown with it, and the one right after, to tell where it is.
+            // The elements right before and after a change are shown as its context.
             if let Some(last) = skipped.take() {
                 text.hidden(count - 1, "element", indent + 1, options);
                 element(text, last);
@@ -292,7 +292,7 @@ fn set(text: &mut Text, node: &Node<'_>, items: &[Node<'_>], nested: bool, inden
 
 fn map(text: &mut Text, node: &Node<'_>, items: &[(&str, Node<'_>)], nested: bool, indent: usize, options: Options) {
     let (here, inner) = replacement(node, nested, options);
-    // In a map that stays, it is to be said of each element that goes, unless that is an object whose parts say it.
+    // In a map that stays, each removed element has it, unless that is an object whose attributes have it.
     let inner = Options {
         no_null: options.no_null || nested || node.act == Act::Delete,
         ..inner
@@ -362,7 +362,7 @@ fn attributes(text: &mut Text, items: &[(&str, Node<'_>)], indent: usize, option
 }
 
 fn object(text: &mut Text, node: &Node<'_>, items: &[(&str, Node<'_>)], nested: bool, indent: usize, options: Options) {
-    // Whatever goes away inside a nested object is said to.
+    // Every attribute removed inside a nested object has `-> null`.
     let inner = Options {
         no_null: !nested,
         all_replace: false,

@@ -9,7 +9,7 @@ use cty::{Kind, Value};
 /// A step through two sequences: the position in the first and in the second, where there is one.
 pub(super) type Step = (Option<usize>, Option<usize>);
 
-/// Something that can be told apart from others.
+/// An element that can be compared with others.
 pub(super) trait Item {
     /// Equal for equal items.
     fn digest(&self, hasher: &mut DefaultHasher);

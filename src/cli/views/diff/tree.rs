@@ -31,7 +31,7 @@ impl Act {
 pub(super) struct Node<'v> {
     /// What happens to it.
     pub(super) act: Act,
-    /// Whether that asks for a new object.
+    /// Whether that requires replacement.
     pub(super) replace: bool,
     /// What it is.
     pub(super) body: Body<'v>,
@@ -70,7 +70,7 @@ pub(super) enum Body<'v> {
     WriteOnly,
 }
 
-/// What may be said of something that must not be shown.
+/// What is shown in place of a value that must not be shown.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Secret {
     /// What happens to the value itself.
@@ -95,6 +95,6 @@ pub(super) struct Block<'v> {
 pub(super) struct Blocks<'v> {
     /// Each block, with its label if blocks of this type have labels.
     pub(super) items: Vec<(Option<&'v str>, Node<'v>)>,
-    /// Whether the change of any of them asks for a new object.
+    /// Whether the change of any of them requires replacement.
     pub(super) replace: bool,
 }

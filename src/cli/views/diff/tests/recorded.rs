@@ -296,7 +296,7 @@ pub(super) fn plan(json: &Json, schemas: &Schemas) -> Plan {
     }
 }
 
-/// A plan that says nothing.
+/// A plan without changes.
 pub(super) fn empty_plan() -> Plan {
     Plan {
         mode: Mode::Normal,
