@@ -62,3 +62,9 @@ pub fn main(invocation: Invocation) -> ExitCode {
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| commands::run(invocation)));
     ExitCode::from(result.unwrap_or(panics::STATUS))
 }
+
+#[doc(hidden)]
+pub mod fuzzing {
+    //! Decoders that only fuzz targets use from outside.
+    pub use crate::planfile::reread_document;
+}

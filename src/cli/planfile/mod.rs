@@ -244,6 +244,22 @@ struct Head {
     tool_version: String,
 }
 
+/// Reads the document of a plan with an empty configuration and empty states, and writes it again: for the fuzz target.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn reread_document(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let document_read: Document = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
+    let entries = [
+        ("tfstate", &b""[..]),
+        ("tfstate-prev", b""),
+        ("tfconfig/modules.json", b"{\"Modules\":[]}"),
+    ];
+    let entries = entries.map(|(name, content)| (name.to_owned(), content.to_vec()));
+    let saved = load(&document_read, entries.into())?;
+    serde_json::to_vec(&document(&saved, &document_read.tool_version)?).map_err(|e| e.to_string())
+}
+
 fn load(document: &Document, mut entries: BTreeMap<String, Vec<u8>>) -> Result<SavedPlan, String> {
     let mut state = |name: &str| -> Result<State, String> {
         let text = entries
