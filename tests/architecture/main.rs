@@ -20,10 +20,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-cty", &[]),
     ("monoform-deflate", &[]),
     ("monoform-files", &[]),
+    ("monoform-openssh", &[]),
     ("monoform-proto", &[]),
     ("monoform-syntax", &["cty"]),
     ("monoform-schema", &["cty"]),
-    ("monoform-lang", &["schema", "syntax", "cty", "deflate", "files"]),
+    (
+        "monoform-lang",
+        &["schema", "syntax", "cty", "deflate", "files", "openssh"],
+    ),
     ("monoform-config", &["lang", "syntax", "cty", "files"]),
     ("monoform-provider", &["schema", "syntax", "cty"]),
     ("monoform-state", &["cty", "files"]),
@@ -89,7 +93,11 @@ fn crates_use_only_what_stands_below_them() {
                     is_plugin
                         && matches!(
                             used,
-                            "monoform-sdk" | "monoform-cty" | "monoform-deflate" | "monoform-trust"
+                            "monoform-sdk"
+                                | "monoform-cty"
+                                | "monoform-deflate"
+                                | "monoform-openssh"
+                                | "monoform-trust"
                         )
                 }
             };
