@@ -3,8 +3,8 @@
 use std::sync::{Arc, LazyLock};
 
 use monoform_sdk::Diagnostic;
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{VerifierBuilderError, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
@@ -27,13 +27,11 @@ static PROVIDER: LazyLock<Arc<CryptoProvider>> =
 
 /// Who believes what the machine believes. Reading that takes time, and most requests of a run need it or none does: it is
 /// read with the first certificate that must be looked at.
-static SYSTEM: LazyLock<Result<Arc<WebPkiServerVerifier>, String>> =
+static SYSTEM: LazyLock<Result<Arc<WebPkiServerVerifier>, VerifierBuilderError>> =
     LazyLock::new(|| verifier(trust::roots(&trust::system_certificates())));
 
-fn verifier(roots: RootCertStore) -> Result<Arc<WebPkiServerVerifier>, String> {
-    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), PROVIDER.clone())
-        .build()
-        .map_err(|e| e.to_string())
+fn verifier(roots: RootCertStore) -> Result<Arc<WebPkiServerVerifier>, VerifierBuilderError> {
+    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), PROVIDER.clone()).build()
 }
 
 impl Trust<'_> {
@@ -96,7 +94,7 @@ fn custom(pem: &str) -> Result<TrustAnchors, Diagnostic> {
         .at_attribute("ca_cert_pem"));
     }
     Ok(TrustAnchors::Custom {
-        authorities: verifier(roots).map_err(tls_error)?,
+        authorities: verifier(roots).map_err(|e| tls_error(e.to_string()))?,
         certificates,
     })
 }
@@ -120,9 +118,9 @@ struct Verifier(TrustAnchors);
 enum TrustAnchors {
     /// No verification.
     None,
-    /// TrustAnchors this machine trusts.
+    /// The trust anchors of the system.
     System,
-    /// TrustAnchors the configuration says.
+    /// Those of the configuration.
     Custom {
         authorities: Arc<WebPkiServerVerifier>,
         certificates: Vec<CertificateDer<'static>>,
@@ -140,7 +138,7 @@ impl ServerCertVerifier for Verifier {
     ) -> Result<ServerCertVerified, Error> {
         let authorities = match &self.0 {
             TrustAnchors::None => return Ok(ServerCertVerified::assertion()),
-            TrustAnchors::System => SYSTEM.as_ref().map_err(|e| Error::General(e.clone()))?,
+            TrustAnchors::System => SYSTEM.as_ref().map_err(|e| Error::General(e.to_string()))?,
             // A server's own certificate may be given in place of an authority's.
             TrustAnchors::Custom { certificates, .. } if certificates.contains(end_entity) => {
                 return trust::verify_pinned_certificate(end_entity, server_name, now);

@@ -155,7 +155,7 @@ impl Public {
     /// The fingerprint of old.
     pub fn fingerprint_md5(&self) -> String {
         let Some(bytes) = self.ssh() else { return String::new() };
-        let pairs: Vec<String> = Md5::digest(bytes).iter().map(|b| format!("{b:02x}")).collect();
+        let pairs: Vec<String> = Md5::digest(bytes).iter().map(|b| HEXLOWER.encode(&[*b])).collect();
         pairs.join(":")
     }
 
