@@ -6,13 +6,12 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, SignatureScheme};
+use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+use trust::Verifier;
 use url::{Host, Url};
 
 use crate::Proxying;
@@ -27,9 +26,6 @@ pub(crate) type Fetched = Result<Vec<Vec<u8>>, FetchError>;
 /// Why there are no certificates of a server. Each text is a sentence without its full stop.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FetchError {
-    /// The roots of trust cannot be used.
-    #[error(transparent)]
-    Roots(#[from] rustls::client::VerifierBuilderError),
     /// TLS cannot be set up.
     #[error(transparent)]
     Tls(#[from] rustls::Error),
@@ -83,57 +79,33 @@ pub(crate) enum FetchError {
     Stopped,
 }
 
-/// Looks at the certificates that servers present, and perhaps verifies them.
+/// Records the certificates that servers present, and verifies them as its verifier does.
 #[derive(Debug)]
 struct Observer {
-    verifier: Option<Arc<WebPkiServerVerifier>>,
-    /// The certificates that this machine trusts.
-    trusted: Vec<CertificateDer<'static>>,
-    provider: Arc<CryptoProvider>,
+    verifier: Verifier,
     /// By the name under which a server was asked; the last ones of each.
     seen: Mutex<BTreeMap<String, Vec<Vec<u8>>>>,
 }
 
 impl Observer {
-    fn new(verify: bool) -> Result<Arc<Observer>, FetchError> {
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let mut verifier = None;
-        let mut trusted = Vec::new();
-        if verify {
-            trusted = trust::system_certificates();
-            let roots = Arc::new(trust::roots(&trusted));
-            let builder = WebPkiServerVerifier::builder_with_provider(roots, provider.clone());
-            verifier = Some(builder.build()?);
-        }
-        Ok(Arc::new(Observer {
-            verifier,
-            trusted,
-            provider,
+    fn new(verify: bool) -> Arc<Observer> {
+        Arc::new(Observer {
+            verifier: if verify {
+                Verifier::system()
+            } else {
+                Verifier::insecure()
+            },
             seen: Mutex::default(),
-        }))
+        })
     }
 
     fn config(self: &Arc<Observer>) -> Result<ClientConfig, FetchError> {
-        let config = ClientConfig::builder_with_provider(self.provider.clone())
+        let config = ClientConfig::builder_with_provider(trust::PROVIDER.clone())
             .with_safe_default_protocol_versions()?
             .dangerous()
             .with_custom_certificate_verifier(self.clone())
             .with_no_client_auth();
         Ok(config)
-    }
-
-    /// A self-signed certificate that the machine trusts may be a server's own, although the library takes those of
-    /// authorities for no server's.
-    fn trusts(
-        &self,
-        certificate: &CertificateDer<'_>,
-        name: &ServerName<'_>,
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        if !self.trusted.iter().any(|trusted| trusted == certificate) {
-            return Err(CertificateError::UnknownIssuer.into());
-        }
-        trust::verify_pinned_certificate(certificate, name, now)
     }
 
     fn seen(&self, name: &str) -> Option<Vec<Vec<u8>>> {
@@ -155,26 +127,18 @@ impl ServerCertVerifier for Observer {
         let chain = chain.map(|certificate| certificate.to_vec()).collect();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.insert(server_name.to_str().into_owned(), chain);
-        match &self.verifier {
-            Some(verifier) => verifier
-                .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
-                .or_else(|error| self.trusts(end_entity, server_name, now).map_err(|_| error)),
-            None => Ok(ServerCertVerified::assertion()),
-        }
+        drop(seen);
+        self.verifier
+            .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
     }
 
-    // Who asks for no verification wants to see what is there, whatever it is: certificates of version 1, for example, with
-    // which no signature can be verified here. Nothing is sent to such a server but the question.
     fn verify_tls12_signature(
         &self,
         message: &[u8],
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        match &self.verifier {
-            Some(verifier) => verifier.verify_tls12_signature(message, certificate, signature),
-            None => Ok(HandshakeSignatureValid::assertion()),
-        }
+        self.verifier.verify_tls12_signature(message, certificate, signature)
     }
 
     fn verify_tls13_signature(
@@ -183,14 +147,11 @@ impl ServerCertVerifier for Observer {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        match &self.verifier {
-            Some(verifier) => verifier.verify_tls13_signature(message, certificate, signature),
-            None => Ok(HandshakeSignatureValid::assertion()),
-        }
+        self.verifier.verify_tls13_signature(message, certificate, signature)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+        self.verifier.supported_verify_schemes()
     }
 }
 
@@ -209,7 +170,7 @@ pub(crate) async fn by_tls(host: Option<Host<&str>>, port: u16, verify: bool) ->
         }
         None => return Err(FetchError::NoHost),
     };
-    let observer = Observer::new(verify)?;
+    let observer = Observer::new(verify);
     let connector = TlsConnector::from(Arc::new(observer.config()?));
     let connect = async {
         let socket = connect(&host, port).await?;
@@ -263,7 +224,7 @@ async fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, FetchError>
 
 /// Asks by HTTP, and follows redirects: the certificates are those of the server that answers in the end.
 pub(crate) async fn by_https(url: &Url, verify: bool, proxying: &Proxying) -> Fetched {
-    let observer = Observer::new(verify)?;
+    let observer = Observer::new(verify);
     let mut builder = reqwest::Client::builder()
         .tls_backend_preconfigured(observer.config()?)
         .connect_timeout(TIMEOUT)

@@ -241,7 +241,7 @@ mod tests {
     use super::*;
     use crate::client::NetSettings;
     use crate::credentials::Token;
-    use crate::test_server::{Reply, Server};
+    use support::server::{Reply, Server};
 
     #[test]
     fn addresses_of_services() {

@@ -59,6 +59,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["sdk", "provider-cloudinit", "lang", "syntax"],
     ),
     ("monoform-provider-terraform", &["sdk", "lang", "syntax"]),
+    // For tests: a development dependency of any crate, and of none otherwise.
+    ("monoform-support", &[]),
     ("monoform", &["cli", "packages", "sdk"]),
 ];
 
