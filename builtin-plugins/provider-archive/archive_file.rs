@@ -9,6 +9,7 @@ use monoform_sdk::{
     Attr, Context, DataSource, Diagnostic, Resource, Result, Schema, Set, Validator, async_trait, blocking, model,
 };
 
+use crate::error::ArchiveError;
 use crate::select::{self, Selection};
 use crate::write::{self, Format};
 
@@ -109,8 +110,9 @@ fn selection(model: &Model) -> Selection {
 
 /// Makes the archive, and says what became of it.
 fn build(model: Model) -> Result<Model> {
-    let failed =
-        |problem: String| Diagnostic::error("Archive creation error", format!("error creating archive: {problem}"));
+    let failed = |problem: ArchiveError| {
+        Diagnostic::error("Archive creation error", format!("error creating archive: {problem}"))
+    };
     let path = Path::new(model.output_path.text());
     if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty() && !dir.exists()) {
         DirBuilder::new().recursive(true).mode(0o755).create(dir).map_err(|e| {
@@ -124,18 +126,18 @@ fn build(model: Model) -> Result<Model> {
         "zip" => Format::Zip,
         "tar.gz" => Format::TarGz,
         other => {
-            return Err(failed(format!(
-                "archive type not supported: {other}: it is either zip or tar.gz"
-            ))
-            .into());
+            return Err(failed(ArchiveError::Type(other.to_owned())).into());
         }
     };
     let entries = select::entries(selection(&model)).map_err(&failed)?;
     let mode = model.output_file_mode.as_str().filter(|mode| !mode.is_empty());
     let archive = write::archive(format, &entries, mode).map_err(&failed)?;
-    let written = archive
-        .store(path)
-        .map_err(|e| failed(format!("{}: {e}", path.display())))?;
+    let written = archive.store(path).map_err(|source| {
+        failed(ArchiveError::Store {
+            path: path.to_owned(),
+            source,
+        })
+    })?;
     Ok(Model {
         output_size: written.size.into(),
         output_md5: written.md5.into(),

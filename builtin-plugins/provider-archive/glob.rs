@@ -2,18 +2,23 @@
 
 use regex::bytes::{Regex, RegexBuilder};
 
-/// A pattern made ready; an error says what is wrong with it.
-pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
-    let bad = |what: &str| format!("error checking excludes matches: bad pattern {pattern:?}: {what}");
-    let text = translate(&pattern.chars().collect::<Vec<_>>()).map_err(|what| bad(&what))?;
+use crate::error::{ArchiveError, PatternError};
+
+/// Compiles a pattern.
+pub(crate) fn compile(pattern: &str) -> Result<Regex, ArchiveError> {
+    let bad = |reason| ArchiveError::Pattern {
+        pattern: pattern.to_owned(),
+        reason,
+    };
+    let text = translate(&pattern.chars().collect::<Vec<_>>()).map_err(bad)?;
     RegexBuilder::new(&format!("^(?:{text})$"))
         .dot_matches_new_line(true)
         .build()
-        .map_err(|_| bad("it is too large, or a range in [] is upside down"))
+        .map_err(|_| bad(PatternError::NotCompiled))
 }
 
 /// The same pattern as a regular expression.
-fn translate(pattern: &[char]) -> Result<String, String> {
+fn translate(pattern: &[char]) -> Result<String, PatternError> {
     let mut out = String::new();
     let mut depth = 0usize;
     let mut at = 0;
@@ -57,7 +62,7 @@ fn translate(pattern: &[char]) -> Result<String, String> {
                 (")".to_owned(), 1, false)
             }
             '\\' => {
-                let literal = next(1).ok_or("a backslash at the end")?;
+                let literal = next(1).ok_or(PatternError::Backslash)?;
                 (regex::escape(&literal.to_string()), 2, literal == '/')
             }
             c => (regex::escape(&c.to_string()), 1, c == '/'),
@@ -67,13 +72,13 @@ fn translate(pattern: &[char]) -> Result<String, String> {
         fresh = then_fresh;
     }
     if depth > 0 {
-        return Err("a { without its }".into());
+        return Err(PatternError::Brace);
     }
     Ok(out)
 }
 
 /// A class of characters, and how long it is in the pattern. It never stands for the separator of paths.
-fn class(pattern: &[char]) -> Result<(String, usize), String> {
+fn class(pattern: &[char]) -> Result<(String, usize), PatternError> {
     let mut at = 1;
     let negated = matches!(pattern.get(at), Some('!' | '^'));
     if negated {
@@ -82,12 +87,12 @@ fn class(pattern: &[char]) -> Result<(String, usize), String> {
     let mut set = String::new();
     loop {
         let c = match pattern.get(at) {
-            None => return Err("a [ without its ]".into()),
-            Some(']') if set.is_empty() => return Err("nothing between [ and ]".into()),
+            None => return Err(PatternError::Bracket),
+            Some(']') if set.is_empty() => return Err(PatternError::EmptyClass),
             Some(']') => break,
             Some('\\') => {
                 at += 1;
-                *pattern.get(at).ok_or("a backslash at the end")?
+                *pattern.get(at).ok_or(PatternError::Backslash)?
             }
             // A range, unless it is the first or last of the class.
             Some('-') if !set.is_empty() && !matches!(pattern.get(at + 1), None | Some(']')) => {
@@ -143,7 +148,7 @@ mod tests {
             }
         }
         for bad in ["[", "[]", "[a", "{a", "a\\", "[z-a]"] {
-            assert!(compile(bad).unwrap_err().contains("bad pattern"), "{bad}");
+            assert!(compile(bad).unwrap_err().to_string().contains("bad pattern"), "{bad}");
         }
     }
 }

@@ -7,6 +7,7 @@
 //! people see; [`select`] finds what goes into an archive, with the patterns of [`glob`]; [`zip`] and [`tarball`] write it.
 
 mod archive_file;
+mod error;
 mod glob;
 mod select;
 mod tarball;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use regex::bytes::Regex;
 
+use crate::error::ArchiveError;
 use crate::glob;
 
 /// A file of the archive.
@@ -27,7 +28,7 @@ pub(crate) enum Content {
     Text(String),
 }
 
-/// What a person asked for.
+/// What the configuration selects.
 pub(crate) enum Selection {
     /// One file.
     File(PathBuf),
@@ -45,7 +46,7 @@ pub(crate) enum Selection {
 }
 
 /// The files of the archive.
-pub(crate) fn entries(selection: Selection) -> Result<Vec<Entry>, String> {
+pub(crate) fn entries(selection: Selection) -> Result<Vec<Entry>, ArchiveError> {
     match selection {
         Selection::Texts(texts) => {
             // Of several texts with one name, the last stays.
@@ -58,13 +59,10 @@ pub(crate) fn entries(selection: Selection) -> Result<Vec<Entry>, String> {
         }
         Selection::File(path) => {
             if !path.exists() {
-                return Err(format!("could not archive missing file: {}", path.display()));
+                return Err(ArchiveError::MissingFile(path));
             }
             if path.is_dir() {
-                return Err(format!(
-                    "could not archive file that is a directory: {}. Use source_dir for directories.",
-                    path.display()
-                ));
+                return Err(ArchiveError::FileIsDirectory(path));
             }
             let name = path
                 .file_name()
@@ -80,13 +78,10 @@ pub(crate) fn entries(selection: Selection) -> Result<Vec<Entry>, String> {
             output,
         } => {
             if !root.exists() {
-                return Err(format!("could not archive missing directory: {}", root.display()));
+                return Err(ArchiveError::MissingDirectory(root));
             }
             if !root.is_dir() {
-                return Err(format!(
-                    "could not archive directory that is a file: {}",
-                    root.display()
-                ));
+                return Err(ArchiveError::DirectoryIsFile(root));
             }
             let patterns = excludes
                 .iter()
@@ -95,7 +90,7 @@ pub(crate) fn entries(selection: Selection) -> Result<Vec<Entry>, String> {
             let mut walk = Walk {
                 excludes: patterns.collect::<Result<_, _>>()?,
                 follow,
-                output: fs::metadata(output).ok().map(|found| place(&found)),
+                output: fs::metadata(output).ok().map(|found| identity(&found)),
                 above: Vec::new(),
                 found: Vec::new(),
             };
@@ -105,27 +100,27 @@ pub(crate) fn entries(selection: Selection) -> Result<Vec<Entry>, String> {
                 walk.directory(&root, b"", &metadata)?;
             }
             if walk.found.is_empty() {
-                return Err(format!(
-                    "archive has not been created as it would be empty: {} has no files but those that are left out",
-                    root.display()
-                ));
+                return Err(ArchiveError::Empty(root));
             }
             Ok(walk.found)
         }
     }
 }
 
-/// What tells a file or directory from others.
-fn place(found: &Metadata) -> (u64, u64) {
+/// What distinguishes a file or directory from others: its device and inode.
+fn identity(found: &Metadata) -> (u64, u64) {
     (found.dev(), found.ino())
 }
 
-fn metadata(path: &Path) -> Result<Metadata, String> {
-    fs::metadata(path).map_err(|e| unreadable(path, &e))
+fn metadata(path: &Path) -> Result<Metadata, ArchiveError> {
+    fs::metadata(path).map_err(|e| unreadable(path, e))
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> String {
-    format!("error encountered during file walk: {}: {error}", path.display())
+fn unreadable(path: &Path, source: std::io::Error) -> ArchiveError {
+    ArchiveError::Walk {
+        path: path.to_owned(),
+        source,
+    }
 }
 
 struct Walk {
@@ -142,17 +137,13 @@ impl Walk {
         self.excludes.iter().any(|pattern| pattern.is_match(name))
     }
 
-    fn directory(&mut self, dir: &Path, name: &[u8], found: &Metadata) -> Result<(), String> {
-        if self.above.contains(&place(found)) {
-            return Err(format!(
-                "{} is a symbolic link to a directory around it, so there is no end to it. Leave it out with excludes, or \
-                 set exclude_symlink_directories.",
-                dir.display()
-            ));
+    fn directory(&mut self, dir: &Path, name: &[u8], found: &Metadata) -> Result<(), ArchiveError> {
+        if self.above.contains(&identity(found)) {
+            return Err(ArchiveError::LinkCycle(dir.to_owned()));
         }
-        self.above.push(place(found));
+        self.above.push(identity(found));
         let listed = fs::read_dir(dir).and_then(|entries| entries.map(|e| e.map(|e| e.file_name())).collect());
-        let mut names: Vec<_> = listed.map_err(|e| unreadable(dir, &e))?;
+        let mut names: Vec<_> = listed.map_err(|e| unreadable(dir, e))?;
         names.sort();
         for base in names {
             let path = dir.join(&base);
@@ -170,7 +161,7 @@ impl Walk {
                 if self.follow || !is_link {
                     self.directory(&path, &name, &found)?;
                 }
-            } else if self.output != Some(place(&found)) {
+            } else if self.output != Some(identity(&found)) {
                 let content = Content::File(path);
                 self.found.push(Entry { name, content });
             }

@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use deflate::Gzip;
 use tar::{EntryType, Header};
 
+use crate::error::ArchiveError;
 use crate::select::Entry;
 use crate::write;
 
@@ -14,7 +15,7 @@ const PREFIX: usize = 155;
 /// The largest size that fits the field of a header.
 const LARGEST: u64 = (1 << 33) - 1;
 
-pub(crate) fn write(out: impl Write, entries: &[Entry], mode: Option<&str>) -> Result<(), String> {
+pub(crate) fn write(out: impl Write, entries: &[Entry], mode: Option<&str>) -> Result<(), ArchiveError> {
     let mut out = Gzip::new(out);
     for entry in entries {
         let opened = write::open(entry)?;
@@ -23,14 +24,17 @@ pub(crate) fn write(out: impl Write, entries: &[Entry], mode: Option<&str>) -> R
             Some(mode) => write::mode(mode)?,
             None => opened.mode.unwrap_or(0),
         };
-        let failed = |e: io::Error| format!("could not add {}: {e}", String::from_utf8_lossy(&entry.name));
+        let failed = |source| ArchiveError::Add {
+            name: String::from_utf8_lossy(&entry.name).into_owned(),
+            source,
+        };
         put(&mut out, &entry.name, mode, opened.size, opened.content).map_err(failed)?;
     }
     let finish = || -> io::Result<()> {
         out.write_all(&[0; 2 * BLOCK as usize])?;
         out.finish()?.flush()
     };
-    finish().map_err(|e| e.to_string())
+    finish().map_err(ArchiveError::Finish)
 }
 
 fn put(out: &mut impl Write, name: &[u8], mode: u32, size: u64, content: impl Read) -> io::Result<()> {

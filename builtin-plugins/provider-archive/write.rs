@@ -1,4 +1,4 @@
-//! Writing an archive: first beside the place where it belongs, then there, so that a failure leaves what was there.
+//! Writing an archive: first to a temporary file, then to its path, so that a failure leaves the previous archive.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
@@ -7,10 +7,12 @@ use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use data_encoding::HEXLOWER;
 use md5::{Digest, Md5};
 use sha1::Sha1;
 use sha2::{Sha256, Sha512};
 
+use crate::error::ArchiveError;
 use crate::select::{Content, Entry};
 use crate::{tarball, zip};
 
@@ -24,7 +26,7 @@ pub(crate) enum Format {
 /// An archive that has no name yet.
 pub(crate) struct Archive(File);
 
-/// What became of an archive.
+/// The size and the checksums of a stored archive.
 pub(crate) struct Written {
     pub size: i64,
     pub md5: String,
@@ -36,8 +38,8 @@ pub(crate) struct Written {
 }
 
 /// Makes the archive. The mode is that of `output_file_mode`.
-pub(crate) fn archive(format: Format, entries: &[Entry], mode: Option<&str>) -> Result<Archive, String> {
-    let mut file = tempfile::tempfile().map_err(|e| format!("no temporary file: {e}"))?;
+pub(crate) fn archive(format: Format, entries: &[Entry], mode: Option<&str>) -> Result<Archive, ArchiveError> {
+    let mut file = tempfile::tempfile().map_err(ArchiveError::TemporaryFile)?;
     let out = BufWriter::new(&mut file);
     match format {
         Format::Zip => zip::write(out, entries, mode)?,
@@ -73,18 +75,14 @@ impl Archive {
         let (sha256, sha512) = (sha256.finalize(), sha512.finalize());
         Ok(Written {
             size,
-            md5: hex(&md5.finalize()),
-            sha1: hex(&sha1.finalize()),
-            sha256: hex(&sha256),
+            md5: HEXLOWER.encode(&md5.finalize()),
+            sha1: HEXLOWER.encode(&sha1.finalize()),
+            sha256: HEXLOWER.encode(&sha256),
             base64sha256: STANDARD.encode(sha256),
-            sha512: hex(&sha512),
+            sha512: HEXLOWER.encode(&sha512),
             base64sha512: STANDARD.encode(sha512),
         })
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 /// The content of an entry, opened; its size and mode, if it is a file.
@@ -94,7 +92,7 @@ pub(crate) struct Opened<'a> {
     pub mode: Option<u32>,
 }
 
-pub(crate) fn open(entry: &Entry) -> Result<Opened<'_>, String> {
+pub(crate) fn open(entry: &Entry) -> Result<Opened<'_>, ArchiveError> {
     match &entry.content {
         Content::Text(text) => Ok(Opened {
             content: Box::new(text.as_bytes()),
@@ -102,13 +100,13 @@ pub(crate) fn open(entry: &Entry) -> Result<Opened<'_>, String> {
             mode: None,
         }),
         Content::File(path) => {
-            let failed = |e: io::Error| format!("error reading file for archival: {}: {e}", path.display());
-            // Opening a pipe would wait for somebody who writes to it.
+            let failed = |source| ArchiveError::Read {
+                path: path.clone(),
+                source,
+            };
+            // Opening a pipe would block until it has a writer.
             if !path.metadata().map_err(failed)?.is_file() {
-                return Err(format!(
-                    "error reading file for archival: {} is neither a file nor a directory",
-                    path.display()
-                ));
+                return Err(ArchiveError::SpecialFile(path.clone()));
             }
             let file = File::open(path).map_err(failed)?;
             let found = file.metadata().map_err(failed)?;
@@ -122,7 +120,7 @@ pub(crate) fn open(entry: &Entry) -> Result<Opened<'_>, String> {
 }
 
 /// The number that `output_file_mode` means: octal after `0` or `0o`, hexadecimal after `0x`, binary after `0b`, else decimal.
-pub(crate) fn mode(text: &str) -> Result<u32, String> {
+pub(crate) fn mode(text: &str) -> Result<u32, ArchiveError> {
     let lower = text.to_ascii_lowercase();
     let parsed = if let Some(digits) = lower.strip_prefix("0x") {
         u32::from_str_radix(digits, 16)
@@ -139,8 +137,6 @@ pub(crate) fn mode(text: &str) -> Result<u32, String> {
     match parsed {
         // A sign is a digit for the parser of Rust only.
         Ok(mode) if !lower.contains('+') && mode <= i32::MAX as u32 => Ok(mode),
-        _ => Err(format!(
-            "error parsing output_file_mode value: {text}: write the mode in octal with a leading 0, as in 0644"
-        )),
+        _ => Err(ArchiveError::Mode(text.to_owned())),
     }
 }

@@ -8,6 +8,7 @@ use std::io::{self, Read, Write};
 use deflate::{Deflate, Level};
 use flate2::Crc;
 
+use crate::error::ArchiveError;
 use crate::select::Entry;
 use crate::write;
 
@@ -39,7 +40,7 @@ struct Listed {
     offset: u64,
 }
 
-pub(crate) fn write(out: impl Write, entries: &[Entry], mode: Option<&str>) -> Result<(), String> {
+pub(crate) fn write(out: impl Write, entries: &[Entry], mode: Option<&str>) -> Result<(), ArchiveError> {
     let mut out = Counter { out, count: 0 };
     let mut listed = Vec::with_capacity(entries.len());
     for entry in entries {
@@ -62,11 +63,14 @@ pub(crate) fn write(out: impl Write, entries: &[Entry], mode: Option<&str>) -> R
             new.creator = UNIX;
             new.date = FILE_DATE;
         }
-        let failed = |e: io::Error| format!("could not add {}: {e}", String::from_utf8_lossy(&entry.name));
+        let failed = |source| ArchiveError::Add {
+            name: String::from_utf8_lossy(&entry.name).into_owned(),
+            source,
+        };
         put(&mut out, &mut new, opened.content).map_err(failed)?;
         listed.push(new);
     }
-    finish(&mut out, &listed).map_err(|e| e.to_string())
+    finish(&mut out, &listed).map_err(ArchiveError::Finish)
 }
 
 /// Whether readers might take the name for one in another encoding.

@@ -83,7 +83,8 @@ fn complete(config: Model) -> Result<Model> {
     let parts: Vec<Part> = config.part.or(Vec::new()).into_iter().map(with_type).collect();
     let (gzip, base64) = (config.gzip.or(true), config.base64_encode.or(true));
     let written: Vec<render::Part<'_>> = parts.iter().map(Part::written).collect();
-    let rendered = render::encode(render::message(&written, &boundary), gzip, base64).map_err(cannot_render)?;
+    let rendered =
+        render::encode(render::message(&written, &boundary), gzip, base64).map_err(|e| cannot_render(e.to_string()))?;
     Ok(Model {
         part: parts.into(),
         gzip: gzip.into(),

@@ -1,6 +1,6 @@
 //! The message, byte by byte: what cloud-init reads, and what people compare.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -66,14 +66,14 @@ pub fn message(parts: &[Part<'_>], boundary: &str) -> String {
     out
 }
 
-/// The message as it is wanted. What is compressed is also written in base64, or it would be no text.
-pub fn encode(message: String, gzip: bool, base64: bool) -> Result<String, String> {
+/// The message in the encoding of the configuration. Compressed data is always written in base64, since it is no text.
+pub fn encode(message: String, gzip: bool, base64: bool) -> io::Result<String> {
     if !gzip {
         return Ok(if base64 { STANDARD.encode(message) } else { message });
     }
     let mut encoder = Gzip::new(Vec::new());
     let bytes = encoder.write_all(message.as_bytes()).and_then(|()| encoder.finish());
-    bytes.map(|bytes| STANDARD.encode(bytes)).map_err(|e| e.to_string())
+    bytes.map(|bytes| STANDARD.encode(bytes))
 }
 
 /// What identifies a result.

@@ -8,7 +8,7 @@ use monoform_sdk::schema::{block, computed, optional, required};
 use monoform_sdk::{Attr, Diagnostic, Set, Validator, model};
 
 use crate::records::{Kind, Place, RecordModel, complete_name, name_below_a_zone, name_problem};
-use crate::text;
+use crate::text::{self, TextError};
 
 const TTL: i64 = 3600;
 
@@ -86,12 +86,12 @@ fn complete_names(what: &'static str) -> Validator {
 }
 
 /// A number of a record.
-fn short(number: &Attr<i64>, what: &str) -> Option<Result<u16, String>> {
+fn short(number: &Attr<i64>, what: &'static str) -> Option<Result<u16, TextError>> {
     let number = *number.known()?;
-    Some(u16::try_from(number).map_err(|_| format!("{what} is a number from 0 to 65535, but is {number}")))
+    Some(u16::try_from(number).map_err(|_| TextError::Number { what, number }))
 }
 
-fn long(text: &Attr<String>) -> Option<Result<Name, String>> {
+fn long(text: &Attr<String>) -> Option<Result<Name, TextError>> {
     Some(text::name(text.as_str()?))
 }
 
@@ -119,9 +119,9 @@ impl Kind for A {
     fn set_elements(model: &mut AModel, elements: Vec<String>) {
         model.addresses = texts(elements);
     }
-    fn read(element: &String) -> Option<Result<RData, String>> {
+    fn read(element: &String) -> Option<Result<RData, TextError>> {
         let address = text::ipv4(element).map(|a| RData::A(rdata::A(a)));
-        Some(address.ok_or_else(|| format!("{element:?} is no IPv4 address")))
+        Some(address.ok_or_else(|| TextError::Ipv4(element.clone())))
     }
     fn write(data: &RData) -> Option<String> {
         match data {
@@ -155,9 +155,9 @@ impl Kind for Aaaa {
     fn set_elements(model: &mut AaaaModel, elements: Vec<String>) {
         model.addresses = texts(elements);
     }
-    fn read(element: &String) -> Option<Result<RData, String>> {
+    fn read(element: &String) -> Option<Result<RData, TextError>> {
         let address = element.parse::<Ipv6Addr>().map(|a| RData::AAAA(rdata::AAAA(a)));
-        Some(address.map_err(|_| format!("{element:?} is no IPv6 address")))
+        Some(address.map_err(|_| TextError::Ipv6(element.clone())))
     }
     fn write(data: &RData) -> Option<String> {
         match data {
@@ -191,7 +191,7 @@ impl Kind for Cname {
     fn set_elements(model: &mut CnameModel, elements: Vec<String>) {
         model.cname = elements.into_iter().next().into();
     }
-    fn read(element: &String) -> Option<Result<RData, String>> {
+    fn read(element: &String) -> Option<Result<RData, TextError>> {
         Some(text::name(element).map(|n| RData::CNAME(name::CNAME(n))))
     }
     fn write(data: &RData) -> Option<String> {
@@ -235,7 +235,7 @@ impl Kind for Mx {
     fn set_elements(model: &mut MxModel, elements: Vec<Exchange>) {
         model.mx = Set(elements).into();
     }
-    fn read(element: &Exchange) -> Option<Result<RData, String>> {
+    fn read(element: &Exchange) -> Option<Result<RData, TextError>> {
         let (preference, exchange) = (short(&element.preference, "preference")?, long(&element.exchange)?);
         Some(preference.and_then(|p| Ok(RData::MX(rdata::MX::new(p, exchange?)))))
     }
@@ -273,7 +273,7 @@ impl Kind for Ns {
     fn set_elements(model: &mut NsModel, elements: Vec<String>) {
         model.nameservers = texts(elements);
     }
-    fn read(element: &String) -> Option<Result<RData, String>> {
+    fn read(element: &String) -> Option<Result<RData, TextError>> {
         Some(text::name(element).map(|n| RData::NS(name::NS(n))))
     }
     fn write(data: &RData) -> Option<String> {
@@ -308,7 +308,7 @@ impl Kind for Ptr {
     fn set_elements(model: &mut PtrModel, elements: Vec<String>) {
         model.ptr = elements.into_iter().next().into();
     }
-    fn read(element: &String) -> Option<Result<RData, String>> {
+    fn read(element: &String) -> Option<Result<RData, TextError>> {
         Some(text::name(element).map(|n| RData::PTR(name::PTR(n))))
     }
     fn write(data: &RData) -> Option<String> {
@@ -356,7 +356,7 @@ impl Kind for Srv {
     fn set_elements(model: &mut SrvModel, elements: Vec<Service>) {
         model.srv = Set(elements).into();
     }
-    fn read(element: &Service) -> Option<Result<RData, String>> {
+    fn read(element: &Service) -> Option<Result<RData, TextError>> {
         let (priority, weight) = (short(&element.priority, "priority")?, short(&element.weight, "weight")?);
         let (port, target) = (short(&element.port, "port")?, long(&element.target)?);
         Some(priority.and_then(|priority| Ok(RData::SRV(rdata::SRV::new(priority, weight?, port?, target?)))))
@@ -398,7 +398,7 @@ impl Kind for Txt {
     fn set_elements(model: &mut TxtModel, elements: Vec<String>) {
         model.txt = texts(elements);
     }
-    fn read(element: &String) -> Option<Result<RData, String>> {
+    fn read(element: &String) -> Option<Result<RData, TextError>> {
         Some(text::txt(element).map(RData::TXT))
     }
     fn write(data: &RData) -> Option<String> {

@@ -4,12 +4,28 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use hickory_proto::rr::{Name, RData, Record, RecordType};
 use hickory_resolver::config::{NameServerConfig, ResolverConfig};
+use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::{Resolver, TokioResolver};
 
 use crate::text;
 
 const HOSTS: &str = "/etc/hosts";
+
+/// Why a lookup failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LookupError {
+    #[error("it is no name: {0}")]
+    Name(hickory_proto::ProtoError),
+    #[error("{0:?} is no address")]
+    Address(String),
+    /// The servers answered, but with no records.
+    #[error("there are no records of it")]
+    NoRecords,
+    /// The resolver could not be set up, or no server answered with success.
+    #[error(transparent)]
+    Resolver(#[from] NetError),
+}
 
 /// A line of the hosts file.
 struct Line {
@@ -53,7 +69,7 @@ fn complete(name: &str) -> String {
     }
 }
 
-fn resolver() -> Result<TokioResolver, String> {
+fn resolver() -> Result<TokioResolver, LookupError> {
     let provider = TokioRuntimeProvider::default();
     let mut builder = match Resolver::builder(provider.clone()) {
         Ok(builder) => builder,
@@ -64,18 +80,18 @@ fn resolver() -> Result<TokioResolver, String> {
         }
     };
     builder.options_mut().preserve_intermediates = true;
-    builder.build().map_err(|e| e.to_string())
+    Ok(builder.build()?)
 }
 
 /// The records of a name, those of aliases on the way included.
-pub(crate) async fn records(host: &str, kind: RecordType) -> Result<Vec<Record>, String> {
-    let name: Name = host.parse().map_err(|e| format!("it is no name: {e}"))?;
-    let found = resolver()?.lookup(name, kind).await.map_err(|e| e.to_string())?;
+pub(crate) async fn records(host: &str, kind: RecordType) -> Result<Vec<Record>, LookupError> {
+    let name: Name = host.parse().map_err(LookupError::Name)?;
+    let found = resolver()?.lookup(name, kind).await?;
     Ok(found.answers().to_vec())
 }
 
 /// The addresses of a host, of both families. One in the hosts file is there with all it has.
-pub(crate) async fn addresses(host: &str) -> Result<Vec<IpAddr>, String> {
+pub(crate) async fn addresses(host: &str) -> Result<Vec<IpAddr>, LookupError> {
     if let Ok(address) = host.parse() {
         return Ok(vec![address]);
     }
@@ -87,7 +103,7 @@ pub(crate) async fn addresses(host: &str) -> Result<Vec<IpAddr>, String> {
     if !known.is_empty() {
         return Ok(known);
     }
-    let name: Name = host.parse().map_err(|e| format!("it is no name: {e}"))?;
+    let name: Name = host.parse().map_err(LookupError::Name)?;
     let mut builder = resolver()?;
     builder.set_hosts(std::sync::Arc::default());
     let found = tokio::join!(
@@ -100,7 +116,7 @@ pub(crate) async fn addresses(host: &str) -> Result<Vec<IpAddr>, String> {
     };
     let addresses: Vec<IpAddr> = of(&found.0).into_iter().chain(of(&found.1)).collect();
     match (addresses.is_empty(), found.0, found.1) {
-        (true, Err(error), Err(_)) => Err(error.to_string()),
+        (true, Err(error), Err(_)) => Err(error.into()),
         _ => Ok(addresses),
     }
 }
@@ -115,11 +131,11 @@ fn address(record: &Record) -> Option<IpAddr> {
 
 /// What a host is an alias of; the host itself if it is none. Of several aliases in a row the first is followed, as the official
 /// provider does.
-pub(crate) async fn canonical(host: &str) -> Result<String, String> {
+pub(crate) async fn canonical(host: &str) -> Result<String, LookupError> {
     if let Some(line) = hosts().iter().find(|line| line.has(host)) {
         return Ok(line.names.first().map(|n| complete(n)).unwrap_or_default());
     }
-    let mut problem = String::new();
+    let mut problem = None;
     for kind in [RecordType::A, RecordType::AAAA, RecordType::CNAME] {
         match records(host, kind).await {
             Ok(records) => {
@@ -130,16 +146,17 @@ pub(crate) async fn canonical(host: &str) -> Result<String, String> {
                     }));
                 }
             }
-            Err(error) if problem.is_empty() => problem = error,
-            Err(_) => {}
+            Err(error) => {
+                problem.get_or_insert(error);
+            }
         }
     }
-    Err(problem)
+    Err(problem.unwrap_or(LookupError::NoRecords))
 }
 
 /// The names of an address.
-pub(crate) async fn names(address: &str) -> Result<Vec<String>, String> {
-    let ip: IpAddr = address.parse().map_err(|_| format!("{address:?} is no address"))?;
+pub(crate) async fn names(address: &str) -> Result<Vec<String>, LookupError> {
+    let ip: IpAddr = address.parse().map_err(|_| LookupError::Address(address.to_owned()))?;
     let known: Vec<String> = hosts()
         .iter()
         .filter(|line| line.address == ip)

@@ -10,7 +10,7 @@ use monoform_sdk::{
 };
 
 use crate::exchange::{Client, Failure};
-use crate::text;
+use crate::text::{self, NameError, TextError};
 
 /// What every set of records has.
 pub(crate) trait RecordModel: Model {
@@ -77,7 +77,7 @@ pub(crate) trait Kind: Send + Sync + 'static {
     /// Makes the model say this.
     fn set_elements(model: &mut Self::Model, elements: Vec<Self::Element>);
     /// What is written in a message; none while a part is unknown.
-    fn read(element: &Self::Element) -> Option<std::result::Result<RData, String>>;
+    fn read(element: &Self::Element) -> Option<std::result::Result<RData, TextError>>;
     /// What a message says; none if the record is of another type.
     fn write(data: &RData) -> Option<Self::Element>;
 }
@@ -85,7 +85,7 @@ pub(crate) trait Kind: Send + Sync + 'static {
 /// The resource for a type of records.
 pub(crate) struct Records<K>(pub K);
 
-fn unreadable(reason: String) -> Diagnostic {
+fn unreadable(reason: impl std::fmt::Display) -> Diagnostic {
     Diagnostic::error("Error reading DNS record", format!("{reason}."))
 }
 
@@ -274,12 +274,20 @@ impl<K: Kind> Resource for Records<K> {
 
     /// What the rules of the attributes leave out.
     fn validate(&self, config: &K::Model) -> Diagnostics {
-        let mut problems: Vec<String> = K::elements(config).iter().filter_map(|e| K::read(e)?.err()).collect();
+        let mut problems: Vec<TextError> = K::elements(config).iter().filter_map(|e| K::read(e)?.err()).collect();
         let place = config.place();
         if text::is_complete(place.zone) && !text::is_complete(place.name) {
             problems.extend(text::name(&place.text()).err());
         }
-        problems.retain(|problem| !problem.ends_with(text::NO_DOT) && !problem.ends_with(text::WHITE_SPACE));
+        problems.retain(|problem| {
+            !matches!(
+                problem,
+                TextError::Name {
+                    reason: NameError::NoDot | NameError::WhiteSpace,
+                    ..
+                }
+            )
+        });
         Diagnostics(problems.into_iter().map(unreadable).collect())
     }
 
@@ -369,7 +377,7 @@ impl<K: Kind> Resource for Records<K> {
         let mut zone = None;
         let labels: Vec<&[u8]> = name.iter().collect();
         for first in 0..labels.len() {
-            let above = Name::from_labels(labels.iter().skip(first).copied()).map_err(|e| unreadable(e.to_string()))?;
+            let above = Name::from_labels(labels.iter().skip(first).copied()).map_err(unreadable)?;
             let answer = ask(&client, above, RecordType::SOA)
                 .await
                 .map_err(|e| failed("querying", e))?;

@@ -6,16 +6,62 @@ use std::net::Ipv4Addr;
 use hickory_proto::rr::Name;
 use hickory_proto::rr::rdata::TXT;
 
-/// What is wrong with a name that does not say where it ends.
-pub(crate) const NO_DOT: &str = "it must end with a dot";
-/// What is wrong with a name with blanks.
-pub(crate) const WHITE_SPACE: &str = "it contains white space";
+/// Why an element of a record cannot be read.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub(crate) enum TextError {
+    /// A name.
+    #[error("{text:?} is no domain name: {reason}")]
+    Name { text: String, reason: NameError },
+    /// The text of a TXT record.
+    #[error("{text:?} cannot be the text of a TXT record: {reason}")]
+    Txt { text: String, reason: StringError },
+    #[error("{0:?} is no IPv4 address")]
+    Ipv4(String),
+    #[error("{0:?} is no IPv6 address")]
+    Ipv6(String),
+    #[error("{what} is a number from 0 to 65535, but is {number}")]
+    Number { what: &'static str, number: i64 },
+}
+
+/// What is wrong with a name.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub(crate) enum NameError {
+    #[error("it must end with a dot")]
+    NoDot,
+    #[error("it contains white space")]
+    WhiteSpace,
+    #[error("there is nothing between two dots, or before the first")]
+    EmptyLabel,
+    #[error(transparent)]
+    Escape(#[from] EscapeError),
+    /// A label or the whole is too long.
+    #[error("{0}")]
+    TooLong(String),
+}
+
+/// What is wrong with the text of a TXT record.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub(crate) enum StringError {
+    #[error("a quotation mark that belongs to the text is written with a backslash before it")]
+    Quote,
+    #[error(transparent)]
+    Escape(#[from] EscapeError),
+}
+
+/// What is wrong with a backslash.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub(crate) enum EscapeError {
+    #[error("it ends with a backslash")]
+    AtEnd,
+    #[error("a backslash with digits needs three, up to 255")]
+    Digits,
+}
 
 /// The longest string in a TXT record.
 const LONGEST_STRING: usize = 255;
 
-/// A byte of text, and whether its meaning was taken from it.
-fn bytes(text: &str) -> impl Iterator<Item = Result<(u8, bool), String>> {
+/// The bytes of a text, each with whether it was escaped.
+fn bytes(text: &str) -> impl Iterator<Item = Result<(u8, bool), EscapeError>> {
     let all = text.as_bytes();
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -25,7 +71,7 @@ fn bytes(text: &str) -> impl Iterator<Item = Result<(u8, bool), String>> {
             return Some(Ok((byte, false)));
         }
         let Some(next) = all.get(at) else {
-            return Some(Err("it ends with a backslash".to_owned()));
+            return Some(Err(EscapeError::AtEnd));
         };
         if !next.is_ascii_digit() {
             at += 1;
@@ -36,11 +82,7 @@ fn bytes(text: &str) -> impl Iterator<Item = Result<(u8, bool), String>> {
             .and_then(|d| std::str::from_utf8(d).ok())
             .and_then(|d| d.parse().ok());
         at += 3;
-        Some(
-            digits
-                .map(|byte| (byte, true))
-                .ok_or_else(|| "a backslash with digits needs three, up to 255".to_owned()),
-        )
+        Some(digits.map(|byte| (byte, true)).ok_or(EscapeError::Digits))
     })
 }
 
@@ -53,28 +95,31 @@ pub(crate) fn is_complete(name: &str) -> bool {
 }
 
 /// Reads a complete name.
-pub(crate) fn name(text: &str) -> Result<Name, String> {
-    let bad = |why: &str| format!("{text:?} is no domain name: {why}");
+pub(crate) fn name(text: &str) -> Result<Name, TextError> {
+    let bad = |reason| TextError::Name {
+        text: text.to_owned(),
+        reason,
+    };
     let mut labels = Vec::new();
     let mut label = Vec::new();
     for byte in bytes(text) {
-        match byte.map_err(|e| bad(&e))? {
+        match byte.map_err(|e| bad(e.into()))? {
             (b'.', false) => {
                 if label.is_empty() && text != "." {
-                    return Err(bad("there is nothing between two dots, or before the first"));
+                    return Err(bad(NameError::EmptyLabel));
                 }
                 if !label.is_empty() {
                     labels.push(std::mem::take(&mut label));
                 }
             }
-            (byte, false) if byte.is_ascii_whitespace() => return Err(bad(WHITE_SPACE)),
+            (byte, false) if byte.is_ascii_whitespace() => return Err(bad(NameError::WhiteSpace)),
             (byte, _) => label.push(byte),
         }
     }
     if !label.is_empty() {
-        return Err(bad(NO_DOT));
+        return Err(bad(NameError::NoDot));
     }
-    Name::from_labels(labels).map_err(|e| bad(&e.to_string()))
+    Name::from_labels(labels).map_err(|e| bad(NameError::TooLong(e.to_string())))
 }
 
 /// Writes a byte of a name or a string.
@@ -113,12 +158,15 @@ pub(crate) fn first_labels(name: &Name, count: usize) -> String {
 }
 
 /// Reads what stands between the quotes of a TXT record. Quotes in it end one string and begin the next.
-pub(crate) fn txt(text: &str) -> Result<TXT, String> {
-    let bad = |why: &str| format!("{text:?} cannot be the text of a TXT record: {why}");
+pub(crate) fn txt(text: &str) -> Result<TXT, TextError> {
+    let bad = |reason| TextError::Txt {
+        text: text.to_owned(),
+        reason,
+    };
     let mut strings = vec![Vec::new()];
     let mut inside = true;
     for byte in bytes(text) {
-        match byte.map_err(|e| bad(&e))? {
+        match byte.map_err(|e| bad(e.into()))? {
             (b'"', false) => {
                 inside = !inside;
                 if inside {
@@ -135,16 +183,12 @@ pub(crate) fn txt(text: &str) -> Result<TXT, String> {
                 }
             }
             _ => {
-                return Err(bad(
-                    "a quotation mark that belongs to the text is written with a backslash before it",
-                ));
+                return Err(bad(StringError::Quote));
             }
         }
     }
     if !inside {
-        return Err(bad(
-            "a quotation mark that belongs to the text is written with a backslash before it",
-        ));
+        return Err(bad(StringError::Quote));
     }
     Ok(TXT::from_bytes(strings.iter().map(Vec::as_slice).collect()))
 }

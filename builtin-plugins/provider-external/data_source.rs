@@ -122,12 +122,12 @@ fn query(config: &Model) -> Vec<u8> {
 /// How long a program may take to end once it was interrupted. It is killed then, with all that it started.
 const GRACE: Duration = Duration::from_secs(5);
 
-async fn run(mut command: Command, input: Vec<u8>, mut stop: Stop) -> std::result::Result<Output, String> {
+async fn run(mut command: Command, input: Vec<u8>, mut stop: Stop) -> io::Result<Output> {
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let mut running = Running::start(&mut command).map_err(|e| e.to_string())?;
+    let mut running = Running::start(&mut command)?;
     let child = running.child();
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let feed = async {
@@ -144,10 +144,10 @@ async fn run(mut command: Command, input: Vec<u8>, mut stop: Stop) -> std::resul
     };
     match ended {
         Some(Ok(((), stdout, stderr, status))) => Ok(Output { status, stdout, stderr }),
-        Some(Err(error)) => Err(error.to_string()),
+        Some(Err(error)) => Err(error),
         None => {
             drop(running.end(GRACE).await);
-            Err("it was stopped on request".into())
+            Err(io::Error::new(io::ErrorKind::Interrupted, "it was stopped on request"))
         }
     }
 }
@@ -314,7 +314,7 @@ mod tests {
         let error = run(command, Vec::new(), Stop::after(Duration::from_millis(300)))
             .await
             .unwrap_err();
-        assert_eq!(error, "it was stopped on request");
+        assert_eq!(error.to_string(), "it was stopped on request");
         let child = std::fs::read_to_string(&pid).unwrap();
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.trim()));
         assert!(

@@ -11,6 +11,15 @@ use reqwest::header::{
 /// The largest body there may be. It becomes three attributes, one of them in base64, and an answer of a plugin may have 256 MiB.
 pub(crate) const LARGEST: usize = 76 << 20;
 
+/// Why the body of a response cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BodyError {
+    #[error("the body is larger than the {} MiB that are accepted", LARGEST >> 20)]
+    TooLarge,
+    #[error("the compressed body cannot be read: {0}")]
+    Compressed(std::io::Error),
+}
+
 /// A whole response.
 #[derive(Debug)]
 pub(crate) struct Answer {
@@ -21,16 +30,14 @@ pub(crate) struct Answer {
 
 impl Answer {
     /// Takes the parts of a response. What was compressed because we asked for that (`gzip`) comes out as it was before.
-    pub fn new(status: u16, mut headers: HeaderMap, mut body: Vec<u8>, gzip: bool) -> Result<Answer, String> {
+    pub fn new(status: u16, mut headers: HeaderMap, mut body: Vec<u8>, gzip: bool) -> Result<Answer, BodyError> {
         let is_gzip = |encoding: &[u8]| encoding.eq_ignore_ascii_case(b"gzip");
         if gzip && !body.is_empty() && headers.get(CONTENT_ENCODING).is_some_and(|v| is_gzip(v.as_bytes())) {
             let mut plain = Vec::new();
             let mut decoder = MultiGzDecoder::new(body.as_slice()).take(LARGEST as u64 + 1);
-            decoder
-                .read_to_end(&mut plain)
-                .map_err(|e| format!("the compressed body cannot be read: {e}"))?;
+            decoder.read_to_end(&mut plain).map_err(BodyError::Compressed)?;
             if plain.len() > LARGEST {
-                return Err(too_large());
+                return Err(BodyError::TooLarge);
             }
             body = plain;
             headers.remove(CONTENT_ENCODING);
@@ -59,10 +66,6 @@ impl Answer {
             body,
         })
     }
-}
-
-pub(crate) fn too_large() -> String {
-    format!("the body is larger than the {} MiB that are accepted", LARGEST >> 20)
 }
 
 /// A header's name as people write it: `Content-Type`.

@@ -27,7 +27,7 @@ use rustls::ClientConfig;
 use tokio::time::{Instant, sleep, timeout_at};
 use url::{Host, Url};
 
-use crate::answer::{Answer, LARGEST, too_large};
+use crate::answer::{Answer, BodyError, LARGEST};
 
 /// How many requests are sent on a way of redirects.
 const MOST_REQUESTS: usize = 10;
@@ -189,14 +189,14 @@ impl Request {
             let mut body = Vec::new();
             while let Some(chunk) = response.chunk().await.map_err(|e| failure(&e))? {
                 if body.len() + chunk.len() > LARGEST {
-                    return Err(Failure::lasting(too_large()));
+                    return Err(Failure::lasting(BodyError::TooLarge.to_string()));
                 }
                 body.extend_from_slice(&chunk);
             }
             Ok(body)
         });
         let answer = match body.await {
-            Ok(body) => Answer::new(status, headers, body, self.gzip),
+            Ok(body) => Answer::new(status, headers, body, self.gzip).map_err(|e| e.to_string()),
             Err(failure) => Err(match limits.timeout {
                 Some(limit) if failure.kind == Kind::Timeout => exceeded(limit, &failure.reason),
                 _ => failure.reason,

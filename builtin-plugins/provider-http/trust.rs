@@ -1,54 +1,38 @@
-//! Which servers are believed, and what they are shown.
+//! The TLS configuration of a request: trust anchors and the client certificate.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use monoform_sdk::Diagnostic;
-use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::{ClientConfig, RootCertStore};
+use trust::Verifier;
 
-/// What a configuration says about certificates.
+/// The TLS arguments of a configuration.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trust<'a> {
-    /// PEM text of the authorities that are trusted in place of the machine's.
+    /// PEM text of the authorities that are trusted in place of the system's.
     pub authorities: Option<&'a str>,
-    /// Whether every server is believed.
+    /// Whether the certificates of servers are not verified.
     pub insecure: bool,
     /// The client's certificate and its key, as PEM text.
     pub client: Option<(&'a str, &'a str)>,
 }
 
-static PROVIDER: LazyLock<Arc<CryptoProvider>> =
-    LazyLock::new(|| Arc::new(rustls::crypto::aws_lc_rs::default_provider()));
-
-/// Who believes what the machine believes. Reading that takes time, and most requests of a run need it or none does: it is
-/// read with the first certificate that must be looked at.
-static SYSTEM: LazyLock<Result<Arc<WebPkiServerVerifier>, String>> =
-    LazyLock::new(|| verifier(trust::roots(&trust::system_certificates())));
-
-fn verifier(roots: RootCertStore) -> Result<Arc<WebPkiServerVerifier>, String> {
-    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), PROVIDER.clone())
-        .build()
-        .map_err(|e| e.to_string())
-}
-
 impl Trust<'_> {
-    /// The same for the TLS library.
+    /// The configuration of the TLS library.
     pub fn configuration(&self) -> Result<ClientConfig, Diagnostic> {
-        let anchors = match self.authorities {
+        let verifier = match self.authorities {
             Some(pem) => custom(pem)?,
-            None if self.insecure => TrustAnchors::None,
-            None => TrustAnchors::System,
+            None if self.insecure => Verifier::insecure(),
+            None => Verifier::system(),
         };
-        let builder = ClientConfig::builder_with_provider(PROVIDER.clone())
+        let builder = ClientConfig::builder_with_provider(trust::PROVIDER.clone())
             .with_safe_default_protocol_versions()
             .map_err(|e| tls_error(e.to_string()))?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Verifier(anchors)));
+            .with_custom_certificate_verifier(Arc::new(verifier));
         let Some((certificate, key)) = self.client else {
             return Ok(builder.with_no_client_auth());
         };
@@ -62,7 +46,7 @@ impl Trust<'_> {
                 "client_key_pem holds no private key in PEM format that can be read: {e}"
             ))
         })?;
-        let key = PROVIDER
+        let key = trust::PROVIDER
             .key_provider
             .load_private_key(key)
             .map_err(|e| pair_error(&e.to_string()))?;
@@ -83,11 +67,10 @@ impl Trust<'_> {
     }
 }
 
-fn custom(pem: &str) -> Result<TrustAnchors, Diagnostic> {
+fn custom(pem: &str) -> Result<Verifier, Diagnostic> {
     let certificates: Vec<_> = CertificateDer::pem_slice_iter(pem.as_bytes()).flatten().collect();
-    let mut roots = RootCertStore::empty();
-    let (added, _) = roots.add_parsable_certificates(certificates.iter().cloned());
-    if added == 0 {
+    let (usable, _) = RootCertStore::empty().add_parsable_certificates(certificates.iter().cloned());
+    if usable == 0 {
         return Err(tls_error(
             "ca_cert_pem holds no certificate that can be read. Only certificates in PEM format are supported, which begin with \
              a line \"-----BEGIN CERTIFICATE-----\"."
@@ -95,10 +78,7 @@ fn custom(pem: &str) -> Result<TrustAnchors, Diagnostic> {
         )
         .at_attribute("ca_cert_pem"));
     }
-    Ok(TrustAnchors::Custom {
-        authorities: verifier(roots).map_err(tls_error)?,
-        certificates,
-    })
+    Verifier::custom(certificates).map_err(|e| tls_error(e.to_string()))
 }
 
 fn tls_error(detail: String) -> Diagnostic {
@@ -111,71 +91,4 @@ fn pair_error(reason: &str) -> Diagnostic {
         format!("The client's certificate and key cannot be used: {reason}."),
     )
     .at_attribute("client_cert_pem")
-}
-
-#[derive(Debug)]
-struct Verifier(TrustAnchors);
-
-#[derive(Debug)]
-enum TrustAnchors {
-    /// No verification.
-    None,
-    /// TrustAnchors this machine trusts.
-    System,
-    /// TrustAnchors the configuration says.
-    Custom {
-        authorities: Arc<WebPkiServerVerifier>,
-        certificates: Vec<CertificateDer<'static>>,
-    },
-}
-
-impl ServerCertVerifier for Verifier {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        let authorities = match &self.0 {
-            TrustAnchors::None => return Ok(ServerCertVerified::assertion()),
-            TrustAnchors::System => SYSTEM.as_ref().map_err(|e| Error::General(e.clone()))?,
-            // A server's own certificate may be given in place of an authority's.
-            TrustAnchors::Custom { certificates, .. } if certificates.contains(end_entity) => {
-                return trust::verify_pinned_certificate(end_entity, server_name, now);
-            }
-            TrustAnchors::Custom { authorities, .. } => authorities,
-        };
-        authorities.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        // A signature of nobody known says nothing.
-        if matches!(self.0, TrustAnchors::None) {
-            return Ok(HandshakeSignatureValid::assertion());
-        }
-        rustls::crypto::verify_tls12_signature(message, cert, dss, &PROVIDER.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        if matches!(self.0, TrustAnchors::None) {
-            return Ok(HandshakeSignatureValid::assertion());
-        }
-        rustls::crypto::verify_tls13_signature(message, cert, dss, &PROVIDER.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        PROVIDER.signature_verification_algorithms.supported_schemes()
-    }
 }

@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use data_encoding::HEXLOWER;
 use md5::{Digest, Md5};
 use monoform_sdk::schema::computed;
 use monoform_sdk::{Attr, model};
@@ -33,11 +34,11 @@ impl Checksums {
         let (sha256, sha512) = (Sha256::digest(content), Sha512::digest(content));
         Checksums {
             id: sha1(content).into(),
-            content_md5: hex(&Md5::digest(content)).into(),
+            content_md5: HEXLOWER.encode(&Md5::digest(content)).into(),
             content_sha1: sha1(content).into(),
-            content_sha256: hex(&sha256).into(),
+            content_sha256: HEXLOWER.encode(&sha256).into(),
             content_base64sha256: STANDARD.encode(sha256).into(),
-            content_sha512: hex(&sha512).into(),
+            content_sha512: HEXLOWER.encode(&sha512).into(),
             content_base64sha512: STANDARD.encode(sha512).into(),
         }
     }
@@ -45,9 +46,5 @@ impl Checksums {
 
 /// The checksum that identifies a file.
 pub(crate) fn sha1(content: &[u8]) -> String {
-    hex(&Sha1::digest(content))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
+    HEXLOWER.encode(&Sha1::digest(content))
 }

@@ -3,7 +3,7 @@
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -67,7 +67,7 @@ fn content(group: &'static [&'static str]) -> Attribute {
 fn permission(default: &str) -> Attribute {
     let rule = Validator::custom(|check: &Check<'_>| {
         let problem = mode(check.value.as_str()?).err()?;
-        Some(Diagnostic::error("Invalid File Permission String Value", problem).at(check.path.clone()))
+        Some(Diagnostic::error("Invalid File Permission String Value", problem.to_string()).at(check.path.clone()))
     });
     optional()
         .computed()
@@ -76,24 +76,39 @@ fn permission(default: &str) -> Attribute {
         .requires_replace()
 }
 
+/// Why a file cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FileError {
+    #[error("bad mode permission: string must be 3 or 4 octal digits: {0:?}")]
+    ModeLength(String),
+    #[error("bad mode permission: must be at most 0777: {0:?}")]
+    ModeTooLarge(String),
+    #[error("bad mode permission: string must be made of octal digits: {0:?}")]
+    ModeDigits(String),
+    #[error("The value of content_base64 is not base64: {0}.")]
+    Base64(base64::DecodeError),
+    #[error("Cannot read {0}: {1}.")]
+    Read(String, io::Error),
+    #[error("Cannot write {0}: {1}.")]
+    Write(String, io::Error),
+    #[error("Cannot create the directory {}: {source}.", path.display())]
+    CreateDirectory { path: PathBuf, source: io::Error },
+}
+
 /// The mode that this text means.
-fn mode(text: &str) -> std::result::Result<u32, String> {
+fn mode(text: &str) -> std::result::Result<u32, FileError> {
     if !(3..=4).contains(&text.len()) {
-        return Err(format!(
-            "bad mode permission: string must be 3 or 4 octal digits: {text:?}"
-        ));
+        return Err(FileError::ModeLength(text.to_owned()));
     }
     match u32::from_str_radix(text, 8) {
         Ok(mode) if mode <= 0o777 => Ok(mode),
-        Ok(_) => Err(format!("bad mode permission: must be at most 0777: {text:?}")),
-        Err(_) => Err(format!(
-            "bad mode permission: string must be made of octal digits: {text:?}"
-        )),
+        Ok(_) => Err(FileError::ModeTooLarge(text.to_owned())),
+        Err(_) => Err(FileError::ModeDigits(text.to_owned())),
     }
 }
 
 /// A file to be written.
-struct Order {
+struct WriteRequest {
     filename: String,
     text: Option<String>,
     base64: Option<String>,
@@ -102,24 +117,23 @@ struct Order {
     directory_permission: String,
 }
 
-impl Order {
+impl WriteRequest {
     /// Writes the file, and gives back what was written.
-    fn carry_out(self) -> std::result::Result<Vec<u8>, String> {
+    fn write(self) -> std::result::Result<Vec<u8>, FileError> {
         let content = match (self.text, self.base64, self.source) {
             (Some(text), ..) => text.into_bytes(),
-            (_, Some(base64), _) => STANDARD
-                .decode(base64)
-                .map_err(|e| format!("The value of content_base64 is not base64: {e}."))?,
-            (_, _, Some(source)) => std::fs::read(&source).map_err(|e| format!("Cannot read {source}: {e}."))?,
+            (_, Some(base64), _) => STANDARD.decode(base64).map_err(FileError::Base64)?,
+            (_, _, Some(source)) => std::fs::read(&source).map_err(|e| FileError::Read(source, e))?,
             _ => Vec::new(),
         };
         let path = Path::new(&self.filename);
         if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
             let mut builder = DirBuilder::new();
             builder.recursive(true).mode(mode(&self.directory_permission)?);
-            builder
-                .create(parent)
-                .map_err(|e| format!("Cannot create the directory {}: {e}.", parent.display()))?;
+            builder.create(parent).map_err(|source| FileError::CreateDirectory {
+                path: parent.to_owned(),
+                source,
+            })?;
         }
         let mut options = OpenOptions::new();
         options
@@ -128,17 +142,17 @@ impl Order {
             .truncate(true)
             .mode(mode(&self.file_permission)?);
         let written = options.open(path).and_then(|mut file| file.write_all(&content));
-        written.map_err(|e| format!("Cannot write {}: {e}.", self.filename))?;
+        written.map_err(|e| FileError::Write(self.filename, e))?;
         Ok(content)
     }
 }
 
 /// Whether the file is there with the content it was written with.
-fn is_unchanged(filename: &str, id: &str) -> std::result::Result<bool, String> {
+fn is_unchanged(filename: &str, id: &str) -> std::result::Result<bool, FileError> {
     match std::fs::read(filename) {
         Ok(content) => Ok(sha1(&content) == id),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(format!("Cannot read {filename}: {error}.")),
+        Err(error) => Err(FileError::Read(filename.to_owned(), error)),
     }
 }
 
@@ -158,7 +172,7 @@ macro_rules! file_resource {
 
             async fn create(&self, plan: $model, _cx: &mut Context<()>) -> Result<$model> {
                 let text: fn(&$model) -> Option<String> = $text;
-                let order = Order {
+                let request = WriteRequest {
                     filename: plan.filename.text().to_owned(),
                     text: text(&plan),
                     base64: plan.content_base64.known().cloned(),
@@ -166,12 +180,14 @@ macro_rules! file_resource {
                     file_permission: plan.file_permission.text().to_owned(),
                     directory_permission: plan.directory_permission.text().to_owned(),
                 };
-                blocking(move || match order.carry_out() {
+                blocking(move || match request.write() {
                     Ok(content) => Ok($model {
                         sums: Checksums::of(&content),
                         ..plan
                     }),
-                    Err(problem) => Err(Diagnostic::error(concat!("Create ", $what, " error"), problem).into()),
+                    Err(problem) => {
+                        Err(Diagnostic::error(concat!("Create ", $what, " error"), problem.to_string()).into())
+                    }
                 })
                 .await
             }
@@ -180,7 +196,9 @@ macro_rules! file_resource {
                 blocking(
                     move || match is_unchanged(state.filename.text(), state.sums.id.text()) {
                         Ok(unchanged) => Ok(unchanged.then_some(state)),
-                        Err(problem) => Err(Diagnostic::error(concat!("Read ", $what, " error"), problem).into()),
+                        Err(problem) => {
+                            Err(Diagnostic::error(concat!("Read ", $what, " error"), problem.to_string()).into())
+                        }
                     },
                 )
                 .await

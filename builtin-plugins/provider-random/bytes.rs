@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use data_encoding::HEXLOWER;
 use monoform_sdk::schema::{computed, optional, required};
 use monoform_sdk::{Attr, Context, EphemeralResource, Opened, Resource, Result, Schema, Validator, async_trait, model};
 
@@ -33,11 +34,6 @@ model! {
     }
 }
 
-/// Bytes in lower-case hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
-}
-
 fn make(length: i64) -> Result<Vec<u8>> {
     Ok(crate::random_bytes(crate::length(length, "Create Random bytes error")?))
 }
@@ -59,7 +55,7 @@ impl Resource for RandomBytes {
         let bytes = make(plan.length.clone().or(0))?;
         Ok(Model {
             base64: STANDARD.encode(&bytes).into(),
-            hex: hex(&bytes).into(),
+            hex: HEXLOWER.encode(&bytes).into(),
             ..plan
         })
     }
@@ -74,7 +70,7 @@ impl Resource for RandomBytes {
         Ok(Model {
             keepers: Attr::Null,
             length: (bytes.len() as i64).into(),
-            hex: hex(&bytes).into(),
+            hex: HEXLOWER.encode(&bytes).into(),
             base64: id.into(),
         })
     }
@@ -95,7 +91,7 @@ impl EphemeralResource for EphemeralBytes {
         let bytes = make(config.length.clone().or(0))?;
         Ok(EphemeralModel {
             base64: STANDARD.encode(&bytes).into(),
-            hex: hex(&bytes).into(),
+            hex: HEXLOWER.encode(&bytes).into(),
             ..config
         }
         .into())

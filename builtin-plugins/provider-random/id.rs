@@ -3,10 +3,10 @@
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use dashu_int::UBig;
+use data_encoding::HEXLOWER;
 use monoform_sdk::schema::{computed, optional, required};
 use monoform_sdk::{Attr, Context, Resource, Result, Schema, async_trait, model};
 
-use crate::bytes::hex;
 use crate::{Keepers, failed};
 
 model! {
@@ -38,7 +38,7 @@ impl Model {
         Model {
             b64_url: prefixed(URL_SAFE_NO_PAD.encode(bytes)),
             b64_std: prefixed(STANDARD.encode(bytes)),
-            hex: prefixed(hex(bytes)),
+            hex: prefixed(HEXLOWER.encode(bytes)),
             dec: prefixed(UBig::from_be_bytes(bytes).to_string()),
             id: URL_SAFE_NO_PAD.encode(bytes).into(),
             ..self

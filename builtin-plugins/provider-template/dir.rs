@@ -110,7 +110,7 @@ fn create(source: &Path, destination: &Path, vars: &BTreeMap<String, String>) ->
 
 fn checksum(source: &Path, destination: &Path) -> Result<String> {
     let of = |dir: &Path| image::checksum(dir).map_err(|e| failed("reading", dir, &e));
-    Ok(image::hexadecimal(
+    Ok(image::checksum_of(
         format!("{}{}", of(source)?, of(destination)?).as_bytes(),
     ))
 }

@@ -1,5 +1,6 @@
 //! `template_file`, as a data source and as a resource that does the same.
 
+use data_encoding::HEXLOWER;
 use monoform_sdk::schema::{computed, optional};
 use monoform_sdk::{
     Attr, Context, DataSource, Diagnostic, Diagnostics, Plan, Resource, Result, Schema, Validator, async_trait, model,
@@ -43,7 +44,7 @@ impl Model {
             template: self.template.into_known().filter(|t| !t.is_empty()).into(),
             filename: Attr::Null,
             vars: self.vars.into_known().filter(|v| !v.is_empty()).into(),
-            id: hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into(),
+            id: HEXLOWER.encode(&hash).into(),
             rendered: rendered.into(),
         })
     }

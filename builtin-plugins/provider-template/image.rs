@@ -11,17 +11,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use data_encoding::HEXLOWER;
 use sha1::{Digest, Sha1};
 
 const BLOCK: usize = 512;
 
 /// The checksum of bytes, as text.
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+pub(crate) fn checksum_of(bytes: &[u8]) -> String {
     text(Sha1::new_with_prefix(bytes))
 }
 
 fn text(hash: Sha1) -> String {
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    HEXLOWER.encode(&hash.finalize())
 }
 
 /// The checksum of a directory with all that is below it.

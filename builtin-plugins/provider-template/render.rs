@@ -28,18 +28,27 @@ fn unknown(name: &str) -> Diagnostic {
     )
 }
 
-/// Makes text from a template in which these variables are all there is. What is wrong is said in whole sentences.
-pub(crate) fn render(template: &str, variables: &BTreeMap<String, String>) -> Result<String, String> {
+/// Why a template cannot be rendered. Each text is made of whole sentences.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub(crate) enum RenderError {
+    #[error("{}", sentences(.0))]
+    Template(Diagnostics),
+    #[error("the result of the template is null or not known, which no text can be.")]
+    NoText,
+}
+
+/// Renders a template that can refer to these variables only.
+pub(crate) fn render(template: &str, variables: &BTreeMap<String, String>) -> Result<String, RenderError> {
     let (template, problems) = syntax::parse_template("<template_file>", template, Pos::default());
     if problems.has_errors() {
-        return Err(sentences(&problems));
+        return Err(RenderError::Template(problems));
     }
     let missing = lang::refs::traversals(&template)
         .into_iter()
         .filter(|t| !variables.contains_key(&*t.root));
     let missing = missing.map(|t| unknown(&t.root).at(&t.root_range)).collect::<Vec<_>>();
     if !missing.is_empty() {
-        return Err(sentences(&Diagnostics(missing)));
+        return Err(RenderError::Template(Diagnostics(missing)));
     }
     let variables: Vec<(Arc<str>, Value)> = variables
         .iter()
@@ -49,10 +58,10 @@ pub(crate) fn render(template: &str, variables: &BTreeMap<String, String>) -> Re
     let context = Context::new(&nothing);
     let (value, problems) = evaluate_as(&template, &Type::String, context.with_variables(&variables));
     if problems.has_errors() {
-        return Err(sentences(&problems));
+        return Err(RenderError::Template(problems));
     }
     let text = value.as_str().map(str::to_owned);
-    text.ok_or_else(|| "the result of the template is null or not known, which no text can be.".to_owned())
+    text.ok_or(RenderError::NoText)
 }
 
 /// Every error with its place, one after the other.
@@ -96,7 +105,7 @@ mod tests {
             ("${split(\",\", list)}", "Invalid expression value: string required"),
             ("${nosuch(name)}", "nosuch"),
         ] {
-            let problem = render(template, &variables).unwrap_err();
+            let problem = render(template, &variables).unwrap_err().to_string();
             assert!(problem.contains(expected), "{template}: {problem}");
         }
     }

@@ -26,42 +26,54 @@ impl Scope for Constants {
     }
 }
 
+/// Why a text is no variable file.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub(crate) enum DecodeError {
+    #[error("invalid tfvars syntax: {0}")]
+    Syntax(String),
+    #[error("invalid tfvars content: {0}: unexpected block; a variable file has no blocks, only values of variables")]
+    Block(String),
+    #[error(
+        "invalid expression for variable {name:?}: {range}: Variables not allowed; a variable file holds constant values \
+         and can refer to nothing"
+    )]
+    Reference { name: String, range: String },
+    #[error("invalid expression for variable {name:?}: {error}")]
+    Expression { name: String, error: String },
+}
+
 /// The variables that the text of a variable file sets.
-pub(crate) fn decode(text: &str) -> Result<Value, String> {
+pub(crate) fn decode(text: &str) -> Result<Value, DecodeError> {
     let (body, problems) = syntax::parse_file(FILE, text.as_bytes());
-    first_error("invalid tfvars syntax", &problems)?;
+    if let Some(error) = first_error(&problems) {
+        return Err(DecodeError::Syntax(error));
+    }
     if let Some(block) = body.blocks.first() {
-        return Err(format!(
-            "invalid tfvars content: {}: unexpected block; a variable file has no blocks, only values of variables",
-            block.range
-        ));
+        return Err(DecodeError::Block(block.range.to_string()));
     }
     let mut variables: Vec<(String, Value)> = Vec::new();
     for attribute in &body.attributes {
         let name = attribute.name.to_string();
         if let Some(traversal) = lang::refs::traversals(&attribute.expr).first() {
-            return Err(format!(
-                "invalid expression for variable {name:?}: {}: Variables not allowed; a variable file holds constant values \
-                 and can refer to nothing",
-                traversal.root_range
-            ));
+            return Err(DecodeError::Reference {
+                name,
+                range: traversal.root_range.to_string(),
+            });
         }
         let (value, problems) = evaluate(&attribute.expr, Context::new(&Constants));
-        first_error(&format!("invalid expression for variable {name:?}"), &problems)?;
+        if let Some(error) = first_error(&problems) {
+            return Err(DecodeError::Expression { name, error });
+        }
         variables.push((name, value));
     }
     Ok(Value::object(variables))
 }
 
-fn first_error(what: &str, problems: &Diagnostics) -> Result<(), String> {
-    match problems.iter().find(|d| d.is_error()) {
-        None => Ok(()),
-        Some(problem) => {
-            let place = problem.subject.as_ref().map(|range| format!("{range}: "));
-            let place = place.unwrap_or_default();
-            Err(format!("{what}: {place}{}; {}", problem.summary, problem.detail))
-        }
-    }
+fn first_error(problems: &Diagnostics) -> Option<String> {
+    let problem = problems.iter().find(|d| d.is_error())?;
+    let range = problem.subject.as_ref().map(|range| format!("{range}: "));
+    let range = range.unwrap_or_default();
+    Some(format!("{range}{}; {}", problem.summary, problem.detail))
 }
 
 #[cfg(test)]
@@ -104,7 +116,7 @@ mod tests {
             (&format!("a = {}1", "!".repeat(100_000)), "invalid "),
             (&format!("a = {}1", "(".repeat(100_000)), "invalid tfvars syntax"),
         ] {
-            let error = decode(text).unwrap_err();
+            let error = decode(text).unwrap_err().to_string();
             assert!(error.starts_with(problem), "{error}");
         }
     }

@@ -11,19 +11,26 @@ pub(crate) fn expression(value: &Value) -> String {
     write::expression(value)
 }
 
+/// Why a value cannot be the content of a variable file.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub(crate) enum EncodeError {
+    #[error("invalid value to encode: variables are the attributes of an object, and this is no object")]
+    NoObject,
+    #[error(
+        "invalid variable name {0:?}: a name begins with a letter or an underscore, and goes on with letters, digits, \
+         underscores and hyphens"
+    )]
+    Name(String),
+}
+
 /// The text of a variable file that sets a variable for each attribute.
-pub(crate) fn tfvars(value: &Value) -> Result<String, String> {
+pub(crate) fn tfvars(value: &Value) -> Result<String, EncodeError> {
     if !is_mapping(value) {
-        return Err(
-            "invalid value to encode: variables are the attributes of an object, and this is no object".to_owned(),
-        );
+        return Err(EncodeError::NoObject);
     }
     let variables: Vec<_> = value.entries().into_iter().flatten().collect();
     if let Some((name, _)) = variables.iter().find(|(name, _)| !is_name(name)) {
-        return Err(format!(
-            "invalid variable name {name:?}: a name begins with a letter or an underscore, and goes on with letters, digits, \
-             underscores and hyphens"
-        ));
+        return Err(EncodeError::Name(name.to_string()));
     }
     Ok(write::attributes(
         variables.into_iter().map(|(name, value)| (&**name, value)),

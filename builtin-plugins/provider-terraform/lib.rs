@@ -43,7 +43,9 @@ fn decode_tfvars() -> Function {
         vec![Parameter::new::<String>("src", "Text of a .tfvars file.")],
         |arguments: Arguments<'_>| {
             let text: String = arguments.get(0)?;
-            decode::decode(&text).map(Any).map_err(FunctionError::new)
+            decode::decode(&text)
+                .map(Any)
+                .map_err(|e| FunctionError::new(e.to_string()))
         },
     )
 }
@@ -58,7 +60,7 @@ fn encode_tfvars() -> Function {
             if !value.is_wholly_known() {
                 return Ok(Any(Value::unknown_not_null(Type::String)));
             }
-            encode::tfvars(&value).map(|text| Any(text.into())).map_err(FunctionError::new)
+            encode::tfvars(&value).map(|text| Any(text.into())).map_err(|e| FunctionError::new(e.to_string()))
         },
     )
     .returning(Type::String)

@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use monoform_sdk::schema::{Attribute, computed};
 use monoform_sdk::{Attr, Diagnostic, Diagnostics, NeverBlocks, Plain, Provider, Result, Validator, model};
 
-use crate::moment::Moment;
+use crate::moment::{Moment, NotRfc3339};
 
 /// The provider's name.
 pub const NAME: &str = "time";
@@ -98,7 +98,7 @@ fn a_moment(attribute: Attribute) -> Attribute {
     }))
 }
 
-fn invalid(error: &str) -> Diagnostic {
+fn invalid(error: &NotRfc3339) -> Diagnostic {
     Diagnostic::error("Invalid RFC3339 String Value", format!("{error}."))
 }
 

@@ -30,6 +30,11 @@ pub(crate) struct Shift {
 
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
+/// A text that is no timestamp.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{0:?} is not a timestamp as RFC 3339 writes it, such as 2020-02-12T06:36:13Z")]
+pub struct NotRfc3339(String);
+
 impl Moment {
     /// This moment, in UTC.
     pub fn now() -> Moment {
@@ -46,10 +51,10 @@ impl Moment {
     }
 
     /// Reads RFC 3339. An hour may have one digit, and a comma may stand before the parts of a second.
-    pub fn parse(text: &str) -> Result<Moment, String> {
+    pub fn parse(text: &str) -> Result<Moment, NotRfc3339> {
         Scan(text.as_bytes())
             .moment()
-            .ok_or_else(|| format!("{text:?} is not a moment as RFC 3339 writes it, such as 2020-02-12T06:36:13Z"))
+            .ok_or_else(|| NotRfc3339(text.to_owned()))
     }
 
     /// The moment after this shift; `None` outside the years from -9999 to 9999. Days of a month that do not exist run

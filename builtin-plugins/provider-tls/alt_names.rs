@@ -7,6 +7,7 @@ use x509_parser::extensions::{GeneralName, ParsedExtension};
 use x509_parser::prelude::X509CertificationRequest;
 use yasna::{DERWriter, Tag};
 
+use crate::problem::CertificateError;
 use crate::uri;
 
 /// Names beside the distinguished one, in the order in which they are written.
@@ -61,13 +62,13 @@ impl AltNames {
     }
 
     /// Those that a request asks for.
-    pub fn requested(request: &X509CertificationRequest<'_>) -> Result<AltNames, String> {
+    pub fn requested(request: &X509CertificationRequest<'_>) -> Result<AltNames, CertificateError> {
         let mut out = AltNames::default();
         for extension in request.requested_extensions().into_iter().flatten() {
             let names = match extension {
                 ParsedExtension::SubjectAlternativeName(names) => names,
                 ParsedExtension::ParseError { error } => {
-                    return Err(format!("it asks for an extension that is malformed: {error}"));
+                    return Err(CertificateError::Extension(error.to_string()));
                 }
                 _ => continue,
             };
@@ -79,10 +80,10 @@ impl AltNames {
                         let ip = <[u8; 4]>::try_from(*bytes)
                             .map(IpAddr::from)
                             .or_else(|_| <[u8; 16]>::try_from(*bytes).map(IpAddr::from))
-                            .map_err(|_| format!("it asks for an IP address of {} bytes", bytes.len()))?;
+                            .map_err(|_| CertificateError::IpAddress(bytes.len()))?;
                         out.ips.push(ip.to_canonical());
                     }
-                    GeneralName::Invalid(..) => return Err("it asks for a name that is malformed".into()),
+                    GeneralName::Invalid(..) => return Err(CertificateError::AlternativeName),
                     _ => {}
                 }
             }

@@ -8,7 +8,7 @@ use yasna::{DERWriter, DERWriterSeq, Tag};
 
 use crate::alt_names::AltNames;
 use crate::key::public::Public;
-use crate::key::{Key, signed};
+use crate::key::{Key, KeyError, signed};
 use crate::name::Name;
 use crate::oid::{self, Oid};
 use crate::usage::Uses;
@@ -52,7 +52,7 @@ impl Template {
     }
 
     /// The certificate and its serial number.
-    pub fn sign(&self, issuer: &Issuer, key: &Key) -> Result<(Vec<u8>, u128), String> {
+    pub fn sign(&self, issuer: &Issuer, key: &Key) -> Result<(Vec<u8>, u128), KeyError> {
         let serial: u128 = rand::random();
         let content = yasna::construct_der(|w| {
             w.write_sequence(|w| {
@@ -111,7 +111,7 @@ impl Template {
 }
 
 /// A request for a certificate.
-pub(crate) fn request(subject: &Name, names: &AltNames, key: &Key) -> Result<Vec<u8>, String> {
+pub(crate) fn request(subject: &Name, names: &AltNames, key: &Key) -> Result<Vec<u8>, KeyError> {
     let content = yasna::construct_der(|w| {
         w.write_sequence(|w| {
             w.next().write_u8(0);

@@ -1,15 +1,17 @@
 //! `tls_certificate`: the certificates of a server, or one that is given, taken apart.
 
+use data_encoding::HEXLOWER;
 use monoform_sdk::schema::{computed, optional};
 use monoform_sdk::{Attr, Check, Context, DataSource, Diagnostic, Result, Schema, Validator, async_trait, model};
 use sha1::{Digest, Sha1};
 use url::Url;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use crate::fetch::{self, Fetched};
+use crate::fetch::{self, FetchError, Fetched};
 use crate::key::public::identifier;
 use crate::name::Name;
-use crate::{Proxying, algorithms, failed, hex, pem, web_address};
+use crate::problem::CertificateError;
+use crate::{Proxying, algorithms, failed, pem, web_address};
 
 model! {
     /// A certificate.
@@ -42,11 +44,11 @@ model! {
 }
 
 impl Certificate {
-    fn read(der: &[u8]) -> std::result::Result<Certificate, String> {
+    fn read(der: &[u8]) -> std::result::Result<Certificate, CertificateError> {
         let certificate = pem::whole(X509Certificate::from_der(der), "certificate")?;
         let constraints = certificate
             .basic_constraints()
-            .map_err(|_| "failed to parse certificate: its basic constraints are malformed")?;
+            .map_err(|_| CertificateError::BasicConstraints)?;
         let time = |time: &x509_parser::time::ASN1Time| {
             jiff::Timestamp::from_second(time.timestamp()).map_or_else(|_| time.to_string(), |t| t.to_string())
         };
@@ -64,7 +66,7 @@ impl Certificate {
             subject: Name::read(certificate.subject())?.text().into(),
             not_before: time(&certificate.validity().not_before).into(),
             not_after: time(&certificate.validity().not_after).into(),
-            sha1_fingerprint: hex(&Sha1::digest(der)).into(),
+            sha1_fingerprint: HEXLOWER.encode(&Sha1::digest(der)).into(),
             cert_pem: pem::encode(pem::CERTIFICATE, der).into(),
         })
     }
@@ -213,7 +215,7 @@ async fn of_server(text: &str, verify: bool, cx: &mut Context<Proxying>) -> Resu
     };
     let fetched: Fetched = tokio::select! {
         fetched = fetch => fetched?,
-        () = stop.requested() => Err("it was stopped on request".into()),
+        () = stop.requested() => Err(FetchError::Stopped),
     };
     fetched.map_err(|e| failed("Failed to identify fetch peer certificates", format!("{text}: {e}.")))
 }

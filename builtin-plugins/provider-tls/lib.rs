@@ -25,6 +25,7 @@ mod name;
 mod oid;
 mod pem;
 mod private_key;
+mod problem;
 mod proxying;
 mod public_key;
 mod self_signed;
@@ -102,11 +103,6 @@ impl Provider for Tls {
     async fn configure(&self, config: Config, _terraform_version: &str) -> Result<Proxying> {
         Proxying::configured(&config)
     }
-}
-
-/// Bytes as text.
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 fn failed(summary: &str, detail: impl Into<String>) -> Diagnostics {

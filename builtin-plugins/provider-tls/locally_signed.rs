@@ -10,6 +10,7 @@ use crate::key::Key;
 use crate::key::public::Public;
 use crate::name::Name;
 use crate::pem::whole;
+use crate::problem::CertificateError;
 use crate::subject::pem_input;
 use crate::terms::{self, Certified, Parties, certificate_model};
 use crate::{Proxying, failed, pem};
@@ -36,8 +37,8 @@ struct Requested {
 }
 
 impl Requested {
-    fn read(text: &str) -> std::result::Result<Requested, String> {
-        let der = pem::first_of_kind(text, pem::REQUEST)?;
+    fn read(text: &str) -> std::result::Result<Requested, CertificateError> {
+        let der = pem::first_with_label(text, pem::REQUEST)?;
         let request = whole(X509CertificationRequest::from_der(&der), "certificate request")?;
         let info = &request.certification_request_info;
         Ok(Requested {
@@ -57,8 +58,8 @@ struct Authority {
 }
 
 impl Authority {
-    fn read(text: &str) -> std::result::Result<Authority, String> {
-        let der = pem::first_of_kind(text, pem::CERTIFICATE)?;
+    fn read(text: &str) -> std::result::Result<Authority, CertificateError> {
+        let der = pem::first_with_label(text, pem::CERTIFICATE)?;
         let certificate = whole(X509Certificate::from_der(&der), "certificate")?;
         let key_id = certificate.iter_extensions().find_map(|e| match e.parsed_extension() {
             ParsedExtension::SubjectKeyIdentifier(id) => Some(id.0.to_vec()),
@@ -93,13 +94,13 @@ impl Resource for LocallySignedCert {
     }
 
     async fn create(&self, mut plan: Model, cx: &mut Context<Proxying>) -> Result<Model> {
-        let problem = |what: &str| {
-            let summary = format!("Failed to parse {what} PEM");
-            move |e: String| failed(&summary, format!("{e}."))
+        let problem = |what: &str, error: &dyn std::fmt::Display| {
+            failed(&format!("Failed to parse {what} PEM"), format!("{error}."))
         };
-        let requested = Requested::read(plan.cert_request_pem.text()).map_err(problem("certificate request"))?;
-        let key = Key::from_pem(plan.ca_private_key_pem.text()).map_err(problem("CA private key"))?;
-        let authority = Authority::read(plan.ca_cert_pem.text()).map_err(problem("CA certificate"))?;
+        let requested =
+            Requested::read(plan.cert_request_pem.text()).map_err(|e| problem("certificate request", &e))?;
+        let key = Key::from_pem(plan.ca_private_key_pem.text()).map_err(|e| problem("CA private key", &e))?;
+        let authority = Authority::read(plan.ca_cert_pem.text()).map_err(|e| problem("CA certificate", &e))?;
         if !authority.is_ca {
             cx.warn(
                 "Potentially Invalid Certificate Authority",

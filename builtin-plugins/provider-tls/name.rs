@@ -3,11 +3,12 @@
 //! Order and grouping are fixed, whatever order a name that was read had: one group for each sort of attribute, from the
 //! country down to the serial number. Attributes of other sorts are shown, but not written again.
 
+use data_encoding::HEXLOWER;
 use x509_parser::x509::X509Name;
 use yasna::DERWriter;
 
-use crate::hex;
 use crate::oid::{self, Oid};
+use crate::problem::CertificateError;
 
 /// A name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,6 +52,11 @@ const SORTS: [(Sort, u64, &str); 9] = [
 /// What all their identifiers begin with.
 const ATTRIBUTES: Oid = &[2, 5, 4];
 
+/// An e-mail address with characters that a name cannot hold.
+#[derive(Debug, thiserror::Error)]
+#[error("the e-mail address {0:?} has characters that a name cannot hold")]
+pub(crate) struct NotAscii(String);
+
 impl Name {
     /// Adds an attribute. There is one common name and one serial number; an empty one is none.
     pub fn add(&mut self, sort: Sort, value: &str) {
@@ -65,11 +71,9 @@ impl Name {
     }
 
     /// Adds an e-mail address.
-    pub fn add_email(&mut self, address: &str) -> Result<(), String> {
+    pub fn add_email(&mut self, address: &str) -> Result<(), NotAscii> {
         if !address.is_ascii() {
-            return Err(format!(
-                "the e-mail address {address:?} has characters that a name cannot hold"
-            ));
+            return Err(NotAscii(address.to_owned()));
         }
         self.email = Some(address.to_owned());
         Ok(())
@@ -81,7 +85,7 @@ impl Name {
     }
 
     /// Reads the name in a certificate or request.
-    pub fn read(name: &X509Name<'_>) -> Result<Name, String> {
+    pub fn read(name: &X509Name<'_>) -> Result<Name, CertificateError> {
         let mut out = Name::default();
         for attribute in name.iter_attributes() {
             let value = attribute.attr_value();
@@ -145,7 +149,7 @@ impl Name {
             });
         let others = self.others.iter().rev().map(|(oid, value)| {
             let der = yasna::construct_der(|w| write_string(value, w));
-            format!("{oid}=#{}", hex(&der))
+            format!("{oid}=#{}", HEXLOWER.encode(&der))
         });
         known.chain(others).collect::<Vec<_>>().join(",")
     }
@@ -179,12 +183,12 @@ fn write_string(text: &str, writer: DERWriter<'_>) {
 }
 
 /// The text in a string of one of ASN.1's many types.
-fn string(tag: u32, bytes: &[u8]) -> Result<String, String> {
-    let malformed = || format!("a name holds a string (of type {tag}) that is malformed, or not text at all");
+fn string(tag: u32, bytes: &[u8]) -> Result<String, CertificateError> {
+    let malformed = || CertificateError::NameString(tag);
     match tag {
         // UTF8String, NumericString, PrintableString, IA5String
         12 | 18 | 19 | 22 => std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| malformed()),
-        // T61String, which everybody reads as Latin-1
+        // T61String, which is read as Latin-1 in practice
         20 => Ok(bytes.iter().map(|b| char::from(*b)).collect()),
         // BMPString
         30 => {
@@ -228,7 +232,12 @@ mod tests {
         );
         // What is not of the usual sorts is not written again.
         assert!(!read.der().windows(3).any(|w| w == b"exa"));
-        assert!(name.add_email("ä@example.com").unwrap_err().contains("e-mail"));
+        assert!(
+            name.add_email("ä@example.com")
+                .unwrap_err()
+                .to_string()
+                .contains("e-mail")
+        );
     }
 
     #[test]

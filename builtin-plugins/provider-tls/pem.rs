@@ -4,9 +4,11 @@ use pem::{EncodeConfig, LineEnding};
 
 pub(crate) use pem::Pem;
 
-/// What a block is called that holds a certificate.
+use crate::problem::CertificateError;
+
+/// The label of a block that holds a certificate.
 pub(crate) const CERTIFICATE: &str = "CERTIFICATE";
-/// What a block is called that holds a certificate request.
+/// The label of a block that holds a certificate request.
 pub(crate) const REQUEST: &str = "CERTIFICATE REQUEST";
 
 /// The first block of a text, if there is one.
@@ -14,38 +16,37 @@ pub(crate) fn first(text: &str) -> Option<Pem> {
     pem::parse(text).ok()
 }
 
-/// The bytes of a text's first block, which must be of this kind.
-pub(crate) fn first_of_kind(text: &str, kind: &str) -> Result<Vec<u8>, String> {
-    let block =
-        first(text).ok_or_else(|| format!("failed to decode PEM of expected type {kind:?}: there is no block"))?;
-    if block.tag() != kind {
-        return Err(format!(
-            "invalid PEM type - expected {kind:?}, got {:?} (only the first block of a text is looked at)",
-            block.tag()
-        ));
+/// The bytes of a text's first block, which must have this label.
+pub(crate) fn first_with_label(text: &str, label: &'static str) -> Result<Vec<u8>, CertificateError> {
+    let block = first(text).ok_or(CertificateError::NoPemBlock(label))?;
+    if block.tag() != label {
+        return Err(CertificateError::PemLabel {
+            expected: label,
+            found: block.tag().to_owned(),
+        });
     }
     Ok(block.into_contents())
 }
 
 /// A block of its own, with lines of 64 characters and a line break at the end.
-pub(crate) fn encode(kind: &str, der: impl Into<Vec<u8>>) -> String {
+pub(crate) fn encode(label: &str, der: impl Into<Vec<u8>>) -> String {
     pem::encode_config(
-        &Pem::new(kind, der),
+        &Pem::new(label, der),
         EncodeConfig::new().set_line_ending(LineEnding::LF),
     )
 }
 
 /// What was parsed from a block's bytes, if nothing is left of them.
-pub(crate) fn whole<T, E>(parsed: Result<(&[u8], T), E>, what: &str) -> Result<T, String> {
+pub(crate) fn whole<T, E>(parsed: Result<(&[u8], T), E>, what: &'static str) -> Result<T, CertificateError> {
     match parsed {
         Ok(([], parsed)) => Ok(parsed),
-        Ok(_) => Err(format!("failed to parse {what}: there is something after its end")),
-        Err(_) => Err(format!("failed to parse {what}: it is malformed")),
+        Ok(_) => Err(CertificateError::Trailing(what)),
+        Err(_) => Err(CertificateError::Malformed(what)),
     }
 }
 
-/// Whether a stored text is PEM. Providers of old kept only a hash of some arguments in the state; a change from that to the
-/// text itself is no change of the object.
+/// Whether a stored text is PEM. Early versions of the official provider stored only a hash of some arguments; a change from
+/// that to the text itself is no change of the object.
 pub(crate) fn is_pem(text: &str) -> bool {
     let label = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphabetic() || c == ' ');
     let text = text.strip_suffix('\n').unwrap_or(text);
@@ -79,15 +80,16 @@ mod tests {
     #[test]
     fn the_first_block_counts() {
         let text = format!("words before\n{}{}", encode(REQUEST, *b"a"), encode(CERTIFICATE, *b"b"));
-        assert_eq!(first_of_kind(&text, REQUEST), Ok(b"a".to_vec()));
-        let error = first_of_kind(&text, CERTIFICATE).unwrap_err();
+        assert_eq!(first_with_label(&text, REQUEST), Ok(b"a".to_vec()));
+        let error = first_with_label(&text, CERTIFICATE).unwrap_err().to_string();
         assert!(
             error.contains("expected \"CERTIFICATE\", got \"CERTIFICATE REQUEST\""),
             "{error}"
         );
         assert!(
-            first_of_kind("words", CERTIFICATE)
+            first_with_label("words", CERTIFICATE)
                 .unwrap_err()
+                .to_string()
                 .contains("failed to decode PEM")
         );
     }

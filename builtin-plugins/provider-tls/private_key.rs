@@ -6,7 +6,7 @@ use monoform_sdk::{
 };
 
 use crate::key::curve::Curve;
-use crate::key::{ALGORITHMS, Key};
+use crate::key::{ALGORITHMS, Key, KeyError};
 use crate::{Proxying, failed};
 
 const RSA_BITS: i64 = 2048;
@@ -65,7 +65,7 @@ macro_rules! key_model {
             }
 
             fn with(self, key: &Key) -> Result<$name> {
-                let failed = |e: String| failed("Unable to encode key to PEM", format!("{e}."));
+                let failed = |e: KeyError| failed("Unable to encode key to PEM", format!("{e}."));
                 let public = key.public();
                 Ok($name {
                     private_key_pem: key.pem().map_err(failed)?.into(),

@@ -106,6 +106,22 @@ pub(crate) enum Proxying {
     AsTheEnvironmentSays,
 }
 
+/// A proxy that the HTTP client does not accept.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UnusableProxy {
+    /// That of the provider's configuration, without its user name and password.
+    #[error("the proxy {:?} cannot be used: {source}", url.as_str())]
+    Configured {
+        /// The address.
+        url: Url,
+        /// Why.
+        source: reqwest::Error,
+    },
+    /// That of a variable of the environment.
+    #[error("{0} names no proxy that can be used: {1}")]
+    Variable(&'static str, reqwest::Error),
+}
+
 /// What the environment's proxies are never used for: this machine.
 const THIS_MACHINE: &str = "localhost,127.0.0.0/8,::1";
 
@@ -132,8 +148,7 @@ impl Proxying {
     }
 
     /// The proxies as the client for HTTP takes them.
-    pub fn proxies(&self) -> std::result::Result<Vec<reqwest::Proxy>, String> {
-        let unusable = |text: &str, e: &reqwest::Error| format!("the proxy {text:?} cannot be used: {e}");
+    pub fn proxies(&self) -> std::result::Result<Vec<reqwest::Proxy>, UnusableProxy> {
         match self {
             Proxying::Direct => Ok(Vec::new()),
             Proxying::Through(url) => {
@@ -141,7 +156,9 @@ impl Proxying {
                 // Of an address without these parts, there is nothing to remove.
                 let _ = (shown.set_username(""), shown.set_password(None));
                 let proxy = reqwest::Proxy::all(names_by_proxy(url.as_str()));
-                Ok(vec![proxy.map_err(|e| unusable(shown.as_str(), &e))?])
+                Ok(vec![
+                    proxy.map_err(|e| UnusableProxy::Configured { url: shown, source: e })?,
+                ])
             }
             Proxying::AsTheEnvironmentSays => {
                 let excepted = variable("NO_PROXY").unwrap_or_default();
@@ -149,11 +166,11 @@ impl Proxying {
                 let mut proxies = Vec::new();
                 if let Some(text) = variable("HTTPS_PROXY") {
                     let proxy = reqwest::Proxy::https(names_by_proxy(&text));
-                    proxies.push(proxy.map_err(|e| format!("HTTPS_PROXY names no proxy that can be used: {e}"))?);
+                    proxies.push(proxy.map_err(|e| UnusableProxy::Variable("HTTPS_PROXY", e))?);
                 }
                 if let Some(text) = variable("HTTP_PROXY") {
                     let proxy = reqwest::Proxy::http(names_by_proxy(&text));
-                    proxies.push(proxy.map_err(|e| format!("HTTP_PROXY names no proxy that can be used: {e}"))?);
+                    proxies.push(proxy.map_err(|e| UnusableProxy::Variable("HTTP_PROXY", e))?);
                 }
                 Ok(proxies.into_iter().map(|p| p.no_proxy(excepted.clone())).collect())
             }

@@ -210,9 +210,9 @@ async fn a_chain_of_certificates() {
     );
     assert!(leaf.get("max_path_length").unwrap().is_null());
 
-    let der = pem::first_of_kind(get(&root, "cert_pem"), pem::CERTIFICATE).unwrap();
+    let der = pem::first_with_label(get(&root, "cert_pem"), pem::CERTIFICATE).unwrap();
     let (_, root) = X509Certificate::from_der(&der).unwrap();
-    let der = pem::first_of_kind(get(&leaf, "cert_pem"), pem::CERTIFICATE).unwrap();
+    let der = pem::first_with_label(get(&leaf, "cert_pem"), pem::CERTIFICATE).unwrap();
     let (_, leaf) = X509Certificate::from_der(&der).unwrap();
     assert_eq!(
         root.basic_constraints().unwrap().unwrap().value.path_len_constraint,

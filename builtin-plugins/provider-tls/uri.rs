@@ -2,10 +2,33 @@
 //! not stand there as themselves. A library for web addresses would do more: add a slash to a host, and refuse what is
 //! relative.
 
-/// A URI in the form in which a certificate holds it; or why it is none.
-pub(crate) fn normal(text: &str) -> Result<String, String> {
+/// Why a text is no URI.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub(crate) enum UriError {
+    #[error("it has control characters")]
+    ControlCharacters,
+    #[error("it has characters outside ASCII where they cannot be escaped")]
+    NotAscii,
+    #[error("its scheme is missing")]
+    NoScheme,
+    #[error("its first part has a colon, but is no scheme")]
+    Scheme,
+    #[error("the ] of its host is missing")]
+    Bracket,
+    #[error("the host [{0}] is no IPv6 address")]
+    Ipv6(String),
+    #[error("its host has the character {0:?}")]
+    HostCharacter(char),
+    #[error("its port {0:?} is no number")]
+    Port(String),
+    #[error("it has a % that begins no escape")]
+    Escape,
+}
+
+/// A URI in the form in which a certificate holds it.
+pub(crate) fn normal(text: &str) -> Result<String, UriError> {
     if text.chars().any(|c| c.is_ascii_control()) {
-        return Err("it has control characters".into());
+        return Err(UriError::ControlCharacters);
     }
     let (before, fragment) = cut(text, '#');
     let (before, query) = cut(before, '?');
@@ -40,7 +63,7 @@ pub(crate) fn normal(text: &str) -> Result<String, String> {
     }
     match out.is_ascii() {
         true => Ok(out),
-        false => Err("it has characters outside ASCII where they cannot be escaped".into()),
+        false => Err(UriError::NotAscii),
     }
 }
 
@@ -52,35 +75,35 @@ fn cut(text: &str, at: char) -> (&str, Option<&str>) {
 }
 
 /// The scheme, if it begins with one, and the rest.
-fn scheme(text: &str) -> Result<(Option<&str>, &str), String> {
+fn scheme(text: &str) -> Result<(Option<&str>, &str), UriError> {
     let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c)));
     match end {
-        Some(0) if text.starts_with(':') => Err("its scheme is missing".into()),
+        Some(0) if text.starts_with(':') => Err(UriError::NoScheme),
         Some(end) if text[end..].starts_with(':') && text.starts_with(|c: char| c.is_ascii_alphabetic()) => {
             Ok((Some(&text[..end]), &text[end + 1..]))
         }
         _ => match text.split('/').next() {
-            Some(first) if first.contains(':') => Err("its first part has a colon, but is no scheme".into()),
+            Some(first) if first.contains(':') => Err(UriError::Scheme),
             _ => Ok((None, text)),
         },
     }
 }
 
 /// `user@host:port`, as it is.
-fn checked_authority(authority: &str) -> Result<&str, String> {
+fn checked_authority(authority: &str) -> Result<&str, UriError> {
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     let port = match host.strip_prefix('[') {
         Some(rest) => {
-            let (address, after) = rest.split_once(']').ok_or("the ] of its host is missing")?;
+            let (address, after) = rest.split_once(']').ok_or(UriError::Bracket)?;
             let address = address.split('%').next().unwrap_or_default();
             if address.parse::<std::net::Ipv6Addr>().is_err() {
-                return Err(format!("the host [{address}] is no IPv6 address"));
+                return Err(UriError::Ipv6(address.to_owned()));
             }
             after
         }
         None => {
             if let Some(bad) = host.chars().find(|c| " ^`{}|\\%".contains(*c)) {
-                return Err(format!("its host has the character {bad:?}"));
+                return Err(UriError::HostCharacter(bad));
             }
             host.rfind(':').map_or("", |i| &host[i..])
         }
@@ -88,19 +111,19 @@ fn checked_authority(authority: &str) -> Result<&str, String> {
     match port.strip_prefix(':') {
         Some(digits) if digits.bytes().all(|b| b.is_ascii_digit()) => Ok(authority),
         None if port.is_empty() => Ok(authority),
-        _ => Err(format!("its port {port:?} is no number")),
+        _ => Err(UriError::Port(port.to_owned())),
     }
 }
 
 /// With escapes for all that must not stand for itself.
-fn escaped(text: &str) -> Result<String, String> {
+fn escaped(text: &str) -> Result<String, UriError> {
     let mut out = String::with_capacity(text.len());
     let bytes = text.as_bytes();
     for (i, byte) in bytes.iter().enumerate() {
         match byte {
             b'%' => match bytes.get(i + 1..i + 3) {
                 Some(digits) if digits.iter().all(u8::is_ascii_hexdigit) => out.push('%'),
-                _ => return Err("it has a % that begins no escape".into()),
+                _ => return Err(UriError::Escape),
             },
             _ if byte.is_ascii_alphanumeric() || b"-_.~!$&'()*+,;=:@[]/?".contains(byte) => out.push(char::from(*byte)),
             _ => out.push_str(&format!("%{byte:02X}")),
@@ -114,7 +137,7 @@ mod tests {
     use super::normal;
 
     #[test]
-    fn uris_stay_as_they_are() {
+    fn valid_uri_is_unchanged_but_for_escapes() {
         for uri in [
             "spiffe://example.org/ns/default/sa/web",
             "https://example.org",
@@ -131,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_refused() {
+    fn invalid_uri_is_refused() {
         for text in [
             "a\nb",
             ":x",

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cty::{Type, Value};
 use tokio::sync::watch;
 
-use crate::server::core::{Wire, decode};
+use crate::wire::{Wire, decode};
 use crate::{Diagnostic, Diagnostics, Model};
 
 /// Says whether this call should end early. Each call has a signal of its own: it is set when the person asks to stop while

@@ -5,12 +5,12 @@ use std::time::SystemTime;
 use async_trait::async_trait;
 use cty::Value;
 
+use crate::check::own_rules;
+use crate::client::ClientCell;
 use crate::context::Context;
+use crate::guard::guarded;
 use crate::model::{Cty, Model};
-use crate::provider::ClientCell;
 use crate::schema::{Compiled, Schema};
-use crate::server::core::guarded;
-use crate::validate::own_rules;
 use crate::{Diagnostics, Result, Stop};
 
 /// A type of data source.

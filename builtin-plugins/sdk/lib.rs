@@ -42,11 +42,15 @@
 //! provider, as somebody else would write it, is in `examples/notes.rs`. To read the crate, begin
 //! with [`provider`] and [`resource`], then [`mod@model`], [`schema`], [`plan`]; the server is below `server/`.
 
+mod check;
+mod client;
 pub mod context;
 pub mod data;
 pub mod diag;
 pub mod function;
+mod guard;
 pub mod model;
+mod modifier;
 pub mod plan;
 pub mod program;
 pub mod provider;
@@ -57,6 +61,7 @@ mod server;
 mod state;
 pub mod testing;
 pub mod validate;
+mod wire;
 
 // The names that derived code uses hold in this crate, too.
 extern crate self as monoform_sdk;
@@ -124,7 +129,8 @@ pub use function::{Arguments, Function, FunctionError, Parameter};
 pub use monoform_sdk_derive::Model;
 
 pub use model::{Any, Attr, Cty, Empty, Model, Set};
-pub use plan::{Modifier, Plan};
+pub use modifier::Modifier;
+pub use plan::Plan;
 pub use provider::{Both, Members, NeverBlocks, Plain, Provider};
 pub use provisioner::{Output, Provisioner};
 pub use resource::{IdentityAttribute, MoveSource, Resource, Upgrader};

@@ -5,117 +5,18 @@
 //! 1. Defaults fill what the configuration leaves out; write-only attributes become null.
 //! 2. If that differs from the object of before (or there is none), every computed attribute that the configuration
 //!    leaves out and that has no default becomes unknown.
-//! 3. Each attribute's [`Modifier`]s run, in the order they were declared.
+//! 3. Each attribute's [`Modifier`](crate::Modifier)s run, in the order they were declared.
 //! 4. The resource's own hook ([`Resource::plan`](crate::Resource::plan)) has the last word.
 //!
 //! All but the last work on plain values with the compiled schema: no model is built for them.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::Arc;
 
 use cty::{Path, Step, Type, Value};
 
+pub use crate::modifier::{Change, Modifier};
 use crate::schema::{Attribute, Compiled, CompiledMember, Nesting};
 use crate::{Diagnostic, Diagnostics};
-
-/// A step in the planning of an attribute's value.
-#[derive(Clone)]
-pub enum Modifier {
-    /// Where the planned value is unknown only because nothing sets it, the value of before stays.
-    Keep,
-    /// A planned value that differs from the one of before means that the object is replaced.
-    RequiresReplace,
-    /// For a map: a changed value, a removed key, or a new key with a value means that the object is replaced; a new key
-    /// with null, or an empty map where there was none, does not.
-    RequiresReplaceIfValuesChange,
-    /// Any other step.
-    Custom(Arc<dyn Fn(&mut Change<'_>) + Send + Sync>),
-}
-
-impl Modifier {
-    /// A step written as a function.
-    pub fn custom(step: impl Fn(&mut Change<'_>) + Send + Sync + 'static) -> Modifier {
-        Modifier::Custom(Arc::new(step))
-    }
-}
-
-impl fmt::Debug for Modifier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Modifier::Keep => "Keep",
-            Modifier::RequiresReplace => "RequiresReplace",
-            Modifier::RequiresReplaceIfValuesChange => "RequiresReplaceIfValuesChange",
-            Modifier::Custom(_) => "Custom",
-        })
-    }
-}
-
-/// One attribute's change, as its modifiers see it.
-pub struct Change<'a> {
-    /// Where the attribute stands.
-    pub path: Path,
-    /// What the configuration says, null where it says nothing.
-    pub config: &'a Value,
-    /// The value of before, if there is an object of before.
-    pub prior: Option<&'a Value>,
-    /// The planned value.
-    pub planned: Value,
-    /// Whether this change means that the object is replaced.
-    pub replace: bool,
-    /// The configuration of the block around it.
-    pub config_block: &'a Value,
-    /// What to tell the person.
-    pub diagnostics: &'a mut Diagnostics,
-}
-
-impl Change<'_> {
-    fn apply(&mut self, modifier: &Modifier) {
-        match modifier {
-            Modifier::Keep => {
-                if let Some(prior) = self.prior
-                    && !self.planned.is_known()
-                    && self.config.is_known()
-                {
-                    self.planned = prior.clone();
-                }
-            }
-            Modifier::RequiresReplace => {
-                if self.prior.is_some_and(|prior| *prior != self.planned) {
-                    self.replace = true;
-                }
-            }
-            Modifier::RequiresReplaceIfValuesChange => {
-                if self.prior.is_some_and(|prior| values_changed(prior, &self.planned)) {
-                    self.replace = true;
-                }
-            }
-            Modifier::Custom(step) => step(self),
-        }
-    }
-}
-
-/// Whether a map changed in a way that counts; see [`Modifier::RequiresReplaceIfValuesChange`].
-fn values_changed(old: &Value, new: &Value) -> bool {
-    if old == new {
-        return false;
-    }
-    if !new.is_known() {
-        return true;
-    }
-    let (Some(new_entries), Some(mut old_entries)) = (new.entries(), old.entries()) else {
-        return match (old.entries(), new.entries()) {
-            (None, Some(mut new)) => new.any(|(_, v)| !v.is_null()),
-            (Some(mut old), None) => old.next().is_some(),
-            _ => false,
-        };
-    };
-    let added_or_changed = new_entries.into_iter().any(|(key, value)| match old.get(key) {
-        Some(before) => before != value,
-        None => !value.is_null(),
-    });
-    added_or_changed || old_entries.any(|(key, _)| new.get(key).is_none())
-}
 
 /// A plan, before the resource's own hook.
 #[derive(Debug)]

@@ -13,14 +13,31 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// Where the program of this name is, or why it cannot be run. A name with a slash is a path, tried as it is, from the
+/// Why a program cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum NotRunnable {
+    /// No directory of `PATH` has it.
+    #[error("not found on PATH")]
+    NotFound,
+    /// The path is a directory.
+    #[error("is a directory")]
+    Directory,
+    /// The file has no execute permission.
+    #[error("permission denied")]
+    NotExecutable,
+    /// The file cannot be examined.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// The path of the program of this name. A name with a slash is a path, tried as it is, from the
 /// current directory; any other is looked up on `PATH`.
-pub fn find(name: &str) -> Result<PathBuf, String> {
+pub fn find(name: &str) -> Result<PathBuf, NotRunnable> {
     if name.contains('/') {
         return runnable(Path::new(name)).map(|()| name.into());
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut problem = "not found on PATH".to_owned();
+    let mut problem = NotRunnable::NotFound;
     for dir in std::env::split_paths(&path) {
         let candidate = if dir.as_os_str().is_empty() {
             Path::new(".").join(name)
@@ -36,13 +53,13 @@ pub fn find(name: &str) -> Result<PathBuf, String> {
     Err(problem)
 }
 
-fn runnable(path: &Path) -> Result<(), String> {
-    let found = path.metadata().map_err(|e| e.to_string())?;
+fn runnable(path: &Path) -> Result<(), NotRunnable> {
+    let found = path.metadata()?;
     if found.is_dir() {
-        return Err("is a directory".into());
+        return Err(NotRunnable::Directory);
     }
     if found.permissions().mode() & 0o111 == 0 {
-        return Err("permission denied".into());
+        return Err(NotRunnable::NotExecutable);
     }
     Ok(())
 }

@@ -1,17 +1,17 @@
 //! Providers: what an author writes, and the table of what a provider has.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use cty::Value;
 
+use crate::check::own_rules;
+use crate::client::ClientCell;
 use crate::data::{AnyDataSource, AnyEphemeral, DataEntry, EphemeralEntry};
 use crate::function::Function;
 use crate::model::{Cty, Empty, Model};
 use crate::resource::{AnyResource, Entry};
 use crate::schema::{Compiled, Schema};
-use crate::validate::own_rules;
 use crate::{DataSource, Diagnostics, EphemeralResource, Resource, Result};
 
 /// A provider.
@@ -175,29 +175,6 @@ impl<P: Provider> AnyProvider for ProviderEntry<P> {
         };
         self.1.set(self.0.configure(config, terraform_version).await?);
         Ok(())
-    }
-}
-
-/// Where the provider's client is kept from `configure` on.
-pub(crate) struct ClientCell<C>(Arc<RwLock<Option<Arc<C>>>>);
-
-impl<C> Clone for ClientCell<C> {
-    fn clone(&self) -> ClientCell<C> {
-        ClientCell(self.0.clone())
-    }
-}
-
-impl<C> ClientCell<C> {
-    pub fn new() -> ClientCell<C> {
-        ClientCell(Arc::new(RwLock::new(None)))
-    }
-
-    pub fn get(&self) -> Option<Arc<C>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    pub fn set(&self, client: C) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(client));
     }
 }
 

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use cty::{Type, Value};
 
+use crate::check::own_rules;
+use crate::client::ClientCell;
 use crate::context::Context;
+use crate::guard::guarded;
 use crate::model::{Cty, Model};
 use crate::plan::{Plan, Planned};
-use crate::provider::ClientCell;
 use crate::schema::{Compiled, Schema};
-use crate::server::core::{Wire, guarded};
 use crate::state;
-use crate::validate::own_rules;
+use crate::wire::Wire;
 use crate::{Diagnostic, Diagnostics, Result, Stop};
 
 /// A type of managed resource.

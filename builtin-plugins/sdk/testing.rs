@@ -50,7 +50,8 @@ pub use self::ephemeral::Ephemeral;
 pub use self::object::Object;
 use crate::resource::identity_type;
 use crate::schema::Compiled;
-use crate::server::core::{Changed, Core, RawState, Wire};
+use crate::server::core::{Changed, Core};
+use crate::wire::{RawState, Wire};
 use crate::{Diagnostic, Diagnostics, FunctionError, MoveSource, Provider, Result};
 
 /// A provider under test.
@@ -267,10 +268,10 @@ impl<P: Provider> Harness<P> {
             }
             let ty = parameter.map_or(Type::Dynamic, |p| p.ty.clone());
             let value = cty::convert::convert(value, &ty).map_err(|e| FunctionError::argument(i, e.message))?;
-            wires.push(crate::server::core::encode(&value, &ty).map_err(problem)?);
+            wires.push(crate::wire::encode(&value, &ty).map_err(problem)?);
         }
         let result = self.core.call(name, &wires)?;
-        crate::server::core::decode(&result, &function.returns).map_err(problem)
+        crate::wire::decode(&result, &function.returns).map_err(problem)
     }
 
     fn schema(&self, name: &str) -> &Compiled {
@@ -301,11 +302,11 @@ static EMPTY: std::sync::LazyLock<Compiled> =
 
 fn encode(value: Option<&Value>, schema: &Compiled) -> Result<Wire> {
     let null = Value::null(schema.ty.clone());
-    crate::server::core::encode(value.unwrap_or(&null), &schema.ty)
+    crate::wire::encode(value.unwrap_or(&null), &schema.ty)
 }
 
 fn decode(wire: Option<Wire>, schema: &Compiled) -> Result<Value> {
-    crate::server::core::decode(&wire.unwrap_or_default(), &schema.ty)
+    crate::wire::decode(&wire.unwrap_or_default(), &schema.ty)
 }
 
 fn raw(json: &str) -> RawState {

@@ -17,6 +17,7 @@ use std::path::{Component, Path, PathBuf};
 use config::manifest::Manifest;
 use config::source_address::{ModuleSource, RegistrySource, RemoteSource};
 use config::version::Version;
+use data_encoding::HEXLOWER;
 use files::io_reason;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -178,11 +179,8 @@ pub fn fill(to: &Path, data_dir: &Path, manifest: &Manifest) -> Result<Vec<Strin
             }
             Ok(ModuleSource::Remote(remote)) if !name.is_empty() => {
                 let address = public(&remote.package);
-                let sum: String = Sha256::digest(address.as_bytes())
-                    .iter()
-                    .take(16)
-                    .map(|b| format!("{b:02x}"))
-                    .collect();
+                let mut sum = HEXLOWER.encode(&Sha256::digest(address.as_bytes()));
+                sum.truncate(32);
                 (address, format!("packages/{sum}"), None)
             }
             _ => continue,

@@ -58,8 +58,30 @@ pub enum DiscoveryError {
         /// The service.
         service: String,
         /// What is wrong.
-        reason: String,
+        reason: BadServiceUrl,
     },
+}
+
+/// Why the address of a service cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadServiceUrl {
+    /// It is not a string.
+    #[error("it is not text")]
+    NotText,
+    /// It is not a URL.
+    #[error("\"{text}\" is not an address ({source})")]
+    Malformed {
+        /// What the host gives.
+        text: String,
+        /// Why.
+        source: url::ParseError,
+    },
+    /// Its scheme is not that of HTTP.
+    #[error("\"{0}\" is neither an https nor an http address")]
+    Scheme(String),
+    /// It has a user name or a password.
+    #[error("it has a user name or a password in it")]
+    Credentials,
 }
 
 impl DiscoveryError {
@@ -95,22 +117,25 @@ fn offers(service: &str, others: &[String]) -> String {
 
 impl Services {
     /// The address of a service; `None` if it is not offered. The error says what is wrong with its entry.
-    pub fn url(&self, service: &str) -> Result<Option<Url>, String> {
+    pub fn url(&self, service: &str) -> Result<Option<Url>, BadServiceUrl> {
         let text = match self.entries.get(service) {
             None | Some(serde_json::Value::Null) => return Ok(None),
             Some(serde_json::Value::String(text)) => text,
-            Some(_) => return Err("it is not text".to_owned()),
+            Some(_) => return Err(BadServiceUrl::NotText),
         };
         let parsed = match &self.base {
             Some(base) => base.join(text),
             None => Url::parse(text),
         };
-        let mut url = parsed.map_err(|e| format!("\"{text}\" is not an address ({e})"))?;
+        let mut url = parsed.map_err(|source| BadServiceUrl::Malformed {
+            text: text.clone(),
+            source,
+        })?;
         if !matches!(url.scheme(), "https" | "http") {
-            return Err(format!("\"{text}\" is neither an https nor an http address"));
+            return Err(BadServiceUrl::Scheme(text.clone()));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err("it has a user name or a password in it".to_owned());
+            return Err(BadServiceUrl::Credentials);
         }
         // What services answer to is named by paths below.
         if !url.path().ends_with('/') {
@@ -216,7 +241,7 @@ mod tests {
     use super::*;
     use crate::client::NetSettings;
     use crate::credentials::Token;
-    use crate::test_server::{Reply, Server};
+    use support::server::{Reply, Server};
 
     #[test]
     fn addresses_of_services() {
@@ -235,8 +260,8 @@ mod tests {
         assert_eq!(url("relative.v1"), Ok(Some("https://example.com/api/".to_owned())));
         assert_eq!(url("slash.v1"), Ok(Some("https://other.example/x/".to_owned())));
         assert_eq!(url("none.v1"), Ok(None));
-        assert!(url("ftp.v1").unwrap_err().contains("https"));
-        assert!(!url("user.v1").unwrap_err().contains("u:p"));
+        assert!(url("ftp.v1").unwrap_err().to_string().contains("https"));
+        assert!(!url("user.v1").unwrap_err().to_string().contains("u:p"));
         assert_eq!(
             offers("modules.v1", &["modules.v2".to_owned(), "x.v1".to_owned()]),
             "offers a module registry as modules.v2 only, where modules.v1 is needed"

@@ -25,15 +25,6 @@ pub mod hosts;
 pub mod netrc;
 mod reason;
 mod request;
-#[cfg(test)]
-#[path = "../../tests/support/server.rs"]
-#[allow(
-    dead_code,
-    missing_docs,
-    clippy::expect_used,
-    reason = "the server of all tests, of which these use a part"
-)]
-mod test_server;
 mod tls;
 
 pub use client::{Client, NetSettings, Notice, Retry, decoded_path, form};

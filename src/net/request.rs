@@ -397,7 +397,7 @@ fn pause(tries: u64) -> Duration {
 mod tests {
     use super::*;
     use crate::client::{NetSettings, Notice};
-    use crate::test_server::{Asked, Reply, Server};
+    use support::server::{Reply, Request as Received, Server};
 
     fn client() -> Client {
         Client::new(NetSettings {
@@ -407,8 +407,8 @@ mod tests {
         })
     }
 
-    fn token(asked: &Asked) -> &str {
-        Some(asked.header("authorization"))
+    fn token(request: &Received) -> &str {
+        Some(request.header("authorization"))
             .filter(|t| !t.is_empty())
             .unwrap_or("none")
     }

@@ -45,7 +45,7 @@ pub struct Request<'r> {
     pub cache: Option<PathBuf>,
 }
 
-/// Provenance many packages are fetched at a time.
+/// How many packages are fetched at a time.
 const AT_ONCE: usize = 8;
 
 /// What goes on.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use archive::Limits;
+use data_encoding::HEXLOWER;
 use net::{Client, Response, Retry, Url, shown};
 
 use crate::error::PackageError;
@@ -14,12 +15,12 @@ use tokio::sync::mpsc;
 
 /// How often a download is taken up again.
 const RETRIES: u64 = 4;
-/// Provenance many parts may wait for the disk.
+/// How many received parts may wait to be written.
 const WAITING: usize = 16;
 /// How often somebody is told how far things are.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Provenance far a download is.
+/// The progress of a download.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// The bytes that are here.
@@ -28,10 +29,10 @@ pub struct Progress {
     pub expected: AtomicU64,
 }
 
-/// Provenance far all downloads are.
+/// The progress of all downloads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overall {
-    /// Provenance many are going on.
+    /// How many are running.
     pub running: usize,
     /// The bytes that are here, of these.
     pub received: u64,
@@ -40,7 +41,7 @@ pub struct Overall {
 }
 
 impl Overall {
-    /// Provenance far these are.
+    /// The progress of these.
     pub(crate) fn of<'p>(all: impl IntoIterator<Item = &'p Progress>) -> Overall {
         let mut out = Overall {
             expected: Some(0),
@@ -145,7 +146,7 @@ pub(crate) async fn download(
         (sink, broken) = pour(response, sink, &mut received, limits.download, progress).await?;
         let Some(error) = broken else {
             progress.expected.store(received, Ordering::Relaxed);
-            return Ok(crate::hash::hex(&sink.hash.finalize()));
+            return Ok(HEXLOWER.encode(&sink.hash.finalize()));
         };
         if received > limits.download {
             return Err(PackageError::TooLarge {

@@ -33,7 +33,7 @@ pub(crate) struct Wanted {
     pub sources: Vec<PackageSource>,
 }
 
-/// Provenance a package came to be there.
+/// How a package came to be installed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Provenance {
     /// It was installed before.

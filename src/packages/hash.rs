@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use archive::Limits;
 use base64::Engine;
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 /// The `h1:` checksum of an unpacked package: of the names and contents of all its files.
@@ -44,16 +45,11 @@ pub fn bytes(file: &Path) -> io::Result<String> {
     Ok(format!("zh:{sum}"))
 }
 
-/// Bytes in hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn digest(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<String> {
     let mut content = Sha256::new();
     loop {
         match from.read(buffer)? {
-            0 => return Ok(hex(&content.finalize())),
+            0 => return Ok(HEXLOWER.encode(&content.finalize())),
             n => content.update(buffer.get(..n).unwrap_or_default()),
         }
     }

@@ -28,12 +28,12 @@ use crate::sources::{self, PackageSource};
 use addrs::platform::Platform;
 use versions::{Constraints, Version};
 
-/// Provenance many packages are fetched at a time.
+/// How many packages are fetched at a time.
 const AT_ONCE: usize = 8;
 /// The blocks and objects that require each provider, in words: `required_providers of the root module: "~> 1.0" (main.tf line 3)`.
 pub type Origins = BTreeMap<Provider, Vec<String>>;
 
-/// Provenance to install.
+/// Options of an installation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InstallOptions<'a> {
     /// Choose the newest versions, whatever the lock file says.
@@ -66,7 +66,7 @@ pub struct Outcome {
     pub locked: Option<Version>,
     /// It was not installed in this version before.
     pub new: bool,
-    /// Provenance it came, if it had to be fetched.
+    /// How it was fetched, if it had to be.
     pub how: Option<Provenance>,
 }
 

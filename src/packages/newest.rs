@@ -13,7 +13,7 @@ use crate::sources::{AvailableVersion, PackageSource, SourceError};
 use addrs::platform::Platform;
 use versions::{Constraints, Version};
 
-/// Provenance many versions an error lists.
+/// How many versions an error lists.
 const LISTED: usize = 8;
 
 /// Why a source lists no version, and what it has instead.

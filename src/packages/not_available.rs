@@ -17,7 +17,7 @@ use crate::sources;
 use addrs::platform::Platform;
 use versions::{Constraints, Version};
 
-/// Provenance many requirement origins are named.
+/// How many requirement origins are named.
 const ORIGINS: usize = 8;
 
 impl Chooser<'_> {

@@ -30,7 +30,7 @@ pub enum PackageSource {
     Direct,
 }
 
-/// Provenance far it is known that a package is what its authors made.
+/// How a package was authenticated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Authentication {
     /// Not at all.
@@ -91,7 +91,7 @@ pub struct PackageMetadata {
     pub hashes: BTreeSet<String>,
     /// Checksums of packages of the same version for all platforms, which can be relied on as much as this package.
     pub known: BTreeSet<String>,
-    /// Provenance far all this is to be relied on.
+    /// How the package was authenticated.
     pub authentication: Authentication,
 }
 

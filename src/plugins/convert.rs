@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use cty::msgpack::CodecError;
 use cty::{Path, Type, Value};
 use proto::tfplugin6 as pb;
 use schema::{AttributeSchema, AttributeType, BlockSchema, Description, NestedBlock, NestedObject, Nesting, Schema};
@@ -12,11 +13,53 @@ use syntax::Diagnostic;
 
 use provider::{Capabilities, FunctionSchema, ParameterSchema, PluginDiagnostic, ProviderSchema, RawState};
 
+/// Why a value or a schema in a message cannot be converted.
+#[derive(Debug, thiserror::Error)]
+pub enum MessageError {
+    /// A value that is not of its type, or is malformed.
+    #[error(transparent)]
+    Value(#[from] CodecError),
+    /// JSON that is malformed.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// A schema with a negative version.
+    #[error("version {0} is negative")]
+    Version(i64),
+    /// A nesting mode that the protocol does not have.
+    #[error("nesting mode {0} is not known")]
+    Nesting(i32),
+    /// A type constraint that is malformed.
+    #[error("type {json} is not valid: {reason}")]
+    Type {
+        /// The constraint.
+        json: String,
+        /// Why.
+        reason: String,
+    },
+    /// An error within a part of a schema.
+    #[error("{part}: {source}")]
+    Within {
+        /// The part, such as `attribute "a"`.
+        part: String,
+        /// The error.
+        source: Box<MessageError>,
+    },
+}
+
+impl MessageError {
+    fn within(self, part: impl Into<String>) -> MessageError {
+        MessageError::Within {
+            part: part.into(),
+            source: Box::new(self),
+        }
+    }
+}
+
 // ---- values -------------------------------------------------------------------------------------------------------
 
 /// A value as it is sent: msgpack, always.
-pub fn encode(value: &Value, ty: &Type) -> Result<pb::DynamicValue, String> {
-    let msgpack = cty::msgpack::encode(value, ty).map_err(|error| error.to_string())?;
+pub fn encode(value: &Value, ty: &Type) -> Result<pb::DynamicValue, MessageError> {
+    let msgpack = cty::msgpack::encode(value, ty)?;
     Ok(pb::DynamicValue {
         msgpack,
         json: Vec::new(),
@@ -24,14 +67,12 @@ pub fn encode(value: &Value, ty: &Type) -> Result<pb::DynamicValue, String> {
 }
 
 /// A value as it is received: msgpack, JSON, or nothing, which means null.
-pub fn decode(value: Option<pb::DynamicValue>, ty: &Type) -> Result<Value, String> {
+pub fn decode(value: Option<pb::DynamicValue>, ty: &Type) -> Result<Value, MessageError> {
     match value {
-        Some(value) if !value.msgpack.is_empty() => {
-            cty::msgpack::decode(&value.msgpack, ty).map_err(|error| error.to_string())
-        }
+        Some(value) if !value.msgpack.is_empty() => Ok(cty::msgpack::decode(&value.msgpack, ty)?),
         Some(value) if !value.json.is_empty() => {
-            let json = serde_json::from_slice(&value.json).map_err(|error| error.to_string())?;
-            cty::json::from_json(&json, ty).map_err(|error| error.to_string())
+            let json = serde_json::from_slice(&value.json)?;
+            Ok(cty::json::from_json(&json, ty)?)
         }
         _ => Ok(Value::null(ty.clone())),
     }
@@ -99,26 +140,26 @@ pub fn path(path: pb::AttributePath) -> (Path, bool) {
 // ---- schemas ------------------------------------------------------------------------------------------------------
 
 /// Everything a provider says about itself. The error names the place that is wrong.
-pub fn provider_schema(response: pb::get_provider_schema::Response) -> Result<ProviderSchema, String> {
+pub fn provider_schema(response: pb::get_provider_schema::Response) -> Result<ProviderSchema, MessageError> {
     let named = |schemas: std::collections::HashMap<String, pb::Schema>, what: &str| {
         let mut out = BTreeMap::new();
         for (name, s) in schemas {
-            let converted = schema(s).map_err(|error| format!("schema of the {what} \"{name}\": {error}"))?;
+            let converted = schema(s).map_err(|error| error.within(format!("schema of the {what} \"{name}\"")))?;
             out.insert(name.into(), converted);
         }
-        Ok::<BTreeMap<Arc<str>, Schema>, String>(out)
+        Ok::<BTreeMap<Arc<str>, Schema>, MessageError>(out)
     };
     let provider = match response.provider {
-        Some(s) => schema(s).map_err(|error| format!("schema of the provider configuration: {error}"))?,
+        Some(s) => schema(s).map_err(|error| error.within("schema of the provider configuration"))?,
         None => Schema::new(0, BlockSchema::default()),
     };
     let provider_meta = match response.provider_meta {
-        Some(s) => Some(schema(s).map_err(|error| format!("schema of the provider_meta block: {error}"))?),
+        Some(s) => Some(schema(s).map_err(|error| error.within("schema of the provider_meta block"))?),
         None => None,
     };
     let mut functions = BTreeMap::new();
     for (name, f) in response.functions {
-        let converted = function(f).map_err(|error| format!("signature of the function \"{name}\": {error}"))?;
+        let converted = function(f).map_err(|error| error.within(format!("signature of the function \"{name}\"")))?;
         functions.insert(name.into(), converted);
     }
     let capabilities = response.server_capabilities.unwrap_or_default();
@@ -139,17 +180,17 @@ pub fn provider_schema(response: pb::get_provider_schema::Response) -> Result<Pr
 }
 
 /// A schema with its version.
-pub fn schema(schema: pb::Schema) -> Result<Schema, String> {
-    let version = u64::try_from(schema.version).map_err(|_| format!("version {} is negative", schema.version))?;
+pub fn schema(schema: pb::Schema) -> Result<Schema, MessageError> {
+    let version = u64::try_from(schema.version).map_err(|_| MessageError::Version(schema.version))?;
     Ok(Schema::new(version, block(schema.block.unwrap_or_default())?))
 }
 
 // Recursion is bounded: messages nested more than a hundred deep are refused while decoding.
-fn block(block: pb::schema::Block) -> Result<BlockSchema, String> {
+fn block(block: pb::schema::Block) -> Result<BlockSchema, MessageError> {
     let mut blocks = BTreeMap::new();
     for nested in block.block_types {
         let name: Arc<str> = nested.type_name.as_str().into();
-        let converted = nested_block(nested).map_err(|error| format!("block \"{name}\": {error}"))?;
+        let converted = nested_block(nested).map_err(|error| error.within(format!("block \"{name}\"")))?;
         blocks.insert(name, converted);
     }
     Ok(BlockSchema {
@@ -160,7 +201,7 @@ fn block(block: pb::schema::Block) -> Result<BlockSchema, String> {
     })
 }
 
-fn nested_block(nested: pb::schema::NestedBlock) -> Result<NestedBlock, String> {
+fn nested_block(nested: pb::schema::NestedBlock) -> Result<NestedBlock, MessageError> {
     use pb::schema::nested_block::NestingMode;
     let nesting = match NestingMode::try_from(nested.nesting) {
         Ok(NestingMode::Single) => Nesting::Single,
@@ -168,7 +209,7 @@ fn nested_block(nested: pb::schema::NestedBlock) -> Result<NestedBlock, String> 
         Ok(NestingMode::List) => Nesting::List,
         Ok(NestingMode::Set) => Nesting::Set,
         Ok(NestingMode::Map) => Nesting::Map,
-        Ok(NestingMode::Invalid) | Err(_) => return Err(format!("nesting mode {} is not known", nested.nesting)),
+        Ok(NestingMode::Invalid) | Err(_) => return Err(MessageError::Nesting(nested.nesting)),
     };
     Ok(NestedBlock {
         block: block(nested.block.unwrap_or_default())?,
@@ -178,11 +219,11 @@ fn nested_block(nested: pb::schema::NestedBlock) -> Result<NestedBlock, String> 
     })
 }
 
-fn attributes(list: Vec<pb::schema::Attribute>) -> Result<BTreeMap<Arc<str>, AttributeSchema>, String> {
+fn attributes(list: Vec<pb::schema::Attribute>) -> Result<BTreeMap<Arc<str>, AttributeSchema>, MessageError> {
     let mut out = BTreeMap::new();
     for a in list {
-        let ty =
-            attribute_type(&a.r#type, a.nested_type).map_err(|error| format!("attribute \"{}\": {error}", a.name))?;
+        let ty = attribute_type(&a.r#type, a.nested_type)
+            .map_err(|error| error.within(format!("attribute \"{}\"", a.name)))?;
         let schema = AttributeSchema {
             ty,
             required: a.required,
@@ -198,7 +239,7 @@ fn attributes(list: Vec<pb::schema::Attribute>) -> Result<BTreeMap<Arc<str>, Att
     Ok(out)
 }
 
-fn attribute_type(json: &[u8], nested: Option<pb::schema::Object>) -> Result<AttributeType, String> {
+fn attribute_type(json: &[u8], nested: Option<pb::schema::Object>) -> Result<AttributeType, MessageError> {
     use pb::schema::object::NestingMode;
     let Some(object) = nested else {
         return Ok(AttributeType::Plain(ty(json)?));
@@ -208,7 +249,7 @@ fn attribute_type(json: &[u8], nested: Option<pb::schema::Object>) -> Result<Att
         Ok(NestingMode::List) => Nesting::List,
         Ok(NestingMode::Set) => Nesting::Set,
         Ok(NestingMode::Map) => Nesting::Map,
-        Ok(NestingMode::Invalid) | Err(_) => return Err(format!("nesting mode {} is not known", object.nesting)),
+        Ok(NestingMode::Invalid) | Err(_) => return Err(MessageError::Nesting(object.nesting)),
     };
     Ok(AttributeType::Nested(NestedObject {
         attributes: attributes(object.attributes)?,
@@ -217,8 +258,11 @@ fn attribute_type(json: &[u8], nested: Option<pb::schema::Object>) -> Result<Att
 }
 
 /// A type in its JSON form.
-fn ty(json: &[u8]) -> Result<Type, String> {
-    let invalid = |why: String| format!("type {} is not valid: {why}", String::from_utf8_lossy(json));
+fn ty(json: &[u8]) -> Result<Type, MessageError> {
+    let invalid = |reason| MessageError::Type {
+        json: String::from_utf8_lossy(json).into_owned(),
+        reason,
+    };
     let parsed = serde_json::from_slice(json).map_err(|error| invalid(error.to_string()))?;
     cty::json::type_from_json(&parsed).map_err(invalid)
 }
@@ -230,12 +274,12 @@ fn description(text: String, kind: i32) -> Description {
     }
 }
 
-fn function(f: pb::Function) -> Result<FunctionSchema, String> {
+fn function(f: pb::Function) -> Result<FunctionSchema, MessageError> {
     let parameters = f.parameters.into_iter().map(parameter).collect::<Result<_, _>>()?;
     let variadic = f.variadic_parameter.map(parameter).transpose()?;
     let result = f
         .r#return
-        .map(|r| ty(&r.r#type).map_err(|error| format!("result: {error}")))
+        .map(|r| ty(&r.r#type).map_err(|error| error.within("result")))
         .transpose()?;
     Ok(FunctionSchema {
         parameters,
@@ -247,8 +291,8 @@ fn function(f: pb::Function) -> Result<FunctionSchema, String> {
     })
 }
 
-fn parameter(p: pb::function::Parameter) -> Result<ParameterSchema, String> {
-    let ty = ty(&p.r#type).map_err(|error| format!("parameter \"{}\": {error}", p.name))?;
+fn parameter(p: pb::function::Parameter) -> Result<ParameterSchema, MessageError> {
+    let ty = ty(&p.r#type).map_err(|error| error.within(format!("parameter \"{}\"", p.name)))?;
     Ok(ParameterSchema {
         name: p.name.into(),
         ty,

@@ -1,10 +1,17 @@
-//! Trust anchors of TLS connections: those of the system, or of the files that environment variables name (`SSL_CERT_FILE`, `SSL_CERT_DIR`); bundled ones where a
-//! machine has none, as in an empty container.
+//! Trust anchors of TLS connections, and the verification of server certificates against them.
 //!
-//! Everything that makes requests uses it: registries and mirrors (`net`), and the providers `http` and `tls`. It knows nothing
-//! of them. Begin with [`system_certificates`]; [`verify_pinned_certificate`] is for servers whose own certificate was named as trusted.
+//! The anchors are those of the system, or of the files that environment variables name (`SSL_CERT_FILE`, `SSL_CERT_DIR`);
+//! bundled ones where a machine has none, as in an empty container. Everything that makes requests uses them: registries and
+//! mirrors (`net`), and the providers `http` and `tls`. Connections to plugins are verified elsewhere, since they trust one
+//! certificate whatever its name and dates are.
+//!
+//! Begin with [`Verifier`].
+
+mod verifier;
 
 use std::time::Duration;
+
+pub use verifier::{PROVIDER, Verifier};
 
 use rustls::client::danger::ServerCertVerified;
 use rustls::client::verify_server_name;
@@ -13,8 +20,7 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, Error, RootCertStore};
 
 /// The certificates that this machine trusts. Reading them takes some time. What cannot be read is logged.
-#[must_use]
-pub fn system_certificates() -> Vec<CertificateDer<'static>> {
+pub(crate) fn system_certificates() -> Vec<CertificateDer<'static>> {
     let found = rustls_native_certs::load_native_certs();
     for problem in &found.errors {
         tracing::warn!("a root certificate of this machine cannot be used: {problem}");
@@ -23,8 +29,7 @@ pub fn system_certificates() -> Vec<CertificateDer<'static>> {
 }
 
 /// The roots made of what a machine trusts; bundled ones if that is nothing.
-#[must_use]
-pub fn roots(trusted: &[CertificateDer<'static>]) -> RootCertStore {
+pub(crate) fn roots(trusted: &[CertificateDer<'static>]) -> RootCertStore {
     let mut roots = RootCertStore::empty();
     let (added, ignored) = roots.add_parsable_certificates(trusted.iter().cloned());
     tracing::debug!(added, ignored, "root certificates of this machine");
@@ -37,20 +42,16 @@ pub fn roots(trusted: &[CertificateDer<'static>]) -> RootCertStore {
 /// Verifies the name and the validity period of a server certificate that is itself a trust anchor. The TLS library rejects
 /// such a certificate if it is marked as that of an authority, as self-signed ones usually are.
 ///
-/// # Errors
-///
-/// The certificate is of another server, cannot be read, or is not valid now.
-pub fn verify_pinned_certificate(
+/// Fails if the certificate is of another server, cannot be read, or is not valid now.
+pub(crate) fn verify_pinned_certificate(
     certificate: &CertificateDer<'_>,
     name: &ServerName<'_>,
     now: UnixTime,
 ) -> Result<ServerCertVerified, Error> {
     verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
     let (_, parsed) = x509_parser::parse_x509_certificate(certificate).map_err(|_| CertificateError::BadEncoding)?;
-    let time = |moment: x509_parser::time::ASN1Time| {
-        UnixTime::since_unix_epoch(Duration::from_secs(
-            u64::try_from(moment.timestamp()).unwrap_or_default(),
-        ))
+    let time = |time: x509_parser::time::ASN1Time| {
+        UnixTime::since_unix_epoch(Duration::from_secs(u64::try_from(time.timestamp()).unwrap_or_default()))
     };
     let validity = parsed.validity();
     let (not_before, not_after) = (time(validity.not_before), time(validity.not_after));
@@ -79,13 +80,13 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_is_trusted_the_bundled_roots_are() {
+    fn bundled_roots_replace_an_empty_list() {
         assert_eq!(roots(&[]).len(), webpki_roots::TLS_SERVER_ROOTS.len());
         assert_eq!(roots(&[certificate()]).len(), 1);
     }
 
     #[test]
-    fn a_certificate_stands_for_its_own_name_and_time() {
+    fn pinned_certificate_is_valid_for_its_name_and_period() {
         let certificate = certificate();
         let name = |text: &str| ServerName::try_from(text.to_owned()).unwrap();
         let in_2030 = 1_900_000_000;

@@ -20,10 +20,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-cty", &[]),
     ("monoform-deflate", &[]),
     ("monoform-files", &[]),
+    ("monoform-openssh", &[]),
     ("monoform-proto", &[]),
     ("monoform-syntax", &["cty"]),
     ("monoform-schema", &["cty"]),
-    ("monoform-lang", &["schema", "syntax", "cty", "deflate", "files"]),
+    (
+        "monoform-lang",
+        &["schema", "syntax", "cty", "deflate", "files", "openssh"],
+    ),
     ("monoform-config", &["lang", "syntax", "cty", "files"]),
     ("monoform-provider", &["schema", "syntax", "cty"]),
     ("monoform-state", &["cty", "files"]),
@@ -55,6 +59,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["sdk", "provider-cloudinit", "lang", "syntax"],
     ),
     ("monoform-provider-terraform", &["sdk", "lang", "syntax"]),
+    // For tests: a development dependency of any crate, and of none otherwise.
+    ("monoform-support", &[]),
     ("monoform", &["cli", "packages", "sdk"]),
 ];
 
@@ -89,7 +95,11 @@ fn crates_use_only_what_stands_below_them() {
                     is_plugin
                         && matches!(
                             used,
-                            "monoform-sdk" | "monoform-cty" | "monoform-deflate" | "monoform-trust"
+                            "monoform-sdk"
+                                | "monoform-cty"
+                                | "monoform-deflate"
+                                | "monoform-openssh"
+                                | "monoform-trust"
                         )
                 }
             };

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::Stdio;
 
-use crate::support::{MONOFORM, Ran, Workspace};
+use support::{Ran, Workspace, monoform};
 
 /// The tests, by name.
 pub const TESTS: &[(&str, fn())] = &[
@@ -48,7 +48,7 @@ fn configure(w: &Workspace, settings: &str) {
 
 fn answer(w: &Workspace, args: &[&str], input: &str) -> Ran {
     let mut child = w
-        .command(MONOFORM)
+        .command(monoform())
         .args(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -58,7 +58,7 @@ fn answer(w: &Workspace, args: &[&str], input: &str) -> Ran {
     let mut stdin = child.stdin.take().expect("a pipe");
     stdin.write_all(input.as_bytes()).expect("it is read");
     drop(stdin);
-    crate::support::ran(child.wait_with_output().expect("its output"))
+    support::ran(child.wait_with_output().expect("its output"))
 }
 
 fn applied(settings: &str) -> Workspace {

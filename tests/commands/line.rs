@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use crate::support::{MONOFORM, Ran, Workspace};
+use support::{Ran, Workspace, monoform};
 
 /// The tests, by name.
 pub const TESTS: &[(&str, fn())] = &[
@@ -94,7 +94,7 @@ fn completion_prints_candidates_only() {
 fn as_terraform(w: &Workspace, args: &[&str]) -> Ran {
     let link = w.home().join("terraform");
     if !link.exists() {
-        symlink(MONOFORM, &link).expect("a link");
+        symlink(monoform(), &link).expect("a link");
     }
     w.run_program(&link, args)
 }

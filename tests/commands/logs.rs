@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use crate::support::Workspace;
+use support::Workspace;
 
 /// The tests, by name.
 pub const TESTS: &[(&str, fn())] = &[

@@ -28,9 +28,6 @@
     reason = "a test fails by panicking"
 )]
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod backend;
 mod facts;
 mod line;
@@ -43,7 +40,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use support::{MONOFORM, Workspace};
+use support::{Workspace, monoform};
 
 use facts::Masks;
 
@@ -213,7 +210,7 @@ fn play(scenario: &Scenario, program: &Path, recording: bool) -> Scenario {
 }
 
 fn check(recorded: &Scenario) -> Result<(), Failed> {
-    let played = play(recorded, Path::new(MONOFORM), false);
+    let played = play(recorded, Path::new(monoform()), false);
     let (theirs, ours) = (text(recorded), text(&played));
     if theirs == ours {
         return Ok(());

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::support::{MONOFORM, Ran, Workspace};
+use support::{Ran, Workspace, monoform};
 
 /// The tests, by name.
 pub const TESTS: &[(&str, fn())] = &[
@@ -40,7 +40,7 @@ fn with_state(name: &str) -> Workspace {
 }
 
 fn shell(w: &Workspace, line: &str) -> Ran {
-    w.run_program("sh", &["-c", &format!("alias tf='{MONOFORM}'\n{line}")])
+    w.run_program("sh", &["-c", &format!("alias tf='{}'\n{line}", monoform())])
 }
 
 fn exclude() {
@@ -140,7 +140,7 @@ fn a_held_lock_is_respected() {
     )]);
     w.run(&["apply", "-auto-approve", "-target=terraform_data.first"]).ok();
     let mut holder = w
-        .command(MONOFORM)
+        .command(monoform())
         .args(["apply", "-auto-approve"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -196,7 +196,7 @@ fn interrupts_in_a_stream() {
          resource \"terraform_data\" \"second\" {\n  input = terraform_data.first.id\n}\n",
     )]);
     let child = w
-        .command(MONOFORM)
+        .command(monoform())
         .args(["apply", "-auto-approve", "-json"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -207,7 +207,7 @@ fn interrupts_in_a_stream() {
         .args(["-s", "INT", &child.id().to_string()])
         .status();
     assert!(sent.expect("kill runs").success());
-    let ran = crate::support::ran(child.wait_with_output().expect("its output"));
+    let ran = support::ran(child.wait_with_output().expect("its output"));
     assert_eq!(ran.status, 1, "{}", ran.all());
     let types: Vec<String> = ran
         .stdout

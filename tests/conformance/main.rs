@@ -26,8 +26,6 @@
 )]
 
 mod console;
-#[path = "../support/mod.rs"]
-mod support;
 mod terminal;
 
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::terminal::Terminal;
+use support::terminal::Terminal;
 
 const ENTER: &str = "\r";
 const UP: &str = "\x1b[A";

@@ -1,7 +1,7 @@
 //! Arguments that are wrong, and the exit statuses that programs rely on.
 
-use crate::support::Workspace;
 use crate::{no_orphans, refused};
+use support::Workspace;
 
 #[test]
 fn wrong_arguments() {

@@ -1,7 +1,7 @@
 //! Configurations with mistakes.
 
-use crate::support::Workspace;
 use crate::{files, refused};
+use support::Workspace;
 
 /// What commands say of a configuration that only this file makes up.
 #[track_caller]

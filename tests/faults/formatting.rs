@@ -4,13 +4,13 @@ use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::process::Stdio;
 
-use crate::support::{MONOFORM, Ran, Workspace, ran};
+use support::{Ran, Workspace, monoform, ran};
 
 const UNTIDY: &str = "a=1\n";
 const TIDY: &str = "a = 1\n";
 
 fn from_stdin(w: &Workspace, args: &[&str], text: &str) -> Ran {
-    let mut command = w.command(MONOFORM);
+    let mut command = w.command(monoform());
     command
         .args(args)
         .stdin(Stdio::piped())

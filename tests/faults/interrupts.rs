@@ -3,8 +3,8 @@
 use std::process::Command;
 use std::time::Instant;
 
-use crate::support::Workspace;
 use crate::{WAITING, finish, no_orphans, send, start, until};
+use support::Workspace;
 
 fn inputs(w: &Workspace) -> Vec<(String, serde_json::Value, serde_json::Value)> {
     let state = w.state();
@@ -163,7 +163,7 @@ resource "terraform_data" "after" {
 fn a_hangup_is_ignored_where_it_was_ignored_before() {
     let w = Workspace::with(&[("main.tf", WAITING)]);
     let mut command = w.command("sh");
-    command.args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", crate::support::MONOFORM]);
+    command.args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", support::monoform()]);
     command.args(["apply", "-no-color", "-auto-approve"]);
     let apply = command
         .stdout(std::process::Stdio::piped())

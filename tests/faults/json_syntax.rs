@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{MONOFORM, Workspace};
+use support::{Workspace, monoform};
 
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/faults/json_syntax.json");
 
@@ -43,7 +43,7 @@ fn problems_are_those_of_terraform() {
     let mut wrong = Vec::new();
     for case in &cases {
         let document = case["document"].as_str().expect("a document");
-        let said = said(MONOFORM, document);
+        let said = said(monoform(), document);
         let expected = case["said"].as_array().expect("a list");
         // We go on where Terraform stops: to providers that nobody has here.
         let mut told = said.as_array().expect("a list").clone();

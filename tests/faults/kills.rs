@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::support::Workspace;
 use crate::{WAITING, finish, no_orphans, send, start, until};
+use support::Workspace;
 
 /// The identifiers of the objects in the state, as far as it can be read at this moment.
 fn saved(w: &Workspace) -> BTreeSet<String> {

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use crate::support::{MONOFORM, Workspace, needs, ran};
 use crate::{WAITING, finish, no_orphans, start, until};
+use support::{Workspace, monoform, needs, ran};
 
 /// What is named like a temporary file or directory of ours.
 fn temporary(dir: &Path) -> Vec<PathBuf> {
@@ -28,7 +28,7 @@ fn socket_directories_are_private_whatever_the_umask() {
         let w = Workspace::with(&[("main.tf", WAITING)]);
         let mut command = w.command("sh");
         let script = format!("umask {umask}; exec \"$0\" \"$@\"");
-        command.args(["-c", &script, MONOFORM, "apply", "-no-color", "-auto-approve"]);
+        command.args(["-c", &script, monoform(), "apply", "-no-color", "-auto-approve"]);
         let apply = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -104,8 +104,11 @@ fn a_pipe_in_place_of_the_lock_information() {
 fn fewer_threads_than_wanted_are_an_error_and_no_crash() {
     let name = "fewer_threads_than_wanted_are_an_error_and_no_crash";
     let root = Command::new("id").arg("-u").output().is_ok_and(|o| o.stdout == b"0\n");
-    if !root || needs("setpriv", name).is_none() || needs("prlimit", name).is_none() {
-        eprintln!("SKIPPED {name}: it needs root, setpriv and prlimit");
+    if !root {
+        support::skip(name, "root", "is not the user");
+        return;
+    }
+    if needs("setpriv", name).is_none() || needs("prlimit", name).is_none() {
         return;
     }
     let w = Workspace::with(&[("main.tf", "resource \"terraform_data\" \"a\" {\n  input = \"x\"\n}\n")]);
@@ -114,8 +117,8 @@ fn fewer_threads_than_wanted_are_an_error_and_no_crash() {
     }
     // The executable must be where this user can find it.
     let executable = w.home().join("monoform");
-    fs::hard_link(MONOFORM, &executable)
-        .or_else(|_| fs::copy(MONOFORM, &executable).map(drop))
+    fs::hard_link(monoform(), &executable)
+        .or_else(|_| fs::copy(monoform(), &executable).map(drop))
         .expect("a copy");
     let (mut worked, mut refused) = (0, 0);
     for limit in [1, 2, 3, 4, 6, 8, 10, 14, 20, 30, 60, 200] {
@@ -177,13 +180,13 @@ fn a_clock_before_1970_is_an_error_and_no_crash() {
         &["apply", "-no-color", "-auto-approve"],
         &["validate", "-no-color"],
     ] {
-        let mut command = w.command(MONOFORM);
+        let mut command = w.command(monoform());
         command.args(args).env("LD_PRELOAD", &library);
         let ran = ran(command.output().expect("it starts"));
         assert!(!ran.all().contains("CRASH"), "{}", ran.all());
         ran.fails_with(&["Invalid system clock", "before 1970"]);
     }
-    let mut version = w.command(MONOFORM);
+    let mut version = w.command(monoform());
     version.arg("version").env("LD_PRELOAD", &library);
     ran(version.output().expect("it starts")).ok();
 }

@@ -18,9 +18,6 @@
     reason = "a test fails by panicking"
 )]
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod arguments;
 mod configuration;
 mod formatting;
@@ -40,7 +37,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use support::{MONOFORM, Ran, Workspace};
+use support::{Ran, Workspace, monoform};
 
 /// How long anything may take that should happen at once, on a machine with much else to do.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -116,7 +113,7 @@ fn no_orphans(w: &Workspace) {
 
 /// Starts monoform in the background.
 fn start(w: &Workspace, args: &[&str]) -> Child {
-    w.command(MONOFORM)
+    w.command(monoform())
         .args(args)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -1,7 +1,7 @@
 //! Plan files that cannot be applied.
 
-use crate::support::{Workspace, needs};
 use crate::{no_orphans, refused};
+use support::{Workspace, needs};
 
 fn planned() -> Workspace {
     let w = Workspace::with(&[(

@@ -1,7 +1,7 @@
 //! Plugins that do not do what plugins do.
 
-use crate::support::Workspace;
 use crate::{no_orphans, refused, script_plugin};
+use support::Workspace;
 
 fn workspace() -> Workspace {
     Workspace::with(&[("main.tf", "resource \"broken_thing\" \"a\" {}\n")])

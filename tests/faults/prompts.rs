@@ -3,9 +3,9 @@
 use std::io::Write as _;
 use std::process::Stdio;
 
-use crate::support::terminal::Terminal;
-use crate::support::{MONOFORM, Ran, Workspace};
 use crate::{files, no_orphans};
+use support::terminal::Terminal;
+use support::{Ran, Workspace, monoform};
 
 const CONTROL_C: &str = "\x03";
 
@@ -28,12 +28,12 @@ const PLAIN: &str = "resource \"terraform_data\" \"a\" {\n  input = 1\n}\n";
 
 fn terminal(w: &Workspace, args: &[&str]) -> Terminal {
     // In a session of its own, the terminal sends it the signals that keys stand for.
-    Terminal::start(w.command("setsid").args(["--ctty", MONOFORM]).args(args))
+    Terminal::start(w.command("setsid").args(["--ctty", monoform()]).args(args))
 }
 
 fn piped(w: &Workspace, args: &[&str], input: &str) -> Ran {
     let mut child = w
-        .command(MONOFORM)
+        .command(monoform())
         .args(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -43,7 +43,7 @@ fn piped(w: &Workspace, args: &[&str], input: &str) -> Ran {
     let mut stdin = child.stdin.take().expect("a pipe");
     stdin.write_all(input.as_bytes()).expect("it is read");
     drop(stdin);
-    crate::support::ran(child.wait_with_output().expect("its output"))
+    support::ran(child.wait_with_output().expect("its output"))
 }
 
 #[test]

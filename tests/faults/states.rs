@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use crate::support::{MONOFORM, Workspace, needs, ran, which};
 use crate::{WAITING, files, finish, no_orphans, refused, start, until};
+use support::{Workspace, monoform, needs, ran};
 
 fn applied() -> Workspace {
     let w = Workspace::with(&[("main.tf", "resource \"terraform_data\" \"a\" {\n  input = \"x\"\n}\n")]);
@@ -130,7 +130,7 @@ fn a_lock_that_another_monoform_holds() {
     w.run(&["plan", "-no-color", "-lock=false"]).ok();
     // One that waits gets its turn.
     let output = w.dir().join("patient.txt");
-    let mut patient = w.command(MONOFORM);
+    let mut patient = w.command(monoform());
     patient.args(["plan", "-no-color", "-lock-timeout=60s", "-detailed-exitcode"]);
     patient.stdout(std::fs::File::create(&output).expect("a file"));
     let patient = patient.spawn().expect("it starts");
@@ -174,17 +174,16 @@ fn a_lock_that_terraform_holds() {
 fn humble(w: &Workspace, args: &[&str]) -> Option<Command> {
     let root = Command::new("id").arg("-u").output().is_ok_and(|o| o.stdout == b"0\n");
     if !root {
-        let mut command = w.command(MONOFORM);
+        let mut command = w.command(monoform());
         command.args(args);
         return Some(command);
     }
-    which("setpriv")?;
-    let mut command = w.command("setpriv");
+    let mut command = w.command(needs("setpriv", "a_directory_that_is_read_only")?);
     command
         .args([
             "--bounding-set=-dac_override,-dac_read_search",
             "--inh-caps=-all",
-            MONOFORM,
+            monoform(),
         ])
         .args(args);
     Some(command)
@@ -204,8 +203,6 @@ fn a_directory_that_is_read_only() {
         assert!(before == files(&w));
         run(&["validate", "-no-color"]).expect("as before").ok();
         run(&["plan", "-no-color", "-lock=false"]).expect("as before").ok();
-    } else {
-        eprintln!("SKIPPED a_directory_that_is_read_only: setpriv is not installed");
     }
     mode(0o755);
 }

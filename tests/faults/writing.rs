@@ -5,8 +5,8 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::support::{MONOFORM, Workspace, ran};
 use crate::{finish, start};
+use support::{Workspace, monoform, ran};
 
 const CONFIG: &str = r#"
 terraform {
@@ -69,7 +69,7 @@ fn command(w: &Workspace, args: &[&str]) -> Command {
     if args.first() == Some(&"fmt") {
         std::fs::write(&input, "a   = 1\n").expect("a file");
     }
-    let mut command = w.command(MONOFORM);
+    let mut command = w.command(monoform());
     command.args(args).stdin(File::open(input).expect("a file"));
     command
 }

@@ -2,10 +2,10 @@
 
 use std::process::Stdio;
 
-use crate::support::registry::{Registry, platform};
-use crate::support::server::Server;
-use crate::support::{MONOFORM, Workspace};
 use crate::{package, requiring, serve, workspace};
+use support::registry::{Registry, platform};
+use support::server::Server;
+use support::{Workspace, monoform};
 
 fn cached(server: &Server) -> Workspace {
     let w = workspace(server, &requiring(server, &[("acme/anvil", "")]));
@@ -30,7 +30,7 @@ fn one_download_for_many() {
     );
 
     // With a lock file and what it wants in the cache, nobody is asked anything.
-    server.asked();
+    server.requests();
     std::fs::remove_dir_all(w.dir().join(".terraform")).unwrap();
     let init = w.run(&["init", "-no-color"]).ok();
     let line = format!(
@@ -38,27 +38,27 @@ fn one_download_for_many() {
         server.host()
     );
     assert!(init.stdout.contains(&line), "{}", init.all());
-    assert_eq!(server.asked(), [""; 0]);
+    assert_eq!(server.requests(), [""; 0]);
     assert_eq!(w.read(".terraform.lock.hcl"), lock);
 
     // What the cache has is believed for the lock file's sake only.
     let fresh = |w: &Workspace| {
         std::fs::remove_dir_all(w.dir().join(".terraform")).unwrap();
         let _ = std::fs::remove_file(w.dir().join(".terraform.lock.hcl"));
-        server.asked();
+        server.requests();
     };
     let program = format!("../cache/{dir}/terraform-provider-anvil_v1.0.0");
     fresh(&w);
     w.write(&program, "changed");
     w.run(&["init"]).ok();
-    assert!(server.asked().iter().any(|line| line.ends_with(".zip")));
+    assert!(server.requests().iter().any(|line| line.ends_with(".zip")));
     assert_eq!(w.read(&program), format!("x {}\n", platform()));
     assert_eq!(w.read(".terraform.lock.hcl"), lock);
     fresh(&w);
     let w = w.env("TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE", "1");
     let init = w.run(&["init", "-no-color"]).ok();
     assert!(init.stdout.contains(&line), "{}", init.all());
-    assert!(!server.asked().iter().any(|line| line.ends_with(".zip")));
+    assert!(!server.requests().iter().any(|line| line.ends_with(".zip")));
     assert!(!w.read(".terraform.lock.hcl").contains("zh:"));
 }
 
@@ -90,7 +90,7 @@ fn twenty_at_once() {
         w.write(&format!("{dir}/main.tf"), &requiring(&server, &[("acme/anvil", "")]));
     }
     let start = |dir: &String| {
-        let mut command = w.command(MONOFORM);
+        let mut command = w.command(monoform());
         command.args([&format!("-chdir={dir}"), "init", "-no-color"]);
         command
             .stdout(Stdio::piped())
@@ -100,7 +100,7 @@ fn twenty_at_once() {
     };
     let running: Vec<_> = dirs.iter().map(start).collect();
     for child in running {
-        let ran = crate::support::ran(child.wait_with_output().expect("output"));
+        let ran = support::ran(child.wait_with_output().expect("output"));
         assert_eq!(ran.status, 0, "{}", ran.all());
     }
     let program = format!(

@@ -1,7 +1,7 @@
 //! Packages for other machines: `providers lock`, `providers mirror`, and what is installed from such a mirror.
 
-use crate::support::registry::{Registry, platform};
 use crate::{requiring, serve, workspace};
+use support::registry::{Registry, platform};
 
 const OTHER: &str = "-platform=plan9_mips";
 

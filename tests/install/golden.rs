@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::support::Workspace;
-use crate::support::registry::platform;
+use support::Workspace;
+use support::registry::platform;
 
 /// A plugin that ends at once; as good as any where it is not started.
 fn plugin(w: &Workspace, path: &str) {
@@ -268,7 +268,7 @@ fn every_message() {
             let _ = writeln!(message, "{line}");
         }
         // Neither where this was built, nor what is built in by now.
-        let beside = Path::new(crate::support::MONOFORM).parent().expect("a directory");
+        let beside = Path::new(support::monoform()).parent().expect("a directory");
         let message = message
             .replace(&root, "ROOT")
             .replace(&beside.display().to_string(), "BESIDE")

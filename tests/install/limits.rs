@@ -1,9 +1,9 @@
 //! What is too large, and who is too slow.
 
-use crate::support::Workspace;
-use crate::support::registry::{Registry, platform, zip};
-use crate::support::server::Server;
 use crate::{requiring, workspace};
+use support::Workspace;
+use support::registry::{Registry, platform, zip};
+use support::server::Server;
 
 #[test]
 fn a_package_that_unpacks_beyond_a_limit_is_refused_and_the_limit_can_be_set() {
@@ -46,9 +46,9 @@ fn a_package_that_unpacks_beyond_a_limit_is_refused_and_the_limit_can_be_set() {
 fn a_download_beyond_a_limit_is_refused_whether_its_size_is_announced_or_not() {
     for announced in [true, false] {
         let registry = Registry::new().with("acme/anvil", "1.0.0", "x");
-        let server = Server::https(move |asked| {
-            let reply = registry.answer(asked);
-            match asked.path().ends_with(".zip") && !announced {
+        let server = Server::https(move |request| {
+            let reply = registry.answer(request);
+            match request.path().ends_with(".zip") && !announced {
                 true => reply.drip(16, std::time::Duration::ZERO),
                 false => reply,
             }

@@ -13,9 +13,6 @@
     reason = "a test fails by panicking"
 )]
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod cache;
 mod elsewhere;
 mod golden;
@@ -40,7 +37,7 @@ fn package(server: &Server, provider: &str, version: &str) -> String {
 
 /// A server that answers as a registry.
 fn serve(registry: Registry) -> Server {
-    Server::https(move |asked| registry.answer(asked))
+    Server::https(move |request| registry.answer(request))
 }
 
 /// A configuration that requires these providers, each with a constraint that may be empty.

@@ -1,16 +1,16 @@
 //! Network mirrors and filesystem mirrors, and which of them counts for which provider.
 
-use crate::support::Workspace;
-use crate::support::registry::{Registry, platform, sha256, zip};
-use crate::support::server::{Reply, Server};
 use crate::{requiring, serve, workspace};
+use support::Workspace;
+use support::registry::{Registry, platform, sha256, zip};
+use support::server::{Reply, Server};
 
 /// A mirror that has version 1.0.0 and 1.1.0 of `example.com/acme/anvil`, the newer one without checksums.
 fn mirror(sum: impl Fn(&[u8]) -> String + Send + Sync + 'static) -> Server {
-    Server::https(move |asked| {
+    Server::https(move |request| {
         let platform = platform();
         let archive = zip(&[("terraform-provider-anvil", b"mirrored")]);
-        match asked.path() {
+        match request.path() {
             "/m/example.com/acme/anvil/index.json" => Reply::json(r#"{"versions":{"1.0.0":{},"1.1.0":{}}}"#),
             "/m/example.com/acme/anvil/1.0.0.json" => Reply::json(&format!(
                 r#"{{"archives":{{"{platform}":{{"url":"files/anvil.zip","hashes":["h1:unknown=","zh:{}"]}}}}}}"#,
@@ -141,9 +141,9 @@ fn the_newest_of_all_places() {
             ),
         );
         let _ = std::fs::remove_file(w.dir().join(".terraform.lock.hcl"));
-        server.asked();
+        server.requests();
         w.run(&["init", "-no-color"]).ok();
-        (w.read(".terraform.lock.hcl"), server.asked().len())
+        (w.read(".terraform.lock.hcl"), server.requests().len())
     };
     let (lock, asked) = methods("");
     assert!(lock.contains("\"1.5.0\"") && asked == 0, "{lock}");
@@ -167,5 +167,5 @@ fn what_is_in_an_implied_mirror_is_never_asked_for() {
     );
     w.write(&path, "here");
     w.run(&["init"]).fails_with(&["There is no version of the provider"]);
-    assert_eq!(server.asked(), [""; 0]);
+    assert_eq!(server.requests(), [""; 0]);
 }

@@ -1,9 +1,9 @@
 //! What is not installed, and what people are told.
 
-use crate::support::Workspace;
-use crate::support::registry::{Key, Registry, platform, sha256, zip};
-use crate::support::server::{Asked, Reply, Server};
 use crate::{requiring, workspace};
+use support::Workspace;
+use support::registry::{Key, Registry, platform, sha256, zip};
+use support::server::{Reply, Request, Server};
 
 /// The error of an `init`, without its frame, with HOST for the registry, PLATFORM, and KEY for the ID of the key.
 #[track_caller]
@@ -22,9 +22,12 @@ fn error_of(w: &Workspace, server: &Server, key: &str) -> String {
 
 /// What `init` says of a registry that answers somehow else.
 #[track_caller]
-fn refusal(registry: Registry, change: impl Fn(&Registry, &Asked) -> Option<Reply> + Send + Sync + 'static) -> String {
+fn refusal(
+    registry: Registry,
+    change: impl Fn(&Registry, &Request) -> Option<Reply> + Send + Sync + 'static,
+) -> String {
     let key = registry.key.id();
-    let server = Server::https(move |asked| change(&registry, asked).unwrap_or_else(|| registry.answer(asked)));
+    let server = Server::https(move |request| change(&registry, request).unwrap_or_else(|| registry.answer(request)));
     let w = workspace(&server, &requiring(&server, &[("acme/anvil", "")]));
     let error = error_of(&w, &server, &key);
     let dir = w.dir().join(".terraform/providers");
@@ -45,8 +48,8 @@ fn a_package_that_is_not_the_one_that_was_signed() {
     let sum = sha256(&other);
     let registry = one();
     let good = sha256(&registry.releases["acme/anvil"]["1.0.0"].archives[&platform()]);
-    let error = refusal(registry, move |_, asked| {
-        asked.path().ends_with(".zip").then(|| Reply::ok(other.clone()))
+    let error = refusal(registry, move |_, request| {
+        request.path().ends_with(".zip").then(|| Reply::ok(other.clone()))
     });
     assert_eq!(
         error,
@@ -62,9 +65,9 @@ fn signatures() {
     let untrusted = format!("{START}the list of checksums of the package is not to be relied on: ");
     let forger = Key::new();
     let forged = forger.id();
-    let error = refusal(one(), move |registry, asked| {
+    let error = refusal(one(), move |registry, request| {
         let sums = registry.sums("acme/anvil", "1.0.0");
-        asked
+        request
             .path()
             .ends_with(".sig")
             .then(|| Reply::ok(forger.sign(sums.as_bytes())))
@@ -73,8 +76,8 @@ fn signatures() {
         error,
         format!("{untrusted}it is signed by the key {forged}, which is not among those that the registry names (KEY).")
     );
-    let error = refusal(one(), |registry, asked| {
-        asked
+    let error = refusal(one(), |registry, request| {
+        request
             .path()
             .ends_with(".sig")
             .then(|| Reply::ok(registry.key.sign(b"another list")))
@@ -83,15 +86,15 @@ fn signatures() {
         error,
         format!("{untrusted}its signature by the key KEY is wrong: it was changed after it was signed.")
     );
-    let error = refusal(one(), |_, asked| {
-        asked.path().ends_with(".sig").then(|| Reply::ok("no signature"))
+    let error = refusal(one(), |_, request| {
+        request.path().ends_with(".sig").then(|| Reply::ok("no signature"))
     });
     assert!(
         error.starts_with(&format!("{untrusted}its signature cannot be read")),
         "{error}"
     );
-    let error = refusal(one(), |_, asked| {
-        asked.path().ends_with(".sig").then(|| Reply::status(404))
+    let error = refusal(one(), |_, request| {
+        request.path().ends_with(".sig").then(|| Reply::status(404))
     });
     assert_eq!(
         error,
@@ -104,9 +107,9 @@ fn signatures() {
 
 #[test]
 fn lists_that_contradict() {
-    let error = refusal(one(), |registry, asked| {
+    let error = refusal(one(), |registry, request| {
         let sums = registry.sums("acme/anvil", "1.0.0");
-        asked.path().ends_with("SHA256SUMS").then(|| {
+        request.path().ends_with("SHA256SUMS").then(|| {
             let hashes = sums.lines().filter_map(|line| line.split_once(' '));
             Reply::ok(
                 hashes
@@ -116,8 +119,8 @@ fn lists_that_contradict() {
         })
     });
     assert!(error.contains("contradicts itself"), "{error}");
-    let error = refusal(one(), |_, asked| {
-        asked.path().ends_with("SHA256SUMS").then(|| Reply::ok(""))
+    let error = refusal(one(), |_, request| {
+        request.path().ends_with("SHA256SUMS").then(|| Reply::ok(""))
     });
     assert_eq!(
         error,
@@ -215,7 +218,7 @@ fn versions_and_providers_that_are_not_there() {
     let w = Workspace::with(&[("main.tf", &requiring(&server, &[("acme/anvil", "")]))]);
     w.run(&["init"]).fails_with(&["cannot be listed", "SSL_CERT_FILE"]);
     // Somebody who wants to know who asks.
-    let server = Server::https(|asked| match asked.path() {
+    let server = Server::https(|request| match request.path() {
         "/.well-known/terraform.json" => Reply::json(r#"{"providers.v1":"/v1/"}"#),
         _ => Reply::status(401),
     });

@@ -5,10 +5,10 @@ use std::process::Stdio;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use crate::support::MONOFORM;
-use crate::support::registry::{Registry, Release, platform, zip};
-use crate::support::server::{Reply, Server};
 use crate::{package, requiring, serve, workspace};
+use support::monoform;
+use support::registry::{Registry, Release, platform, zip};
+use support::server::{Reply, Server};
 
 fn two() -> Registry {
     Registry::new()
@@ -56,10 +56,10 @@ fn from_nothing_to_an_upgrade() {
     }
 
     // What is installed is not asked for.
-    server.asked();
+    server.requests();
     let again = w.run(&["init", "-no-color"]).ok();
     assert!(again.stdout.contains("Using previously-installed"), "{}", again.all());
-    assert_eq!(server.asked(), [""; 0]);
+    assert_eq!(server.requests(), [""; 0]);
     assert_eq!(w.read(".terraform.lock.hcl"), lock);
 
     // The lock file's version is the one that is installed elsewhere, and the list is not asked for.
@@ -79,7 +79,7 @@ fn from_nothing_to_an_upgrade() {
         "{}",
         elsewhere.all()
     );
-    assert!(!server.asked().iter().any(|line| line.ends_with("/versions")));
+    assert!(!server.requests().iter().any(|line| line.ends_with("/versions")));
 
     let upgrade = w.run(&["init", "-upgrade", "-no-color"]).ok();
     assert!(
@@ -111,23 +111,23 @@ fn from_nothing_to_an_upgrade() {
 fn changing(change: impl Fn(&str, usize, Reply) -> Reply + Send + Sync + 'static) -> Server {
     let registry = Registry::new().with("acme/anvil", "1.0.0", &"long ".repeat(40_000));
     let seen = Mutex::new(std::collections::BTreeMap::<String, usize>::new());
-    Server::https(move |asked| {
+    Server::https(move |request| {
         let times = {
             let mut seen = seen.lock().expect("no panic");
-            let times = seen.entry(asked.path().to_owned()).or_default();
+            let times = seen.entry(request.path().to_owned()).or_default();
             *times += 1;
             *times
         };
-        let range = asked
+        let range = request
             .header("range")
             .strip_prefix("bytes=")
             .and_then(|r| r.strip_suffix('-')?.parse().ok());
-        let reply = registry.answer(asked);
+        let reply = registry.answer(request);
         let reply = match range {
-            Some(from) if asked.path().ends_with("amd64.zip") => reply.partial(from),
+            Some(from) if request.path().ends_with("amd64.zip") => reply.partial(from),
             _ => reply,
         };
-        change(asked.path(), times, reply)
+        change(request.path(), times, reply)
     })
 }
 
@@ -190,7 +190,7 @@ fn memory_does_not_grow_with_the_package() {
     let server = serve(registry);
     let w = workspace(&server, &requiring(&server, &[("acme/anvil", "")]));
     let mut child = w
-        .command(MONOFORM)
+        .command(monoform())
         .args(["init", "-no-color"])
         .stdout(Stdio::piped())
         .spawn()

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::Workspace;
-use crate::support::registry::{platform, zip};
-use crate::support::server::{Reply, Server};
 use crate::workspace;
+use support::Workspace;
+use support::registry::{platform, zip};
+use support::server::{Reply, Server};
 
 fn null(version: &str) -> String {
     format!(
@@ -31,7 +31,7 @@ fn mirrored(w: &Workspace) -> String {
     )
 }
 
-fn has(ran: &crate::support::Ran, text: &str) {
+fn has(ran: &support::Ran, text: &str) {
     let plain: String = ran.all().split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(plain.contains(text), "{text:?} is not in\n{}", ran.all());
 }
@@ -86,7 +86,7 @@ fn a_pinned_version_in_a_mirror_or_the_cache_comes_before_the_builtin() {
 
 #[test]
 fn a_network_mirror_is_asked_for_a_pinned_version_and_a_registry_is_not() {
-    let server = Server::https(|asked| match asked.path() {
+    let server = Server::https(|request| match request.path() {
         "/registry.terraform.io/hashicorp/null/index.json" => Reply::json(r#"{"versions":{"3.2.2":{}, "3.2.4":{}}}"#),
         "/registry.terraform.io/hashicorp/null/3.2.4.json" => {
             Reply::json(&format!(r#"{{"archives":{{"{}":{{"url":"/null.zip"}}}}}}"#, platform()))
@@ -117,9 +117,9 @@ fn a_network_mirror_is_asked_for_a_pinned_version_and_a_registry_is_not() {
     // Its own version needs nobody.
     let w = workspace(&server, &null("~> 3.0"));
     w.write("../home/.terraformrc", &mirror);
-    server.asked();
+    server.requests();
     w.run(&["init", "-no-color"]).ok();
-    assert_eq!(server.asked(), [""; 0]);
+    assert_eq!(server.requests(), [""; 0]);
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::server::{Reply, Server};
-use crate::support::{Ran, Workspace, lean};
+use support::server::{Reply, Server};
+use support::{Ran, Workspace, lean};
 
 const KEYS: &str = r#"
 locals {
@@ -209,7 +209,7 @@ pub fn ssh_keygen_reads_every_key_it_knows() {
             "message.sig",
         ]);
         verify.stdin(std::fs::File::open(w.dir().join("message")).expect("the message"));
-        crate::support::ran(verify.output().expect("ssh-keygen runs")).ok();
+        support::ran(verify.output().expect("ssh-keygen runs")).ok();
     }
 }
 
@@ -443,7 +443,7 @@ fn fetched(url: &str, verify: bool, roots: &str) -> Result<Vec<String>, ()> {
 }
 
 pub fn a_web_server_that_redirects() {
-    let last = Server::https(|asked| match asked.line.starts_with("HEAD") {
+    let last = Server::https(|request| match request.line.starts_with("HEAD") {
         true => Reply::status(405),
         false => Reply::ok("words"),
     });
@@ -453,7 +453,7 @@ pub fn a_web_server_that_redirects() {
     let url = first.url("/here");
     // The server that answers in the end, whatever it answers.
     assert_eq!(fetched(&url, true, &both), Ok(vec![last.certificate.clone()]));
-    assert_eq!(last.asked(), ["HEAD /there"]);
+    assert_eq!(last.requests(), ["HEAD /there"]);
     assert_eq!(
         fetched(&url, false, &first.certificate),
         Ok(vec![last.certificate.clone()])

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::support::Workspace;
 use crate::{apply, install_in_mirror, listing, nothing_to_do, plans, shelf, tamper};
+use support::Workspace;
 
 const HEAD: &str = r#"
 terraform {

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::OnceLock;
 
-use crate::support::registry::{Registry, Release, zip};
-use crate::support::server::Server;
-use crate::support::{MONOFORM, Workspace};
 use crate::{install, platform, tamper, with_cli_config};
+use support::registry::{Registry, Release, zip};
+use support::server::Server;
+use support::{Workspace, monoform};
 
 /// How the provider is made, and what it can do.
 struct Kind {
@@ -151,7 +151,7 @@ fn setting(kind: &str, place: Place, (tls, tcp): (bool, bool)) -> Setting {
     }
     let mut setting = Setting {
         address: format!("example.com/test/{kind}"),
-        program: MONOFORM.into(),
+        program: monoform().into(),
         init: &["init", "-no-color"],
         w,
         _server: None,
@@ -178,7 +178,7 @@ fn setting(kind: &str, place: Place, (tls, tcp): (bool, bool)) -> Setting {
         Place::WorkingDirectory => put_flat(s, work),
         Place::BesideTheExecutable => {
             let dir = home.join("bin");
-            s.program = install(Path::new(MONOFORM), &dir, "monoform");
+            s.program = install(Path::new(monoform()), &dir, "monoform");
             put_flat(s, dir);
         }
         Place::LocalFlat => put_flat(s, work.join("terraform.d/plugins")),
@@ -215,11 +215,11 @@ fn setting(kind: &str, place: Place, (tls, tcp): (bool, bool)) -> Setting {
             let server = if place == Place::NetworkMirror {
                 let (archive, base) = (archive(), format!("/m/{}", s.address));
                 let described = format!(r#"{{"archives":{{"{}":{{"url":"package.zip"}}}}}}"#, platform());
-                Server::https(move |asked| match asked.path().strip_prefix(&base) {
-                    Some("/index.json") => crate::support::server::Reply::json(r#"{"versions":{"1.2.3":{}}}"#),
-                    Some("/1.2.3.json") => crate::support::server::Reply::json(&described),
-                    Some("/package.zip") => crate::support::server::Reply::ok(archive.clone()),
-                    _ => crate::support::server::Reply::status(404),
+                Server::https(move |request| match request.path().strip_prefix(&base) {
+                    Some("/index.json") => support::server::Reply::json(r#"{"versions":{"1.2.3":{}}}"#),
+                    Some("/1.2.3.json") => support::server::Reply::json(&described),
+                    Some("/package.zip") => support::server::Reply::ok(archive.clone()),
+                    _ => support::server::Reply::status(404),
                 })
             } else {
                 let release = Release {
@@ -229,7 +229,7 @@ fn setting(kind: &str, place: Place, (tls, tcp): (bool, bool)) -> Setting {
                 let mut registry = Registry::new();
                 let releases = registry.releases.entry(format!("test/{kind}")).or_default();
                 releases.insert("1.2.3".to_owned(), release);
-                Server::https(move |asked| registry.answer(asked))
+                Server::https(move |request| registry.answer(request))
             };
             std::fs::write(home.join("roots.pem"), &server.certificate).expect("a file");
             let w = std::mem::replace(&mut s.w, Workspace::new());

@@ -15,9 +15,6 @@
     reason = "a test fails by panicking"
 )]
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod authors;
 mod certificates;
 mod framework;
@@ -38,6 +35,7 @@ use std::sync::OnceLock;
 
 use libtest_mimic::{Arguments, Trial};
 use serde_json::{Value, json};
+use support::registry::platform;
 use support::{Ran, Workspace, needing};
 
 /// The tests, with the programs each needs. One whose programs are not installed is reported as ignored, by name, and never
@@ -230,20 +228,6 @@ fn build(source: &str, name: &str) -> PathBuf {
     out
 }
 
-/// This machine in the names of packages.
-fn platform() -> String {
-    let os = match std::env::consts::OS {
-        "macos" => "darwin",
-        other => other,
-    };
-    let arch = match std::env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        other => other,
-    };
-    format!("{os}_{arch}")
-}
-
 /// Puts a built provider somewhere below a directory.
 fn install(provider: &Path, dir: &Path, path: &str) -> PathBuf {
     let to = dir.join(path);
@@ -266,35 +250,6 @@ fn with_cli_config(w: Workspace, text: &str) -> Workspace {
     let path = w.home().join("cli.tfrc");
     std::fs::write(&path, text).expect("a file");
     w.env("TF_CLI_CONFIG_FILE", path.display().to_string())
-}
-
-impl Workspace {
-    /// Runs Terraform here.
-    fn terraform(&self, args: &[&str]) -> Ran {
-        self.run_program("terraform", args)
-    }
-
-    /// The attributes of a resource's only instance in the state.
-    #[track_caller]
-    fn attributes(&self, ty: &str, name: &str) -> Value {
-        let state = self.state();
-        let resources = state["resources"].as_array().expect("resources");
-        let found = resources
-            .iter()
-            .find(|r| r["type"] == ty && r["name"] == name && r["mode"] == "managed");
-        found.unwrap_or_else(|| panic!("no {ty}.{name} in {state:#}"))["instances"][0]["attributes"].clone()
-    }
-}
-
-impl Ran {
-    /// Fails the test unless all these are in the output, lines and all.
-    #[track_caller]
-    fn shows(self, texts: &[&str]) -> Ran {
-        for text in texts {
-            assert!(self.stdout.contains(text), "{text:?} is not in\n{}", self.all());
-        }
-        self
-    }
 }
 
 /// A plan that must find these things to do, told with these texts.

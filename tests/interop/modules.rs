@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::Workspace;
+use support::Workspace;
 
 fn git(dir: &Path, args: &[&str]) {
     let status = Command::new("git")

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{Workspace, which};
+use support::{Workspace, which};
 
 const ZONE: &str = "$TTL 300
 @ IN SOA ns admin 1 3600 600 86400 60

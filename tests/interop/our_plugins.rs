@@ -3,8 +3,8 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use crate::support::{MONOFORM, Ran, Workspace, lean};
 use crate::{nothing_to_do, nothing_to_do_for_terraform, platform, with_cli_config};
+use support::{Ran, Workspace, lean, monoform};
 
 const CONFIG: &str = r#"
 terraform {
@@ -133,7 +133,7 @@ pub fn by_the_name_of_a_link() {
     let dir = w.home().join("development");
     std::fs::create_dir(&dir).expect("a directory");
     let link = dir.join("terraform-provider-null_v3.2.1");
-    symlink(MONOFORM, &link).expect("a link");
+    symlink(monoform(), &link).expect("a link");
     // By hand.
     let by_hand = w.run_program(&link, &[]);
     assert_eq!(by_hand.status, 1, "{}", by_hand.all());
@@ -180,7 +180,7 @@ pub fn the_table_and_the_links() {
         let target = std::fs::canonicalize(w.dir().join(link)).expect("a link that leads somewhere");
         assert_eq!(
             target,
-            std::fs::canonicalize(MONOFORM).expect("the executable"),
+            std::fs::canonicalize(monoform()).expect("the executable"),
             "{link}"
         );
     }

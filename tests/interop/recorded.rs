@@ -2,9 +2,9 @@
 
 use libtest_mimic::Trial;
 
-use crate::support::Workspace;
-use crate::support::scenario::{Collection, Playing};
 use crate::{build, install_in_mirror};
+use support::Workspace;
+use support::scenario::{Collection, Playing};
 
 /// One test a scenario.
 pub fn trials() -> Vec<Trial> {

@@ -4,10 +4,10 @@
 use std::process::{Command, Stdio};
 
 use crate::kinds::{Running, executable};
-use crate::support::registry::{Registry, Release, zip};
-use crate::support::server::Server;
-use crate::support::{MONOFORM, Workspace, which};
 use crate::{apply, install, nothing_to_do, platform};
+use support::registry::{Registry, Release, zip};
+use support::server::Server;
+use support::{Workspace, monoform, which};
 
 /// A workspace with the raw provider, found by its file's name, and a thing of this name.
 fn raw(name: &str) -> Workspace {
@@ -118,7 +118,7 @@ pub fn however_we_end() {
         let w = raw("hang");
         let started = w.home().join("started");
         let w = w.env("KINDS_STARTED", started.display().to_string());
-        let mut command = w.command(MONOFORM);
+        let mut command = w.command(monoform());
         command.args(["apply", "-no-color", "-auto-approve"]);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut core = command.spawn().expect("it starts");
@@ -132,7 +132,7 @@ pub fn however_we_end() {
         }
         until("the end", || core.try_wait().expect("a status").is_some());
         until("the provider's end", || alive(&w) == 0);
-        let out = crate::support::ran(core.wait_with_output().expect("its output"));
+        let out = support::ran(core.wait_with_output().expect("its output"));
         if signals.len() == 1 && signals[0] != "KILL" && signals[0] != "ABRT" {
             assert_eq!(out.status, 1, "{}", out.all());
             assert!(out.stderr.contains("It was asked to stop."), "{}", out.all());
@@ -166,7 +166,7 @@ pub fn lock_files() {
             releases.insert(version.to_owned(), release(kind, version));
         }
     }
-    let server = Server::https(move |asked| registry.answer(asked));
+    let server = Server::https(move |request| registry.answer(request));
     let constraints = [">= 1.0, ~> 1.2, != 1.2.9, < 2.0.0", "", "= 2.0.0-rc1"];
     let lines: String = kinds
         .iter()
@@ -270,12 +270,12 @@ pub fn a_bar_on_a_terminal() {
         .or_default()
         .insert("1.2.3".to_owned(), release);
     let times = std::sync::atomic::AtomicUsize::new(0);
-    let server = Server::https(move |asked| {
-        let is_package = asked.path().ends_with(".zip");
+    let server = Server::https(move |request| {
+        let is_package = request.path().ends_with(".zip");
         if is_package && times.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0 {
-            return crate::support::server::Reply::status(503).with("Retry-After", "0");
+            return support::server::Reply::status(503).with("Retry-After", "0");
         }
-        let reply = registry.answer(asked);
+        let reply = registry.answer(request);
         match is_package {
             true => reply.drip(40_000, std::time::Duration::from_millis(60)),
             false => reply,
@@ -293,7 +293,7 @@ pub fn a_bar_on_a_terminal() {
     let w = w.env("SSL_CERT_FILE", roots.display().to_string()).env("TERM", "xterm");
     let on_terminal = |w: &Workspace, flags: &str| {
         let _ = std::fs::remove_dir_all(w.dir().join(".terraform"));
-        let command = format!("{MONOFORM} init {flags}");
+        let command = format!("{} init {flags}", monoform());
         w.run_program(which("script").expect("script"), &["-qec", &command, "/dev/null"])
             .ok()
             .stdout

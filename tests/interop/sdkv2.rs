@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::support::Workspace;
 use crate::{apply, install, listing, nothing_to_do, plans, shed, tamper, with_cli_config};
+use support::Workspace;
 
 const HEAD: &str = "provider \"shed\" {\n  directory = \"tools\"\n}\n";
 

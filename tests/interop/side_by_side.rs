@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::support::{Ran, Workspace};
 use crate::{equal, install_in_mirror, shed, shelf};
+use support::{Ran, Workspace};
 
 /// Puts the same text in place of every identity, and drops what differs from run to run.
 fn comparable(document: &Value) -> Value {

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::Workspace;
 use crate::{equal, nothing_to_do, nothing_to_do_for_terraform};
+use support::Workspace;
 
 const ROOT: &str = r#"
 variable "names" {

@@ -1,17 +1,17 @@
 //! Archives and pages of web servers.
 
-use crate::support::Workspace;
-use crate::support::server::{Reply, Server};
 use crate::{call, says, tgz, zip};
+use support::Workspace;
+use support::server::{Reply, Server};
 
 #[test]
 fn archives_of_every_kind() {
-    let server = Server::http(|asked| match asked.path() {
+    let server = Server::http(|request| match request.path() {
         "/m.zip" => Reply::ok(zip(&[("main.tf", &says("zip")), ("sub/main.tf", &says("sub"))])),
         "/m.tar.gz" | "/plain" => Reply::ok(tgz(&[("main.tf", &says("tgz"))])),
         "/sums" => Reply::ok(format!("{}  other\n{}  m.zip\n", "0".repeat(64), "1".repeat(64))),
         // A page, a header, and a way that goes in a circle.
-        "/page" if asked.line.ends_with("?terraform-get=1") => {
+        "/page" if request.line.ends_with("?terraform-get=1") => {
             Reply::ok("<html><head><meta name=\"terraform-get\" content=\"./m.zip//sub\"></head></html>")
         }
         "/header" => Reply::status(200).with("X-Terraform-Get", "/page"),
@@ -71,7 +71,7 @@ fn archives_of_every_kind() {
 
 #[test]
 fn an_archive_stays_inside() {
-    let server = Server::http(|asked| match asked.path() {
+    let server = Server::http(|request| match request.path() {
         "/parent.zip" => Reply::ok(zip(&[("main.tf", ""), ("../../../escaped.txt", "x")])),
         "/absolute.zip" => Reply::ok(zip(&[("main.tf", ""), ("/escaped.txt", "x")])),
         _ => Reply::status(404),
@@ -88,7 +88,7 @@ fn an_archive_stays_inside() {
 
 #[test]
 fn names_and_passwords_from_netrc() {
-    let server = Server::http(|asked| match asked.header("authorization") {
+    let server = Server::http(|request| match request.header("authorization") {
         "Basic dTpw" => Reply::ok(zip(&[("main.tf", &says("secret"))])),
         _ => Reply::status(401),
     });

@@ -1,12 +1,12 @@
 //! Buckets of S3 and of Google Cloud Storage, by servers that answer like them.
 
-use crate::support::Workspace;
-use crate::support::server::{Reply, Server};
 use crate::{call, says, zip};
+use support::Workspace;
+use support::server::{Reply, Server};
 
 #[test]
 fn a_directory_of_a_bucket_is_bounded_like_an_archive() {
-    let server = Server::http(|asked| match asked.path() {
+    let server = Server::http(|request| match request.path() {
         "/bucket/" | "/bucket" => Reply::ok(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?><ListBucketResult \
              xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Name>bucket</Name><KeyCount>2</KeyCount><MaxKeys>1000</MaxKeys><IsTruncated>false</IsTruncated><Contents><Key>m/a.tf</Key><Size>1</Size></Contents><Contents><Key>m/b.tf</Key><Size>1</Size></Contents></ListBucketResult>",
@@ -29,8 +29,8 @@ fn a_directory_of_a_bucket_is_bounded_like_an_archive() {
 
 #[test]
 fn objects_and_directories_of_s3() {
-    let server = Server::http(|asked| {
-        let signed = asked.line.contains("X-Amz-Signature=") && asked.line.contains("X-Amz-Credential=key%2F");
+    let server = Server::http(|request| {
+        let signed = request.line.contains("X-Amz-Signature=") && request.line.contains("X-Amz-Credential=key%2F");
         let list = |keys: &[&str]| {
             let items: String = keys
                 .iter()
@@ -41,13 +41,13 @@ fn objects_and_directories_of_s3() {
                  xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Name>bucket</Name><KeyCount>1</KeyCount><MaxKeys>1000</MaxKeys><IsTruncated>false</IsTruncated>{items}</ListBucketResult>"
             ))
         };
-        match asked.path() {
+        match request.path() {
             _ if !signed => Reply::status(403),
-            "/bucket/mods/m.zip" if asked.line.contains("versionId=7") => {
+            "/bucket/mods/m.zip" if request.line.contains("versionId=7") => {
                 Reply::ok(zip(&[("main.tf", &says("seventh"))]))
             }
             "/bucket/mods/m.zip" => Reply::ok(zip(&[("main.tf", &says("zipped"))])),
-            "/bucket/" | "/bucket" if asked.line.contains("prefix=mods%2Fdir") => list(&[
+            "/bucket/" | "/bucket" if request.line.contains("prefix=mods%2Fdir") => list(&[
                 "mods/dir/main.tf",
                 "mods/dir/",
                 "mods/dir/sub/x.txt",
@@ -91,11 +91,11 @@ fn objects_and_directories_of_s3() {
 
 #[test]
 fn objects_and_directories_of_google() {
-    let server = Server::http(|asked| match asked.path() {
-        "/storage/v1/b/bucket/o/m.zip" if asked.line.contains("alt=media") => {
+    let server = Server::http(|request| match request.path() {
+        "/storage/v1/b/bucket/o/m.zip" if request.line.contains("alt=media") => {
             Reply::ok(zip(&[("main.tf", &says("zipped"))]))
         }
-        "/storage/v1/b/bucket/o" if asked.line.contains("prefix=dir%2F") => {
+        "/storage/v1/b/bucket/o" if request.line.contains("prefix=dir%2F") => {
             Reply::json(r#"{"items":[{"name":"dir/main.tf"},{"name":"dir/"}]}"#)
         }
         "/storage/v1/b/bucket/o" => Reply::json("{}"),

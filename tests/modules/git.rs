@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::says;
-use crate::support::{Workspace, needs};
+use support::{Workspace, needs};
 
 /// Runs git in a directory, as nobody in particular.
 fn git(dir: &Path, args: &[&str]) -> String {

@@ -1,7 +1,7 @@
 //! Directories of this machine, and what installation leaves.
 
-use crate::support::Workspace;
 use crate::{call, says};
+use support::Workspace;
 
 #[test]
 fn local_modules_are_written_down_once() {

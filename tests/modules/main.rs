@@ -9,9 +9,6 @@
     reason = "a test fails by panicking"
 )]
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod archives;
 mod buckets;
 mod git;

@@ -1,14 +1,14 @@
 //! Modules are carried to where nothing can be fetched.
 
 use crate::registry::{registry, workspace};
-use crate::support::Workspace;
-use crate::support::server::{Reply, Server};
 use crate::{call, says, tgz};
+use support::Workspace;
+use support::server::{Reply, Server};
 
 #[test]
 fn a_mirror_stands_for_everything_from_elsewhere() {
     let server = registry();
-    let archive = Server::https(|asked| match asked.path() {
+    let archive = Server::https(|request| match request.path() {
         "/net.tgz" => Reply::ok(tgz(&[("deep/main.tf", &says("archived"))])),
         _ => Reply::status(404),
     });

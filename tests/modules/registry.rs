@@ -1,18 +1,18 @@
 //! Module registries.
 
-use crate::support::Workspace;
-use crate::support::server::{Reply, Server};
 use crate::{call, says, tgz};
+use support::Workspace;
+use support::server::{Reply, Server};
 
 /// A registry that wants a token, and has the module `team/net/any` in versions 1.0.0 to 2.0.0, and one that is not there.
 pub fn registry() -> Server {
-    Server::https(|asked| {
-        let token = asked.header("authorization") == "Bearer sesame";
-        match asked.path() {
+    Server::https(|request| {
+        let token = request.header("authorization") == "Bearer sesame";
+        match request.path() {
             "/.well-known/terraform.json" => Reply::json(r#"{"modules.v1":"/v1/modules/"}"#),
             path if path.starts_with("/archive/") => {
                 // The archive is for everybody, and is not told the token.
-                assert_eq!(asked.header("authorization"), "");
+                assert_eq!(request.header("authorization"), "");
                 let version = path.trim_start_matches("/archive/").trim_end_matches(".tar.gz");
                 Reply::ok(tgz(&[
                     ("net-x/main.tf", &says(version)),
@@ -59,7 +59,7 @@ fn from_the_first_plan_to_an_upgrade() {
 
     w.run(&["plan", "-no-color"])
         .fails_with(&["Module not installed", "main.tf line 2", "Run \"init\""]);
-    assert_eq!(server.asked(), [""; 0], "a plan asks nobody");
+    assert_eq!(server.requests(), [""; 0], "a plan asks nobody");
 
     let init = w.run(&["init", "-no-color"]).ok();
     let lines =
@@ -75,15 +75,15 @@ fn from_the_first_plan_to_an_upgrade() {
     let plan = w.run(&["plan", "-no-color"]).ok();
     assert!(plan.stdout.contains("+ said = \"1.2.0\""), "{}", plan.all());
 
-    server.asked();
+    server.requests();
     let again = w.run(&["init", "-no-color"]).ok();
     assert!(!again.stdout.contains("Downloading"), "{}", again.all());
-    assert_eq!(server.asked(), [""; 0], "what is installed is not asked for");
+    assert_eq!(server.requests(), [""; 0], "what is installed is not asked for");
 
     // What is installed will do, until it no longer does.
     w.write("main.tf", &call(&source, "version = \">= 1.0\""));
     w.run(&["get"]).ok();
-    assert_eq!(server.asked(), [""; 0]);
+    assert_eq!(server.requests(), [""; 0]);
     let upgrade = w.run(&["init", "-upgrade", "-no-color"]).ok();
     let lines = format!("Upgrading modules...\nDownloading {source} 2.0.0 for m...\n");
     assert!(upgrade.stdout.contains(&lines), "{}", upgrade.all());
@@ -155,8 +155,8 @@ fn what_a_registry_does_not_have() {
 
 #[test]
 fn hosts_by_the_cli_configuration() {
-    let registry = Server::http(|asked| match asked.path() {
-        "/m/a/b/c/versions" if asked.header("authorization") == "Bearer from-config" => {
+    let registry = Server::http(|request| match request.path() {
+        "/m/a/b/c/versions" if request.header("authorization") == "Bearer from-config" => {
             Reply::json(r#"{"modules":[{"versions":[{"version":"1.0.0"}]}]}"#)
         }
         "/m/a/b/c/1.0.0/download" => Reply::status(200).with("X-Terraform-Get", "./b.tgz"),

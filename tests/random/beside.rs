@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::generate::{Dialect, Model, Random};
-use crate::support::scenario::compare;
-use crate::support::scenario::parse::{Scenario, Step};
-use crate::support::scenario::play::Player;
-use crate::support::{MONOFORM, Workspace};
+use support::scenario::compare;
+use support::scenario::parse::{Scenario, Step};
+use support::scenario::play::Player;
+use support::{Workspace, monoform};
 
 /// What is known to differ: problems are told in our own words and under our own name, and Terraform warns of targeting even
 /// where it refuses to. The null that a conditional expression gives has the type of the other result here, and none there.
@@ -32,8 +32,8 @@ pub fn the_same_as_terraform() {
     let mut shown = None;
     for seed in crate::seeds(4) {
         let scenario = scenario(seed);
-        let play = |program: &str| Player::new(program, Workspace::new(), program != MONOFORM).play(&scenario);
-        let (mut ours, mut theirs) = (play(MONOFORM), play("terraform"));
+        let play = |program: &str| Player::new(program, Workspace::new(), program != monoform()).play(&scenario);
+        let (mut ours, mut theirs) = (play(monoform()), play("terraform"));
         if let Some(step) = theirs.iter().position(is_stuck) {
             ours.truncate(step);
             theirs.truncate(step);

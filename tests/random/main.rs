@@ -19,8 +19,6 @@
 #[path = "../../src/engine/tests/random/generate/mod.rs"]
 #[allow(dead_code, missing_docs, reason = "the engine's tests use all of it")]
 mod generate;
-#[path = "../support/mod.rs"]
-mod support;
 
 mod beside;
 
@@ -29,7 +27,7 @@ use std::time::Duration;
 
 use generate::{Dialect, Model, Random};
 use libtest_mimic::{Arguments, Trial};
-use support::{MONOFORM, Workspace, needing};
+use support::{Workspace, monoform, needing};
 
 fn main() {
     let tests: &[support::Test] = &[
@@ -150,7 +148,7 @@ fn killed_at_any_time_it_leaves_a_state_that_can_be_used() {
             let before = stored(&w);
             let wanted: Vec<String> = model.instances().into_iter().map(|e| e.address).collect();
             let mut child = w
-                .command(MONOFORM)
+                .command(monoform())
                 .args(["apply", "-no-color", "-auto-approve"])
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())

@@ -11,9 +11,6 @@
     reason = "a test fails by panicking"
 )]
 
-#[path = "../support/mod.rs"]
-mod support;
-
 use std::path::Path;
 use std::sync::OnceLock;
 

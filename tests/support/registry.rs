@@ -7,7 +7,7 @@ use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
 use serde_json::json;
 use sha2::Digest;
 
-use super::server::{Asked, Reply};
+use super::server::{Reply, Request};
 
 /// This machine in the names of packages.
 pub fn platform() -> String {
@@ -38,7 +38,7 @@ pub fn zip(files: &[(&str, &[u8])]) -> Vec<u8> {
 
 /// The SHA-256 of bytes, in hexadecimal digits.
 pub fn sha256(bytes: &[u8]) -> String {
-    sha2::Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+    data_encoding::HEXLOWER.encode(&sha2::Sha256::digest(bytes))
 }
 
 /// A key to sign with: OpenPGP, version 4, Ed25519.
@@ -64,6 +64,7 @@ fn mpi(bytes: &[u8]) -> Vec<u8> {
 }
 
 impl Key {
+    /// A new key.
     pub fn new() -> Key {
         let pair = Ed25519KeyPair::generate().expect("a key");
         let curve = [0x2b, 0x06, 0x01, 0x04, 0x01, 0xda, 0x47, 0x0f, 0x01];
@@ -104,6 +105,7 @@ impl Key {
         )
     }
 
+    /// The public key as registries publish it.
     pub fn armored(&self) -> String {
         let user = b"Nobody <nobody@example.com>";
         let length = u32::try_from(user.len()).expect("a short name").to_be_bytes();
@@ -121,6 +123,7 @@ impl Key {
         )
     }
 
+    /// A detached signature.
     pub fn sign(&self, text: &[u8]) -> Vec<u8> {
         self.signature(0, text)
     }
@@ -136,12 +139,14 @@ pub struct Release {
 
 /// A registry of providers below `/v1/providers/`.
 pub struct Registry {
+    /// Signs the checksums of its packages.
     pub key: Key,
     /// By `NAMESPACE/TYPE` and version.
     pub releases: BTreeMap<String, BTreeMap<String, Release>>,
 }
 
 impl Registry {
+    /// One without packages.
     pub fn new() -> Registry {
         Registry {
             key: Key::new(),
@@ -184,8 +189,8 @@ impl Registry {
     }
 
     /// What it answers.
-    pub fn answer(&self, asked: &Asked) -> Reply {
-        let path = asked.path();
+    pub fn answer(&self, request: &Request) -> Reply {
+        let path = request.path();
         if path == "/.well-known/terraform.json" {
             return Reply::json(r#"{"providers.v1":"/v1/providers/"}"#);
         }

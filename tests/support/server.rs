@@ -6,14 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What was asked.
-pub struct Asked {
+/// A request.
+pub struct Request {
     /// The method and the path with its query: `GET /x?y`.
     pub line: String,
     headers: Vec<(String, String)>,
 }
 
-impl Asked {
+impl Request {
+    /// A header by its name in lower case; empty if there is none.
     pub fn header(&self, name: &str) -> &str {
         let found = self.headers.iter().find(|(n, _)| n == name);
         found.map_or("", |(_, v)| v.as_str())
@@ -26,7 +27,7 @@ impl Asked {
     }
 }
 
-/// What is answered.
+/// A response.
 pub struct Reply {
     status: u16,
     headers: Vec<(String, String)>,
@@ -38,6 +39,7 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// One with this status and without a body.
     pub fn status(status: u16) -> Reply {
         Reply {
             status,
@@ -48,31 +50,36 @@ impl Reply {
         }
     }
 
+    /// One with status 200.
     pub fn ok(body: impl Into<Vec<u8>>) -> Reply {
         let mut reply = Reply::status(200);
         reply.body = body.into();
         reply
     }
 
+    /// One with a JSON document.
     pub fn json(body: &str) -> Reply {
         Reply::ok(body).with("Content-Type", "application/json")
     }
 
+    /// A redirect.
     pub fn redirect(to: &str) -> Reply {
         Reply::status(302).with("Location", to)
     }
 
+    /// Breaks the connection after so many bytes of the body.
     pub fn cut(mut self, after: usize) -> Reply {
         self.cut = Some(after);
         self
     }
 
+    /// Sends the body in parts of this size, with a pause after each.
     pub fn drip(mut self, size: usize, pause: Duration) -> Reply {
         self.drip = Some((size, pause));
         self
     }
 
-    /// As the answer to somebody who has the beginning already.
+    /// The rest of the body, for a client that has its beginning.
     pub fn partial(mut self, from: usize) -> Reply {
         self.status = 206;
         let all = self.body.len();
@@ -83,6 +90,7 @@ impl Reply {
         )
     }
 
+    /// With this header.
     pub fn with(mut self, name: &str, value: &str) -> Reply {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
@@ -93,29 +101,31 @@ impl Reply {
 pub struct Server {
     address: SocketAddr,
     scheme: &'static str,
-    asked: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
     stop: Arc<AtomicBool>,
     /// Its certificate, if it has one.
     pub certificate: String,
 }
 
-/// Whoever wants something of it afterwards finds nobody there.
+/// Connections are refused afterwards.
 impl Drop for Server {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
-        // The thread waits for somebody to come.
+        // The thread waits for a connection.
         drop(TcpStream::connect(self.address));
     }
 }
 
-type Answer = dyn Fn(&Asked) -> Reply + Send + Sync;
+type Answer = dyn Fn(&Request) -> Reply + Send + Sync;
 
 impl Server {
-    pub fn http(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Server {
+    /// A server without TLS.
+    pub fn http(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Server {
         Server::run(None, String::new(), Arc::new(answer))
     }
 
-    pub fn https(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Server {
+    /// A server with a certificate that it makes.
+    pub fn https(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Server {
         let made =
             rcgen::generate_simple_self_signed(["127.0.0.1", "localhost"].map(str::to_owned)).expect("a certificate");
         let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).expect("a key");
@@ -134,11 +144,11 @@ impl Server {
         let server = Server {
             address: listener.local_addr().expect("an address"),
             scheme: if tls.is_some() { "https" } else { "http" },
-            asked: Arc::default(),
+            requests: Arc::default(),
             stop: Arc::default(),
             certificate,
         };
-        let (asked, stop) = (server.asked.clone(), server.stop.clone());
+        let (asked, stop) = (server.requests.clone(), server.stop.clone());
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 if stop.load(Ordering::SeqCst) {
@@ -169,11 +179,12 @@ impl Server {
         self.address.to_string()
     }
 
+    /// The address of a path.
     pub fn url(&self, path: &str) -> String {
         format!("{}://{}{path}", self.scheme, self.address)
     }
 
-    /// What makes a client of the same library trust this server only.
+    /// A configuration with which a client trusts this server only.
     pub fn trusted(&self) -> rustls::ClientConfig {
         let mut roots = rustls::RootCertStore::empty();
         let certificate = rustls::pki_types::pem::PemObject::from_pem_slice(self.certificate.as_bytes());
@@ -185,16 +196,16 @@ impl Server {
             .with_no_client_auth()
     }
 
-    /// How often a path was asked for since the last time.
+    /// How many requests for a path came since the last call of [`Server::requests`].
     pub fn count(&self, path: &str) -> usize {
         let line = format!("GET {path}");
-        let asked = self.asked.lock().expect("no panic");
-        asked.iter().filter(|asked| **asked == line).count()
+        let requests = self.requests.lock().expect("no panic");
+        requests.iter().filter(|request| **request == line).count()
     }
 
-    /// What was asked for since the last time.
-    pub fn asked(&self) -> Vec<String> {
-        std::mem::take(&mut *self.asked.lock().expect("no panic"))
+    /// The requests since the last call: method and path.
+    pub fn requests(&self) -> Vec<String> {
+        std::mem::take(&mut *self.requests.lock().expect("no panic"))
     }
 }
 
@@ -213,7 +224,7 @@ fn serve(stream: impl Read + Write, answer: &Answer, asked: &Mutex<Vec<String>>)
     }
     let line = line.trim_end().trim_end_matches(" HTTP/1.1").to_owned();
     asked.lock().expect("no panic").push(line.clone());
-    let reply = answer(&Asked { line, headers });
+    let reply = answer(&Request { line, headers });
     let mut head = format!(
         "HTTP/1.1 {} X\r\nContent-Length: {}\r\nConnection: close\r\n",
         reply.status,

@@ -12,6 +12,7 @@ use p224::ecdsa::signature::hazmat::PrehashSigner;
 use p224::elliptic_curve::sec1::ToSec1Point;
 use sha2::{Digest, Sha256};
 
+use super::error::KeyError;
 use crate::oid::{self, Oid};
 
 /// A curve.
@@ -94,19 +95,19 @@ impl Curve {
     }
 
     /// A new secret number.
-    pub fn generate(self) -> Result<Vec<u8>, String> {
+    pub fn generate(self) -> Result<Vec<u8>, KeyError> {
         let Some((signing, _)) = self.library() else {
             // Nearly every number of this length is one; the others are passed over.
             loop {
                 let mut bytes = [0; 28];
-                aws_lc_rs::rand::fill(&mut bytes).map_err(|_| "the machine gives no random bytes")?;
+                aws_lc_rs::rand::fill(&mut bytes).map_err(|_| KeyError::NoRandomBytes)?;
                 if p224::SecretKey::from_slice(&bytes).is_ok() {
                     return Ok(bytes.to_vec());
                 }
             }
         };
-        let pair = EcdsaKeyPair::generate(signing).map_err(|_| "the machine gives no key")?;
-        let bytes = pair.private_key().as_be_bytes().map_err(|_| "the key cannot be read")?;
+        let pair = EcdsaKeyPair::generate(signing).map_err(|_| KeyError::NotGenerated)?;
+        let bytes = pair.private_key().as_be_bytes().map_err(|_| KeyError::NotGenerated)?;
         Ok(bytes.as_ref().to_vec())
     }
 
@@ -125,8 +126,8 @@ impl Curve {
     }
 
     /// A signature of a message, in DER.
-    pub fn sign(self, scalar: &[u8], point: &[u8], message: &[u8]) -> Result<Vec<u8>, String> {
-        const FAILED: &str = "the key cannot sign";
+    pub fn sign(self, scalar: &[u8], point: &[u8], message: &[u8]) -> Result<Vec<u8>, KeyError> {
+        const FAILED: KeyError = KeyError::CannotSign;
         match self.library() {
             Some((signing, _)) => {
                 let pair = EcdsaKeyPair::from_private_key_and_public_key(signing, scalar, point).map_err(|_| FAILED)?;

@@ -1,6 +1,7 @@
 //! Private keys: making them, and every form in which they are written and read.
 
 pub(crate) mod curve;
+mod error;
 pub(crate) mod public;
 mod rsa;
 mod ssh;
@@ -8,12 +9,14 @@ mod ssh;
 use ::rsa::RsaPrivateKey;
 use ::rsa::pkcs8::PrivateKeyInfoRef;
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
+use openssh::without_leading_zeros;
 use sec1::EcParameters;
 use sec1::der::Decode;
 use sec1::der::asn1::{ObjectIdentifier, OctetStringRef};
 use yasna::{DERWriter, Tag};
 
 use self::curve::Curve;
+pub(crate) use self::error::KeyError;
 use self::public::Public;
 use crate::oid::{self, Oid};
 use crate::pem::{self, Pem};
@@ -53,16 +56,12 @@ pub(crate) struct EcKey {
 }
 
 impl EcKey {
-    fn new(curve: Curve, number: &[u8]) -> Result<EcKey, String> {
-        let number = public::without_zeros(number);
+    fn new(curve: Curve, number: &[u8]) -> Result<EcKey, KeyError> {
+        let number = without_leading_zeros(number);
         let length = curve.scalar_len();
-        let missing = length
-            .checked_sub(number.len())
-            .ok_or("the number of the ECDSA key is too large")?;
-        let scalar = [vec![0; missing], number].concat();
-        let point = curve
-            .point(&scalar)
-            .ok_or("the number of the ECDSA key is not one of its curve")?;
+        let missing = length.checked_sub(number.len()).ok_or(KeyError::ScalarTooLarge)?;
+        let scalar = [&vec![0; missing], number].concat();
+        let point = curve.point(&scalar).ok_or(KeyError::ScalarOutOfRange)?;
         Ok(EcKey { curve, scalar, point })
     }
 
@@ -83,13 +82,13 @@ impl EcKey {
         })
     }
 
-    fn read(der: &[u8], curve: Option<Curve>) -> Result<EcKey, String> {
-        let key = sec1::EcPrivateKey::from_der(der).map_err(|e| e.to_string())?;
+    fn read(der: &[u8], curve: Option<Curve>) -> Result<EcKey, KeyError> {
+        let key = sec1::EcPrivateKey::from_der(der)?;
         let named = match key.parameters {
             Some(EcParameters::NamedCurve(oid)) => Some(supported_curve(oid)?),
             None => None,
         };
-        let curve = curve.or(named).ok_or("the key does not say on which curve it is")?;
+        let curve = curve.or(named).ok_or(KeyError::NoCurve)?;
         EcKey::new(curve, key.private_key)
     }
 }
@@ -98,30 +97,30 @@ fn arcs(oid: ObjectIdentifier) -> Vec<u64> {
     oid.arcs().map(u64::from).collect()
 }
 
-fn supported_curve(oid: ObjectIdentifier) -> Result<Curve, String> {
-    Curve::of(&arcs(oid)).ok_or_else(|| format!("the curve {oid} is not supported: use P-224, P-256, P-384 or P-521"))
+fn supported_curve(oid: ObjectIdentifier) -> Result<Curve, KeyError> {
+    Curve::of(&arcs(oid)).ok_or(KeyError::Curve(oid))
 }
 
 impl Key {
     /// A new key.
-    pub fn generate(algorithm: &str, rsa_bits: i64, curve: &str) -> Result<Key, String> {
+    pub fn generate(algorithm: &str, rsa_bits: i64, curve: &str) -> Result<Key, KeyError> {
         match algorithm {
             "RSA" => Ok(Key::Rsa(Box::new(rsa::generate(rsa_bits)?))),
             "ECDSA" => {
-                let curve = Curve::named(curve).ok_or_else(|| format!("the ECDSA curve {curve:?} is not supported"))?;
+                let curve = Curve::named(curve).ok_or_else(|| KeyError::UnknownCurveName(curve.to_owned()))?;
                 Ok(Key::Ecdsa(EcKey::new(curve, &curve.generate()?)?))
             }
             "ED25519" => {
                 let mut seed = [0; 32];
-                aws_lc_rs::rand::fill(&mut seed).map_err(|_| "the machine gives no random bytes")?;
+                aws_lc_rs::rand::fill(&mut seed).map_err(|_| KeyError::NoRandomBytes)?;
                 Key::ed25519(&seed)
             }
-            other => Err(format!("the key algorithm {other:?} is not supported")),
+            other => Err(KeyError::UnknownAlgorithm(other.to_owned())),
         }
     }
 
-    fn ed25519(seed: &[u8]) -> Result<Key, String> {
-        let pair = Ed25519KeyPair::from_seed_unchecked(seed).map_err(|_| "the ED25519 key is malformed")?;
+    fn ed25519(seed: &[u8]) -> Result<Key, KeyError> {
+        let pair = Ed25519KeyPair::from_seed_unchecked(seed).map_err(|_| KeyError::Ed25519)?;
         Ok(Key::Ed25519 {
             seed: seed.to_vec(),
             public: pair.public_key().as_ref().to_vec(),
@@ -150,38 +149,39 @@ impl Key {
     }
 
     /// Reads the first block of a PEM text, which must be of PKCS#1, SEC 1 or PKCS#8.
-    pub fn from_pem(text: &str) -> Result<Key, String> {
-        let block = pem::first(text).ok_or("failed to decode PEM block: there is none in the text")?;
+    pub fn from_pem(text: &str) -> Result<Key, KeyError> {
+        let block = pem::first(text).ok_or(KeyError::NoPemBlock)?;
         match block.tag() {
             PKCS1 | SEC1 | PKCS8 => Key::from_block(&block),
-            OPENSSH => Err(format!(
-                "unsupported PEM preamble/type: {OPENSSH}; this argument takes the same key as PKCS#1, SEC 1 or PKCS#8"
-            )),
-            other => Err(format!("unsupported PEM preamble/type: {other}")),
+            OPENSSH => Err(KeyError::OpenSshFormat),
+            other => Err(KeyError::PemLabel(other.to_owned())),
         }
     }
 
     /// Reads the first block of a PEM text as SSH would: in OpenSSH's own format or in one of the others.
-    pub fn from_openssh(text: &str) -> Result<Key, String> {
-        let block = pem::first(text).ok_or("ssh: no key found")?;
+    pub fn from_openssh(text: &str) -> Result<Key, KeyError> {
+        let block = pem::first(text).ok_or(KeyError::NoSshKey)?;
         match block.tag() {
             OPENSSH => ssh::read(block.contents()),
             PKCS1 | SEC1 | PKCS8 => Key::from_block(&block),
-            other => Err(format!("ssh: unsupported key type {other:?}")),
+            other => Err(KeyError::SshPemLabel(other.to_owned())),
         }
     }
 
-    fn from_block(block: &Pem) -> Result<Key, String> {
-        let kind = block.tag();
-        let failed = |e: String| format!("failed to parse private key given PEM preamble '{kind}': {e}");
+    fn from_block(block: &Pem) -> Result<Key, KeyError> {
+        let label = block.tag();
+        let failed = |source| KeyError::PemBlock {
+            label: label.to_owned(),
+            source: Box::new(source),
+        };
         if block
             .headers()
             .get("Proc-Type")
             .is_some_and(|value| value.contains("ENCRYPTED"))
         {
-            return Err(failed("it is protected with a passphrase; give it without one".into()));
+            return Err(failed(KeyError::Encrypted));
         }
-        match kind {
+        match label {
             PKCS1 => rsa::read(block.contents()).map(|key| Key::Rsa(Box::new(key))),
             SEC1 => EcKey::read(block.contents(), None).map(Key::Ecdsa),
             _ => Key::from_pkcs8(block.contents()),
@@ -189,29 +189,26 @@ impl Key {
         .map_err(failed)
     }
 
-    fn from_pkcs8(der: &[u8]) -> Result<Key, String> {
-        let info = PrivateKeyInfoRef::from_der(der).map_err(|e| e.to_string())?;
+    fn from_pkcs8(der: &[u8]) -> Result<Key, KeyError> {
+        let info = PrivateKeyInfoRef::from_der(der)?;
         let bytes = info.private_key.as_bytes();
         let algorithm = arcs(info.algorithm.oid);
         let is = |oid: Oid| algorithm == oid;
         if is(oid::RSA) {
             Ok(Key::Rsa(Box::new(rsa::read(bytes)?)))
         } else if is(oid::EC) {
-            let curve = info.algorithm.parameters_oid().map_err(|e| e.to_string())?;
+            let curve = info.algorithm.parameters_oid()?;
             EcKey::read(bytes, Some(supported_curve(curve)?)).map(Key::Ecdsa)
         } else if is(oid::ED25519) {
-            let seed = <&OctetStringRef>::from_der(bytes).map_err(|e| e.to_string())?;
+            let seed = <&OctetStringRef>::from_der(bytes)?;
             Key::ed25519(seed.as_bytes())
         } else {
-            Err(format!(
-                "keys of the algorithm {} are not supported: use RSA, ECDSA or ED25519",
-                info.algorithm.oid
-            ))
+            Err(KeyError::Algorithm(info.algorithm.oid))
         }
     }
 
     /// The key in the format that its algorithm came with.
-    pub fn pem(&self) -> Result<String, String> {
+    pub fn pem(&self) -> Result<String, KeyError> {
         match self {
             Key::Rsa(key) => Ok(pem::encode(PKCS1, rsa::write(key)?)),
             Key::Ecdsa(key) => Ok(pem::encode(SEC1, key.write(true))),
@@ -220,7 +217,7 @@ impl Key {
     }
 
     /// The key in PKCS#8.
-    pub fn pkcs8_pem(&self) -> Result<String, String> {
+    pub fn pkcs8_pem(&self) -> Result<String, KeyError> {
         let inner = match self {
             Key::Rsa(key) => rsa::write(key)?,
             Key::Ecdsa(key) => key.write(false),
@@ -247,7 +244,7 @@ impl Key {
     }
 
     /// The key in OpenSSH's format; empty if SSH does not know such keys.
-    pub fn openssh_pem(&self) -> Result<String, String> {
+    pub fn openssh_pem(&self) -> Result<String, KeyError> {
         Ok(match ssh::write(self)? {
             Some(bytes) => pem::encode(OPENSSH, bytes),
             None => String::new(),
@@ -255,13 +252,12 @@ impl Key {
     }
 
     /// A signature of a message.
-    pub fn sign(&self, message: &[u8]) -> Result<Vec<u8>, String> {
+    pub fn sign(&self, message: &[u8]) -> Result<Vec<u8>, KeyError> {
         match self {
             Key::Rsa(key) => rsa::sign(key, message),
             Key::Ecdsa(EcKey { curve, scalar, point }) => curve.sign(scalar, point, message),
             Key::Ed25519 { seed, public } => {
-                let pair = Ed25519KeyPair::from_seed_and_public_key(seed, public)
-                    .map_err(|_| "the ED25519 key cannot sign")?;
+                let pair = Ed25519KeyPair::from_seed_and_public_key(seed, public).map_err(|_| KeyError::CannotSign)?;
                 Ok(pair.sign(message).as_ref().to_vec())
             }
         }
@@ -281,7 +277,7 @@ impl Key {
 }
 
 /// A signed whole, as certificates and requests are: what is signed, how, and the signature.
-pub(crate) fn signed(key: &Key, content: &[u8]) -> Result<Vec<u8>, String> {
+pub(crate) fn signed(key: &Key, content: &[u8]) -> Result<Vec<u8>, KeyError> {
     let signature = key.sign(content)?;
     Ok(yasna::construct_der(|w| {
         w.write_sequence(|w| {

@@ -2,16 +2,18 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use data_encoding::HEXLOWER;
 use md5::Md5;
+use openssh::{Writer, without_leading_zeros};
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 use x509_parser::x509::SubjectPublicKeyInfo;
 use yasna::DERWriter;
 
 use super::curve::Curve;
-use super::ssh::Wire;
 use crate::oid::{self, Oid};
-use crate::{hex, pem};
+use crate::pem;
+use crate::problem::CertificateError;
 
 /// A public key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +38,7 @@ pub(crate) enum Public {
 
 impl Public {
     /// The key in a request or certificate of somebody else.
-    pub fn read(info: &SubjectPublicKeyInfo<'_>) -> Result<Public, String> {
+    pub fn read(info: &SubjectPublicKeyInfo<'_>) -> Result<Public, CertificateError> {
         let bits = info.subject_public_key.data.to_vec();
         let algorithm = &info.algorithm;
         let arcs = oid::arcs(&algorithm.algorithm);
@@ -44,10 +46,10 @@ impl Public {
         if is(oid::RSA) {
             return match info.parsed() {
                 Ok(x509_parser::public_key::PublicKey::RSA(key)) => Ok(Public::Rsa {
-                    n: without_zeros(key.modulus),
-                    e: without_zeros(key.exponent),
+                    n: without_leading_zeros(key.modulus).to_vec(),
+                    e: without_leading_zeros(key.exponent).to_vec(),
                 }),
-                _ => Err("the RSA key in it is malformed".into()),
+                _ => Err(CertificateError::RsaKey),
             };
         }
         if is(oid::EC) {
@@ -55,17 +57,17 @@ impl Public {
             let curve = parameters
                 .as_ref()
                 .and_then(|oid| Curve::of(&oid::arcs(oid)))
-                .ok_or("the curve of the key in it is not supported: use P-224, P-256, P-384 or P-521")?;
+                .ok_or(CertificateError::Curve)?;
             // Compressed points are no use to most readers.
             if bits.first() != Some(&4) || bits.len() != 1 + 2 * curve.scalar_len() {
-                return Err("the point of the ECDSA key in it is malformed, or compressed".into());
+                return Err(CertificateError::Point);
             }
             return Ok(Public::Ecdsa { curve, point: bits });
         }
         if is(oid::ED25519) && bits.len() == 32 {
             return Ok(Public::Ed25519(bits));
         }
-        Err("the key in it is of an algorithm that is not supported: use RSA, ECDSA or ED25519".into())
+        Err(CertificateError::Algorithm)
     }
 
     /// Writes it as certificates hold it.
@@ -123,7 +125,7 @@ impl Public {
 
     /// As SSH sends it; `None` for keys that SSH does not know.
     pub fn ssh(&self) -> Option<Vec<u8>> {
-        let mut wire = Wire::default();
+        let mut wire = Writer::default();
         wire.string(self.ssh_type()?.as_bytes());
         match self {
             Public::Rsa { n, e } => wire.number(e).number(n),
@@ -153,7 +155,7 @@ impl Public {
     /// The fingerprint of old.
     pub fn fingerprint_md5(&self) -> String {
         let Some(bytes) = self.ssh() else { return String::new() };
-        let pairs: Vec<String> = Md5::digest(bytes).iter().map(|b| format!("{b:02x}")).collect();
+        let pairs: Vec<String> = Md5::digest(bytes).iter().map(|b| HEXLOWER.encode(&[*b])).collect();
         pairs.join(":")
     }
 
@@ -181,11 +183,5 @@ pub(crate) fn identifier(mut bytes: &[u8]) -> String {
     while let Some(length) = (1..=4.min(bytes.len())).find(|n| space(&bytes[bytes.len() - n..])) {
         bytes = &bytes[..bytes.len() - length];
     }
-    hex(&Sha1::digest(bytes))
-}
-
-/// A number's bytes without leading zeros.
-pub(crate) fn without_zeros(bytes: &[u8]) -> Vec<u8> {
-    let zeros = bytes.iter().take_while(|b| **b == 0).count();
-    bytes[zeros..].to_vec()
+    HEXLOWER.encode(&Sha1::digest(bytes))
 }

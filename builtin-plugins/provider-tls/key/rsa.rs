@@ -1,8 +1,9 @@
-//! RSA keys. Those of usual sizes are made by the cryptographic library that is there anyway, several times faster; the
-//! others, and everything else, by a crate that knows any size.
+//! RSA keys. Those of usual sizes are made by aws-lc-rs, several times faster; the others, and everything else, by a crate
+//! that handles any size.
 
 use aws_lc_rs::encoding::AsDer;
 use aws_lc_rs::rsa::{KeyPair, KeySize};
+use openssh::without_leading_zeros;
 use rsa::RsaPrivateKey;
 use rsa::pkcs1v15::SigningKey;
 use rsa::pkcs8::DecodePrivateKey;
@@ -11,19 +12,18 @@ use rsa::traits::{PrivateKeyParts, PublicKeyParts};
 use rsa::{BoxedUint, pkcs1};
 use sha2::Sha256;
 
+use super::error::KeyError;
 use super::public::Public;
 
 /// Smaller keys are broken.
-const LEAST_BITS: i64 = 1024;
+pub(super) const LEAST_BITS: i64 = 1024;
 /// Larger ones take hours to make.
-const MOST_BITS: i64 = 16384;
+pub(super) const MOST_BITS: i64 = 16384;
 
 /// A new key of this size.
-pub(super) fn generate(bits: i64) -> Result<RsaPrivateKey, String> {
+pub(super) fn generate(bits: i64) -> Result<RsaPrivateKey, KeyError> {
     if bits < LEAST_BITS {
-        return Err(format!(
-            "an RSA key of {bits} bits is insecure: use {LEAST_BITS} or more"
-        ));
+        return Err(KeyError::TooFewBits(bits));
     }
     let size = match bits {
         2048 => KeySize::Rsa2048,
@@ -32,39 +32,36 @@ pub(super) fn generate(bits: i64) -> Result<RsaPrivateKey, String> {
         8192 => KeySize::Rsa8192,
         ..=MOST_BITS => {
             return RsaPrivateKey::new(&mut rand::rng(), bits as usize)
-                .map_err(|e| format!("an RSA key of {bits} bits cannot be made: {e}"));
+                .map_err(|source| KeyError::RsaNotGenerated { bits, source });
         }
-        _ => {
-            return Err(format!(
-                "an RSA key of {bits} bits would take hours to make: use {MOST_BITS} or less"
-            ));
-        }
+        _ => return Err(KeyError::TooManyBits(bits)),
     };
-    let failed = "the machine gives no key";
-    let pair = KeyPair::generate(size).map_err(|_| failed)?;
-    let der: aws_lc_rs::encoding::Pkcs8V1Der<'_> = pair.as_der().map_err(|_| failed)?;
-    RsaPrivateKey::from_pkcs8_der(der.as_ref()).map_err(|e| e.to_string())
+    let pair = KeyPair::generate(size).map_err(|_| KeyError::NotGenerated)?;
+    let der: aws_lc_rs::encoding::Pkcs8V1Der<'_> = pair.as_der().map_err(|_| KeyError::NotGenerated)?;
+    Ok(RsaPrivateKey::from_pkcs8_der(der.as_ref())?)
 }
 
 /// The public key.
 pub(super) fn public(key: &RsaPrivateKey) -> Public {
     Public::Rsa {
-        n: super::public::without_zeros(&key.n_bytes()),
-        e: super::public::without_zeros(&key.e_bytes()),
+        n: without_leading_zeros(&key.n_bytes()).to_vec(),
+        e: without_leading_zeros(&key.e_bytes()).to_vec(),
     }
 }
 
 /// A signature of a message with SHA-256.
-pub(super) fn sign(key: &RsaPrivateKey, message: &[u8]) -> Result<Vec<u8>, String> {
+pub(super) fn sign(key: &RsaPrivateKey, message: &[u8]) -> Result<Vec<u8>, KeyError> {
     let signature = SigningKey::<Sha256>::new(key.clone()).try_sign(message);
-    Ok(signature.map_err(|e| format!("the key cannot sign: {e}"))?.to_vec())
+    Ok(signature.map_err(KeyError::RsaSignature)?.to_vec())
 }
 
 /// PKCS#1.
-pub(super) fn write(key: &RsaPrivateKey) -> Result<Vec<u8>, String> {
+pub(super) fn write(key: &RsaPrivateKey) -> Result<Vec<u8>, KeyError> {
     let [n, e, d, coefficient, p, q] = numbers(key)?;
-    let missing = "the key has no precomputed numbers";
-    let exponents = [key.dp().ok_or(missing)?, key.dq().ok_or(missing)?].map(|n| n.to_be_bytes());
+    let exponents = [
+        key.dp().ok_or(KeyError::NoCoefficient)?.to_be_bytes(),
+        key.dq().ok_or(KeyError::NoCoefficient)?.to_be_bytes(),
+    ];
     Ok(yasna::construct_der(|w| {
         w.write_sequence(|w| {
             w.next().write_u8(0);
@@ -80,19 +77,17 @@ pub(super) fn write(key: &RsaPrivateKey) -> Result<Vec<u8>, String> {
 }
 
 /// Reads PKCS#1.
-pub(super) fn read(der: &[u8]) -> Result<RsaPrivateKey, String> {
+pub(super) fn read(der: &[u8]) -> Result<RsaPrivateKey, KeyError> {
     use pkcs1::DecodeRsaPrivateKey;
-    RsaPrivateKey::from_pkcs1_der(der).map_err(|e| e.to_string())
+    Ok(RsaPrivateKey::from_pkcs1_der(der)?)
 }
 
 /// Modulus, public and private exponent, coefficient, primes.
-pub(super) fn numbers(key: &RsaPrivateKey) -> Result<[Vec<u8>; 6], String> {
+pub(super) fn numbers(key: &RsaPrivateKey) -> Result<[Vec<u8>; 6], KeyError> {
     let [p, q] = key.primes() else {
-        return Err("keys with more than two primes are not supported".into());
+        return Err(KeyError::ManyPrimes);
     };
-    let coefficient = key
-        .crt_coefficient()
-        .ok_or("the primes of the key have no coefficient")?;
+    let coefficient = key.crt_coefficient().ok_or(KeyError::NoCoefficient)?;
     let bytes = |number: &BoxedUint| number.to_be_bytes().to_vec();
     Ok([
         key.n_bytes().to_vec(),
@@ -105,15 +100,15 @@ pub(super) fn numbers(key: &RsaPrivateKey) -> Result<[Vec<u8>; 6], String> {
 }
 
 /// A key of these numbers.
-pub(super) fn from_numbers(n: &[u8], e: &[u8], d: &[u8], p: &[u8], q: &[u8]) -> Result<RsaPrivateKey, String> {
-    let malformed = "ssh: a number of the RSA key is too large";
-    let number =
-        |bytes: &[u8], width: usize| BoxedUint::from_be_slice(bytes, (width * 8) as u32).map_err(|_| malformed);
+pub(super) fn from_numbers(n: &[u8], e: &[u8], d: &[u8], p: &[u8], q: &[u8]) -> Result<RsaPrivateKey, KeyError> {
+    let number = |bytes: &[u8], width: usize| {
+        BoxedUint::from_be_slice(bytes, (width * 8) as u32).map_err(|_| KeyError::SshRsaTooLarge)
+    };
     RsaPrivateKey::from_components(
         number(n, n.len())?,
         number(e, e.len())?,
         number(d, n.len())?,
         vec![number(p, n.len())?, number(q, n.len())?],
     )
-    .map_err(|e| format!("ssh: the numbers of the RSA key do not fit together: {e}"))
+    .map_err(KeyError::SshRsa)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cty::{ObjectType, Type, Value};
 
 use super::{Attribute, Block, NestedBlock, Nesting, Schema};
-use crate::plan::Modifier;
+use crate::modifier::Modifier;
 use crate::validate::Validator;
 
 /// A schema made ready for many calls: its object type, and its members in the order of that type's attributes.

@@ -7,7 +7,7 @@ use cty::{Type, Value};
 
 use super::{Attribute, Block, NestedBlock, Nesting, Schema};
 use crate::Function;
-use crate::plan::Modifier;
+use crate::modifier::Modifier;
 use crate::resource::IdentityAttribute;
 
 /// What a schema describes.

@@ -1,40 +1,25 @@
 //! A provider as the protocol sees it, before either version of the protocol: names and encoded values in, encoded
 //! values and diagnostics out.
 //!
-//! This is where values are decoded and encoded with the compiled schemas, where a plan is put together, and where a
-//! panic of a plugin's code becomes a diagnostic.
+//! This is where values are decoded and encoded with the compiled schemas, and where a plan is put together.
 
-use std::any::Any;
 use std::collections::BTreeMap;
-use std::future::Future;
-use std::panic::AssertUnwindSafe;
 use std::time::SystemTime;
 
-use cty::{Path, Type, Value};
-use futures::FutureExt;
+use cty::{Path, Value};
 
+use crate::client::ClientCell;
 use crate::context::Calls;
 use crate::data::{AnyDataSource, AnyEphemeral, EphemeralAnswer};
 use crate::function::{Function, FunctionError};
+use crate::guard::{guarded, guarded_now};
 use crate::plan::{Planned, construct};
-use crate::provider::{AnyProvider, ClientCell, Members, ProviderEntry};
+use crate::provider::{AnyProvider, Members, ProviderEntry};
 use crate::resource::{Answer, AnyResource, MoveSource, identity_of, identity_type};
 use crate::schema::{Compiled, CompiledMember, Nesting, Use, of_function, of_schema};
-use crate::{Diagnostic, Diagnostics, Provider, Result, Stop, validate};
-
-/// A value as it travels.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Wire {
-    pub msgpack: Vec<u8>,
-    pub json: Vec<u8>,
-}
-
-/// A state as it travels: JSON, or the flat form of very old state files.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RawState {
-    pub json: Vec<u8>,
-    pub is_flat: bool,
-}
+use crate::wire::read_json;
+pub(crate) use crate::wire::{RawState, Wire, decode, encode};
+use crate::{Diagnostic, Diagnostics, Provider, Result, Stop, check};
 
 /// What a request has beside an object's values.
 pub struct ObjectMetadata {
@@ -94,93 +79,6 @@ pub(crate) struct Core {
     pub calls: Calls,
     /// Whether the provider's code may block its thread.
     pub blocks: bool,
-}
-
-/// Runs a plugin's code; a panic becomes the diagnostic that says so. What the code had changed in its context by then stays.
-pub(crate) async fn guarded<T>(operation: impl Future<Output = Result<T>>) -> Result<T> {
-    AssertUnwindSafe(operation)
-        .catch_unwind()
-        .await
-        .unwrap_or_else(|panic| Err(panicked(panic.as_ref())))
-}
-
-/// The same for code that does not wait.
-fn guarded_now<T>(operation: impl FnOnce() -> T) -> Result<T> {
-    std::panic::catch_unwind(AssertUnwindSafe(operation)).map_err(|panic| panicked(panic.as_ref()))
-}
-
-pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Diagnostics {
-    let text = panic
-        .downcast_ref::<&str>()
-        .map(|s| (*s).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "no message".to_owned());
-    Diagnostic::error(
-        "Plugin Panicked",
-        format!(
-            "The plugin stopped in the middle of this operation because of a bug of its own: {text}. What it did before \
-             that is not undone. The log (TF_LOG=debug) says where it happened."
-        ),
-    )
-    .into()
-}
-
-pub(crate) fn decode(wire: &Wire, ty: &Type) -> Result<Value> {
-    let result = if !wire.msgpack.is_empty() {
-        cty::msgpack::decode(&wire.msgpack, ty).map_err(|e| (e.path, e.message))
-    } else if !wire.json.is_empty() {
-        serde_json::from_slice(&wire.json)
-            .map_err(|e| (Path::root(), e.to_string()))
-            .and_then(|json| cty::json::from_json(&json, ty).map_err(|e| (e.path, e.message)))
-    } else {
-        Ok(Value::null(ty.clone()))
-    };
-    result.map_err(|(path, message)| {
-        Diagnostic::error(
-            "Unreadable Value",
-            format!(
-                "The plugin was sent a value that does not fit its schema: {message}. This is a bug of the program that \
-                 called it, or it uses the schema of another version of this plugin."
-            ),
-        )
-        .at(path)
-        .into()
-    })
-}
-
-pub(crate) fn encode(value: &Value, ty: &Type) -> Result<Wire> {
-    match cty::msgpack::encode(value, ty) {
-        Ok(msgpack) => Ok(Wire {
-            msgpack,
-            json: Vec::new(),
-        }),
-        Err(error) => Err(Diagnostic::error(
-            "Unwritable Value",
-            format!(
-                "The plugin made a value that does not fit its own schema: {}. This is a bug of the plugin.",
-                error.message
-            ),
-        )
-        .at(error.path)
-        .into()),
-    }
-}
-
-fn read_json(state: &RawState) -> Result<serde_json::Value> {
-    if state.is_flat {
-        return Err(Diagnostic::error(
-            "Unable to Read Previously Saved State",
-            "This state was last written by Terraform 0.11 or earlier. Apply it once with Terraform 0.12 first.",
-        )
-        .into());
-    }
-    serde_json::from_slice(&state.json).map_err(|e| {
-        Diagnostic::error(
-            "Unable to Read Previously Saved State",
-            format!("The saved state is not JSON: {e}."),
-        )
-        .into()
-    })
 }
 
 /// No object, however that is expressed.
@@ -291,7 +189,7 @@ impl Core {
             if config.is_null() {
                 return Ok(Diagnostics::new());
             }
-            let mut diagnostics = validate::check(&self.config, &config, true);
+            let mut diagnostics = check::against_schema(&self.config, &config, true);
             diagnostics.append(guarded_now(|| self.provider.validate(&config))?);
             Ok(diagnostics)
         };
@@ -315,7 +213,7 @@ impl Core {
             if config.is_null() {
                 return Ok(Diagnostics::new());
             }
-            let mut diagnostics = validate::check(resource.schema(), &config, write_only_allowed);
+            let mut diagnostics = check::against_schema(resource.schema(), &config, write_only_allowed);
             diagnostics.append(guarded_now(|| resource.validate(&config))?);
             Ok(diagnostics)
         };
@@ -524,7 +422,7 @@ impl Core {
             if config.is_null() {
                 return Ok(Diagnostics::new());
             }
-            let mut diagnostics = validate::check(source.schema(), &config, true);
+            let mut diagnostics = check::against_schema(source.schema(), &config, true);
             diagnostics.append(guarded_now(|| source.validate(&config))?);
             Ok(diagnostics)
         };
@@ -549,7 +447,7 @@ impl Core {
             if config.is_null() {
                 return Ok(Diagnostics::new());
             }
-            let mut diagnostics = validate::check(resource.schema(), &config, true);
+            let mut diagnostics = check::against_schema(resource.schema(), &config, true);
             diagnostics.append(guarded_now(|| resource.validate(&config))?);
             Ok(diagnostics)
         };

@@ -9,7 +9,7 @@ macro_rules! messages {
 
         use crate::function::{Function, Parameter};
         use crate::schema::{Attribute, Block, Compiled, NestedBlock, Nesting, Text};
-        use crate::server::core::{RawState, Wire};
+        use crate::wire::{RawState, Wire};
         use crate::{Diagnostic, Diagnostics, Severity};
 
         pub(crate) fn wire(value: Option<pb::DynamicValue>) -> Wire {

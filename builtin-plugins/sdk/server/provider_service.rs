@@ -52,7 +52,8 @@ macro_rules! provider_service {
 
         use super::Service;
         use crate::resource::identity_type;
-        use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata, Wire};
+use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
+        use crate::wire::Wire;
         use crate::server::messages::$version::{
             diagnostics, dynamic, function, path, pb, raw_state, schema, type_bytes, wire,
         };

@@ -11,13 +11,14 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
 use crate::context::Calls;
+use crate::guard::{guarded, panicked};
 use crate::model::Cty;
 use crate::provisioner::Output;
 use crate::schema::Compiled;
-use crate::server::core::{decode, guarded, panicked};
 use crate::server::messages::v5::{diagnostics, pb, schema, wire};
 use crate::server::threads::spawn;
-use crate::{Diagnostics, Provisioner, Result, Stop, validate};
+use crate::wire::decode;
+use crate::{Diagnostics, Provisioner, Result, Stop, check};
 
 /// The provisioner behind the service.
 pub(crate) struct Service<P: Provisioner>(Arc<Inner<P>>);
@@ -46,8 +47,8 @@ impl<P: Provisioner> Inner<P> {
             if config.is_null() {
                 return Ok(Diagnostics::new());
             }
-            let mut found = validate::check(&self.config, &config, true);
-            found.append(validate::own_rules(&config, |model: &P::Config| {
+            let mut found = check::against_schema(&self.config, &config, true);
+            found.append(check::own_rules(&config, |model: &P::Config| {
                 self.provisioner.validate(model)
             }));
             Ok(found)

@@ -4,7 +4,6 @@ use cty::{Path, Value};
 
 use super::proposed::proposed;
 use super::{Changed, Config, Harness, PlannedChange, Wire, config, decode, encode};
-use crate::server::core;
 use crate::{Diagnostic, Diagnostics, MoveSource, Provider, Result};
 
 /// An object of a managed resource: its state, its identity, and what the provider notes beside it.
@@ -64,7 +63,7 @@ impl<'h, P: Provider> Object<'h, P> {
     }
 
     fn identity_value(&self, wire: &Wire) -> Option<Value> {
-        core::decode(wire, &self.harness.identity_type(&self.name)?).ok()
+        crate::wire::decode(wire, &self.harness.identity_type(&self.name)?).ok()
     }
 
     /// Whether its creation failed half way: the next plan would replace it.
@@ -147,7 +146,7 @@ impl<'h, P: Provider> Object<'h, P> {
             None => encode(None, schema)?,
         };
         let identity = match (identity, harness.identity_type(name)) {
-            (Some(identity), Some(ty)) => Some(core::encode(identity, &ty)?),
+            (Some(identity), Some(ty)) => Some(crate::wire::encode(identity, &ty)?),
             _ => None,
         };
         let creates = self.state.is_none();
@@ -276,7 +275,7 @@ impl<'h, P: Provider> Object<'h, P> {
             )
         });
         let value = Value::object(values.collect::<Vec<_>>());
-        let wire = core::encode(&value, &ty)?;
+        let wire = crate::wire::encode(&value, &ty)?;
         self.import_by("", Some(wire)).await
     }
 

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
+use data_encoding::HEXLOWER;
 use md5::Digest;
 use net::Url;
 
@@ -65,7 +66,7 @@ fn hash<D: Digest>(mut reader: impl Read) -> std::io::Result<String> {
             n => digest.update(buffer.get(..n).unwrap_or_default()),
         }
     }
-    Ok(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(HEXLOWER.encode(&digest.finalize()))
 }
 
 impl Checksum {

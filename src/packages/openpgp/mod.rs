@@ -17,6 +17,8 @@ mod signature;
 #[cfg(test)]
 mod tests;
 
+use data_encoding::HEXUPPER;
+
 pub use error::Error;
 use key::PublicKey;
 use packet::{Reader, dearmored};
@@ -138,7 +140,7 @@ impl Certificate {
     /// The fingerprint, in hexadecimal digits.
     #[must_use]
     pub fn fingerprint(&self) -> String {
-        crate::hash::hex(&self.primary.fingerprint()).to_uppercase()
+        HEXUPPER.encode(&self.primary.fingerprint())
     }
 
     /// The ID: the end of the fingerprint.
@@ -161,10 +163,7 @@ impl Certificate {
     /// Whether the key of this ID is one of those that may sign here.
     #[must_use]
     pub fn has_key(&self, id: &str) -> bool {
-        let mut ids = self
-            .signing
-            .iter()
-            .map(|key| crate::hash::hex(&key.fingerprint()).to_uppercase());
+        let mut ids = self.signing.iter().map(|key| HEXUPPER.encode(&key.fingerprint()));
         ids.any(|fingerprint| fingerprint.ends_with(id))
     }
 }

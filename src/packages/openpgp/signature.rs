@@ -2,6 +2,7 @@
 
 use super::Error;
 use super::packet::{Reader, dearmored};
+use data_encoding::HEXUPPER;
 
 const SIGNATURE: u8 = 2;
 
@@ -151,7 +152,7 @@ impl Signature {
     /// The ID of the key that has signed, if that is said.
     #[must_use]
     pub fn issuer(&self) -> Option<String> {
-        self.issuer.map(|id| crate::hash::hex(&id).to_uppercase())
+        self.issuer.map(|id| HEXUPPER.encode(&id))
     }
 
     /// Whether it was to be good for some time only, and that is over.

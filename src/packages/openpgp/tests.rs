@@ -113,18 +113,7 @@ impl Gnupg {
     fn new(test: &str) -> Option<Gnupg> {
         // The name of its agent's socket must be short.
         let gnupg = Gnupg(tempfile::Builder::new().prefix("g").tempdir_in("/tmp").unwrap());
-        let found = std::process::Command::new("gpg").arg("--version").output().is_ok();
-        if !found {
-            assert!(
-                !std::env::var("MONOFORM_REQUIRE")
-                    .unwrap_or_default()
-                    .split(',')
-                    .any(|r| r == "gpg"),
-                "{test}: gpg is required here, but not installed"
-            );
-            println!("SKIPPED {test}: gpg is not installed");
-        }
-        found.then_some(gnupg)
+        support::needs("gpg", test).map(|_| gnupg)
     }
 
     fn run(&self, args: &[&str], input: &[u8]) -> Vec<u8> {

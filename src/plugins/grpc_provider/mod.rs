@@ -155,7 +155,7 @@ impl GrpcProvider {
         }
         convert::provider_schema(response)
             .map(|schema| Arc::new(ProviderSchema { state_only, ..schema }))
-            .map_err(|error| self.connection.fault(name(path), &error).into())
+            .map_err(|error| self.connection.fault(name(path), &error.to_string()).into())
     }
 
     async fn resource(&self, ty: &str) -> Result<Schema, Diagnostics> {
@@ -205,7 +205,7 @@ impl GrpcProvider {
         ty: &Type,
         reported: &[PluginDiagnostic],
     ) -> Result<Value, Diagnostics> {
-        convert::decode(value, ty).map_err(|error| self.fault(path, &error, reported))
+        convert::decode(value, ty).map_err(|error| self.fault(path, &error.to_string(), reported))
     }
 
     fn fault(&self, path: &str, what: &str, reported: &[PluginDiagnostic]) -> Diagnostics {

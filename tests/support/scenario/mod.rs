@@ -44,7 +44,7 @@ pub struct Playing {
 impl Collection {
     /// The collection in a directory of this repository.
     pub fn new(dir: &str) -> Collection {
-        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join(dir);
+        let dir = Path::new(crate::REPOSITORY).join(dir);
         let text = std::fs::read_to_string(dir.join("expected.txt")).unwrap_or_default();
         let mut expected: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
         for line in text.lines().filter(|l| !l.trim().is_empty() && !l.starts_with('#')) {
@@ -126,7 +126,7 @@ impl Collection {
         if recorded["scenario"] != json!(play::fingerprint(&scenario.text)) {
             return Err("the scenario was changed after it was recorded; run scripts/record-scenarios".into());
         }
-        let mut player = Player::new(super::MONOFORM, (playing.ours)(Workspace::new()), playing.init);
+        let mut player = Player::new(crate::monoform(), (playing.ours)(Workspace::new()), playing.init);
         let ours = json!(player.play(scenario));
         let mut found = Vec::new();
         compare::steps(&ours, &recorded["steps"], &mut found);

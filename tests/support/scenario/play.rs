@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::mask::Masks;
 use super::parse::{Scenario, Step};
-use crate::support::{Ran, Workspace};
+use crate::{Ran, Workspace};
 
 /// A program and the workspace it works in.
 pub struct Player {

@@ -1,4 +1,10 @@
-//! What all end-to-end tests share: a fresh working directory, the real executable run in it, and what came of it.
+//! What the tests of the workspace share. Used as a development dependency only.
+//!
+//! - [`Workspace`]: a fresh working directory in which the real executable is run, and [`Ran`], the result.
+//! - [`server`]: an HTTP server that answers by a closure; [`registry`]: registries and mirrors of providers on it.
+//! - [`scenario`]: recorded scenarios, played and compared with Terraform's results.
+//! - [`terminal`]: a program on a pseudo-terminal.
+//! - [`needs`], [`needing`], [`skip`]: tests that need a program which may not be installed.
 
 #![allow(
     clippy::disallowed_methods,
@@ -11,7 +17,10 @@
     clippy::print_stderr,
     reason = "a test fails by panicking"
 )]
-#![allow(dead_code, reason = "each test program uses a part")]
+#![allow(
+    clippy::new_without_default,
+    reason = "a new workspace is a directory on disk, a new registry has a key of its own: no defaults"
+)]
 
 pub mod registry;
 pub mod scenario;
@@ -23,8 +32,24 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
-/// The executable under test.
-pub const MONOFORM: &str = env!("CARGO_BIN_EXE_monoform");
+/// The root of the repository.
+pub(crate) const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// The path of the executable under test: the one that Cargo has built beside the running test program.
+pub fn monoform() -> &'static str {
+    static MONOFORM: OnceLock<String> = OnceLock::new();
+    MONOFORM.get_or_init(|| {
+        std::env::var("CARGO_BIN_EXE_monoform").unwrap_or_else(|_| {
+            let test = std::env::current_exe().expect("the path of the test program");
+            let profile = test
+                .parent()
+                .and_then(Path::parent)
+                .expect("the directory of the profile");
+            let path = profile.join(format!("monoform{}", std::env::consts::EXE_SUFFIX));
+            path.into_os_string().into_string().expect("a path in UTF-8")
+        })
+    })
+}
 
 /// A working directory of its own, with a home directory of its own beside it.
 pub struct Workspace {
@@ -32,7 +57,7 @@ pub struct Workspace {
     environment: Vec<(String, String)>,
 }
 
-/// What a command did.
+/// The result of a command.
 pub struct Ran {
     /// Its exit status; -1 if a signal ended it.
     pub status: i32,
@@ -70,6 +95,15 @@ impl Ran {
         self
     }
 
+    /// Fails the test unless all these are in the output, line breaks included.
+    #[track_caller]
+    pub fn shows(self, texts: &[&str]) -> Ran {
+        for text in texts {
+            assert!(self.stdout.contains(text), "{text:?} is not in\n{}", self.all());
+        }
+        self
+    }
+
     /// The output as JSON.
     #[track_caller]
     pub fn json(&self) -> serde_json::Value {
@@ -82,14 +116,14 @@ impl Ran {
 pub fn lean() -> &'static Path {
     static LEAN: OnceLock<PathBuf> = OnceLock::new();
     LEAN.get_or_init(|| {
-        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lean");
+        let dir = Path::new(monoform()).with_file_name("lean");
         std::fs::create_dir_all(&dir).expect("a directory");
         let lean = dir.join("monoform");
-        let stripped = Command::new("strip").arg("-o").arg(&lean).arg(MONOFORM).status();
+        let stripped = Command::new("strip").arg("-o").arg(&lean).arg(monoform()).status();
         if stripped.is_ok_and(|status| status.success()) {
             lean
         } else {
-            MONOFORM.into()
+            monoform().into()
         }
     })
 }
@@ -125,7 +159,7 @@ impl Workspace {
     /// One with a copy of a directory of this repository.
     pub fn copy_of(dir: &str) -> Workspace {
         let workspace = Workspace::new();
-        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join(dir), &workspace.dir());
+        copy(&Path::new(REPOSITORY).join(dir), &workspace.dir());
         workspace
     }
 
@@ -188,7 +222,23 @@ impl Workspace {
 
     /// Runs monoform here.
     pub fn run(&self, args: &[&str]) -> Ran {
-        self.run_program(MONOFORM, args)
+        self.run_program(monoform(), args)
+    }
+
+    /// Runs Terraform here.
+    pub fn terraform(&self, args: &[&str]) -> Ran {
+        self.run_program("terraform", args)
+    }
+
+    /// The attributes of a resource's only instance in the state.
+    #[track_caller]
+    pub fn attributes(&self, ty: &str, name: &str) -> serde_json::Value {
+        let state = self.state();
+        let resources = state["resources"].as_array().expect("resources");
+        let found = resources
+            .iter()
+            .find(|r| r["type"] == ty && r["name"] == name && r["mode"] == "managed");
+        found.unwrap_or_else(|| panic!("no {ty}.{name} in {state:#}"))["instances"][0]["attributes"].clone()
     }
 
     /// The state as JSON.
@@ -198,7 +248,7 @@ impl Workspace {
     }
 }
 
-/// What a finished command did.
+/// The result of a finished command.
 pub fn ran(output: Output) -> Ran {
     Ran {
         status: output.status.code().unwrap_or(-1),
@@ -209,11 +259,11 @@ pub fn ran(output: Output) -> Ran {
 
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("a directory");
-    // What somebody who ran it by hand left behind is no part of it.
-    let left_behind = |name: &str| name == "out" || name.contains(".tfstate") || name.starts_with(".terraform");
+    // Files that an earlier run by hand left are no part of it.
+    let leftover = |name: &str| name == "out" || name.contains(".tfstate") || name.starts_with(".terraform");
     for entry in std::fs::read_dir(from).unwrap_or_else(|e| panic!("{}: {e}", from.display())) {
         let entry = entry.expect("an entry");
-        if left_behind(&entry.file_name().to_string_lossy()) {
+        if leftover(&entry.file_name().to_string_lossy()) {
             continue;
         }
         let target = to.join(entry.file_name());
@@ -225,7 +275,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Where a program is, if it is installed at all. Servers are where the PATH of most people does not lead.
+/// The path of a program, if it is installed. Servers are in a directory that the PATH of most users lacks.
 pub fn which(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path)
@@ -241,13 +291,9 @@ pub type Test = (&'static str, &'static [&'static str], fn());
 /// A test that needs programs: reported as ignored, and why, where one is not installed. Fails where that is required by name in
 /// `MONOFORM_REQUIRE`.
 pub fn needing(trial: libtest_mimic::Trial, programs: &[&str]) -> libtest_mimic::Trial {
-    let required = std::env::var("MONOFORM_REQUIRE").unwrap_or_default();
     let absent: Vec<&str> = programs.iter().copied().filter(|p| which(p).is_none()).collect();
     for program in &absent {
-        assert!(
-            !required.split(',').any(|r| r == *program),
-            "{program} is required here, but not installed"
-        );
+        assert!(!is_required(program), "{program} is required here, but not installed");
     }
     let kind = match absent.as_slice() {
         [] => String::new(),
@@ -256,18 +302,26 @@ pub fn needing(trial: libtest_mimic::Trial, programs: &[&str]) -> libtest_mimic:
     trial.with_kind(kind).with_ignored_flag(!absent.is_empty())
 }
 
-/// Whether a test that needs a program may run. Says by name that it was skipped where it may not; with
-/// `MONOFORM_REQUIRE` naming the program in the environment its absence is a failure.
+/// The path of a program that a test needs. Where it is not installed, the test is skipped by [`skip`].
 #[track_caller]
 pub fn needs(program: &str, test: &str) -> Option<PathBuf> {
     if let Some(path) = which(program) {
         return Some(path);
     }
-    let required = std::env::var("MONOFORM_REQUIRE").unwrap_or_default();
-    assert!(
-        !required.split(',').any(|r| r == program),
-        "{test}: {program} is required here, but not installed"
-    );
-    eprintln!("SKIPPED {test}: {program} is not installed");
+    skip(test, program, "is not installed");
     None
+}
+
+/// Reports by name that a test is skipped since something that it needs is missing. Fails the test where `MONOFORM_REQUIRE` in
+/// the environment names what it needs.
+#[track_caller]
+pub fn skip(test: &str, need: &str, reason: &str) {
+    assert!(!is_required(need), "{test}: {need} is required here, but {reason}");
+    eprintln!("SKIPPED {test}: {need} {reason}");
+}
+
+/// Whether `MONOFORM_REQUIRE` names this, among others that commas separate.
+fn is_required(need: &str) -> bool {
+    let required = std::env::var("MONOFORM_REQUIRE").unwrap_or_default();
+    required.split(',').any(|r| r == need)
 }

@@ -1,0 +1,130 @@
+//! Checks a configuration against the rules of its schema.
+
+use cty::{Path, Step, Value};
+
+use crate::schema::{Compiled, CompiledMember, Nesting};
+use crate::validate::{Check, is_absent};
+use crate::{Diagnostic, Diagnostics, Model};
+
+/// Runs a plugin's own rules. They are about whole models, in which an [`Attr`](crate::Attr) says what is not known yet. Where a
+/// model cannot say so (blocks as a plain `Vec`, whose number is not known), the rules wait until it is.
+pub(crate) fn own_rules<M: Model>(config: &Value, rules: impl FnOnce(&M) -> Diagnostics) -> Diagnostics {
+    match M::from_cty(config) {
+        Ok(model) => rules(&model),
+        Err(error) if error.unknown => Diagnostics::new(),
+        Err(error) => error.of_configuration(),
+    }
+}
+
+/// Checks a configuration against every rule of its schema, and warns of deprecated attributes.
+pub(crate) fn against_schema(schema: &Compiled, config: &Value, write_only_allowed: bool) -> Diagnostics {
+    let mut out = Diagnostics::new();
+    if let Some(advice) = schema.schema.root.deprecated {
+        out.push(Diagnostic::warning("Deprecated", advice));
+    }
+    check_block(
+        &schema.members,
+        config,
+        config,
+        &Path::root(),
+        write_only_allowed,
+        &mut out,
+    );
+    for group in &schema.schema.at_least_one_of {
+        let members: Vec<&Value> = group.iter().filter_map(|name| config.get(name)).collect();
+        if members.iter().all(|v| v.is_known() && is_absent(v)) {
+            out.push(Diagnostic::error(
+                "Missing Attribute Configuration",
+                format!(
+                    "At least one of these attributes must be configured: [{}]",
+                    group.join(",")
+                ),
+            ));
+        }
+    }
+    out
+}
+
+fn check_block(
+    members: &[CompiledMember],
+    block: &Value,
+    config: &Value,
+    path: &Path,
+    write_only_allowed: bool,
+    out: &mut Diagnostics,
+) {
+    for member in members {
+        let (name, validators) = (member.name(), member.validators());
+        let Some(value) = block.get(name) else { continue };
+        for validator in validators {
+            validator.run_into(
+                Check {
+                    path: path.attribute(name),
+                    value,
+                    block,
+                    config,
+                },
+                out,
+            );
+        }
+        if let Some(a) = member.attribute() {
+            if a.required && value.is_null() {
+                out.push(missing(name).at(path.attribute(name)));
+            }
+            if a.computed && !a.optional && !value.is_null() {
+                out.push(read_only(name).at(path.attribute(name)));
+            }
+            if a.write_only && !write_only_allowed && !value.is_null() {
+                out.push(
+                    Diagnostic::error(
+                        "WriteOnly Attribute Not Allowed",
+                        format!(
+                            "The attribute {name} is never stored, which the program that runs this plugin does not \
+                                 support. Write-only attributes need Terraform 1.11 or later."
+                        ),
+                    )
+                    .at(path.attribute(name)),
+                );
+            }
+            if let Some(advice) = a.deprecated
+                && value.is_present()
+            {
+                out.push(Diagnostic::warning("Attribute Deprecated", advice).at(path.attribute(name)));
+            }
+        }
+        if let Some((nesting, members)) = member.inside() {
+            let path = path.attribute(name);
+            let mut check =
+                |item: &Value, path: &Path| check_block(members, item, config, path, write_only_allowed, out);
+            match nesting {
+                Nesting::Single | Nesting::Group if value.is_present() => check(value, &path),
+                Nesting::Single | Nesting::Group => {}
+                Nesting::List => {
+                    for (i, item) in value.as_seq().unwrap_or_default().iter().enumerate() {
+                        check(item, &path.with(Step::Index(Value::number(i as i64))));
+                    }
+                }
+                Nesting::Set => {
+                    for item in value.as_seq().unwrap_or_default() {
+                        check(item, &path.with(Step::Index(item.clone())));
+                    }
+                }
+                Nesting::Map => {
+                    for (key, item) in value.entries().into_iter().flatten() {
+                        check(item, &path.with(Step::Index(Value::shared_string(key.clone()))));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn missing(name: &str) -> Diagnostic {
+    let detail = format!("The attribute {name} is required: give it a value that is not null.");
+    Diagnostic::error("Missing Configuration for Required Attribute", detail)
+}
+
+fn read_only(name: &str) -> Diagnostic {
+    let detail = format!("The attribute {name} is a result and cannot be set. Remove it from the configuration.");
+    Diagnostic::error("Invalid Configuration for Read-Only Attribute", detail)
+}

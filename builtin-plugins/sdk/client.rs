@@ -1,0 +1,29 @@
+//! The client of a provider, shared by its resources.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// The provider's client; empty until `configure` has made it.
+pub(crate) struct ClientCell<C>(Arc<RwLock<Option<Arc<C>>>>);
+
+impl<C> Clone for ClientCell<C> {
+    fn clone(&self) -> ClientCell<C> {
+        ClientCell(self.0.clone())
+    }
+}
+
+impl<C> ClientCell<C> {
+    /// An empty one.
+    pub fn new() -> ClientCell<C> {
+        ClientCell(Arc::new(RwLock::new(None)))
+    }
+
+    /// The client, if there is one yet.
+    pub fn get(&self) -> Option<Arc<C>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Stores the client.
+    pub fn set(&self, client: C) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(client));
+    }
+}

@@ -1,0 +1,444 @@
+//! How authors declare members: [`required`], [`optional`], [`computed`], [`nested`] and [`block`], and what a field's type
+//! makes of each.
+
+use std::collections::BTreeMap;
+
+use cty::Type;
+
+use super::{Attribute, Block, Member, Nested, NestedBlock, Nesting, Schema, Text};
+use crate::model::{Any, Attr, Cty, Model, Set};
+use crate::modifier::Modifier;
+use crate::validate::Validator;
+
+impl Schema {
+    /// The schema that belongs to a model.
+    #[must_use]
+    pub fn of<M: Model>() -> Schema {
+        Schema {
+            version: 0,
+            root: Block::of::<M>(),
+            at_least_one_of: Vec::new(),
+        }
+    }
+}
+
+impl Block {
+    /// The block that belongs to a model.
+    #[must_use]
+    pub fn of<M: Model>() -> Block {
+        let mut block = Block {
+            description: comment(M::description()),
+            ..Block::default()
+        };
+        for member in M::members() {
+            match member {
+                Member::Attribute(attribute) => block.attributes.push(attribute),
+                Member::Block(nested) => block.blocks.push(nested),
+            }
+        }
+        block
+    }
+}
+
+/// What stands after `=` in a model: turned into a member with the name, comment and type of its field.
+///
+/// An attribute can be null or unknown, so its field is an [`Attr`] (or [`Any`]); anything else is refused by the compiler:
+///
+/// ```compile_fail,E0277
+/// use monoform_sdk::Model;
+/// use monoform_sdk::schema::optional;
+///
+/// #[derive(Clone, Default, Model)]
+/// struct Shelf {
+///     /// What stands on it.
+///     #[member(optional())]
+///     books: Vec<String>,
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a field of type `{T}` cannot be declared by `{Self}`",
+    note = "an attribute (`required()`, `optional()`, `computed()`) is an `Attr<_>` or an `Any`: it can be null or unknown",
+    note = "an attribute with attributes (`nested(…)`) is an `Attr` of a model, or of a `Vec`, `Set` or `BTreeMap<String, _>` of one",
+    note = "nested blocks (`block()`) are a model `M`, or `Attr<M>`, `Vec<M>`, `Set<M>`, `BTreeMap<String, M>`, or an `Attr` of those"
+)]
+pub trait IntoMember<T> {
+    /// The member.
+    fn into_member(self, name: &'static str, doc: &str) -> Member;
+}
+
+fn attribute() -> Attribute {
+    Attribute {
+        name: "",
+        ty: Type::Dynamic,
+        required: false,
+        optional: false,
+        computed: false,
+        sensitive: false,
+        write_only: false,
+        deprecated: None,
+        description: String::new(),
+        text: Text::Markdown,
+        default: None,
+        validators: Vec::new(),
+        modifiers: Vec::new(),
+        nested: None,
+    }
+}
+
+/// An attribute that the configuration must set.
+#[must_use]
+pub fn required() -> Attribute {
+    Attribute {
+        required: true,
+        ..attribute()
+    }
+}
+
+/// An attribute that the configuration may set.
+#[must_use]
+pub fn optional() -> Attribute {
+    Attribute {
+        optional: true,
+        ..attribute()
+    }
+}
+
+/// An attribute that the plugin sets.
+#[must_use]
+pub fn computed() -> Attribute {
+    Attribute {
+        computed: true,
+        ..attribute()
+    }
+}
+
+impl Attribute {
+    /// The plugin may set it too, where the configuration does not.
+    #[must_use]
+    pub fn computed(mut self) -> Attribute {
+        self.computed = true;
+        self
+    }
+
+    /// Its value must not be shown.
+    #[must_use]
+    pub fn sensitive(mut self) -> Attribute {
+        self.sensitive = true;
+        self
+    }
+
+    /// It is read from the configuration only, never kept in plan or state.
+    #[must_use]
+    pub fn write_only(mut self) -> Attribute {
+        self.write_only = true;
+        self
+    }
+
+    /// Its description is plain text.
+    #[must_use]
+    pub fn plain(mut self) -> Attribute {
+        self.text = Text::Plain;
+        self
+    }
+
+    /// It should not be used any more; the text says what to do instead.
+    #[must_use]
+    pub fn deprecated(mut self, advice: &'static str) -> Attribute {
+        self.deprecated = Some(advice);
+        self
+    }
+
+    /// The planned value where the configuration sets none. The attribute must be computed too.
+    #[must_use]
+    pub fn default(mut self, value: impl Cty) -> Attribute {
+        self.default = Some(value.to_cty());
+        self
+    }
+
+    /// Adds a rule for the configured value.
+    #[must_use]
+    pub fn validate(mut self, validator: Validator) -> Attribute {
+        self.validators.push(validator);
+        self
+    }
+
+    /// Adds a step to the planning of its value.
+    #[must_use]
+    pub fn modify(mut self, modifier: Modifier) -> Attribute {
+        self.modifiers.push(modifier);
+        self
+    }
+
+    /// A change means that the object is replaced.
+    #[must_use]
+    pub fn requires_replace(self) -> Attribute {
+        self.modify(Modifier::RequiresReplace)
+    }
+
+    /// The value of before stays where nothing in the configuration sets it ("use state for unknown").
+    #[must_use]
+    pub fn keep(self) -> Attribute {
+        self.modify(Modifier::Keep)
+    }
+
+    /// A map of strings: a real change of its content means that the object is replaced, but adding keys without a value
+    /// does not. See [`Modifier::RequiresReplaceIfValuesChange`].
+    #[must_use]
+    pub fn requires_replace_if_values_change(self) -> Attribute {
+        self.modify(Modifier::RequiresReplaceIfValuesChange)
+    }
+}
+
+impl Attribute {
+    fn build<T: Cty>(mut self, name: &'static str, doc: &str) -> Member {
+        self.name = name;
+        self.ty = T::ty();
+        self.description = comment(doc);
+        Member::Attribute(self)
+    }
+}
+
+impl<T: Cty> IntoMember<Attr<T>> for Attribute {
+    fn into_member(self, name: &'static str, doc: &str) -> Member {
+        self.build::<T>(name, doc)
+    }
+}
+
+impl IntoMember<Any> for Attribute {
+    fn into_member(self, name: &'static str, doc: &str) -> Member {
+        self.build::<Any>(name, doc)
+    }
+}
+
+/// An attribute whose value is an object, or a list, set or map of objects, with attributes that have a schema of their own:
+/// they can be optional or computed, have defaults and rules. The field's type is `Attr<M>`, `Attr<Vec<M>>`, `Attr<Set<M>>`
+/// or `Attr<BTreeMap<String, M>>` of another model `M`, which has attributes only.
+///
+/// Only protocol 6 has such attributes, so that a provider with one of them no longer speaks protocol 5. Where that matters,
+/// blocks say almost the same.
+#[must_use]
+pub fn nested(attribute: Attribute) -> NestedAttribute {
+    NestedAttribute(attribute)
+}
+
+/// An attribute with a schema of its own, before it has a name.
+#[derive(Clone, Debug)]
+pub struct NestedAttribute(Attribute);
+
+impl NestedAttribute {
+    fn build<M: Model, T: Cty>(mut self, name: &'static str, doc: &str, nesting: Nesting) -> Member {
+        let block = Block::of::<M>();
+        self.0.nested = Some(Box::new(Nested { block, nesting }));
+        self.0.build::<T>(name, doc)
+    }
+}
+
+impl<M: Model> IntoMember<Attr<M>> for NestedAttribute {
+    fn into_member(self, name: &'static str, doc: &str) -> Member {
+        self.build::<M, M>(name, doc, Nesting::Single)
+    }
+}
+
+impl<M: Model> IntoMember<Attr<Vec<M>>> for NestedAttribute {
+    fn into_member(self, name: &'static str, doc: &str) -> Member {
+        self.build::<M, Vec<M>>(name, doc, Nesting::List)
+    }
+}
+
+impl<M: Model> IntoMember<Attr<Set<M>>> for NestedAttribute {
+    fn into_member(self, name: &'static str, doc: &str) -> Member {
+        self.build::<M, Set<M>>(name, doc, Nesting::Set)
+    }
+}
+
+impl<M: Model> IntoMember<Attr<BTreeMap<String, M>>> for NestedAttribute {
+    fn into_member(self, name: &'static str, doc: &str) -> Member {
+        self.build::<M, BTreeMap<String, M>>(name, doc, Nesting::Map)
+    }
+}
+
+/// A comment of the source as a description. Lines of one paragraph are joined; paragraphs, and lines that mean something by
+/// themselves in Markdown (items of lists, headings, rows of tables, quotations, code between fences), stay apart.
+fn comment(doc: &str) -> String {
+    let mut out = String::new();
+    let (mut fenced, mut new_paragraph, mut ended) = (false, false, false);
+    for line in doc.lines() {
+        let line = line.strip_prefix(' ').unwrap_or(line).trim_end();
+        let text = line.trim_start();
+        if text.is_empty() && !fenced {
+            new_paragraph = true;
+            continue;
+        }
+        let fence = text.starts_with("```");
+        let alone = fenced || fence;
+        if !out.is_empty() {
+            out.push_str(match () {
+                () if new_paragraph => "\n\n",
+                () if alone || ended || begins_line(text) => "\n",
+                () => " ",
+            });
+        }
+        out.push_str(if fenced { line } else { text });
+        fenced ^= fence;
+        ended = alone || text.starts_with('#') || text.starts_with('|');
+        new_paragraph = false;
+    }
+    out
+}
+
+/// Whether a line of Markdown is not the continuation of the one before it.
+fn begins_line(text: &str) -> bool {
+    let number = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    ["- ", "* ", "+ ", "> ", "# ", "## ", "### ", "|"]
+        .iter()
+        .any(|mark| text.starts_with(mark))
+        || (number.len() < text.len() && number.starts_with(". "))
+}
+
+/// A nested block, before it has a name.
+#[derive(Clone, Debug, Default)]
+pub struct BlockBuilder {
+    min_items: u32,
+    validators: Vec<Validator>,
+    modifiers: Vec<Modifier>,
+}
+
+/// A nested block.
+#[must_use]
+pub fn block() -> BlockBuilder {
+    BlockBuilder::default()
+}
+
+impl BlockBuilder {
+    /// Adds a rule for the blocks as a whole.
+    #[must_use]
+    pub fn validate(mut self, validator: Validator) -> BlockBuilder {
+        self.validators.push(validator);
+        self
+    }
+
+    /// The schema says that there must be so many, and the core checks it. Official providers of the old SDK do so; newer ones
+    /// have a rule ([`Validator::Size`]).
+    #[must_use]
+    pub fn min_items(mut self, count: u32) -> BlockBuilder {
+        self.min_items = count;
+        self
+    }
+
+    /// Any change in these blocks means that the object is replaced.
+    #[must_use]
+    pub fn requires_replace(mut self) -> BlockBuilder {
+        self.modifiers.push(Modifier::RequiresReplace);
+        self
+    }
+
+    fn build<M: Model>(self, name: &'static str, doc: &str, nesting: Nesting) -> Member {
+        let mut block = Block::of::<M>();
+        if !doc.trim().is_empty() {
+            block.description = comment(doc);
+        }
+        Member::Block(NestedBlock {
+            name,
+            block,
+            nesting,
+            min_items: self.min_items,
+            validators: self.validators,
+            modifiers: self.modifiers,
+        })
+    }
+}
+
+impl<M: Model> IntoMember<Attr<M>> for BlockBuilder {
+    fn into_member(self, name: &'static str, doc: &str) -> Member {
+        self.build::<M>(name, doc, Nesting::Single)
+    }
+}
+
+impl<M: Model> IntoMember<M> for BlockBuilder {
+    fn into_member(self, name: &'static str, doc: &str) -> Member {
+        self.build::<M>(name, doc, Nesting::Group)
+    }
+}
+
+impl<M: Model> IntoMember<BTreeMap<String, M>> for BlockBuilder {
+    fn into_member(self, name: &'static str, doc: &str) -> Member {
+        self.build::<M>(name, doc, Nesting::Map)
+    }
+}
+
+impl<M: Model> IntoMember<Attr<BTreeMap<String, M>>> for BlockBuilder {
+    fn into_member(self, name: &'static str, doc: &str) -> Member {
+        self.build::<M>(name, doc, Nesting::Map)
+    }
+}
+
+impl<M: Model> IntoMember<Vec<M>> for BlockBuilder {
+    fn into_member(self, name: &'static str, doc: &str) -> Member {
+        self.build::<M>(name, doc, Nesting::List)
+    }
+}
+
+impl<M: Model> IntoMember<Set<M>> for BlockBuilder {
+    fn into_member(self, name: &'static str, doc: &str) -> Member {
+        self.build::<M>(name, doc, Nesting::Set)
+    }
+}
+
+impl<M: Model> IntoMember<Attr<Vec<M>>> for BlockBuilder {
+    fn into_member(self, name: &'static str, doc: &str) -> Member {
+        self.build::<M>(name, doc, Nesting::List)
+    }
+}
+
+impl<M: Model> IntoMember<Attr<Set<M>>> for BlockBuilder {
+    fn into_member(self, name: &'static str, doc: &str) -> Member {
+        self.build::<M>(name, doc, Nesting::Set)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model;
+
+    #[test]
+    fn comments_keep_paragraphs_lists_and_code() {
+        let doc = " One line\n and the next.\n\n Steps:\n - first,\n   which goes on\n - second\n ```\n a\n   b\n ```\n After.\n";
+        assert_eq!(
+            comment(doc),
+            "One line and the next.\n\nSteps:\n- first, which goes on\n- second\n```\na\n  b\n```\nAfter."
+        );
+    }
+
+    model! {
+        /// What a part is.
+        pub struct Part {
+            pub name: Attr<String> = required(),
+        }
+    }
+
+    model! {
+        /// A whole.
+        ///
+        /// It has parts.
+        pub struct Whole {
+            pub first: Vec<Part> = block(),
+            /// The others.
+            pub second: Vec<Part> = block(),
+        }
+    }
+
+    #[test]
+    fn the_comment_on_a_struct_describes_the_block() {
+        let schema = Schema::of::<Whole>();
+        assert_eq!(schema.root.description, "A whole.\n\nIt has parts.");
+        let blocks = &schema.root.blocks;
+        assert_eq!(
+            blocks[0].block.description, "What a part is.",
+            "unless the member says more"
+        );
+        assert_eq!(blocks[1].block.description, "The others.");
+        assert_eq!(blocks[1].block.text, Text::Markdown);
+        assert_eq!(schema.plain().root.blocks[1].block.attributes[0].text, Text::Plain);
+    }
+}

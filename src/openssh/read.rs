@@ -1,0 +1,90 @@
+//! Reading keys.
+
+use crate::wire::Reader;
+use crate::{MAGIC, PrivateKey};
+
+/// Why a key cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// It does not begin like a key of this format.
+    #[error("the key is not in OpenSSH's format")]
+    NotOpenSsh,
+    /// It ends within an item.
+    #[error("the key ends too soon")]
+    Truncated,
+    /// It is enciphered.
+    #[error("this private key is passphrase protected")]
+    Encrypted,
+    /// There is more than one key in it, or none.
+    #[error("files with several keys are not supported")]
+    SeveralKeys,
+    /// The two check numbers differ.
+    #[error("malformed OpenSSH key")]
+    CheckNumbers,
+    /// A number of the key is negative.
+    #[error("a number in the key is negative")]
+    NegativeNumber,
+    /// The secret of an Ed25519 key has another length than 64 bytes.
+    #[error("the private key has an unexpected length")]
+    Length,
+    /// The type of the key is not one of those of [`PrivateKey`].
+    #[error("unhandled key type {0:?}")]
+    Type(String),
+    /// The bytes after the key are not the expected ones.
+    #[error("the padding is not as expected")]
+    Padding,
+}
+
+impl PrivateKey {
+    /// Reads the content of the PEM block.
+    pub fn read(bytes: &[u8]) -> Result<PrivateKey, Error> {
+        let mut outer = Reader(bytes.strip_prefix(MAGIC).ok_or(Error::NotOpenSsh)?);
+        let cipher = outer.string()?;
+        let (_function, _options) = (outer.string()?, outer.string()?);
+        if outer.u32()? != 1 {
+            return Err(Error::SeveralKeys);
+        }
+        let _public = outer.string()?;
+        if cipher != b"none" {
+            return Err(Error::Encrypted);
+        }
+        let mut secret = Reader(outer.string()?);
+        if secret.u32()? != secret.u32()? {
+            return Err(Error::CheckNumbers);
+        }
+        let key = read_secret(&mut secret)?;
+        let _comment = secret.string()?;
+        if !secret.0.iter().zip(1u8..).all(|(byte, expected)| *byte == expected) {
+            return Err(Error::Padding);
+        }
+        Ok(key)
+    }
+}
+
+fn read_secret(secret: &mut Reader<'_>) -> Result<PrivateKey, Error> {
+    let name = secret.string()?;
+    Ok(match name {
+        b"ssh-rsa" => PrivateKey::Rsa {
+            n: secret.number()?,
+            e: secret.number()?,
+            d: secret.number()?,
+            coefficient: secret.number()?,
+            p: secret.number()?,
+            q: secret.number()?,
+        },
+        b"ssh-ed25519" => {
+            let _public = secret.string()?;
+            let (seed, public) = secret.string()?.split_at_checked(32).ok_or(Error::Length)?;
+            PrivateKey::Ed25519 {
+                seed: seed.to_vec(),
+                public: public.to_vec(),
+            }
+        }
+        _ if name.starts_with(b"ecdsa-sha2-") => PrivateKey::Ecdsa {
+            curve: String::from_utf8_lossy(secret.string()?).into_owned(),
+            point: secret.string()?.to_vec(),
+            scalar: secret.number()?,
+        },
+        other => return Err(Error::Type(String::from_utf8_lossy(other).into_owned())),
+    })
+}
