@@ -23,7 +23,7 @@ use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::{Notify, Semaphore};
 
 use crate::blocks::{Block, Blocks};
-use crate::eval::checks::{Checked, ConditionKind, FailureSeverity};
+use crate::eval::checks::{Checked, ConditionKind, Conditions, FailureSeverity};
 use crate::eval::{Evaluator, Repetition, Reported};
 use crate::events::{EphemeralAction, Event};
 use crate::inputs::Inputs;
@@ -281,9 +281,13 @@ impl<'a> Ephemerals<'a> {
         scope: &crate::eval::ModuleScope<'_>,
         address: &AbsResourceInstance,
     ) -> Result<(), Reported> {
-        let of = Checked::Resource(address.clone());
-        self.evaluator
-            .check_all(rules, kind, scope, &of, FailureSeverity::Error)
+        self.evaluator.check_all(&Conditions {
+            rules,
+            kind,
+            scope,
+            of: &Checked::Resource(address.clone()),
+            severity: FailureSeverity::Error,
+        })
     }
 
     /// A block that may use ephemeral resources is done, once. What nobody needs any more is closed.

@@ -33,7 +33,7 @@ mod providers;
 mod removals;
 pub mod requirements;
 pub mod results;
+mod state_objects;
 pub mod stop;
-mod stored_values;
 pub mod validate;
 mod walk;

@@ -10,7 +10,7 @@ use state::ObjectStatus;
 use syntax::{Diagnostic, Diagnostics};
 
 use super::{Applier, ObjectOperation};
-use crate::eval::checks::{Checked, ConditionKind, FailureSeverity};
+use crate::eval::checks::{Checked, ConditionKind, Conditions, FailureSeverity};
 use crate::eval::{Repetition, Reported};
 use crate::events::Event;
 use crate::instance::{
@@ -203,9 +203,13 @@ impl Applier<'_> {
         scope: &crate::eval::ModuleScope<'_>,
         s: &ObjectOperation<'_>,
     ) -> Result<(), Reported> {
-        let of = Checked::Resource(s.address.clone());
-        self.evaluator
-            .check_all(rules, kind, scope, &of, FailureSeverity::Error)
+        self.evaluator.check_all(&Conditions {
+            rules,
+            kind,
+            scope,
+            of: &Checked::Resource(s.address.clone()),
+            severity: FailureSeverity::Error,
+        })
     }
 
     /// The current object as it is stored.

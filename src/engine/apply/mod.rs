@@ -8,6 +8,7 @@
 mod data;
 mod destroy;
 mod managed;
+mod objects;
 mod provision;
 mod tally;
 
@@ -15,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource, Module, ModuleInstance, Target};
+use addrs::{AbsProviderConfig, AbsResourceInstance, ConfigResource, Module, ModuleInstance, Target};
 use provider::Provider;
 use schema::Schema;
 use state::{CheckStatus, DeposedKey, Object, OutputValue, State};
@@ -26,8 +27,8 @@ use crate::block_visits;
 use crate::blocks::{Block, Blocks};
 use crate::dependency_evaluation::DependencyEvaluation;
 use crate::ephemeral::Ephemerals;
-use crate::eval::checks::{Checked, ConditionKind, FailureSeverity};
-use crate::eval::{Evaluator, Phase, Reported};
+use crate::eval::checks::{Checked, ConditionKind, Conditions, FailureSeverity};
+use crate::eval::{Evaluator, Reported};
 use crate::events::Event;
 use crate::execgraph::Operation;
 use crate::inputs::Inputs;
@@ -39,7 +40,7 @@ use crate::provider_opening;
 use crate::providers::Providers;
 use crate::removals::Removals;
 use crate::results::ResultSink;
-use crate::stored_values;
+use crate::state_objects::StateObjects;
 use crate::validate;
 use crate::walk::{Outcome, walk};
 
@@ -131,31 +132,18 @@ async fn with_providers(
         Err(diagnostics) => return (plan.prior_state.clone(), diagnostics),
     };
     let state = Arc::new(Mutex::new(plan.prior_state.clone()));
-    let stored = {
-        let (state, schemas) = (state.clone(), providers.schemas());
-        Box::new(move |resource: &AbsResource| {
-            let state = state.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut objects = stored_values::stored_objects(&state, schemas, resource);
-            if plan.mode == Mode::RefreshOnly && objects.is_empty() {
-                objects.extend(stored_values::missing_object(inputs.config, schemas, resource));
-            }
-            objects
-        })
-    };
-    let phase = if plan.mode == Mode::Destroy {
-        Phase::Destroy
-    } else {
-        Phase::Apply
+    let objects = StateObjects {
+        state: state.clone(),
+        schemas: providers.schemas(),
     };
     let mut environment = inputs.environment.clone();
     environment.functions.pure = false;
     environment.functions.plan_timestamp = Some(plan.timestamp.clone());
     providers.functions().expect(&plan.function_results);
-    let evaluator = Evaluator::new(inputs.config, phase, environment, inputs.variables, stored)
-        .with_functions(providers.functions())
-        .applying()
-        .partial(plan.is_partial())
-        .existing(plan.mode == Mode::RefreshOnly);
+    environment.applying = true;
+    let source = objects::object_source(plan, inputs.config, objects);
+    let evaluator =
+        Evaluator::new(inputs.config, environment, inputs.variables, source).with_functions(providers.functions());
     let mut operations: HashMap<ConfigResource, usize> = HashMap::new();
     for operation in &plan.graph.nodes {
         if let Operation::Change(i) | Operation::Destroy(i) = operation
@@ -193,7 +181,7 @@ async fn with_providers(
         ephemerals_before: Mutex::default(),
         blocks: &blocks,
         removals: Removals::new(inputs.config),
-        dependency_evaluation: DependencyEvaluation::new(&blocks),
+        dependency_evaluation: DependencyEvaluation::new(&blocks, plan.mode != Mode::Destroy),
         state,
         opened: Mutex::default(),
         deposed: Mutex::default(),
@@ -626,8 +614,13 @@ impl Applier<'_> {
                 .evaluator
                 .scope_with(&address.module, repetition.clone(), me)
                 .ok_or(Reported)?;
-            self.evaluator
-                .check_all(rules, kind, &scope, &of, FailureSeverity::Error)?;
+            self.evaluator.check_all(&Conditions {
+                rules,
+                kind,
+                scope: &scope,
+                of: &of,
+                severity: FailureSeverity::Error,
+            })?;
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use state::Object;
 use syntax::Diagnostic;
 
 use super::{PlannedResource, Planner};
-use crate::eval::checks::{Checked, ConditionKind};
+use crate::eval::checks::{Checked, ConditionKind, Conditions};
 use crate::eval::{ModuleScope, Repetition, Reported};
 use crate::events::Event;
 use crate::instance::{
@@ -251,9 +251,13 @@ impl Planner<'_> {
         scope: &ModuleScope<'_>,
         address: &AbsResourceInstance,
     ) -> Result<(), Reported> {
-        let of = Checked::Resource(address.clone());
-        let severity = self.kind.condition_severity();
-        self.evaluator.check_all(rules, kind, scope, &of, severity)
+        self.evaluator.check_all(&Conditions {
+            rules,
+            kind,
+            scope,
+            of: &Checked::Resource(address.clone()),
+            severity: self.kind.condition_severity(),
+        })
     }
 
     pub(super) fn forbid_ephemeral(

@@ -14,6 +14,7 @@ pub(crate) mod import;
 mod kind;
 mod managed;
 mod moves;
+mod objects;
 mod outputs;
 mod relevance;
 mod targets;
@@ -36,13 +37,13 @@ use crate::block_visits;
 use crate::blocks::{Block, Blocks};
 use crate::dependency_evaluation::DependencyEvaluation;
 use crate::ephemeral::Ephemerals;
-use crate::eval::{Evaluator, Phase, Reported};
+use crate::eval::{Evaluator, Reported};
 use crate::events::Event;
 use crate::execgraph::Planned;
 use crate::inputs::{Inputs, PlanOptions};
 use crate::plan::{Action, Mode, Plan, ResourceChange};
 use crate::provider_opening;
-use crate::stored_values;
+use crate::state_objects::StateObjects;
 use provider::Schemas;
 
 use crate::providers::Providers;
@@ -261,26 +262,18 @@ async fn with_providers(
         Ok(blocks) => blocks,
         Err(diagnostics) => return (None, diagnostics),
     };
-    let phase = if kind.is_destroy() { Phase::Destroy } else { Phase::Plan };
     let mut environment = inputs.environment.clone();
     environment.functions.pure = true;
     let timestamp = environment.functions.plan_timestamp.clone().unwrap_or_default();
     let partial = !(options.targets.is_empty() && options.excludes.is_empty());
     let prior = Arc::new(Mutex::new(inputs.state.clone()));
-    let stored = {
-        let (prior, schemas) = (prior.clone(), providers.schemas());
-        Box::new(move |resource: &AbsResource| {
-            if phase == Phase::Destroy || partial {
-                stored_values::stored_objects(&prior.lock().unwrap_or_else(PoisonError::into_inner), schemas, resource)
-            } else {
-                BTreeMap::new()
-            }
-        })
+    let objects = StateObjects {
+        state: prior.clone(),
+        schemas: providers.schemas(),
     };
-    let evaluator = Evaluator::new(inputs.config, phase, environment, inputs.variables, stored)
-        .with_functions(providers.functions())
-        .partial(partial)
-        .existing(kind.is_refresh_only());
+    let source = objects::object_source(kind, partial, objects);
+    let evaluator =
+        Evaluator::new(inputs.config, environment, inputs.variables, source).with_functions(providers.functions());
     let dependencies = blocks.resource_dependencies(false);
     let selection = Selection::new(&blocks, options, inputs.state);
     let ephemerals = Ephemerals::new(inputs, providers, &evaluator, &blocks, |_| 1);
@@ -306,7 +299,7 @@ async fn with_providers(
         blocks: &blocks,
         selection: &selection,
         dependencies: &dependencies,
-        dependency_evaluation: DependencyEvaluation::new(&blocks),
+        dependency_evaluation: DependencyEvaluation::new(&blocks, false),
         evaluator: &evaluator,
         ephemerals: &ephemerals,
         moves: &moves,
