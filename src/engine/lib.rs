@@ -16,6 +16,7 @@ mod block_visits;
 mod blocks;
 mod connection;
 pub mod console;
+mod context;
 mod dependency_evaluation;
 mod ephemeral;
 mod eval;

@@ -428,7 +428,7 @@ impl Validator<'_> {
             &address.resource,
             Some(&block.type_range),
         )
-        .map_err(|d| self.fail(d.into()))?;
+        .map_err(|d| self.fail(d))?;
         let expansion = Expansion::of_any(block.count.is_some(), block.for_each.is_some());
         let repetition = expansion.repetition(&InstanceKey::None);
         let scope = self
@@ -576,9 +576,9 @@ impl Validator<'_> {
                 to = next;
             }
             if let Ok(id) = self.evaluator.evaluate(&import.id, &scope)
-                && let Err(problem) = identifier(id, import.id.range())
+                && let Err(problems) = identifier(id, import.id.range())
             {
-                self.evaluator.report([problem]);
+                self.evaluator.report(problems);
             }
         }
     }

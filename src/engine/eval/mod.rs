@@ -11,6 +11,7 @@
 
 pub mod checks;
 pub mod expand;
+pub mod instance_conditions;
 pub mod objects;
 pub mod scope;
 
