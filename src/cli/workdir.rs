@@ -262,6 +262,7 @@ pub fn environment(session: &Session, workspace: &str) -> EvaluationEnvironment 
     EvaluationEnvironment {
         workspace: workspace.to_owned(),
         cwd: session.original_dir.to_string_lossy().into_owned(),
+        applying: false,
         functions: FunctionSettings {
             plan_timestamp: Some(now()),
             ..FunctionSettings::default()

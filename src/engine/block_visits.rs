@@ -5,7 +5,7 @@ use std::sync::Arc;
 use addrs::{Module, ModuleInstance};
 use config::ModuleNode;
 
-use crate::eval::checks::{Checked, ConditionKind, FailureSeverity};
+use crate::eval::checks::{Checked, ConditionKind, Conditions, FailureSeverity};
 use crate::eval::{Evaluator, Reported};
 
 /// Calls a function for each instance of a module. All instances are visited, also after a failure in one of them.
@@ -32,14 +32,13 @@ pub fn visit_variable(evaluator: &Evaluator<'_>, module: &Module, name: &Arc<str
             return Ok(());
         };
         let scope = evaluator.scope(instance).ok_or(Reported)?;
-        let of = Checked::Variable(instance.clone(), name.clone());
-        evaluator.check_all(
-            &variable.validations,
-            ConditionKind::Variable,
-            &scope,
-            &of,
-            FailureSeverity::Error,
-        )
+        evaluator.check_all(&Conditions {
+            rules: &variable.validations,
+            kind: ConditionKind::Variable,
+            scope: &scope,
+            of: &Checked::Variable(instance.clone(), name.clone()),
+            severity: FailureSeverity::Error,
+        })
     })
 }
 
@@ -58,8 +57,13 @@ pub fn visit_output(
             .get(name)
             .map(|o| o.preconditions.as_slice())
             .unwrap_or_default();
-        let of = Checked::Output(instance.clone(), name.clone());
-        evaluator.check_all(rules, ConditionKind::Output, &scope, &of, severity)?;
+        evaluator.check_all(&Conditions {
+            rules,
+            kind: ConditionKind::Output,
+            scope: &scope,
+            of: &Checked::Output(instance.clone(), name.clone()),
+            severity,
+        })?;
         evaluator.output(instance, node, name).map(|_| ())
     })
 }
@@ -76,13 +80,12 @@ pub fn visit_check(
             return Ok(());
         };
         let scope = evaluator.scope(instance).ok_or(Reported)?;
-        let of = Checked::Check(instance.clone(), name.clone());
-        evaluator.check_all(
-            &check.asserts,
-            ConditionKind::Assertion,
-            &scope,
-            &of,
-            FailureSeverity::Warning,
-        )
+        evaluator.check_all(&Conditions {
+            rules: &check.asserts,
+            kind: ConditionKind::Assertion,
+            scope: &scope,
+            of: &Checked::Check(instance.clone(), name.clone()),
+            severity: FailureSeverity::Warning,
+        })
     })
 }

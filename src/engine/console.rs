@@ -17,11 +17,12 @@ use syntax::{Diagnostic, Diagnostics, Pos};
 use crate::block_visits;
 use crate::blocks::{Block, Blocks};
 use crate::eval::checks::FailureSeverity;
-use crate::eval::{Evaluator, Phase, Reported};
+use crate::eval::objects::{ObjectSource, Objects, ReferencedResource};
+use crate::eval::{Evaluator, Expansion, Reported};
 use crate::functions::Functions;
 use crate::inputs::EvaluationEnvironment;
 use crate::plan::{Action, Plan};
-use crate::stored_values;
+use crate::state_objects::stored_objects;
 use provider::Schemas;
 
 /// The name that messages give to what was typed.
@@ -62,6 +63,39 @@ pub struct View<'a> {
     pub environment: &'a EvaluationEnvironment,
 }
 
+/// The objects of the state, without a plan. Resources without objects may be created later, so their values are unknown.
+struct ExistingObjects<'a>(View<'a>);
+
+impl ObjectSource for ExistingObjects<'_> {
+    fn initial_objects(&self, resource: &AbsResource) -> Objects {
+        stored_objects(self.0.state, self.0.schemas, resource)
+    }
+
+    fn key_rule(&self, resource: &ReferencedResource<'_>) -> Result<Option<Arc<Expansion>>, Reported> {
+        Ok(Some(Arc::new(resource.empty_expansion())))
+    }
+
+    fn value(&self, resource: &ReferencedResource<'_>) -> Result<Value, Reported> {
+        if resource.objects().is_empty() {
+            return Ok(Value::dynamic());
+        }
+        Ok(resource.existing_instances())
+    }
+}
+
+/// The objects of the state with the changes of a plan.
+struct PlanOutcome<'a>(View<'a>);
+
+impl ObjectSource for PlanOutcome<'_> {
+    fn initial_objects(&self, resource: &AbsResource) -> Objects {
+        stored_objects(self.0.state, self.0.schemas, resource)
+    }
+
+    fn value(&self, resource: &ReferencedResource<'_>) -> Result<Value, Reported> {
+        resource.configured_instances()
+    }
+}
+
 impl<'a> Console<'a> {
     /// A console in the root module of a configuration. The problems are those of the configuration, and do not keep
     /// expressions from being asked; `None` where its blocks refer to one another in a circle.
@@ -79,21 +113,18 @@ impl<'a> Console<'a> {
         };
         let mut environment = view.environment.clone();
         environment.functions.console = true;
-        let phase = match view.plan {
+        let source: Box<dyn ObjectSource> = match view.plan {
             Some(plan) => {
                 environment.functions.pure = true;
                 environment.functions.plan_timestamp = Some(plan.timestamp.clone());
-                Phase::Plan
+                Box::new(PlanOutcome(view))
             }
             None => {
                 environment.functions.plan_timestamp = None;
-                Phase::Console
+                Box::new(ExistingObjects(view))
             }
         };
-        let stored =
-            Box::new(move |resource: &AbsResource| stored_values::stored_objects(view.state, view.schemas, resource));
-        let evaluator =
-            Evaluator::new(config, phase, environment, view.variables, stored).with_functions(view.functions);
+        let evaluator = Evaluator::new(config, environment, view.variables, source).with_functions(view.functions);
         for change in view.plan.into_iter().flat_map(|p| &p.changes) {
             match change.action {
                 _ if change.deposed.is_some() => {}

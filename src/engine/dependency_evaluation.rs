@@ -12,30 +12,33 @@ use petgraph::graph::NodeIndex;
 use crate::block_visits::{for_each_instance, visit_output, visit_variable};
 use crate::blocks::{Block, Blocks};
 use crate::eval::checks::FailureSeverity;
-use crate::eval::{Evaluator, Phase, Reported};
+use crate::eval::{Evaluator, Reported};
 
 /// Which dependencies have been evaluated, and with what result.
 pub struct DependencyEvaluation<'a> {
     blocks: &'a Blocks,
+    /// Whether the conditions of variables and outputs are evaluated, too.
+    conditions: bool,
     evaluated: Mutex<Vec<bool>>,
     /// Blocks that failed, or depend on one that failed.
     failed: Mutex<Vec<bool>>,
 }
 
 impl<'a> DependencyEvaluation<'a> {
-    /// No dependency has been evaluated.
+    /// No dependency has been evaluated. `conditions` says whether the conditions of variables and outputs are evaluated, too.
     #[must_use]
-    pub fn new(blocks: &'a Blocks) -> DependencyEvaluation<'a> {
+    pub fn new(blocks: &'a Blocks, conditions: bool) -> DependencyEvaluation<'a> {
         DependencyEvaluation {
             blocks,
+            conditions,
             evaluated: Mutex::new(vec![false; blocks.graph.node_count()]),
             failed: Mutex::new(vec![false; blocks.graph.node_count()]),
         }
     }
 
     /// Evaluates the variables, local values, outputs and module calls that a block depends on, in dependency order. The
-    /// resources among its dependencies must have their final values. During apply, the conditions of variables and outputs
-    /// are evaluated too. Returns an error if a dependency failed, which has been reported.
+    /// resources among its dependencies must have their final values. Returns an error if a dependency failed, which has been
+    /// reported.
     pub fn evaluate(&self, evaluator: &Evaluator<'_>, block: &Block) -> Result<(), Reported> {
         let Some(start) = self.blocks.find(block) else {
             return Ok(());
@@ -44,17 +47,16 @@ impl<'a> DependencyEvaluation<'a> {
             let mut evaluated = self.evaluated.lock().unwrap_or_else(PoisonError::into_inner);
             self.unevaluated_dependencies(start, &mut evaluated)
         };
-        let conditions = evaluator.phase() == Phase::Apply;
         for node in order {
             let result: Result<(), Reported> = match &self.blocks.graph[node] {
-                Block::Variable(module, name) if conditions => visit_variable(evaluator, module, name),
+                Block::Variable(module, name) if self.conditions => visit_variable(evaluator, module, name),
                 Block::Variable(module, name) => for_each_instance(evaluator, module, |instance, node| {
                     evaluator.variable(instance, node, name).map(|_| ())
                 }),
                 Block::Local(module, name) => for_each_instance(evaluator, module, |instance, node| {
                     evaluator.local(instance, node, name).map(|_| ())
                 }),
-                Block::Output(module, name) if conditions => {
+                Block::Output(module, name) if self.conditions => {
                     visit_output(evaluator, module, name, FailureSeverity::Error)
                 }
                 Block::Output(module, name) => for_each_instance(evaluator, module, |instance, node| {

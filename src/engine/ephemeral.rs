@@ -1,12 +1,12 @@
-//! Ephemeral resources: opened when first needed, renewed while they are open, closed when nobody needs them any more.
+//! Ephemeral resources: opened before their first use, renewed while they are open, closed after their last use.
 //!
-//! Planning and applying do this alike. Each tells when something that might use an ephemeral resource is done
-//! ([`Ephemerals::used`]); when the last one is, its instances are closed, and in any case at the end
-//! ([`Ephemerals::close_all`]). Nothing of all this goes into the state or into a plan.
+//! Plans and applies report when a block that can use an ephemeral resource is done ([`Ephemerals::used`]). After the last
+//! such block the instances are closed, and all that are left at the end ([`Ephemerals::close_all`]). States and plans contain
+//! nothing of ephemeral resources.
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "a provider says at what time an ephemeral resource is to be renewed"
+    reason = "providers return the time of the next renewal of an ephemeral resource"
 )]
 
 use std::collections::{BTreeMap, HashMap};
@@ -15,39 +15,37 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use addrs::{AbsResourceInstance, ConfigResource, Mode};
 use config::Resource;
-use cty::{Marks, Value};
+use cty::{Marks, Path, Value};
 use futures::StreamExt;
 use provider::Provider;
 use schema::Schema;
+use syntax::ast::Body;
 use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::{Notify, Semaphore};
 
-use crate::blocks::{Block, Blocks};
-use crate::eval::checks::{Checked, ConditionKind, FailureSeverity};
-use crate::eval::{Evaluator, Repetition, Reported};
+use crate::blocks::Block;
+use crate::context::OperationContext;
+use crate::eval::checks::FailureSeverity;
+use crate::eval::instance_conditions::ConfiguredInstance;
+use crate::eval::{Repetition, Reported};
 use crate::events::{EphemeralAction, Event};
-use crate::inputs::Inputs;
 use crate::instance::located;
 use crate::objchange::plan_problems;
 use crate::object_config;
-use crate::providers::Providers;
 
-/// Something that may use ephemeral resources.
+/// The ephemeral resources that each block can use, directly or through blocks without objects.
 type Users = HashMap<Block, Vec<ConfigResource>>;
 
 /// The ephemeral resources of one walk.
 pub struct Ephemerals<'a> {
-    inputs: Inputs<'a>,
-    providers: &'a Providers<'a>,
-    evaluator: &'a Evaluator<'a>,
-    /// What each block uses, directly or through blocks that are only evaluated.
+    context: OperationContext<'a>,
     users: Users,
-    /// How many that might still use a resource are not done.
+    /// For each resource, the number of uses that are left.
     waiting: Mutex<BTreeMap<ConfigResource, usize>>,
     open: Mutex<Vec<Arc<Open>>>,
-    /// Something was opened that wants to be renewed.
+    /// Notified when an instance was opened, as it may need renewal.
     opened: Notify,
-    /// One for each instance that may be opened or closed at the same time, whatever blocks they are of.
+    /// A permit for each instance that is opened or closed.
     slots: Semaphore,
 }
 
@@ -55,7 +53,7 @@ pub struct Ephemerals<'a> {
 struct Open {
     address: AbsResourceInstance,
     provider: Arc<dyn Provider>,
-    /// The provider's own data and when it wants to be asked again. Held while it is being asked.
+    /// Locked during a request to renew or close the instance.
     lease: tokio::sync::Mutex<Lease>,
 }
 
@@ -67,19 +65,27 @@ struct Lease {
     problems: Diagnostics,
 }
 
+/// An ephemeral resource that is being opened.
+struct EphemeralResource<'r> {
+    block: &'r Resource,
+    schema: &'r Schema,
+    provider: Arc<dyn Provider>,
+}
+
+impl EphemeralResource<'_> {
+    /// The body that positions in the provider's diagnostics refer to.
+    fn written(&self) -> Option<(&Body, &Schema)> {
+        Some((&self.block.body, self.schema))
+    }
+}
+
 impl<'a> Ephemerals<'a> {
-    /// The ephemeral resources of a configuration; none is open. `count` says how often a block that may use one will
-    /// report that it is done.
-    pub fn new(
-        inputs: Inputs<'a>,
-        providers: &'a Providers<'a>,
-        evaluator: &'a Evaluator<'a>,
-        blocks: &Blocks,
-        mut count: impl FnMut(&Block) -> usize,
-    ) -> Ephemerals<'a> {
+    /// The ephemeral resources of a configuration; none is open. `count` returns how many times a block that can use one will
+    /// be reported with [`Ephemerals::used`].
+    pub fn new(context: OperationContext<'a>, mut count: impl FnMut(&Block) -> usize) -> Ephemerals<'a> {
         let mut users: Users = HashMap::new();
         let mut waiting = BTreeMap::new();
-        for (resource, blocks) in blocks.ephemeral_users() {
+        for (resource, blocks) in context.blocks.ephemeral_users() {
             let mut all = 0;
             for block in blocks {
                 all += count(&block);
@@ -88,18 +94,16 @@ impl<'a> Ephemerals<'a> {
             waiting.insert(resource, all);
         }
         Ephemerals {
-            inputs,
-            providers,
-            evaluator,
+            context,
             users,
             waiting: Mutex::new(waiting),
             open: Mutex::default(),
             opened: Notify::new(),
-            slots: Semaphore::new(inputs.parallelism.max(1)),
+            slots: Semaphore::new(context.inputs.parallelism.max(1)),
         }
     }
 
-    /// Whether there are any.
+    /// Whether the configuration has no ephemeral resources.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.waiting().is_empty()
@@ -113,43 +117,41 @@ impl<'a> Ephemerals<'a> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn reported(&self, diagnostics: impl Into<Diagnostics>) -> Reported {
-        self.evaluator.report(diagnostics.into());
-        Reported
-    }
-
-    /// Opens the instances of a resource. Its provider is open, and what its configuration refers to is there.
+    /// Opens the instances of a resource. Its provider must be configured, and its dependencies must have their values.
     pub async fn open(&self, address: &ConfigResource) -> Result<(), Reported> {
-        let Some(block) = self.inputs.config.resource(address) else {
+        let Some(block) = self.context.inputs.config.resource(address) else {
             return Ok(());
         };
-        let provider_address = self.inputs.config.provider_for(address);
+        let provider_address = self.context.inputs.config.provider_for(address);
         let schema = object_config::resource_schema(
-            self.providers.schemas(),
+            self.context.providers.schemas(),
             &provider_address.provider,
             &address.resource,
             Some(&block.type_range),
         )
-        .map_err(|d| self.reported(d))?;
+        .map_err(|d| self.context.fail(d))?;
         let provider = self
+            .context
             .providers
             .get(&provider_address)
             .await
-            .map_err(|d| self.reported(d))?;
+            .map_err(|d| self.context.fail(d))?;
+        let resource = &EphemeralResource {
+            block,
+            schema,
+            provider,
+        };
         let mut tasks: Vec<(AbsResourceInstance, Repetition)> = Vec::new();
-        for module in self.evaluator.module_instances(&address.module)? {
-            let expansion = self.evaluator.resource_expansion(&module, &address.resource)?;
+        for module in self.context.evaluator.module_instances(&address.module)? {
+            let expansion = self.context.evaluator.resource_expansion(&module, &address.resource)?;
             for key in expansion.keys() {
                 let repetition = expansion.repetition(&key);
                 tasks.push((address.resource.absolute(&module).instance(key), repetition));
             }
         }
         let mut results = futures::stream::iter(tasks)
-            .map(|(address, repetition)| {
-                let provider = provider.clone();
-                async move { self.open_instance(&address, repetition, block, schema, provider).await }
-            })
-            .buffer_unordered(self.inputs.parallelism.max(1));
+            .map(|(address, repetition)| async move { self.open_instance(resource, &address, &repetition).await })
+            .buffer_unordered(self.context.inputs.parallelism.max(1));
         let mut failed = false;
         while let Some(result) = results.next().await {
             failed |= result.is_err();
@@ -166,66 +168,87 @@ impl<'a> Ephemerals<'a> {
 
     async fn open_instance(
         &self,
+        resource: &EphemeralResource<'_>,
         address: &AbsResourceInstance,
-        repetition: Repetition,
-        block: &Resource,
-        schema: &Schema,
-        provider: Arc<dyn Provider>,
+        repetition: &Repetition,
     ) -> Result<(), Reported> {
         let _slot = self.slots.acquire().await.map_err(|_| Reported)?;
-        if self.inputs.stop.is_requested() {
+        if self.context.inputs.stop.is_requested() {
             return Err(Reported);
         }
-        let scope = self
-            .evaluator
-            .scope_with(&address.module, repetition.clone(), None)
-            .ok_or(Reported)?;
-        self.conditions(
-            &block.lifecycle.preconditions,
-            ConditionKind::Precondition,
-            &scope,
+        let evaluator = self.context.evaluator;
+        let instance = ConfiguredInstance {
             address,
-        )?;
-        let config = object_config::object_config(self.evaluator, address, &block.body, schema, &scope)?;
+            block: resource.block,
+            repetition,
+        };
+        evaluator.check_preconditions(instance, FailureSeverity::Error)?;
+        let (config, marks) = self.validated_config(resource, instance).await?;
+        if !config.is_wholly_known() {
+            // Apply opens it, when the configuration is known.
+            self.context.inputs.events.event(Event::EphemeralDeferred {
+                address: address.clone(),
+            });
+            let unknown = Value::unknown(resource.schema.implied_type()).with_marks(Marks::EPHEMERAL);
+            evaluator.set_object(address, unknown);
+            return Ok(());
+        }
+        let result = self.request_open(resource, address, config).await?;
+        let value = result.mark_paths(&marks).with_marks(Marks::EPHEMERAL);
+        evaluator.set_object(address, value.clone());
+        evaluator.check_postconditions(instance, Some(value), FailureSeverity::Error)
+    }
+
+    /// The configuration of an instance, without marks, after the provider has validated it; and its marks.
+    async fn validated_config(
+        &self,
+        resource: &EphemeralResource<'_>,
+        instance: ConfiguredInstance<'_>,
+    ) -> Result<(Value, Vec<(Path, Marks)>), Reported> {
+        let address = instance.address;
+        let scope = self.context.evaluator.instance_scope(instance)?;
+        let body = &resource.block.body;
+        let config = object_config::object_config(self.context.evaluator, address, body, resource.schema, &scope)?;
         let marks = config.paths_with_marks();
         let (config, _) = config.unmark_deep();
         let ty = &address.resource.resource.ty;
-        let written = Some((&*block.body, schema));
-        let answer = provider
+        let answer = resource
+            .provider
             .validate_ephemeral(ty, config.clone())
             .await
-            .map_err(|d| self.reported(d))?;
-        self.report(located(answer.diagnostics, written, address))?;
-        if !config.is_wholly_known() {
-            // It is opened during apply, when all is known.
-            let address = address.clone();
-            self.inputs.events.event(Event::EphemeralDeferred {
-                address: address.clone(),
-            });
-            let unknown = Value::unknown(schema.implied_type()).with_marks(Marks::EPHEMERAL);
-            self.evaluator.set_object(&address, unknown);
-            return Ok(());
-        }
+            .map_err(|d| self.context.fail(d))?;
+        self.context
+            .report(located(answer.diagnostics, resource.written(), address))?;
+        Ok((config, marks))
+    }
+
+    /// Has the provider open an instance, and adds it to the open ones. Returns the result, without marks.
+    async fn request_open(
+        &self,
+        resource: &EphemeralResource<'_>,
+        address: &AbsResourceInstance,
+        config: Value,
+    ) -> Result<Value, Reported> {
+        let ty = &address.resource.resource.ty;
         let began = self.begin(address, EphemeralAction::Open);
-        let answer = match provider.open_ephemeral(ty, config.clone()).await {
+        let answer = match resource.provider.open_ephemeral(ty, config.clone()).await {
             Ok(answer) => answer,
             Err(problems) => {
                 self.end(address, EphemeralAction::Open, began, true);
-                return Err(self.reported(problems));
+                return Err(self.context.fail(problems));
             }
         };
-        let mut problems = located(answer.diagnostics, written, address);
+        let mut problems = located(answer.diagnostics, resource.written(), address);
         let failed = problems.has_errors();
         self.end(address, EphemeralAction::Open, began, failed);
         if failed {
-            self.evaluator.report(problems);
-            return Err(Reported);
+            return Err(self.context.fail(problems));
         }
         let answer = answer.value;
-        // Whatever becomes of the answer, the instance is open now, and must be closed.
+        // The instance is open even if the result is invalid, and must be closed.
         self.opened().push(Arc::new(Open {
             address: address.clone(),
-            provider,
+            provider: resource.provider.clone(),
             lease: tokio::sync::Mutex::new(Lease {
                 private: answer.private,
                 renew_at: answer.renew_at.and_then(time),
@@ -233,15 +256,8 @@ impl<'a> Ephemerals<'a> {
             }),
         }));
         self.opened.notify_one();
-        let null = Value::null(schema.implied_type());
-        let mut broken: Vec<String> = plan_problems(&schema.block, &null, &config, &answer.result)
-            .into_iter()
-            .map(|p| format!("{}: {}", p.path.to_string().trim_start_matches('.'), p.message))
-            .collect();
-        if broken.is_empty() && !answer.result.is_wholly_known() {
-            broken.push("the result contains unknown values".into());
-        }
-        problems.extend(broken.into_iter().map(|what| {
+        let invalid = result_problems(resource.schema, &config, &answer.result);
+        problems.extend(invalid.into_iter().map(|what| {
             Diagnostic::error(
                 "Provider produced invalid ephemeral resource instance",
                 format!(
@@ -250,43 +266,14 @@ impl<'a> Ephemerals<'a> {
                     what.trim_start_matches(": ")
                 ),
             )
-            .at(&block.range)
+            .at(&resource.block.range)
             .about(address)
         }));
-        self.report(problems)?;
-        let value = answer.result.mark_paths(&marks).with_marks(Marks::EPHEMERAL);
-        self.evaluator.set_object(address, value.clone());
-        let scope = self
-            .evaluator
-            .scope_with(&address.module, repetition, Some(value))
-            .ok_or(Reported)?;
-        self.conditions(
-            &block.lifecycle.postconditions,
-            ConditionKind::Postcondition,
-            &scope,
-            address,
-        )
+        self.context.report(problems)?;
+        Ok(answer.result)
     }
 
-    fn report(&self, problems: Diagnostics) -> Result<(), Reported> {
-        let failed = problems.has_errors();
-        self.evaluator.report(problems);
-        if failed { Err(Reported) } else { Ok(()) }
-    }
-
-    fn conditions(
-        &self,
-        rules: &[config::CheckRule],
-        kind: ConditionKind,
-        scope: &crate::eval::ModuleScope<'_>,
-        address: &AbsResourceInstance,
-    ) -> Result<(), Reported> {
-        let of = Checked::Resource(address.clone());
-        self.evaluator
-            .check_all(rules, kind, scope, &of, FailureSeverity::Error)
-    }
-
-    /// A block that may use ephemeral resources is done, once. What nobody needs any more is closed.
+    /// Counts one use of ephemeral resources by a block, and closes those that have no uses left.
     pub async fn used(&self, block: &Block) {
         let Some(resources) = self.users.get(block) else { return };
         let idle: Vec<&ConfigResource> = {
@@ -309,12 +296,12 @@ impl<'a> Ephemerals<'a> {
         self.close_where(|address| address == resource).await;
     }
 
-    /// Closes what is still open.
+    /// Closes all open instances.
     pub async fn close_all(&self) {
         self.close_where(|_| true).await;
     }
 
-    /// Closes the open instances of some resources: what was opened last goes first, since it may be made of the others.
+    /// Closes the open instances of some resources in the reverse order of opening: later ones may depend on earlier ones.
     async fn close_where(&self, which: impl Fn(&ConfigResource) -> bool) {
         let mut closing: Vec<Arc<Open>> = {
             let mut open = self.opened();
@@ -325,7 +312,7 @@ impl<'a> Ephemerals<'a> {
             closing
         };
         while let Some(last) = closing.pop() {
-            // The instances of one resource do not need one another.
+            // Instances of one resource do not depend on one another.
             let resource = last.address.config();
             let mut together = vec![last];
             while let Some(next) = closing.pop_if(|o| o.address.config() == resource) {
@@ -336,7 +323,7 @@ impl<'a> Ephemerals<'a> {
     }
 
     async fn close_instance(&self, open: &Open) {
-        // Nobody closes the semaphore, and what is open must be closed in any case.
+        // The semaphore is never closed.
         let _slot = self.slots.acquire().await.ok();
         let mut lease = open.lease.lock().await;
         lease.closed = true;
@@ -349,19 +336,23 @@ impl<'a> Ephemerals<'a> {
         };
         self.end(&open.address, EphemeralAction::Close, began, closed.has_errors());
         problems.extend(closed);
-        self.evaluator.report(problems);
+        self.context.evaluator.report(problems);
     }
 
-    fn written(&self, open: &Open) -> Option<(&syntax::ast::Body, &Schema)> {
+    fn written(&self, open: &Open) -> Option<(&Body, &Schema)> {
         let address = open.address.config();
-        let block = self.inputs.config.resource(&address)?;
-        let provider = self.inputs.config.provider_for(&address).provider;
+        let block = self.context.inputs.config.resource(&address)?;
+        let provider = self.context.inputs.config.provider_for(&address).provider;
         let ty = &address.resource.ty;
-        let schema = self.providers.schemas().resource(&provider, Mode::Ephemeral, ty)?;
+        let schema = self
+            .context
+            .providers
+            .schemas()
+            .resource(&provider, Mode::Ephemeral, ty)?;
         Some((&block.body, schema))
     }
 
-    /// Renews what wants to be renewed, whenever it does, and never ends.
+    /// Renews open instances when they are due, and never returns.
     pub async fn renew_until_closed(&self) -> std::convert::Infallible {
         loop {
             let next = self.renewals().await;
@@ -370,7 +361,7 @@ impl<'a> Ephemerals<'a> {
                 at.duration_since(SystemTime::now()).unwrap_or_default()
             });
             if wait > Duration::ZERO {
-                // A clock that is set back or forward is noticed within a minute.
+                // The system clock may be set: at most a minute passes before it is read again.
                 let wait = wait.min(Duration::from_secs(60));
                 tokio::select! {
                     () = tokio::time::sleep(wait) => {}
@@ -408,7 +399,7 @@ impl<'a> Ephemerals<'a> {
         let problems = match answer {
             Ok(answer) => {
                 let problems = located(answer.diagnostics, self.written(open), &open.address);
-                // Whatever it says, it is not asked again at once.
+                // A lower limit against providers that ask to be called at once.
                 let soon = SystemTime::now() + Duration::from_secs(1);
                 let next = answer.value.renew_at.and_then(time).map(|at| at.max(soon));
                 lease.renew_at = next.filter(|_| !problems.has_errors());
@@ -423,19 +414,22 @@ impl<'a> Ephemerals<'a> {
             }
         };
         self.end(&open.address, EphemeralAction::Renew, began, problems.has_errors());
-        // They are told when it is closed: the work that goes on may not need the value any more.
+        // Reported on close: a use of the value after this may not happen.
         lease.problems.extend(problems);
     }
 
     fn begin(&self, address: &AbsResourceInstance, action: EphemeralAction) -> Instant {
         let address = address.clone();
-        self.inputs.events.event(Event::EphemeralStart { address, action });
+        self.context
+            .inputs
+            .events
+            .event(Event::EphemeralStart { address, action });
         Instant::now()
     }
 
     fn end(&self, address: &AbsResourceInstance, action: EphemeralAction, began: Instant, failed: bool) {
         let (address, elapsed) = (address.clone(), began.elapsed());
-        self.inputs.events.event(if failed {
+        self.context.inputs.events.event(if failed {
             Event::EphemeralFailed {
                 address,
                 action,
@@ -451,7 +445,20 @@ impl<'a> Ephemerals<'a> {
     }
 }
 
-/// A time on the wire; none if it makes no sense.
+/// The rules that the result of an open call breaks.
+fn result_problems(schema: &Schema, config: &Value, result: &Value) -> Vec<String> {
+    let null = Value::null(schema.implied_type());
+    let mut problems: Vec<String> = plan_problems(&schema.block, &null, config, result)
+        .into_iter()
+        .map(|p| format!("{}: {}", p.path.to_string().trim_start_matches('.'), p.message))
+        .collect();
+    if problems.is_empty() && !result.is_wholly_known() {
+        problems.push("the result contains unknown values".into());
+    }
+    problems
+}
+
+/// The time of a protocol timestamp; none if it is out of range.
 fn time((seconds, nanoseconds): (i64, i32)) -> Option<SystemTime> {
     let (seconds, nanoseconds) = (u64::try_from(seconds).ok()?, u32::try_from(nanoseconds).ok()?);
     UNIX_EPOCH.checked_add(Duration::new(seconds, nanoseconds.min(999_999_999)))

@@ -22,6 +22,8 @@ pub struct EvaluationEnvironment {
     pub workspace: String,
     /// The working directory as it was before `-chdir`, absolute.
     pub cwd: String,
+    /// The value of `terraform.applying`. Apply sets it.
+    pub applying: bool,
     /// How functions behave.
     pub functions: FunctionSettings,
 }

@@ -11,7 +11,7 @@ use provider::Schemas;
 use schema::Schema;
 use syntax::ast::Body;
 use syntax::content::{did_you_mean, suggest};
-use syntax::{Diagnostic, Range};
+use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::eval::{Evaluator, ModuleScope, Reported};
 
@@ -21,7 +21,7 @@ pub fn resource_schema<'s>(
     provider: &Provider,
     resource: &addrs::Resource,
     range: Option<&Range>,
-) -> Result<&'s Schema, Diagnostic> {
+) -> Result<&'s Schema, Diagnostics> {
     if let Some(schema) = schemas.resource(provider, resource.mode, &resource.ty) {
         return Ok(schema);
     }
@@ -58,8 +58,8 @@ pub fn resource_schema<'s>(
         ),
     );
     Err(match range {
-        Some(range) => diagnostic.at(range),
-        None => diagnostic,
+        Some(range) => diagnostic.at(range).into(),
+        None => diagnostic.into(),
     })
 }
 

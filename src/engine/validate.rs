@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use addrs::{ConfigResource, InstanceKey, Mode, Module, ModuleInstance};
 use config::{Config, IgnoreChanges, ModuleNode, Resource};
-use cty::Step;
+use cty::{Marks, Step, Value};
 use futures::StreamExt;
 use lang::body::{Own, decode_body, decode_body_of};
 use lang::eval::Context;
@@ -15,8 +15,9 @@ use syntax::{Diagnostic, Diagnostics, Pos, Range};
 
 use crate::blocks::{Block, Blocks};
 use crate::connection::connection_schema;
-use crate::eval::checks::{Checked, ConditionKind, FailureSeverity};
-use crate::eval::{Evaluator, Expansion, Phase, Repetition, Reported};
+use crate::eval::checks::{Checked, ConditionKind, Conditions, FailureSeverity};
+use crate::eval::objects::{ObjectSource, ReferencedResource};
+use crate::eval::{Evaluator, Expansion, Repetition, Reported};
 use crate::inputs::Inputs;
 use crate::instance::{forbidden_ephemeral, located};
 use crate::object_config;
@@ -38,7 +39,30 @@ pub async fn validate(inputs: Inputs<'_>) -> Diagnostics {
     diagnostics
 }
 
-/// The same with providers that run already.
+/// The object source of static evaluation: the values of all resources are unknown, whatever their instances are.
+struct UnknownObjects;
+
+impl ObjectSource for UnknownObjects {
+    fn is_static(&self) -> bool {
+        true
+    }
+
+    fn value(&self, resource: &ReferencedResource<'_>) -> Result<Value, Reported> {
+        Ok(match resource.address().resource.mode {
+            Mode::Ephemeral => Value::dynamic().with_marks(Marks::EPHEMERAL),
+            Mode::Managed | Mode::Data => Value::dynamic(),
+        })
+    }
+}
+
+fn static_evaluator<'a>(inputs: Inputs<'a>, providers: &'a Providers<'_>) -> Evaluator<'a> {
+    let mut environment = inputs.environment.clone();
+    environment.functions.pure = true;
+    Evaluator::new(inputs.config, environment, inputs.variables, Box::new(UnknownObjects))
+        .with_functions(providers.functions())
+}
+
+/// Validates with providers that are running.
 pub(crate) async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>) -> Diagnostics {
     let (mut blocks, mut diagnostics) = Blocks::build_with_errors(inputs.config, providers.schemas(), &[]);
     let cyclic = if diagnostics.has_errors() {
@@ -46,11 +70,7 @@ pub(crate) async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>
     } else {
         Vec::new()
     };
-    let mut environment = inputs.environment.clone();
-    environment.functions.pure = true;
-    let stored = Box::new(|_: &addrs::AbsResource| std::collections::BTreeMap::new());
-    let evaluator = Evaluator::new(inputs.config, Phase::Validate, environment, inputs.variables, stored)
-        .with_functions(providers.functions());
+    let evaluator = static_evaluator(inputs, providers);
     // What refers to itself cannot be evaluated, nor what was not read whole; everything else is, so that all is reported at
     // once.
     let incomplete = incomplete(inputs.config, &blocks);
@@ -155,11 +175,7 @@ pub(crate) async fn warnings_of_providers(
     providers: &Providers<'_>,
     resources: BTreeSet<ConfigResource>,
 ) -> Diagnostics {
-    let mut environment = inputs.environment.clone();
-    environment.functions.pure = true;
-    let stored = Box::new(|_: &addrs::AbsResource| std::collections::BTreeMap::new());
-    let evaluator = Evaluator::new(inputs.config, Phase::Validate, environment, inputs.variables, stored)
-        .with_functions(providers.functions());
+    let evaluator = static_evaluator(inputs, providers);
     let validator = Validator {
         config: inputs.config,
         providers,
@@ -307,11 +323,13 @@ impl Validator<'_> {
                     .evaluator
                     .validation_scope(&instance, name, given)
                     .ok_or(Reported)?;
-                let of = Checked::Variable(instance, name.clone());
-                for rule in rules {
-                    self.evaluator
-                        .check(rule, ConditionKind::Variable, &scope, &of, FailureSeverity::Error);
-                }
+                self.check(&Conditions {
+                    rules,
+                    kind: ConditionKind::Variable,
+                    scope: &scope,
+                    of: &Checked::Variable(instance, name.clone()),
+                    severity: FailureSeverity::Error,
+                });
                 Ok(())
             }
             Block::Local(module, name) => {
@@ -327,11 +345,13 @@ impl Validator<'_> {
                     .map(|o| o.preconditions.as_slice())
                     .unwrap_or_default();
                 let scope = self.evaluator.scope(&instance).ok_or(Reported)?;
-                let of = Checked::Output(instance.clone(), name.clone());
-                for rule in rules {
-                    self.evaluator
-                        .check(rule, ConditionKind::Output, &scope, &of, FailureSeverity::Error);
-                }
+                self.check(&Conditions {
+                    rules,
+                    kind: ConditionKind::Output,
+                    scope: &scope,
+                    of: &Checked::Output(instance.clone(), name.clone()),
+                    severity: FailureSeverity::Error,
+                });
                 self.evaluator.output(&instance, node, name).map(|_| ())
             }
             Block::Call(module, name) => {
@@ -341,15 +361,24 @@ impl Validator<'_> {
             Block::Check(module, name) => {
                 let (instance, node) = self.place(module)?;
                 let scope = self.evaluator.scope(&instance).ok_or(Reported)?;
-                let of = Checked::Check(instance, name.clone());
-                for rule in node.module.checks.get(name).into_iter().flat_map(|c| &c.asserts) {
-                    self.evaluator
-                        .check(rule, ConditionKind::Assertion, &scope, &of, FailureSeverity::Warning);
-                }
+                self.check(&Conditions {
+                    rules: node.module.checks.get(name).map(|c| &*c.asserts).unwrap_or_default(),
+                    kind: ConditionKind::Assertion,
+                    scope: &scope,
+                    of: &Checked::Check(instance, name.clone()),
+                    severity: FailureSeverity::Warning,
+                });
                 Ok(())
             }
             Block::Provider(address) => self.provider(address).await,
             Block::Resource(address) => self.resource(address).await,
+        }
+    }
+
+    /// Evaluates conditions. Their results are not recorded, as they are not those of a plan.
+    fn check(&self, conditions: &Conditions<'_>) {
+        for rule in conditions.rules {
+            self.evaluator.check(rule, conditions);
         }
     }
 
@@ -399,7 +428,7 @@ impl Validator<'_> {
             &address.resource,
             Some(&block.type_range),
         )
-        .map_err(|d| self.fail(d.into()))?;
+        .map_err(|d| self.fail(d))?;
         let expansion = Expansion::of_any(block.count.is_some(), block.for_each.is_some());
         let repetition = expansion.repetition(&InstanceKey::None);
         let scope = self
@@ -411,7 +440,7 @@ impl Validator<'_> {
         let failed = diagnostics.has_errors();
         self.evaluator.report(diagnostics);
         self.ignored_changes(block, &schema.block);
-        let own = cty::Value::dynamic();
+        let own = Value::dynamic();
         let with_self = self
             .evaluator
             .scope_with(&instance, repetition, Some(own))
@@ -547,9 +576,9 @@ impl Validator<'_> {
                 to = next;
             }
             if let Ok(id) = self.evaluator.evaluate(&import.id, &scope)
-                && let Err(problem) = identifier(id, import.id.range())
+                && let Err(problems) = identifier(id, import.id.range())
             {
-                self.evaluator.report([problem]);
+                self.evaluator.report(problems);
             }
         }
     }

@@ -143,6 +143,7 @@ fn expressions_have_the_recorded_values() {
     let environment = EvaluationEnvironment {
         workspace: "default".into(),
         cwd: "/".into(),
+        applying: false,
         functions: FunctionSettings::default(),
     };
     let (state, schemas, functions) = (State::new(), Schemas::default(), Functions::default());

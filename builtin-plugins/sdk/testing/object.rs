@@ -4,6 +4,7 @@ use cty::{Path, Value};
 
 use super::proposed::proposed;
 use super::{Changed, Config, Harness, PlannedChange, Wire, config, decode, encode};
+use crate::server::core::{MovedObject, ObjectMetadata};
 use crate::{Diagnostic, Diagnostics, MoveSource, Provider, Result};
 
 /// An object of a managed resource: its state, its identity, and what the provider notes beside it.
@@ -91,7 +92,7 @@ impl<'h, P: Provider> Object<'h, P> {
         let (prior, proposed) = (encode(prior, schema)?, encode(Some(&proposed), schema)?);
         let config = encode(Some(&config), schema)?;
         let call = harness.core.calls.begin();
-        let beside = core::ObjectMetadata {
+        let beside = ObjectMetadata {
             private,
             identity: self.identity.clone(),
         };
@@ -159,7 +160,7 @@ impl<'h, P: Provider> Object<'h, P> {
                 prior,
                 &planned,
                 config,
-                core::ObjectMetadata { private, identity },
+                ObjectMetadata { private, identity },
                 call.stop(),
             )
             .await;
@@ -224,7 +225,7 @@ impl<'h, P: Provider> Object<'h, P> {
         let schema = self.harness.schema(&self.name);
         let (prior, none) = (encode(self.state.as_ref(), schema)?, encode(None, schema)?);
         let call = self.harness.core.calls.begin();
-        let beside = core::ObjectMetadata {
+        let beside = ObjectMetadata {
             private: self.private.clone(),
             identity: self.identity.clone(),
         };
@@ -287,7 +288,7 @@ impl<'h, P: Provider> Object<'h, P> {
 
     /// Takes over the state of another type, with what was noted beside it.
     pub async fn move_from(&mut self, source: MoveSource, private: Vec<u8>) -> Result<()> {
-        let moved = core::MovedObject {
+        let moved = MovedObject {
             state: super::raw(&source.state.to_string()),
             provider: source.provider,
             type_name: source.type_name,

@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use super::{Applier, ObjectOperation};
 use crate::eval::Reported;
-use crate::eval::checks::{Checked, ConditionKind};
+use crate::eval::checks::{Checked, FailureSeverity};
+use crate::eval::instance_conditions::ConfiguredInstance;
 use crate::events::Event;
 use crate::instance::{
     data_problems, encode_data, identity, located, not_read_yet, nulls_for_unknowns, with_marks,
@@ -17,20 +18,25 @@ use crate::plan::Action;
 impl Applier<'_> {
     /// Reads a data source.
     pub(super) async fn read(&self, s: &ObjectOperation<'_>) -> Result<(), Reported> {
-        let block = self.inputs.config.resource(&s.address.config()).ok_or(Reported)?;
-        let expansion = self
-            .evaluator
-            .resource_expansion(&s.address.module, &s.address.resource.resource)?;
-        let repetition = expansion.repetition(&s.address.resource.key);
-        let scope = self
-            .evaluator
-            .scope_with(&s.address.module, repetition.clone(), None)
+        let block = self
+            .context
+            .inputs
+            .config
+            .resource(&s.address.config())
             .ok_or(Reported)?;
-        self.conditions(&block.lifecycle.preconditions, ConditionKind::Precondition, &scope, s)?;
-        let config = object_config::object_config(self.evaluator, s.address, &block.body, s.schema, &scope)?;
+        let evaluator = self.context.evaluator;
+        let expansion = evaluator.resource_expansion(&s.address.module, &s.address.resource.resource)?;
+        let instance = ConfiguredInstance {
+            address: s.address,
+            block,
+            repetition: &expansion.repetition(&s.address.resource.key),
+        };
+        evaluator.check_preconditions(instance, FailureSeverity::Error)?;
+        let scope = evaluator.instance_scope(instance)?;
+        let config = object_config::object_config(evaluator, s.address, &block.body, s.schema, &scope)?;
         let marks = without_ephemeral_marks(config.paths_with_marks());
         let (config, _) = config.unmark_deep();
-        let event = |event: Event| self.inputs.events.event(event);
+        let event = |event: Event| self.context.inputs.events.event(event);
         let action = Action::Read;
         event(Event::OperationStart {
             address: s.address.clone(),
@@ -53,14 +59,12 @@ impl Applier<'_> {
             let Some(check) = &block.check else {
                 return Err(Reported);
             };
-            // Whatever goes wrong in a check must not stop anything else. The state has what was asked for.
-            let asked = with_marks(not_read_yet(s.schema, &config), &marks, s.schema);
-            let object = encode_data(s.schema, &nulls_for_unknowns(&asked)).map_err(|d| self.reported(d))?;
+            // A failure in a check does not fail the operation. The state records the configuration of the data source.
+            let unread = with_marks(not_read_yet(s.schema, &config), &marks, s.schema);
+            let object = encode_data(s.schema, &nulls_for_unknowns(&unread)).map_err(|d| self.context.fail(d))?;
             self.update_current(s.change, Some(Arc::new(object)));
-            self.unread_checks
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
-                .insert((s.address.module.clone(), check.clone()));
+            let unread = (s.address.module.clone(), check.clone());
+            self.results.unread_checks().insert(unread);
             return Ok(());
         };
         let value = with_marks(value, &marks, s.schema);
@@ -71,14 +75,10 @@ impl Applier<'_> {
             id: identity(&value),
             elapsed,
         });
-        let object = encode_data(s.schema, &value).map_err(|d| self.reported(d))?;
+        let object = encode_data(s.schema, &value).map_err(|d| self.context.fail(d))?;
         self.update_current(s.change, Some(Arc::new(object)));
-        self.evaluator.set_object(s.address, value.clone());
-        let scope = self
-            .evaluator
-            .scope_with(&s.address.module, repetition, Some(value))
-            .ok_or(Reported)?;
-        self.conditions(&block.lifecycle.postconditions, ConditionKind::Postcondition, &scope, s)
+        evaluator.set_object(s.address, value.clone());
+        evaluator.check_postconditions(instance, Some(value), FailureSeverity::Error)
     }
 
     async fn read_checked(
@@ -106,9 +106,9 @@ impl Applier<'_> {
         match check {
             Some(check) => {
                 let of = Checked::Check(s.address.module.clone(), check.clone());
-                self.evaluator.report_of_check(&of, problems);
+                self.context.evaluator.report_of_check(&of, problems);
             }
-            None => self.evaluator.report(problems),
+            None => self.context.evaluator.report(problems),
         }
         value.filter(|_| !failed).ok_or(Reported)
     }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cty::Value;
-use provider::{Answer, Applied, ApplyRequest, PlanRequest, PluginDiagnostic};
+use provider::{ApplyRequest, PlanRequest};
 use state::DeposedKey;
-use syntax::{Diagnostic, Diagnostics};
+use syntax::Diagnostic;
 
 use super::provision::Provisioners;
-use super::{Applier, ObjectOperation};
+use super::{Applier, ObjectOperation, without_response};
 use crate::eval::{Repetition, Reported};
 use crate::events::Event;
 use crate::instance::{Stored, decode, encode, identity, located};
@@ -20,13 +20,10 @@ impl Applier<'_> {
     pub(super) async fn destroy(&self, index: u32, s: &ObjectOperation<'_>) -> Result<(), Reported> {
         let deposed: Option<DeposedKey> = match &s.change.deposed {
             Some(key) => Some(DeposedKey(key.clone())),
-            None if s.change.action == Action::CreateThenDelete => {
-                let deposed = self.deposed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                match deposed.get(&index) {
-                    Some(key) => Some(key.clone()),
-                    None => return Ok(()),
-                }
-            }
+            None if s.change.action == Action::CreateThenDelete => match self.results.deposed().get(&index) {
+                Some(key) => Some(key.clone()),
+                None => return Ok(()),
+            },
             None => None,
         };
         let object = {
@@ -38,10 +35,10 @@ impl Applier<'_> {
             }
         };
         let Some(object) = object else { return Ok(()) };
-        let stored = decode(s.schema, &object, s.address).map_err(|d| self.reported(d))?;
+        let stored = decode(s.schema, &object, s.address).map_err(|d| self.context.fail(d))?;
         let began = Instant::now();
         let shown = deposed.as_ref().map(|k| k.0.clone());
-        let event = |event: Event| self.inputs.events.event(event);
+        let event = |event: Event| self.context.inputs.events.event(event);
         event(Event::OperationStart {
             address: s.address.clone(),
             deposed: shown.clone(),
@@ -75,7 +72,7 @@ impl Applier<'_> {
         deposed: Option<&DeposedKey>,
     ) -> Result<(), Reported> {
         let resource = s.address.config();
-        let provisioners: Option<Provisioners<'_>> = match self.inputs.config.resource(&resource) {
+        let provisioners: Option<Provisioners<'_>> = match self.context.inputs.config.resource(&resource) {
             Some(block) => Some(block.into()),
             None => self.removals.of_resource(&resource).map(Into::into),
         };
@@ -89,7 +86,7 @@ impl Applier<'_> {
         }
         let null = Value::null(s.schema.implied_type());
         let private = if deposed.is_some() {
-            // What was deposed on the way was no object of the plan, and one from earlier may have changed with it.
+            // The plan has no private data for this object, or data from before the replacement.
             self.plan_destruction(s, stored).await?
         } else if s.change.action == Action::Delete {
             s.change.private.clone()
@@ -109,7 +106,7 @@ impl Applier<'_> {
                 },
             )
             .await
-            .unwrap_or_else(|diagnostics| unreached(stored, diagnostics));
+            .unwrap_or_else(|diagnostics| without_response(diagnostics, stored.value.clone(), stored.private.clone()));
         let mut problems = located(answer.diagnostics, None, s.address);
         let left = answer.value.state;
         if !problems.has_errors() && !left.is_null() {
@@ -126,14 +123,14 @@ impl Applier<'_> {
             );
         }
         let failed = problems.has_errors();
-        self.evaluator.report(problems);
+        self.context.evaluator.report(problems);
         if !failed {
             match deposed {
                 Some(key) => self.update_deposed(s.change, key.clone(), None),
                 None => {
                     self.update_current(s.change, None);
                     if s.change.action == Action::Delete {
-                        self.evaluator.remove_object(s.address);
+                        self.context.evaluator.remove_object(s.address);
                     }
                 }
             }
@@ -165,14 +162,14 @@ impl Applier<'_> {
                     Some(key) => self.update_deposed(s.change, key.clone(), Some(Arc::new(object))),
                     None => self.update_current(s.change, Some(Arc::new(object))),
                 },
-                Err(diagnostics) => self.evaluator.report(diagnostics),
+                Err(diagnostics) => self.context.evaluator.report(diagnostics),
             }
         }
     }
 
-    /// Lets the provider plan the end of an object, if it wants to be asked; gives its private data.
+    /// Has the provider plan the destruction of an object, if it has that capability. Returns the private data for apply.
     async fn plan_destruction(&self, s: &ObjectOperation<'_>, stored: &Stored) -> Result<Vec<u8>, Reported> {
-        let schemas = &self.providers.schemas().providers;
+        let schemas = &self.context.providers.schemas().providers;
         let schema = schemas.get(&s.change.provider.provider);
         if !schema.is_some_and(|p| p.capabilities.plan_destroy) {
             return Ok(stored.private.clone());
@@ -192,19 +189,14 @@ impl Applier<'_> {
                 },
             )
             .await;
-        let answer = answer.map_err(|d| self.reported(d))?;
-        let block = self.inputs.config.resource(&s.address.config());
-        let problems = located(answer.diagnostics, block.map(|b| (&*b.body, s.schema)), s.address);
-        let failed = problems.has_errors();
-        self.evaluator.report(problems);
-        if failed {
-            Err(Reported)
-        } else {
-            Ok(answer.value.private)
-        }
+        let answer = answer.map_err(|d| self.context.fail(d))?;
+        let block = self.context.inputs.config.resource(&s.address.config());
+        let written = block.map(|b| (&*b.body, s.schema));
+        self.context.report(located(answer.diagnostics, written, s.address))?;
+        Ok(answer.value.private)
     }
 
-    /// What `count.index` and `each.key` are for an object that is going, whatever the configuration says by now.
+    /// The values of `count.index` and `each.key` for an object that is destroyed, which the configuration may not have any more.
     fn repetition_of_existing(&self, s: &ObjectOperation<'_>) -> Repetition {
         match &s.address.resource.key {
             addrs::InstanceKey::None => Repetition::default(),
@@ -217,23 +209,5 @@ impl Applier<'_> {
                 each: Some((Value::shared_string(k.clone()), Value::dynamic())),
             },
         }
-    }
-}
-
-/// The response in place of that of a provider that could not be reached: the object as it is stored.
-fn unreached(stored: &Stored, diagnostics: Diagnostics) -> Answer<Applied> {
-    Answer {
-        value: Applied {
-            state: stored.value.clone(),
-            private: stored.private.clone(),
-            legacy_type_system: false,
-        },
-        diagnostics: diagnostics
-            .into_iter()
-            .map(|diagnostic| PluginDiagnostic {
-                diagnostic,
-                attribute: cty::Path::root(),
-            })
-            .collect(),
     }
 }

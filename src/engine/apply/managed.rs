@@ -9,9 +9,10 @@ use schema::marking::without_write_only;
 use state::ObjectStatus;
 use syntax::{Diagnostic, Diagnostics};
 
-use super::{Applier, ObjectOperation};
-use crate::eval::checks::{Checked, ConditionKind, FailureSeverity};
-use crate::eval::{Repetition, Reported};
+use super::{Applier, ObjectOperation, without_response};
+use crate::eval::Reported;
+use crate::eval::checks::FailureSeverity;
+use crate::eval::instance_conditions::ConfiguredInstance;
 use crate::events::Event;
 use crate::instance::{
     decode, encode, identity, located, nulls_for_unknowns, returned_write_only, unknowns, with_marks,
@@ -21,87 +22,118 @@ use crate::objchange::{Problem, applied_problems, plan_problems, proposed_new, w
 use crate::object_config;
 use crate::plan::Action;
 
+/// The values of a change.
+struct ChangeValues {
+    /// The object before; null if there is none.
+    prior: Value,
+    /// The configuration, wholly known, without marks.
+    config: Value,
+    /// The marks of the configuration.
+    marks: Vec<(cty::Path, cty::Marks)>,
+    /// The planned object, without marks.
+    planned: Value,
+    /// The provider's private data of the plan.
+    private: Vec<u8>,
+}
+
 impl Applier<'_> {
     /// Creates an object (that of a replacement, too) or updates it.
     pub(super) async fn change(&self, index: u32, s: &ObjectOperation<'_>) -> Result<(), Reported> {
-        let Some(block) = self.inputs.config.resource(&s.address.config()) else {
-            return Err(self.reported(not_configured(s.address).into()));
+        let evaluator = self.context.evaluator;
+        let Some(block) = self.context.inputs.config.resource(&s.address.config()) else {
+            return Err(self.context.fail(not_configured(s.address)));
         };
-        let expansion = self
-            .evaluator
-            .resource_expansion(&s.address.module, &s.address.resource.resource)?;
-        let repetition = expansion.repetition(&s.address.resource.key);
-        let scope = self
-            .evaluator
-            .scope_with(&s.address.module, repetition.clone(), None)
-            .ok_or(Reported)?;
-        self.conditions(&block.lifecycle.preconditions, ConditionKind::Precondition, &scope, s)?;
-        let (config, marks) = self.known_config(s, block, &scope)?;
-        let null = Value::null(s.schema.implied_type());
+        let expansion = evaluator.resource_expansion(&s.address.module, &s.address.resource.resource)?;
+        let instance = ConfiguredInstance {
+            address: s.address,
+            block,
+            repetition: &expansion.repetition(&s.address.resource.key),
+        };
+        evaluator.check_preconditions(instance, FailureSeverity::Error)?;
+        let values = self.change_values(s, instance).await?;
         let update = s.change.action == Action::Update;
-        let prior = if update { self.current(s)? } else { null.clone() };
-        let planned = s.change.after.clone().unmark_deep().0;
-        let (planned, private) = if s.change.config_known {
-            (planned, s.change.private.clone())
-        } else {
-            self.plan_again(s, &prior, &config, &planned, &block.lifecycle.ignore_changes)
-                .await?
-        };
-        let action = if update { Action::Update } else { Action::Create };
-        let id = if update { identity(&s.change.before) } else { None };
-        if update && planned == prior {
-            // Only what is sensitive changes, or what was unknown came to the same: the provider has nothing to do.
-            let value = with_marks(planned, &marks, s.schema);
-            self.store(s, value.clone(), private, false)?;
+        let value = if update && values.planned == values.prior {
+            // Only sensitivity changes, or unknown values turned out to be the same: the provider has nothing to do.
+            let value = with_marks(values.planned, &values.marks, s.schema);
+            self.store(s, value.clone(), values.private, false)?;
             if s.change.before.paths_with_marks() != value.paths_with_marks() {
-                self.report_mark_update(s, id, &value);
+                self.report_mark_update(s, identity(&s.change.before), &value);
             }
-            let scope = self
-                .evaluator
-                .scope_with(&s.address.module, repetition, Some(value))
-                .ok_or(Reported)?;
-            return self.conditions(&block.lifecycle.postconditions, ConditionKind::Postcondition, &scope, s);
+            value
+        } else {
+            let value = self.apply_change(index, s, instance, values).await?;
+            evaluator.set_object(s.address, value.clone());
+            value
+        };
+        evaluator.check_postconditions(instance, Some(value), FailureSeverity::Error)
+    }
+
+    /// The values of a change, planned again if the configuration was not wholly known.
+    async fn change_values(
+        &self,
+        s: &ObjectOperation<'_>,
+        instance: ConfiguredInstance<'_>,
+    ) -> Result<ChangeValues, Reported> {
+        let scope = self.context.evaluator.instance_scope(instance)?;
+        let (config, marks) = self.known_config(s, instance.block, &scope)?;
+        let prior = if s.change.action == Action::Update {
+            self.current(s)?
+        } else {
+            Value::null(s.schema.implied_type())
+        };
+        let mut values = ChangeValues {
+            prior,
+            config,
+            marks,
+            planned: s.change.after.clone().unmark_deep().0,
+            private: s.change.private.clone(),
+        };
+        if !s.change.config_known {
+            let ignore = &instance.block.lifecycle.ignore_changes;
+            (values.planned, values.private) = self.plan_again(s, &values, ignore).await?;
         }
+        Ok(values)
+    }
+
+    /// Has the provider apply a change, stores the object, and runs its provisioners. Returns the object, with marks.
+    async fn apply_change(
+        &self,
+        index: u32,
+        s: &ObjectOperation<'_>,
+        instance: ConfiguredInstance<'_>,
+        values: ChangeValues,
+    ) -> Result<Value, Reported> {
+        let update = s.change.action == Action::Update;
+        let action = if update { Action::Update } else { Action::Create };
         let deposed = self.depose(index, s);
-        let event = |event: Event| self.inputs.events.event(event);
-        event(Event::OperationStart {
+        self.context.inputs.events.event(Event::OperationStart {
             address: s.address.clone(),
             deposed: None,
             action,
-            id,
+            id: if update { identity(&s.change.before) } else { None },
         });
         let began = Instant::now();
-        let answer = s
-            .provider
-            .apply(
-                s.ty,
-                ApplyRequest {
-                    prior: prior.clone(),
-                    planned: planned.clone(),
-                    config: config.clone(),
-                    planned_private: private,
-                    meta: None,
-                },
-            )
-            .await
-            .unwrap_or_else(|diagnostics| lost(diagnostics, &s.change.private, &null));
-        let written = Some((&*block.body, s.schema));
-        let result = self.take_result(s, answer, &planned, &marks, written, update);
-        let result = match result {
-            Ok(value) => self.create_provisioners(s, block, &repetition, update, value).await,
+        let request = ApplyRequest {
+            prior: values.prior.clone(),
+            planned: values.planned.clone(),
+            config: values.config.clone(),
+            planned_private: values.private.clone(),
+            meta: None,
+        };
+        let answer = s.provider.apply(s.ty, request).await.unwrap_or_else(|diagnostics| {
+            let null = Value::null(s.schema.implied_type());
+            without_response(diagnostics, null, s.change.private.clone())
+        });
+        let result = match self.take_result(s, answer, &values, instance.block) {
+            Ok(value) if update => Ok(value),
+            Ok(value) => self.create_provisioners(s, instance, value).await,
             Err(Reported) => Err(Reported),
         };
         if let (Err(Reported), Some(key)) = (&result, &deposed) {
             self.restore_deposed(index, s, key);
         }
         self.report_end(s, action, began, result.as_ref().ok());
-        let value = result?;
-        self.evaluator.set_object(s.address, value.clone());
-        let scope = self
-            .evaluator
-            .scope_with(&s.address.module, repetition, Some(value))
-            .ok_or(Reported)?;
-        self.conditions(&block.lifecycle.postconditions, ConditionKind::Postcondition, &scope, s)
+        result
     }
 
     /// Makes the current object of a create_before_destroy replacement a deposed one.
@@ -111,10 +143,7 @@ impl Applier<'_> {
             _ => None,
         };
         if let Some(key) = &deposed {
-            self.deposed
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
-                .insert(index, key.clone());
+            self.results.deposed().insert(index, key.clone());
         }
         deposed
     }
@@ -123,17 +152,14 @@ impl Applier<'_> {
     fn restore_deposed(&self, index: u32, s: &ObjectOperation<'_>, key: &state::DeposedKey) {
         let restored = self.update(s.change, |state| state.restore_deposed(s.address, key));
         if restored {
-            self.deposed
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
-                .remove(&index);
+            self.results.deposed().remove(&index);
         }
     }
 
     /// Sends the event for the end of an operation; without a value, it failed.
     fn report_end(&self, s: &ObjectOperation<'_>, action: Action, began: Instant, value: Option<&Value>) {
         let (address, deposed, elapsed) = (s.address.clone(), None, began.elapsed());
-        self.inputs.events.event(match value {
+        self.context.inputs.events.event(match value {
             Some(value) => Event::OperationComplete {
                 address,
                 deposed,
@@ -157,11 +183,11 @@ impl Applier<'_> {
         block: &config::Resource,
         scope: &crate::eval::ModuleScope<'_>,
     ) -> Result<(Value, Vec<(cty::Path, cty::Marks)>), Reported> {
-        let config = object_config::object_config(self.evaluator, s.address, &block.body, s.schema, scope)?;
+        let config = object_config::object_config(self.context.evaluator, s.address, &block.body, s.schema, scope)?;
         let marks = without_ephemeral_marks(config.paths_with_marks());
         let (config, _) = config.unmark_deep();
         if !config.is_wholly_known() {
-            return Err(self.reported(
+            return Err(self.context.fail(
                 Diagnostic::error(
                     "Configuration contains unknown value",
                     format!(
@@ -171,8 +197,7 @@ impl Applier<'_> {
                     ),
                 )
                 .at(&block.range)
-                .about(s.address)
-                .into(),
+                .about(s.address),
             ));
         }
         Ok((config, marks))
@@ -181,13 +206,13 @@ impl Applier<'_> {
     /// Sends the events of an update that changes only sensitivity: it was planned, so it is counted.
     fn report_mark_update(&self, s: &ObjectOperation<'_>, id: Option<(String, String)>, value: &Value) {
         let (address, deposed, action) = (s.address.clone(), None, Action::Update);
-        self.inputs.events.event(Event::OperationStart {
+        self.context.inputs.events.event(Event::OperationStart {
             address: address.clone(),
             deposed: None,
             action,
             id,
         });
-        self.inputs.events.event(Event::OperationComplete {
+        self.context.inputs.events.event(Event::OperationComplete {
             address,
             deposed,
             action,
@@ -196,24 +221,12 @@ impl Applier<'_> {
         });
     }
 
-    pub(super) fn conditions(
-        &self,
-        rules: &[config::CheckRule],
-        kind: ConditionKind,
-        scope: &crate::eval::ModuleScope<'_>,
-        s: &ObjectOperation<'_>,
-    ) -> Result<(), Reported> {
-        let of = Checked::Resource(s.address.clone());
-        self.evaluator
-            .check_all(rules, kind, scope, &of, FailureSeverity::Error)
-    }
-
     /// The current object as it is stored.
     fn current(&self, s: &ObjectOperation<'_>) -> Result<Value, Reported> {
         let object = self.state().current(s.address).cloned();
         match object {
             Some(object) => Ok(decode(s.schema, &object, s.address)
-                .map_err(|d| self.reported(d))?
+                .map_err(|d| self.context.fail(d))?
                 .value),
             None => Ok(Value::null(s.schema.implied_type())),
         }
@@ -223,11 +236,12 @@ impl Applier<'_> {
     async fn plan_again(
         &self,
         s: &ObjectOperation<'_>,
-        prior: &Value,
-        config: &Value,
-        planned: &Value,
+        values: &ChangeValues,
         ignore: &config::IgnoreChanges,
     ) -> Result<(Value, Vec<u8>), Reported> {
+        let ChangeValues {
+            prior, config, planned, ..
+        } = values;
         let effective = with_ignored_changes(&s.schema.block, prior, config, ignore);
         let proposed = proposed_new(&s.schema.block, prior, &effective);
         let stored_private = self.state().current(s.address).map(|o| o.private.clone());
@@ -249,23 +263,18 @@ impl Applier<'_> {
                 },
             )
             .await
-            .map_err(|d| self.reported(d))?;
-        let problems = located(answer.diagnostics, None, s.address);
-        let failed = problems.has_errors();
-        self.evaluator.report(problems);
-        if failed {
-            return Err(Reported);
-        }
+            .map_err(|d| self.context.fail(d))?;
+        self.context.report(located(answer.diagnostics, None, s.address))?;
         let again = answer.value;
         let mut problems = plan_problems(&s.schema.block, prior, &effective, &again.planned);
         problems.extend(applied_problems(&s.schema.block, planned, &again.planned));
         if again.legacy_type_system {
             for problem in &problems {
-                // What is wrong there may say values, which do not belong into a log.
+                // The message of the problem may contain values, which must not be logged.
                 tracing::warn!("{}: the final plan breaks a rule at {}", s.address, problem.path);
             }
         } else if !problems.is_empty() {
-            return Err(self.reported(inconsistent(
+            return Err(self.context.fail(inconsistent(
                 s,
                 "Provider produced inconsistent final plan",
                 "When it was planned again with the values that apply has found, the provider returned an invalid \
@@ -281,12 +290,10 @@ impl Applier<'_> {
         &self,
         s: &ObjectOperation<'_>,
         answer: Answer<Applied>,
-        planned: &Value,
-        marks: &[(cty::Path, cty::Marks)],
-        written: Option<(&syntax::ast::Body, &schema::Schema)>,
-        update: bool,
+        values: &ChangeValues,
+        block: &config::Resource,
     ) -> Result<Value, Reported> {
-        let mut problems = located(answer.diagnostics, written, s.address);
+        let mut problems = located(answer.diagnostics, Some((&*block.body, s.schema)), s.address);
         let mut failed = problems.has_errors();
         let applied = answer.value;
         let returned = returned_write_only(
@@ -325,7 +332,7 @@ impl Applier<'_> {
             ));
             failed = true;
         } else if !failed {
-            let broken = applied_problems(&s.schema.block, planned, &state);
+            let broken = applied_problems(&s.schema.block, &values.planned, &state);
             if applied.legacy_type_system {
                 for problem in &broken {
                     tracing::warn!("{}: the result breaks a rule at {}", s.address, problem.path);
@@ -340,13 +347,14 @@ impl Applier<'_> {
                 failed = true;
             }
         }
-        self.evaluator.report(problems);
+        self.context.evaluator.report(problems);
         if state.is_null() {
             // A failed update leaves the object as it was; a failed creation leaves nothing.
             return Err(Reported);
         }
-        let value = with_marks(state, marks, s.schema);
-        self.store(s, value.clone(), applied.private, failed && !update)?;
+        let value = with_marks(state, &values.marks, s.schema);
+        let tainted = failed && s.change.action != Action::Update;
+        self.store(s, value.clone(), applied.private, tainted)?;
         if failed { Err(Reported) } else { Ok(value) }
     }
 
@@ -359,12 +367,12 @@ impl Applier<'_> {
         tainted: bool,
     ) -> Result<(), Reported> {
         let mut object =
-            encode(s.schema, &value, private, self.record(s.address, s.schema)).map_err(|d| self.reported(d))?;
+            encode(s.schema, &value, private, self.record(s.address, s.schema)).map_err(|d| self.context.fail(d))?;
         if tainted {
             object.status = ObjectStatus::Tainted;
         }
         self.update_current(s.change, Some(Arc::new(object)));
-        self.evaluator.set_object(s.address, value);
+        self.context.evaluator.set_object(s.address, value);
         Ok(())
     }
 
@@ -372,16 +380,20 @@ impl Applier<'_> {
     async fn create_provisioners(
         &self,
         s: &ObjectOperation<'_>,
-        block: &config::Resource,
-        repetition: &Repetition,
-        update: bool,
+        instance: ConfiguredInstance<'_>,
         value: Value,
     ) -> Result<Value, Reported> {
-        if update || block.provisioners.is_empty() {
+        if instance.block.provisioners.is_empty() {
             return Ok(value);
         }
         let result = self
-            .provision(block.into(), config::ProvisionerWhen::Create, s, repetition, &value)
+            .provision(
+                instance.block.into(),
+                config::ProvisionerWhen::Create,
+                s,
+                instance.repetition,
+                &value,
+            )
             .await;
         if result.is_err() {
             let object = self
@@ -393,24 +405,6 @@ impl Applier<'_> {
             }
         }
         result.map(|()| value)
-    }
-}
-
-/// The response in place of that of a provider that could not be reached: no change is known.
-fn lost(diagnostics: Diagnostics, private: &[u8], null: &Value) -> Answer<Applied> {
-    Answer {
-        value: Applied {
-            state: null.clone(),
-            private: private.to_vec(),
-            legacy_type_system: false,
-        },
-        diagnostics: diagnostics
-            .into_iter()
-            .map(|diagnostic| provider::PluginDiagnostic {
-                diagnostic,
-                attribute: cty::Path::root(),
-            })
-            .collect(),
     }
 }
 

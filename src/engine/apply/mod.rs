@@ -7,7 +7,10 @@
 
 mod data;
 mod destroy;
+mod finish;
 mod managed;
+mod objects;
+mod openings;
 mod provision;
 mod tally;
 
@@ -15,34 +18,32 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource, Module, ModuleInstance, Target};
-use provider::Provider;
+use addrs::{AbsResourceInstance, ConfigResource, ModuleInstance, Target};
+use cty::{Path, Value};
+use provider::{Answer, Applied, PluginDiagnostic, Provider};
 use schema::Schema;
-use state::{CheckStatus, DeposedKey, Object, OutputValue, State};
+use state::{CheckStatus, DeposedKey, Object, State};
 use syntax::{Diagnostic, Diagnostics};
-use tokio::sync::OnceCell;
 
-use crate::block_visits;
 use crate::blocks::{Block, Blocks};
+use crate::context::OperationContext;
 use crate::dependency_evaluation::DependencyEvaluation;
 use crate::ephemeral::Ephemerals;
-use crate::eval::checks::{Checked, ConditionKind, FailureSeverity};
-use crate::eval::{Evaluator, Phase, Reported};
+use crate::eval::{Evaluator, Reported};
 use crate::events::Event;
 use crate::execgraph::Operation;
 use crate::inputs::Inputs;
-use crate::instance::nulls_for_unknowns;
 use crate::object_config;
 use crate::plan::{Action, Mode, Plan, ResourceChange};
 use crate::planner::create_before_destroy_resources;
-use crate::provider_opening;
 use crate::providers::Providers;
 use crate::removals::Removals;
 use crate::results::ResultSink;
-use crate::stored_values;
+use crate::state_objects::StateObjects;
 use crate::validate;
 use crate::walk::{Outcome, walk};
 
+use openings::Openings;
 use tally::Tally;
 pub use tally::{Completion, UnfinishedOperation};
 
@@ -117,93 +118,74 @@ async fn with_providers(
     inputs: Inputs<'_>,
     plan: &Plan,
     providers: &Providers<'_>,
-    results: &dyn ResultSink,
+    sink: &dyn ResultSink,
     tally: &Tally,
 ) -> (State, Diagnostics) {
-    let in_state: Vec<_> = plan
-        .prior_state
-        .resources
-        .iter()
-        .map(|(r, s)| (r.config(), s.provider.clone()))
-        .collect();
-    let blocks = match Blocks::build(inputs.config, providers.schemas(), &in_state) {
+    let blocks = match Blocks::build_with_state(inputs.config, providers.schemas(), &plan.prior_state) {
         Ok(blocks) => blocks,
         Err(diagnostics) => return (plan.prior_state.clone(), diagnostics),
     };
-    let state = Arc::new(Mutex::new(plan.prior_state.clone()));
-    let stored = {
-        let (state, schemas) = (state.clone(), providers.schemas());
-        Box::new(move |resource: &AbsResource| {
-            let state = state.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut objects = stored_values::stored_objects(&state, schemas, resource);
-            if plan.mode == Mode::RefreshOnly && objects.is_empty() {
-                objects.extend(stored_values::missing_object(inputs.config, schemas, resource));
-            }
-            objects
-        })
-    };
-    let phase = if plan.mode == Mode::Destroy {
-        Phase::Destroy
-    } else {
-        Phase::Apply
-    };
-    let mut environment = inputs.environment.clone();
-    environment.functions.pure = false;
-    environment.functions.plan_timestamp = Some(plan.timestamp.clone());
     providers.functions().expect(&plan.function_results);
-    let evaluator = Evaluator::new(inputs.config, phase, environment, inputs.variables, stored)
-        .with_functions(providers.functions())
-        .applying()
-        .partial(plan.is_partial())
-        .existing(plan.mode == Mode::RefreshOnly);
-    let mut operations: HashMap<ConfigResource, usize> = HashMap::new();
-    for operation in &plan.graph.nodes {
-        if let Operation::Change(i) | Operation::Destroy(i) = operation
-            && let Some(change) = plan.changes.get(*i as usize)
-        {
-            *operations.entry(change.address.config()).or_default() += 1;
-        }
-    }
-    let ephemerals = Ephemerals::new(inputs, providers, &evaluator, &blocks, |block| match block {
+    let state = Arc::new(Mutex::new(plan.prior_state.clone()));
+    let evaluator = evaluator(inputs, plan, providers, state.clone());
+    let context = OperationContext {
+        inputs,
+        providers,
+        blocks: &blocks,
+        evaluator: &evaluator,
+    };
+    let operations = operations_by_resource(plan);
+    let ephemerals = Ephemerals::new(context, |block| match block {
         Block::Resource(resource) => operations.get(resource).copied().unwrap_or_default(),
-        // These are evaluated when all operations are done.
+        // These are evaluated after all operations.
         Block::Output(module, _) => usize::from(module.is_root()),
         Block::Check(..) => 1,
         _ => 0,
     });
-    let dependencies = blocks.resource_dependencies(false);
+    let dependency_evaluation = DependencyEvaluation::new(&blocks, plan.mode != Mode::Destroy);
     let applier = Applier {
-        // Also of a partial plan what stays has a say now: the next plan is one of everything.
-        create_before_destroy: create_before_destroy_resources(inputs, &dependencies, |_| true),
-        recorded: blocks
-            .resource_dependencies(true)
-            .iter()
-            .map(|(resource, needs)| {
-                let mut needs: Vec<ConfigResource> = needs.iter().cloned().collect();
-                needs.sort_by_cached_key(ToString::to_string);
-                (resource.clone(), needs.into())
-            })
-            .collect(),
-        inputs,
+        context,
         plan,
-        providers,
-        evaluator: &evaluator,
+        openings: Openings::new(context, &ephemerals, &dependency_evaluation),
         ephemerals: &ephemerals,
-        opened_ephemerals: Mutex::default(),
-        ephemerals_before: Mutex::default(),
-        blocks: &blocks,
+        dependency_evaluation: &dependency_evaluation,
         removals: Removals::new(inputs.config),
-        dependency_evaluation: DependencyEvaluation::new(&blocks),
-        state,
-        opened: Mutex::default(),
-        deposed: Mutex::default(),
-        failed: Mutex::default(),
-        unread_checks: Mutex::default(),
-        results,
+        facts: StoredFacts::new(inputs, &blocks),
+        results: ApplyResults::new(state, sink),
         tally,
-        done: AtomicUsize::new(0),
         total: plan.graph.operations(),
     };
+    run(&applier).await
+}
+
+/// The evaluator of an apply that changes this state.
+fn evaluator<'a>(
+    inputs: Inputs<'a>,
+    plan: &Plan,
+    providers: &'a Providers<'_>,
+    state: Arc<Mutex<State>>,
+) -> Evaluator<'a> {
+    let mut environment = inputs.environment.clone();
+    environment.functions.pure = false;
+    environment.functions.plan_timestamp = Some(plan.timestamp.clone());
+    environment.applying = true;
+    let objects = StateObjects {
+        state,
+        schemas: providers.schemas(),
+    };
+    let source = objects::object_source(plan, inputs.config, objects);
+    Evaluator::new(inputs.config, environment, inputs.variables, source).with_functions(providers.functions())
+}
+
+/// Carries out the execution graph, and returns the resulting state.
+async fn run(applier: &Applier<'_>) -> (State, Diagnostics) {
+    let OperationContext {
+        inputs,
+        providers,
+        evaluator,
+        ..
+    } = applier.context;
+    let plan = applier.plan;
     let graph = plan.graph.to_walk();
     if plan.saved {
         let changed = plan.changes.iter().filter(|c| c.action != Action::NoOp);
@@ -211,20 +193,20 @@ async fn with_providers(
         evaluator.report(validate::warnings_of_providers(inputs, providers, resources).await);
     }
     let work = async {
-        // Where that is all there is to do, no operation tells of it.
+        // An imported object without changes has no operation that reports the import.
         for change in plan.changes.iter().filter(|c| c.action == Action::NoOp) {
-            applier.note_import(change);
+            applier.report_import(change);
         }
         walk(&graph, inputs.parallelism, |node| applier.visit(graph[node])).await;
-        applier.after().await
+        applier.finish().await
     };
     let mut diagnostics = tokio::select! {
         diagnostics = work => diagnostics,
-        never = ephemerals.renew_until_closed() => match never {},
+        never = applier.ephemerals.renew_until_closed() => match never {},
         () = inputs.stop.cancelled() => cancelled().into(),
     };
     tokio::select! {
-        () = ephemerals.close_all() => {}
+        () = applier.ephemerals.close_all() => {}
         () = inputs.stop.cancelled() => {}
     }
     diagnostics.extend(evaluator.take_diagnostics());
@@ -233,6 +215,19 @@ async fn with_providers(
     state.check_results = (!results.is_empty()).then(|| results.into());
     drop_data(plan, &mut state);
     (state, diagnostics)
+}
+
+/// The number of operations on the objects of each resource.
+fn operations_by_resource(plan: &Plan) -> HashMap<ConfigResource, usize> {
+    let mut operations: HashMap<ConfigResource, usize> = HashMap::new();
+    for operation in &plan.graph.nodes {
+        if let Operation::Change(i) | Operation::Destroy(i) = operation
+            && let Some(change) = plan.changes.get(*i as usize)
+        {
+            *operations.entry(change.address.config()).or_default() += 1;
+        }
+    }
+    operations
 }
 
 /// How conditions turned out before anything was carried out. Of data sources, only those that are read now have results:
@@ -271,33 +266,81 @@ fn drop_data(plan: &Plan, state: &mut State) {
     }
 }
 
-/// One run of apply.
-struct Applier<'a> {
-    inputs: Inputs<'a>,
-    plan: &'a Plan,
-    providers: &'a Providers<'a>,
-    evaluator: &'a Evaluator<'a>,
-    ephemerals: &'a Ephemerals<'a>,
-    opened_ephemerals: Mutex<HashMap<ConfigResource, Arc<OnceCell<Result<(), Reported>>>>>,
-    /// The ephemeral resources that blocks use, as far as it was asked.
-    ephemerals_before: Mutex<HashMap<Block, Arc<[ConfigResource]>>>,
-    blocks: &'a Blocks,
-    removals: Removals<'a>,
-    dependency_evaluation: DependencyEvaluation<'a>,
-    state: Arc<Mutex<State>>,
-    /// For each resource what it depends on, as the state records it.
-    recorded: BTreeMap<ConfigResource, Arc<[ConfigResource]>>,
+/// What the state records of objects beside their values.
+struct StoredFacts {
+    /// The dependencies of each resource, in the order of the state.
+    dependencies: BTreeMap<ConfigResource, Arc<[ConfigResource]>>,
+    /// The resources that are replaced with create_before_destroy.
     create_before_destroy: BTreeSet<ConfigResource>,
-    opened: Mutex<HashMap<AbsProviderConfig, Arc<OnceCell<Result<(), Reported>>>>>,
-    /// Which deposed object is the old one of a replacement, by change.
+}
+
+impl StoredFacts {
+    fn new(inputs: Inputs<'_>, blocks: &Blocks) -> StoredFacts {
+        let managed = blocks.resource_dependencies(false);
+        let all = blocks.resource_dependencies(true);
+        let dependencies = all.into_iter().map(|(resource, needs)| {
+            let mut needs: Vec<ConfigResource> = needs.into_iter().collect();
+            needs.sort_by_cached_key(ToString::to_string);
+            (resource, needs.into())
+        });
+        StoredFacts {
+            dependencies: dependencies.collect(),
+            // The next plan may be one of everything, so resources count that this plan leaves out.
+            create_before_destroy: create_before_destroy_resources(inputs.config, &managed, |_| true),
+        }
+    }
+}
+
+/// The results of the operations so far.
+struct ApplyResults<'a> {
+    state: Arc<Mutex<State>>,
+    sink: &'a dyn ResultSink,
+    /// The deposed object of each replacement, by the index of the change.
     deposed: Mutex<HashMap<u32, DeposedKey>>,
     failed: Mutex<HashSet<ConfigResource>>,
     /// Checks whose data source could not be read.
     unread_checks: Mutex<HashSet<(ModuleInstance, Arc<str>)>>,
-    results: &'a dyn ResultSink,
+    /// The number of operations that have ended.
+    ended: AtomicUsize,
+}
+
+impl<'a> ApplyResults<'a> {
+    fn new(state: Arc<Mutex<State>>, sink: &'a dyn ResultSink) -> ApplyResults<'a> {
+        ApplyResults {
+            state,
+            sink,
+            deposed: Mutex::default(),
+            failed: Mutex::default(),
+            unread_checks: Mutex::default(),
+            ended: AtomicUsize::new(0),
+        }
+    }
+
+    fn failed(&self) -> MutexGuard<'_, HashSet<ConfigResource>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn deposed(&self) -> MutexGuard<'_, HashMap<u32, DeposedKey>> {
+        self.deposed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn unread_checks(&self) -> MutexGuard<'_, HashSet<(ModuleInstance, Arc<str>)>> {
+        self.unread_checks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One run of apply.
+struct Applier<'a> {
+    context: OperationContext<'a>,
+    plan: &'a Plan,
+    openings: Openings<'a>,
+    ephemerals: &'a Ephemerals<'a>,
+    dependency_evaluation: &'a DependencyEvaluation<'a>,
+    removals: Removals<'a>,
+    facts: StoredFacts,
+    results: ApplyResults<'a>,
     tally: &'a Tally,
-    done: AtomicUsize,
-    /// How many operations there are.
+    /// The number of operations.
     total: usize,
 }
 
@@ -310,9 +353,27 @@ struct ObjectOperation<'s> {
     provider: Arc<dyn Provider>,
 }
 
+/// The result in place of the response of a provider that could not be reached: this object, and its private data.
+fn without_response(diagnostics: Diagnostics, state: Value, private: Vec<u8>) -> Answer<Applied> {
+    Answer {
+        value: Applied {
+            state,
+            private,
+            legacy_type_system: false,
+        },
+        diagnostics: diagnostics
+            .into_iter()
+            .map(|diagnostic| PluginDiagnostic {
+                diagnostic,
+                attribute: Path::root(),
+            })
+            .collect(),
+    }
+}
+
 impl Applier<'_> {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.results.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes the objects of the instance that a change is about, and passes the result on.
@@ -321,7 +382,7 @@ impl Applier<'_> {
         let result = update(&mut state);
         let objects = state.instance(&change.address).cloned();
         // With the lock held, so that the results of an instance come in their order.
-        self.results.instance(&change.address, &change.provider, objects);
+        self.results.sink.instance(&change.address, &change.provider, objects);
         result
     }
 
@@ -339,12 +400,6 @@ impl Applier<'_> {
         });
     }
 
-    /// Reports problems and gives the mark of failure.
-    fn reported(&self, diagnostics: Diagnostics) -> Reported {
-        self.evaluator.report(diagnostics);
-        Reported
-    }
-
     async fn visit(&self, operation: Operation) -> Outcome {
         let index = match operation {
             Operation::GroupStart(_) | Operation::GroupEnd(_) => return Outcome::Done,
@@ -353,7 +408,7 @@ impl Applier<'_> {
         let Some(change) = self.plan.changes.get(index as usize) else {
             return Outcome::Failed;
         };
-        if self.inputs.stop.is_requested() {
+        if self.context.inputs.stop.is_requested() {
             self.note_failed(change);
             return Outcome::Failed;
         }
@@ -363,9 +418,9 @@ impl Applier<'_> {
         if !self.ephemerals.is_empty() {
             self.ephemerals.used(&Block::Resource(change.address.config())).await;
         }
-        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        let done = self.results.ended.fetch_add(1, Ordering::Relaxed) + 1;
         let total = self.total;
-        self.inputs.events.event(Event::Progress { done, total });
+        self.context.inputs.events.event(Event::Progress { done, total });
         match result {
             Ok(()) => Outcome::Done,
             Err(Reported) => {
@@ -376,10 +431,7 @@ impl Applier<'_> {
     }
 
     fn note_failed(&self, change: &ResourceChange) {
-        self.failed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(change.address.config());
+        self.results.failed().insert(change.address.config());
     }
 
     async fn carry_out(&self, operation: Operation, index: u32, change: &ResourceChange) -> Result<(), Reported> {
@@ -388,27 +440,30 @@ impl Applier<'_> {
                 Some(key) => self.update_deposed(change, DeposedKey(key.clone()), None),
                 None => {
                     self.update_current(change, None);
-                    self.evaluator.remove_object(&change.address);
+                    self.context.evaluator.remove_object(&change.address);
                 }
             }
             return Ok(());
         }
-        self.open(&change.provider).await?;
+        self.openings.open(&change.provider).await?;
         if matches!(operation, Operation::Change(_)) {
-            self.note_import(change);
-            self.open_ephemerals(&Block::Resource(change.address.config())).await?;
+            self.report_import(change);
+            self.openings
+                .open_ephemerals(&Block::Resource(change.address.config()))
+                .await?;
             self.dependency_evaluation
-                .evaluate(self.evaluator, &Block::Resource(change.address.config()))?;
+                .evaluate(self.context.evaluator, &Block::Resource(change.address.config()))?;
         }
         let resource = &change.address.resource.resource;
-        let schemas = self.providers.schemas();
+        let schemas = self.context.providers.schemas();
         let schema = object_config::resource_schema(schemas, &change.provider.provider, resource, None)
-            .map_err(|d| self.reported(d.into()))?;
+            .map_err(|d| self.context.fail(d))?;
         let provider = self
+            .context
             .providers
             .get(&change.provider)
             .await
-            .map_err(|d| self.reported(d))?;
+            .map_err(|d| self.context.fail(d))?;
         let subject = ObjectOperation {
             change,
             address: &change.address,
@@ -423,75 +478,22 @@ impl Applier<'_> {
         }
     }
 
-    /// Tells of an import: the object came into the state with the plan, and is there whatever happens next.
-    fn note_import(&self, change: &ResourceChange) {
+    /// Sends the event for an import. The object is in the prior state of the plan, so this cannot fail.
+    fn report_import(&self, change: &ResourceChange) {
         if let Some(id) = &change.importing {
-            self.inputs.events.event(Event::Imported {
+            self.context.inputs.events.event(Event::Imported {
                 address: change.address.clone(),
                 id: id.clone(),
             });
         }
     }
 
-    /// Opens a provider configuration and what it uses.
-    async fn open(&self, address: &AbsProviderConfig) -> Result<(), Reported> {
-        self.open_ephemerals(&Block::Provider(address.clone())).await?;
-        self.open_provider(address).await
-    }
-
-    /// Opens the ephemeral resources that a block uses, each once.
-    async fn open_ephemerals(&self, block: &Block) -> Result<(), Reported> {
-        if self.ephemerals.is_empty() {
-            return Ok(());
-        }
-        let needed = {
-            let mut before = self.ephemerals_before.lock().unwrap_or_else(PoisonError::into_inner);
-            match before.get(block) {
-                Some(known) => known.clone(),
-                None => {
-                    let found: Arc<[ConfigResource]> = self.blocks.ephemeral_before(block).into();
-                    before.insert(block.clone(), found.clone());
-                    found
-                }
-            }
-        };
-        for resource in &*needed {
-            let cell = {
-                let mut opened = self.opened_ephemerals.lock().unwrap_or_else(PoisonError::into_inner);
-                opened.entry(resource.clone()).or_default().clone()
-            };
-            // What its provider uses comes before it in this list.
-            let open = || async {
-                self.open_provider(&self.inputs.config.provider_for(resource)).await?;
-                self.dependency_evaluation
-                    .evaluate(self.evaluator, &Block::Resource(resource.clone()))?;
-                self.ephemerals.open(resource).await
-            };
-            (*cell.get_or_init(open).await)?;
-        }
-        Ok(())
-    }
-
-    /// Opens a provider configuration, once; all who need it wait.
-    async fn open_provider(&self, address: &AbsProviderConfig) -> Result<(), Reported> {
-        let cell = {
-            let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-            opened.entry(address.clone()).or_default().clone()
-        };
-        let open = || async {
-            self.dependency_evaluation
-                .evaluate(self.evaluator, &Block::Provider(address.clone()))?;
-            provider_opening::open(self.evaluator, self.providers, address).await
-        };
-        *cell.get_or_init(open).await
-    }
-
     /// The facts stored with an object of this resource, beside its value.
     fn record(&self, address: &AbsResourceInstance, schema: &Schema) -> Object {
         let resource = address.config();
         Object {
-            dependencies: self.recorded.get(&resource).cloned().unwrap_or_default(),
-            create_before_destroy: self.create_before_destroy.contains(&resource),
+            dependencies: self.facts.dependencies.get(&resource).cloned().unwrap_or_default(),
+            create_before_destroy: self.facts.create_before_destroy.contains(&resource),
             ..Object::new(schema.version, state::Attributes::Flat(Arc::default()))
         }
     }
@@ -499,188 +501,10 @@ impl Applier<'_> {
     fn depends_on_any(&self, block: &Block, resources: &HashSet<ConfigResource>) -> bool {
         !resources.is_empty()
             && self
+                .context
                 .blocks
                 .resources_before(block)
                 .iter()
                 .any(|r| resources.contains(r))
-    }
-
-    /// What remains to be done after the last operation. Gives the problems so far.
-    async fn after(&self) -> Diagnostics {
-        let mut diagnostics = self.evaluator.take_diagnostics();
-        if self.inputs.stop.is_requested() {
-            diagnostics.push(Diagnostic::error(
-                "Operation interrupted",
-                "The apply was interrupted: what had been started was completed and is in the state, the rest was not begun. \
-                 Run apply again to go on.",
-            ));
-        }
-        self.outputs(&mut diagnostics).await;
-        if self.plan.mode == Mode::Normal && !self.inputs.stop.is_requested() {
-            self.checks().await;
-            self.late_conditions().await;
-        }
-        diagnostics
-    }
-
-    /// Evaluates the check blocks, now that everything is what it is. Only where all was planned: what was left out may be
-    /// missing.
-    async fn checks(&self) {
-        if !self.plan.targets.is_empty() {
-            return;
-        }
-        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let unread = self
-            .unread_checks
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        for node in self.inputs.config.nodes() {
-            for name in node.module.checks.keys() {
-                let block = Block::Check(node.path.clone(), name.clone());
-                if self.depends_on_any(&block, &failed) {
-                    continue;
-                }
-                if self.open_ephemerals(&block).await.is_err() {
-                    continue;
-                }
-                // Nothing that goes wrong here matters to anything else.
-                let prepared = self.dependency_evaluation.evaluate(self.evaluator, &block);
-                let _: Result<(), Reported> = prepared.and_then(|()| {
-                    block_visits::visit_check(self.evaluator, &node.path, name, |at| {
-                        !unread.iter().any(|(module, check)| module == at && check == name)
-                    })
-                });
-            }
-        }
-    }
-
-    /// Evaluates the conditions that could not be evaluated when the plan was made, as far as nothing that was carried out
-    /// has.
-    async fn late_conditions(&self) {
-        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let unknown = |address: &str| {
-            let at = self.plan.checks.binary_search_by(|r| (*r.config_addr).cmp(address));
-            at.is_ok_and(|i| self.plan.checks[i].status == CheckStatus::Unknown)
-        };
-        let open = |block: &Block| {
-            unknown(&block.to_string())
-                && !self.dependency_evaluation.is_evaluated(block)
-                && !self.depends_on_any(block, &failed)
-        };
-        for node in self.inputs.config.nodes() {
-            for name in node.module.variables.keys() {
-                let block = Block::Variable(node.path.clone(), name.clone());
-                if open(&block) && self.prepare_late(&block).await.is_ok() {
-                    // A failure has been reported.
-                    let _: Result<(), Reported> = block_visits::visit_variable(self.evaluator, &node.path, name);
-                }
-            }
-            for name in node.module.outputs.keys().filter(|_| !node.path.is_root()) {
-                let block = Block::Output(node.path.clone(), name.clone());
-                if open(&block) && self.prepare_late(&block).await.is_ok() {
-                    let _: Result<(), Reported> =
-                        block_visits::visit_output(self.evaluator, &node.path, name, FailureSeverity::Error);
-                }
-            }
-        }
-        for change in self.plan.changes.iter().filter(|c| c.action == Action::NoOp) {
-            let resource = change.address.config();
-            let Some(block) = self.inputs.config.resource(&resource) else {
-                continue;
-            };
-            let lifecycle = &block.lifecycle;
-            let conditions = !(lifecycle.preconditions.is_empty() && lifecycle.postconditions.is_empty());
-            let node = Block::Resource(resource);
-            if conditions && unknown(&node.to_string()) && !self.depends_on_any(&node, &failed) {
-                let _: Result<(), Reported> = self
-                    .prepare_late(&node)
-                    .await
-                    .and_then(|()| self.conditions_of_unchanged(&change.address, block));
-            }
-        }
-    }
-
-    /// Evaluates what a block needs, when all operations are done.
-    async fn prepare_late(&self, block: &Block) -> Result<(), Reported> {
-        self.open_ephemerals(block).await?;
-        self.dependency_evaluation.evaluate(self.evaluator, block)
-    }
-
-    fn conditions_of_unchanged(&self, address: &AbsResourceInstance, block: &config::Resource) -> Result<(), Reported> {
-        let repetition = self
-            .evaluator
-            .resource_expansion(&address.module, &address.resource.resource)?
-            .repetition(&address.resource.key);
-        let of = Checked::Resource(address.clone());
-        let conditions = [
-            (&block.lifecycle.preconditions, ConditionKind::Precondition, None),
-            (
-                &block.lifecycle.postconditions,
-                ConditionKind::Postcondition,
-                self.evaluator.object(address),
-            ),
-        ];
-        for (rules, kind, me) in conditions {
-            let scope = self
-                .evaluator
-                .scope_with(&address.module, repetition.clone(), me)
-                .ok_or(Reported)?;
-            self.evaluator
-                .check_all(rules, kind, &scope, &of, FailureSeverity::Error)?;
-        }
-        Ok(())
-    }
-
-    /// Brings the root outputs up to date. Those that depend on something that failed keep their old value.
-    async fn outputs(&self, diagnostics: &mut Diagnostics) {
-        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let root = &self.inputs.config.root;
-        let refresh_only = self.plan.mode == Mode::RefreshOnly;
-        if refresh_only && !self.plan.is_applyable() {
-            // What is known of them is as good as what could be found out.
-            return;
-        }
-        let severity = if refresh_only {
-            FailureSeverity::Warning
-        } else {
-            FailureSeverity::Error
-        };
-        for (name, planned) in &self.plan.outputs {
-            let declared = root.module.outputs.get(name);
-            if declared.is_none() || self.plan.mode == Mode::Destroy {
-                if planned.action == Action::Delete && !diagnostics.has_errors() {
-                    self.state().outputs.remove(name);
-                }
-                continue;
-            }
-            let block = Block::Output(Module::root(), name.clone());
-            if self.depends_on_any(&block, &failed) {
-                continue;
-            }
-            if self.open_ephemerals(&block).await.is_err() {
-                continue;
-            }
-            let visited = self
-                .dependency_evaluation
-                .evaluate(self.evaluator, &block)
-                .and_then(|()| block_visits::visit_output(self.evaluator, &Module::root(), name, severity))
-                .and_then(|()| self.evaluator.output(&ModuleInstance::root(), root, name));
-            let Ok(value) = visited else { continue };
-            let (value, _) = value.unmark_deep();
-            let mut state = self.state();
-            if value.is_null() {
-                state.outputs.remove(name);
-            } else {
-                state.outputs.insert(
-                    name.clone(),
-                    OutputValue {
-                        // What a missing object would say is not known where nothing is created.
-                        value: nulls_for_unknowns(&value),
-                        sensitive: declared.is_some_and(|o| o.sensitive),
-                    },
-                );
-            }
-        }
     }
 }

@@ -55,7 +55,7 @@ impl Applier<'_> {
         value: &Value,
     ) -> Result<(), Reported> {
         for provisioner in provisioners.list.iter().filter(|p| p.when == when) {
-            self.inputs.events.event(Event::ProvisionStart {
+            self.context.inputs.events.event(Event::ProvisionStart {
                 address: s.address.clone(),
                 provisioner: provisioner.ty.clone(),
             });
@@ -65,13 +65,13 @@ impl Applier<'_> {
             let (address, ty) = (s.address.clone(), provisioner.ty.clone());
             match result {
                 Ok(()) => {
-                    self.inputs.events.event(Event::ProvisionComplete {
+                    self.context.inputs.events.event(Event::ProvisionComplete {
                         address,
                         provisioner: ty,
                     });
                 }
                 Err(diagnostics) if provisioner.on_failure == OnFailure::Continue => {
-                    self.inputs.events.event(Event::ProvisionFailed {
+                    self.context.inputs.events.event(Event::ProvisionFailed {
                         address,
                         provisioner: ty,
                     });
@@ -80,11 +80,11 @@ impl Applier<'_> {
                     }
                 }
                 Err(diagnostics) => {
-                    self.inputs.events.event(Event::ProvisionFailed {
+                    self.context.inputs.events.event(Event::ProvisionFailed {
                         address,
                         provisioner: ty,
                     });
-                    return Err(self.reported(diagnostics));
+                    return Err(self.context.fail(diagnostics));
                 }
             }
         }
@@ -99,10 +99,10 @@ impl Applier<'_> {
         repetition: &Repetition,
         value: &Value,
     ) -> Result<(), syntax::Diagnostics> {
-        let schemas = self.providers.schemas();
+        let schemas = self.context.providers.schemas();
         let (Some(schema), Some(running)) = (
             schemas.provisioners.get(&provisioner.ty),
-            self.providers.provisioner(&provisioner.ty),
+            self.context.providers.provisioner(&provisioner.ty),
         ) else {
             return Err(syntax::Diagnostic::error(
                 "Missing required provisioner plugin",
@@ -112,7 +112,8 @@ impl Applier<'_> {
             .into());
         };
         let scope = |module: &addrs::ModuleInstance| {
-            self.evaluator
+            self.context
+                .evaluator
                 .scope_with(module, repetition.clone(), Some(value.clone()))
         };
         // The module may no longer exist; then a destroy-time provisioner can refer to its own object alone.
@@ -135,7 +136,7 @@ impl Applier<'_> {
         };
         let address = s.address.clone();
         let ty: Arc<str> = provisioner.ty.clone();
-        let events = self.inputs.events;
+        let events = self.context.inputs.events;
         let output = move |text: &str| {
             events.event(Event::ProvisionOutput {
                 address: address.clone(),
@@ -149,7 +150,7 @@ impl Applier<'_> {
         if problems.has_errors() {
             return Err(problems);
         }
-        self.evaluator.report(problems);
+        self.context.evaluator.report(problems);
         Ok(())
     }
 }

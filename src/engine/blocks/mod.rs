@@ -7,6 +7,7 @@
 mod cycles;
 mod edges;
 mod queries;
+mod resolve;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -16,6 +17,7 @@ use addrs::{AbsProviderConfig, ConfigResource, Module};
 use config::{Config, ModuleNode};
 use lang::refs::references_in_expr;
 use petgraph::graph::{DiGraph, NodeIndex};
+use state::State;
 use syntax::Diagnostics;
 use syntax::ast::Expr;
 
@@ -100,7 +102,17 @@ impl Blocks {
         diagnostics.into_result(blocks)
     }
 
-    /// The same, with whatever could be understood where there are errors.
+    /// Builds the graph of a configuration and of the resources of a state.
+    pub fn build_with_state(config: &Config, schemas: &Schemas, state: &State) -> Result<Blocks, Diagnostics> {
+        let in_state: Vec<StateResource> = state
+            .resources
+            .iter()
+            .map(|(resource, stored)| (resource.config(), stored.provider.clone()))
+            .collect();
+        Blocks::build(config, schemas, &in_state)
+    }
+
+    /// Builds the graph also if there are errors, of the references without errors.
     pub(crate) fn build_with_errors(
         config: &Config,
         schemas: &Schemas,

@@ -126,24 +126,31 @@ fn worse(a: CheckStatus, b: CheckStatus) -> CheckStatus {
     if rank(b) > rank(a) { b } else { a }
 }
 
+/// The conditions of one kind that an object has, and how they are evaluated.
+pub struct Conditions<'c> {
+    /// The conditions.
+    pub rules: &'c [CheckRule],
+    /// Their kind.
+    pub kind: ConditionKind,
+    /// The scope of their expressions.
+    pub scope: &'c ModuleScope<'c>,
+    /// The object.
+    pub of: &'c Checked,
+    /// How a failure is reported.
+    pub severity: FailureSeverity,
+}
+
 impl Evaluator<'_> {
-    /// Evaluates the conditions of one object, reports those that do not hold, and records their results. Returns an error if
-    /// one failed with severity `Error`.
-    pub fn check_all(
-        &self,
-        rules: &[CheckRule],
-        kind: ConditionKind,
-        scope: &ModuleScope<'_>,
-        of: &Checked,
-        severity: FailureSeverity,
-    ) -> Result<(), Reported> {
+    /// Evaluates conditions, reports those that do not hold, and records their results. Returns an error if one failed with
+    /// severity `Error`.
+    pub fn check_all(&self, conditions: &Conditions<'_>) -> Result<(), Reported> {
         let mut failed = false;
-        for rule in rules {
-            let status = self.check(rule, kind, scope, of, severity);
+        for rule in conditions.rules {
+            let status = self.check(rule, conditions);
             failed |= matches!(status, Status::Fail(_) | Status::Error);
-            self.record(of, &status);
+            self.record(conditions.of, &status);
         }
-        if failed && severity == FailureSeverity::Error {
+        if failed && conditions.severity == FailureSeverity::Error {
             Err(Reported)
         } else {
             Ok(())
@@ -244,122 +251,124 @@ impl Evaluator<'_> {
         out
     }
 
-    /// Evaluates a condition and reports its failure.
-    pub fn check(
-        &self,
-        rule: &CheckRule,
-        kind: ConditionKind,
-        scope: &ModuleScope<'_>,
-        of: &Checked,
-        severity: FailureSeverity,
-    ) -> Status {
-        let context = Context::new(scope);
-        let (condition, mut problems) = evaluate(&rule.condition, context);
-        let mut status = Status::Error;
-        if !problems.has_errors() {
-            let (condition, _) = condition.unmark();
-            match cty::convert(&condition, &Type::Bool) {
-                Ok(value) if !value.is_known() => {
-                    if kind == ConditionKind::Assertion && self.phase() != super::Phase::Validate {
-                        let diagnostic = Diagnostic::warning(
-                            "Check block assertion known after apply",
-                            "The condition depends on values that are known only after apply; it is checked then.",
-                        );
-                        problems.push(with_expression(
-                            diagnostic.at(rule.condition.range()),
-                            &rule.condition,
-                            context,
-                        ));
-                    }
-                    status = Status::Unknown;
-                }
-                Ok(value) => match value.as_bool() {
-                    Some(true) => status = Status::Pass,
-                    Some(false) => {
-                        let (message, found) = self.error_message(rule, kind, scope);
-                        if kind == ConditionKind::Assertion && found.has_errors() {
-                            // Nothing can be said of the check but that it is wrong itself.
-                            self.report(of_check(found));
-                            return Status::Error;
-                        }
-                        problems.extend(found);
-                        let told = if message.is_empty() {
-                            "The condition does not hold. Why its message is not shown is told beside this."
-                        } else {
-                            &message
-                        };
-                        let mut diagnostic = Diagnostic::error(kind.summary(), told).at(rule.condition.range());
-                        match of {
-                            Checked::Resource(address) => diagnostic = diagnostic.about(address),
-                            // The value is wrong, not the condition, and may be written in another file.
-                            Checked::Variable(module, name) => {
-                                diagnostic.subject = self.input_range(module, name).or(diagnostic.subject.take());
-                                diagnostic.detail =
-                                    format!("{told}\n\nThe rule that says so stands at {}.", rule.range);
-                            }
-                            Checked::Output(..) | Checked::Check(..) => {}
-                        }
-                        // Whether an assertion holds is the business of plans.
-                        if kind != ConditionKind::Assertion || self.phase() != super::Phase::Validate {
-                            problems.push(with_expression(diagnostic, &rule.condition, context));
-                        }
-                        status = Status::Fail(message);
-                    }
-                    None => problems.push(invalid(rule, "The condition is null, where true or false is required.")),
-                },
-                Err(e) => problems.push(invalid(
-                    rule,
-                    &format!("Invalid condition result value: {}.", e.message),
-                )),
-            }
-        }
-        // That an assertion does not hold must not stop anything else; that it cannot be evaluated is a mistake.
-        let softened = match kind {
-            ConditionKind::Assertion => matches!(status, Status::Fail(_)),
-            _ => severity == FailureSeverity::Warning,
-        };
-        if softened {
-            for problem in &mut problems.0 {
-                problem.severity = syntax::Severity::Warning;
-            }
-        }
-        self.report(if kind == ConditionKind::Assertion {
-            of_check(problems)
+    /// Evaluates a condition and reports its failure, without recording the result.
+    pub fn check(&self, rule: &CheckRule, conditions: &Conditions<'_>) -> Status {
+        let assertion = conditions.kind == ConditionKind::Assertion;
+        let (status, mut problems) = conditions.evaluate(rule);
+        // An assertion that does not hold has no effect on other blocks; one that cannot be evaluated is an error.
+        let is_warning = if assertion {
+            matches!(status, Status::Fail(_))
         } else {
-            problems
-        });
+            conditions.severity == FailureSeverity::Warning
+        };
+        if is_warning {
+            problems = as_warnings(problems);
+        }
+        self.report(if assertion { of_check(problems) } else { problems });
         status
     }
+}
 
-    fn error_message(&self, rule: &CheckRule, kind: ConditionKind, scope: &ModuleScope<'_>) -> (String, Diagnostics) {
-        let (value, mut problems) = evaluate(&rule.error_message, Context::new(scope));
-        let generic = |problems: &mut Diagnostics, summary: &str, detail: &str, extra: Extra| {
-            let mut diagnostic = Diagnostic::error(summary, detail).at(rule.error_message.range());
-            diagnostic.extra = extra;
-            problems.push(diagnostic);
+impl Conditions<'_> {
+    fn evaluator(&self) -> &Evaluator<'_> {
+        self.scope.evaluator
+    }
+
+    /// Whether the result of a condition is reported: static evaluation does not report the results of assertions.
+    fn reports_result(&self) -> bool {
+        self.kind != ConditionKind::Assertion || !self.evaluator().is_static()
+    }
+
+    /// Adds the expression of a condition and the values it refers to.
+    fn about_condition(&self, rule: &CheckRule, diagnostic: Diagnostic) -> Diagnostic {
+        with_expression(diagnostic, &rule.condition, Context::new(self.scope))
+    }
+
+    fn evaluate(&self, rule: &CheckRule) -> (Status, Diagnostics) {
+        let (condition, mut problems) = evaluate(&rule.condition, Context::new(self.scope));
+        if problems.has_errors() {
+            return (Status::Error, problems);
+        }
+        let (condition, _) = condition.unmark();
+        let value = match cty::convert(&condition, &Type::Bool) {
+            Ok(value) => value,
+            Err(e) => {
+                let detail = format!("Invalid condition result value: {}.", e.message);
+                problems.push(invalid(rule, &detail));
+                return (Status::Error, problems);
+            }
         };
+        if !value.is_known() {
+            if self.kind == ConditionKind::Assertion && self.reports_result() {
+                let diagnostic = Diagnostic::warning(
+                    "Check block assertion known after apply",
+                    "The condition depends on values that are known only after apply; it is checked then.",
+                );
+                problems.push(self.about_condition(rule, diagnostic.at(rule.condition.range())));
+            }
+            return (Status::Unknown, problems);
+        }
+        match value.as_bool() {
+            Some(true) => (Status::Pass, problems),
+            Some(false) => self.failure(rule, problems),
+            None => {
+                problems.push(invalid(rule, "The condition is null, where true or false is required."));
+                (Status::Error, problems)
+            }
+        }
+    }
+
+    /// The result of a condition that does not hold.
+    fn failure(&self, rule: &CheckRule, mut problems: Diagnostics) -> (Status, Diagnostics) {
+        let (message, found) = self.error_message(rule);
+        if self.kind == ConditionKind::Assertion && found.has_errors() {
+            // The error in the message takes the place of the failure.
+            return (Status::Error, found);
+        }
+        problems.extend(found);
+        let detail = if message.is_empty() {
+            "The condition does not hold. Why its message is not shown is told beside this."
+        } else {
+            &message
+        };
+        let mut diagnostic = Diagnostic::error(self.kind.summary(), detail).at(rule.condition.range());
+        match self.of {
+            Checked::Resource(address) => diagnostic = diagnostic.about(address),
+            // The diagnostic is about the value, which another file may set.
+            Checked::Variable(module, name) => {
+                diagnostic.subject = self.evaluator().input_range(module, name).or(diagnostic.subject.take());
+                diagnostic.detail = format!("{detail}\n\nThe rule that says so stands at {}.", rule.range);
+            }
+            Checked::Output(..) | Checked::Check(..) => {}
+        }
+        if self.reports_result() {
+            problems.push(self.about_condition(rule, diagnostic));
+        }
+        (Status::Fail(message), problems)
+    }
+
+    fn error_message(&self, rule: &CheckRule) -> (String, Diagnostics) {
+        let (value, mut problems) = evaluate(&rule.error_message, Context::new(self.scope));
+        let problem = |summary: &str, detail: &str| Diagnostic::error(summary, detail).at(rule.error_message.range());
         if problems.has_errors() {
             return ("Failed to evaluate condition error message.".into(), problems);
         }
         let (value, marks) = value.unmark_deep();
         if marks.is_sensitive() || marks.is_ephemeral() {
             let what = if marks.is_sensitive() { "sensitive" } else { "ephemeral" };
-            generic(
-                &mut problems,
+            let mut diagnostic = problem(
                 &format!("Error message refers to {what} values"),
                 &format!(
                     "The error message of this condition depends on {what} values and is therefore not \
                      shown.\n\nLeave these values out of the message, or apply nonsensitive() where the result \
                      discloses nothing."
                 ),
-                Extra::CausedBySensitive,
             );
-            if kind != ConditionKind::Variable {
-                // What does not hold is the error; this only keeps it from being explained.
-                for problem in &mut problems.0 {
-                    problem.severity = syntax::Severity::Warning;
-                }
-                return (String::new(), problems);
+            diagnostic.extra = Extra::CausedBySensitive;
+            problems.push(diagnostic);
+            if self.kind != ConditionKind::Variable {
+                // The failed condition is the error.
+                return (String::new(), as_warnings(problems));
             }
             return (
                 format!("The error message included a {what} value, so it will not be displayed."),
@@ -371,11 +380,18 @@ impl Evaluator<'_> {
             Ok(None) => ("The error message is not known yet, or null.".into(), problems),
             Err(e) => {
                 let detail = format!("Unsuitable value for error message: {}.", e.message);
-                generic(&mut problems, "Invalid error message", &detail, Extra::None);
+                problems.push(problem("Invalid error message", &detail));
                 ("Failed to evaluate condition error message.".into(), problems)
             }
         }
     }
+}
+
+fn as_warnings(mut problems: Diagnostics) -> Diagnostics {
+    for problem in &mut problems.0 {
+        problem.severity = syntax::Severity::Warning;
+    }
+    problems
 }
 
 /// Problems marked as those of a check block.

@@ -1,4 +1,4 @@
-//! How often something is there: `count` and `for_each`.
+//! Expansion: from `count` and `for_each` to the instances of a resource or module call.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,32 +10,33 @@ use syntax::Diagnostic;
 use syntax::ast::Expr;
 use syntax::diag::Extra;
 
-use super::{Evaluator, ModuleScope, Phase, Reported, slot};
+use super::objects::Objects;
+use super::{Evaluator, ModuleScope, Reported, slot};
 
-/// Something that may be repeated, in an instance of the module it stands in.
+/// A block that can have a repetition argument, in an instance of its module.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) enum Repeated {
     Call(ModuleInstance, Arc<str>),
     Resource(ModuleInstance, Resource),
 }
 
-/// How often something is there.
+/// The instances of a resource or module call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expansion {
-    /// Once, without key.
+    /// One instance without key: the block has no repetition argument.
     Single,
-    /// As often as `count` says.
+    /// The number of instances: the value of `count`.
     Count(u64),
-    /// Once for each element of `for_each`.
+    /// An instance for each element of `for_each`, with its `each.value`.
     ForEach(BTreeMap<Arc<str>, Value>),
-    /// Not known; only while validating.
+    /// Unknown; in static evaluation only.
     Unknown {
-        /// By `count`, rather than by `for_each`.
+        /// Whether the repetition argument is `count`, not `for_each`.
         counted: bool,
     },
 }
 
-/// What `count.index` and `each` are for one instance.
+/// The values of `count.index` and `each` in one instance.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Repetition {
     /// `count.index`.
@@ -45,7 +46,7 @@ pub struct Repetition {
 }
 
 impl Expansion {
-    /// How often something is there that has these arguments, whatever they come to.
+    /// The expansion of a block with these repetition arguments, for any of their values.
     #[must_use]
     pub fn of_any(count: bool, for_each: bool) -> Expansion {
         match (count, for_each) {
@@ -75,7 +76,7 @@ impl Expansion {
         }
     }
 
-    /// What `count.index` and `each` are for the instance with this key.
+    /// The values of `count.index` and `each` in the instance with this key.
     #[must_use]
     pub fn repetition(&self, key: &InstanceKey) -> Repetition {
         match (self, key) {
@@ -105,7 +106,7 @@ impl Expansion {
         }
     }
 
-    /// The value of all instances together: the one, a tuple, or an object by key.
+    /// The value of all instances: that of the one instance, a tuple, or an object by key.
     pub fn gather(&self, mut instance: impl FnMut(InstanceKey) -> Result<Value, Reported>) -> Result<Value, Reported> {
         Ok(match self {
             Expansion::Single => instance(InstanceKey::None)?,
@@ -126,8 +127,9 @@ impl Expansion {
 }
 
 impl Expansion {
-    /// The value of a resource of which only a part is worked on: instances that are not there yet are left out.
-    pub(super) fn gather_present(&self, objects: &BTreeMap<InstanceKey, Value>) -> Result<Value, Reported> {
+    /// The value of the instances that have an object. Those of a `count` are a tuple, in which those before the last one
+    /// with an object are unknown if they have none.
+    pub(super) fn gather_present(&self, objects: &Objects) -> Result<Value, Reported> {
         let value = |key: InstanceKey| Ok(objects.get(&key).cloned().unwrap_or_else(Value::dynamic));
         match self {
             Expansion::Count(n) => {
@@ -144,32 +146,34 @@ impl Expansion {
             Expansion::Single | Expansion::Unknown { .. } => self.gather(value),
         }
     }
-}
 
-/// The value of the instances that exist, when nobody asks the configuration which there should be.
-pub(super) fn gather_existing(counted: bool, for_each: bool, objects: BTreeMap<InstanceKey, Value>) -> Value {
-    if counted {
-        let mut all: Vec<Value> = Vec::new();
-        for (key, value) in objects {
-            if let InstanceKey::Int(at) = key {
-                // Those below that are missing count, too.
-                all.resize(all.len().max(usize::try_from(at).unwrap_or_default()), Value::dynamic());
-                all.push(value);
+    /// The value of these objects as instances of a block with the same repetition argument.
+    pub(super) fn gather_existing(&self, objects: Objects) -> Value {
+        match self {
+            Expansion::Count(_) | Expansion::Unknown { counted: true } => {
+                let mut all: Vec<Value> = Vec::new();
+                for (key, value) in objects {
+                    if let InstanceKey::Int(at) = key {
+                        // Missing instances with lower keys are unknown elements of the tuple.
+                        all.resize(all.len().max(usize::try_from(at).unwrap_or_default()), Value::dynamic());
+                        all.push(value);
+                    }
+                }
+                Value::tuple(all)
             }
+            Expansion::ForEach(_) | Expansion::Unknown { counted: false } => {
+                Value::object(objects.into_iter().filter_map(|(k, v)| match k {
+                    InstanceKey::String(k) => Some((k, v)),
+                    _ => None,
+                }))
+            }
+            Expansion::Single => objects.get(&InstanceKey::None).cloned().unwrap_or_else(Value::dynamic),
         }
-        Value::tuple(all)
-    } else if for_each {
-        Value::object(objects.into_iter().filter_map(|(k, v)| match k {
-            InstanceKey::String(k) => Some((k, v)),
-            _ => None,
-        }))
-    } else {
-        objects.get(&InstanceKey::None).cloned().unwrap_or_else(Value::dynamic)
     }
 }
 
 impl Evaluator<'_> {
-    /// How often a module call is there in an instance of the calling module.
+    /// The expansion of a module call in an instance of the calling module.
     pub fn call_expansion(&self, module: &ModuleInstance, call: &Arc<str>) -> Result<Arc<Expansion>, Reported> {
         let block = self
             .config
@@ -182,7 +186,7 @@ impl Evaluator<'_> {
             .clone()
     }
 
-    /// How often a resource of the configuration is there in an instance of its module.
+    /// The expansion of a configured resource in an instance of its module.
     pub fn resource_expansion(&self, module: &ModuleInstance, resource: &Resource) -> Result<Arc<Expansion>, Reported> {
         let block = self
             .config
@@ -195,7 +199,7 @@ impl Evaluator<'_> {
             .clone()
     }
 
-    /// The instances of a module. None if a module on the way is not in the configuration.
+    /// The instances of a module; none if the configuration does not have one of the calls on the path.
     pub fn module_instances(&self, module: &Module) -> Result<Vec<ModuleInstance>, Reported> {
         let Some((parent, name)) = module.parent() else {
             return Ok(vec![ModuleInstance::root()]);
@@ -230,17 +234,60 @@ impl Evaluator<'_> {
     }
 
     fn count(&self, expr: &Expr, scope: &ModuleScope<'_>) -> Result<Expansion, Reported> {
-        let value = self.evaluate(expr, scope)?;
-        let (value, marks) = value.unmark();
-        let wrong = |extra: Extra, detail: &str| {
-            let mut diagnostic = Diagnostic::error("Invalid count argument", detail).at(expr.range());
-            diagnostic.extra = extra;
-            self.report([with_expression(diagnostic, expr, Context::new(scope))]);
-            Reported
+        let count = RepetitionArgument {
+            name: "count",
+            expr,
+            scope,
         };
+        count.count(self.evaluate(expr, scope)?)
+    }
+
+    /// The expansion by a `for_each` expression.
+    pub fn for_each(&self, expr: &Expr, scope: &ModuleScope<'_>) -> Result<Expansion, Reported> {
+        let for_each = RepetitionArgument {
+            name: "for_each",
+            expr,
+            scope,
+        };
+        for_each.for_each(self.evaluate(expr, scope)?)
+    }
+}
+
+/// A `count` or `for_each` argument, with what its diagnostics need.
+struct RepetitionArgument<'r> {
+    name: &'static str,
+    expr: &'r Expr,
+    scope: &'r ModuleScope<'r>,
+}
+
+impl RepetitionArgument<'_> {
+    fn is_static(&self) -> bool {
+        self.scope.evaluator.is_static()
+    }
+
+    fn report(&self, diagnostic: Diagnostic) -> Reported {
+        let diagnostic = diagnostic.at(self.expr.range());
+        let context = Context::new(self.scope);
+        self.scope
+            .evaluator
+            .report([with_expression(diagnostic, self.expr, context)]);
+        Reported
+    }
+
+    fn invalid(&self, detail: impl Into<String>) -> Reported {
+        self.report(Diagnostic::error(format!("Invalid {} argument", self.name), detail))
+    }
+
+    fn invalid_because(&self, extra: Extra, detail: impl Into<String>) -> Reported {
+        let mut diagnostic = Diagnostic::error(format!("Invalid {} argument", self.name), detail);
+        diagnostic.extra = extra;
+        self.report(diagnostic)
+    }
+
+    fn count(&self, value: Value) -> Result<Expansion, Reported> {
+        let (value, marks) = value.unmark();
         if marks.is_ephemeral() {
-            return Err(wrong(
-                Extra::None,
+            return Err(self.invalid(
                 "The value of \"count\" depends on an ephemeral value, which is not stored in the plan. Choose a \
                  number that does not depend on ephemeral values.",
             ));
@@ -250,15 +297,13 @@ impl Evaluator<'_> {
                 "The \"count\" argument says how many instances there are: {}.",
                 e.message
             );
-            let diagnostic = Diagnostic::error("Incorrect value type", detail).at(expr.range());
-            self.report([with_expression(diagnostic, expr, Context::new(scope))]);
-            Reported
+            self.report(Diagnostic::error("Incorrect value type", detail))
         })?;
         if !number.is_known() {
-            if self.phase == Phase::Validate {
+            if self.is_static() {
                 return Ok(Expansion::Unknown { counted: true });
             }
-            return Err(wrong(
+            return Err(self.invalid_because(
                 Extra::CausedByUnknown,
                 "The number of instances is not known before apply, because \"count\" depends on attributes of \
                  resources that are not created yet. Apply those resources first, with the -target option, and plan \
@@ -266,135 +311,114 @@ impl Evaluator<'_> {
             ));
         }
         let Some(number) = number.as_number() else {
-            return Err(wrong(
-                Extra::None,
-                "The value of \"count\" is null, where a whole number is required.",
-            ));
+            return Err(self.invalid("The value of \"count\" is null, where a whole number is required."));
         };
         if number.is_negative() {
-            return Err(wrong(
-                Extra::None,
-                "The value of \"count\" is negative; it must be zero or more.",
-            ));
+            return Err(self.invalid("The value of \"count\" is negative; it must be zero or more."));
         }
         match number.to_i64().and_then(|n| u64::try_from(n).ok()) {
             Some(n) => Ok(Expansion::Count(n)),
-            None => Err(wrong(
-                Extra::None,
-                "The value of \"count\" is not a whole number, or too large.",
-            )),
+            None => Err(self.invalid("The value of \"count\" is not a whole number, or too large.")),
         }
     }
 
-    /// What a `for_each` expression comes to.
-    pub fn for_each(&self, expr: &Expr, scope: &ModuleScope<'_>) -> Result<Expansion, Reported> {
-        let value = self.evaluate(expr, scope)?;
-        let wrong = |extra: Extra, detail: &str| {
-            let mut diagnostic = Diagnostic::error("Invalid for_each argument", detail).at(expr.range());
-            diagnostic.extra = extra;
-            self.report([with_expression(diagnostic, expr, Context::new(scope))]);
-            Reported
-        };
+    fn for_each(&self, value: Value) -> Result<Expansion, Reported> {
         let (value, marks) = value.unmark();
         if marks.contains(Marks::SENSITIVE) {
-            return Err(wrong(
+            return Err(self.invalid_because(
                 Extra::CausedBySensitive,
                 "The value of \"for_each\" is sensitive. Its keys become part of resource addresses, which are shown.",
             ));
         }
         if marks.contains(Marks::EPHEMERAL) {
-            return Err(wrong(
-                Extra::None,
+            return Err(self.invalid(
                 "The value of \"for_each\" depends on an ephemeral value, which is not stored in the plan. Choose \
                  keys that do not depend on ephemeral values.",
             ));
         }
         if value.is_null() {
-            return Err(wrong(
-                Extra::None,
-                "The value of \"for_each\" is null, where a map or a set of strings is required.",
-            ));
+            return Err(self.invalid("The value of \"for_each\" is null, where a map or a set of strings is required."));
         }
-        let unknown = || {
-            if self.phase == Phase::Validate {
-                return Ok(Expansion::Unknown { counted: false });
-            }
-            let (what, advice) = match value.ty() {
-                Type::Set(_) => (
-                    "set contains values that are known only after apply",
-                    "A map with keys that stand in the configuration, and with the unknown parts in its values only, \
-                     avoids this.",
-                ),
-                _ => (
-                    "map has keys that are known only after apply",
-                    "Write the keys of the map into the configuration, and leave the unknown parts to its values.",
-                ),
-            };
-            Err(wrong(
-                Extra::CausedByUnknown,
-                &format!(
-                    "The \"for_each\" {what}, so the keys of the instances cannot be \
-                     planned.\n\n{advice}\n\nOtherwise apply the resources that \"for_each\" refers to first, with \
-                     the -target option, and plan again."
-                ),
-            ))
-        };
         match value.ty() {
             Type::Map(_) | Type::Object(_) => {
                 let Some(entries) = value.entries() else {
-                    return unknown();
+                    return self.unknown_keys(value.ty());
                 };
                 Ok(Expansion::ForEach(
                     entries.map(|(k, v)| (k.clone(), v.clone())).collect(),
                 ))
             }
-            Type::Set(element) => {
-                let Some(items) = value.as_seq() else { return unknown() };
-                if items.is_empty() {
-                    return Ok(Expansion::ForEach(BTreeMap::new()));
-                }
-                // Before there is a plan, an attribute may not even have its type yet.
-                if self.phase == Phase::Validate && matches!(**element, Type::Dynamic) {
-                    return unknown();
-                }
-                if !matches!(**element, Type::String) {
-                    let detail = format!(
-                        "The elements of a set in \"for_each\" must be strings; these are of type {}.",
-                        element.friendly_name()
-                    );
-                    let diagnostic = Diagnostic::error("Invalid for_each set argument", detail).at(expr.range());
-                    self.report([with_expression(diagnostic, expr, Context::new(scope))]);
-                    return Err(Reported);
-                }
-                let mut out = BTreeMap::new();
-                for item in items {
-                    if !item.is_known() {
-                        return unknown();
-                    }
-                    let Some(key) = item.as_arc_str() else {
-                        return Err(wrong(
-                            Extra::None,
-                            "The set in \"for_each\" contains null, which cannot be the key of an instance.",
-                        ));
-                    };
-                    out.insert(key.clone(), item.clone());
-                }
-                Ok(Expansion::ForEach(out))
-            }
-            Type::Dynamic => unknown(),
+            Type::Set(element) => self.for_each_of_set(&value, element),
+            Type::Dynamic => self.unknown_keys(value.ty()),
             other => {
                 let hint = match other {
                     Type::List(_) | Type::Tuple(_) => " To use a list, convert it with toset(...).",
                     _ => "",
                 };
-                Err(wrong(
-                    Extra::None,
-                    &format!(
-                        "The value of \"for_each\" is of type {}; it must be a map or a set of strings.{hint}",
-                        other.friendly_name()
-                    ),
-                ))
+                Err(self.invalid(format!(
+                    "The value of \"for_each\" is of type {}; it must be a map or a set of strings.{hint}",
+                    other.friendly_name()
+                )))
             }
         }
+    }
+
+    fn for_each_of_set(&self, set: &Value, element: &Type) -> Result<Expansion, Reported> {
+        let Some(items) = set.as_seq() else {
+            return self.unknown_keys(set.ty());
+        };
+        if items.is_empty() {
+            return Ok(Expansion::ForEach(BTreeMap::new()));
+        }
+        // In static evaluation, even the type of an attribute may be unknown.
+        if self.is_static() && matches!(element, Type::Dynamic) {
+            return self.unknown_keys(set.ty());
+        }
+        if !matches!(element, Type::String) {
+            let detail = format!(
+                "The elements of a set in \"for_each\" must be strings; these are of type {}.",
+                element.friendly_name()
+            );
+            return Err(self.report(Diagnostic::error("Invalid for_each set argument", detail)));
+        }
+        let mut out = BTreeMap::new();
+        for item in items {
+            if !item.is_known() {
+                return self.unknown_keys(set.ty());
+            }
+            let Some(key) = item.as_arc_str() else {
+                return Err(
+                    self.invalid("The set in \"for_each\" contains null, which cannot be the key of an instance.")
+                );
+            };
+            out.insert(key.clone(), item.clone());
+        }
+        Ok(Expansion::ForEach(out))
+    }
+
+    /// The result for a `for_each` value of this type whose keys are unknown.
+    fn unknown_keys(&self, ty: &Type) -> Result<Expansion, Reported> {
+        if self.is_static() {
+            return Ok(Expansion::Unknown { counted: false });
+        }
+        let (what, advice) = match ty {
+            Type::Set(_) => (
+                "set contains values that are known only after apply",
+                "A map with keys that stand in the configuration, and with the unknown parts in its values only, \
+                 avoids this.",
+            ),
+            _ => (
+                "map has keys that are known only after apply",
+                "Write the keys of the map into the configuration, and leave the unknown parts to its values.",
+            ),
+        };
+        Err(self.invalid_because(
+            Extra::CausedByUnknown,
+            format!(
+                "The \"for_each\" {what}, so the keys of the instances cannot be \
+                 planned.\n\n{advice}\n\nOtherwise apply the resources that \"for_each\" refers to first, with \
+                 the -target option, and plan again."
+            ),
+        ))
     }
 }

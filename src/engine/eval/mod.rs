@@ -1,22 +1,24 @@
-//! Evaluate: what is this value now?
+//! Evaluation of the configuration.
 //!
-//! An [`Evaluator`] answers for variables, locals, outputs, modules and resources of every module instance, on demand,
-//! each once: the first to ask computes, all others share. It knows nothing of change. What the objects of resources
-//! are is told to it ([`Evaluator::set_object`]) by whoever plans or applies; it only gathers the instances of a resource
-//! into the one value that references see, again once, when the first reference comes. The walks take care that nobody
-//! asks too early: a block is visited after everything it refers to ([`crate::blocks`]).
+//! An [`Evaluator`] computes the values of variables, locals, outputs, modules and resources in every module instance, on
+//! demand and each once. It has no part in planning: the objects of resources come from the operation's
+//! [`ObjectSource`], and the operation replaces them as it plans or applies ([`Evaluator::set_object`]). The value of a
+//! resource is computed at the first reference to it. Walks visit a block after everything it refers to
+//! ([`crate::blocks`]), so all objects are set by then.
 //!
-//! [`expand`] says how often something is there, [`scope`] is the surroundings of expressions, [`checks`] evaluates
-//! conditions.
+//! [`expand`] evaluates `count` and `for_each`, [`scope`] resolves references, [`checks`] evaluates conditions, and
+//! [`objects`] is the interface of object sources.
 
 pub mod checks;
 pub mod expand;
+pub mod instance_conditions;
+pub mod objects;
 pub mod scope;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
-use addrs::{AbsResource, AbsResourceInstance, InstanceKey, Mode, ModuleInstance};
+use addrs::{AbsResource, AbsResourceInstance, InstanceKey, ModuleInstance};
 use config::{Config, ModuleNode, Variable};
 use cty::{Marks, Value};
 use lang::eval::{Context, evaluate, with_expression};
@@ -27,24 +29,10 @@ use crate::blocks::Block;
 use crate::functions::Functions;
 use crate::inputs::EvaluationEnvironment;
 
+use objects::{ObjectSource, Objects, ReferencedResource};
+
 pub use expand::{Expansion, Repetition};
 pub use scope::ModuleScope;
-
-/// What the evaluation is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Nothing outside the configuration is known: variables and objects are unknown.
-    Validate,
-    /// Objects are as planned.
-    Plan,
-    /// Objects are as they are, and nothing is about to happen: what the console sees. What cannot be evaluated is
-    /// unknown.
-    Console,
-    /// Objects are as they are; resources have the instances that exist, whatever the configuration says.
-    Destroy,
-    /// Objects are as they are, one after the other becoming what was planned.
-    Apply,
-}
 
 /// The error has been reported as a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,29 +49,17 @@ enum Key {
 }
 
 type Slot<T> = Arc<OnceLock<Result<T, Reported>>>;
-type Objects = BTreeMap<InstanceKey, Value>;
-
-/// Where the objects of a resource come from that nobody has told the evaluator about: the state.
-pub type Stored<'a> = Box<dyn Fn(&AbsResource) -> Objects + Send + Sync + 'a>;
-
-/// Answers what values are. See the module's documentation.
+/// Evaluates a configuration. See the module's documentation.
 pub struct Evaluator<'a> {
     config: &'a Config,
-    phase: Phase,
-    /// Whether only a part of the configuration is worked on.
-    partial: bool,
-    /// Whether only what exists counts.
-    existing: bool,
     environment: EvaluationEnvironment,
     variables: &'a BTreeMap<Arc<str>, Value>,
-    stored: Stored<'a>,
+    source: Box<dyn ObjectSource + 'a>,
     memo: RwLock<HashMap<Key, Slot<Value>>>,
     expansions: RwLock<HashMap<expand::Repeated, Slot<Arc<Expansion>>>>,
     objects: RwLock<HashMap<AbsResource, Objects>>,
     diagnostics: Mutex<Diagnostics>,
     functions: Option<&'a Functions>,
-    /// Whether changes are being carried out: `terraform.applying`.
-    applying: bool,
     results: Mutex<checks::Results>,
 }
 
@@ -103,29 +79,24 @@ fn slot<K: Clone + Eq + std::hash::Hash, T>(memo: &RwLock<HashMap<K, Slot<T>>>, 
 }
 
 impl<'a> Evaluator<'a> {
-    /// An evaluator of a configuration with these values of its root variables (converted, without marks) and these
-    /// stored objects.
+    /// An evaluator of a configuration with these values of its root variables (converted, without marks) and the objects
+    /// of this source.
     pub fn new(
         config: &'a Config,
-        phase: Phase,
         environment: EvaluationEnvironment,
         variables: &'a BTreeMap<Arc<str>, Value>,
-        stored: Stored<'a>,
+        source: Box<dyn ObjectSource + 'a>,
     ) -> Evaluator<'a> {
         Evaluator {
             config,
-            phase,
-            partial: false,
-            existing: false,
             environment,
             variables,
-            stored,
+            source,
             memo: RwLock::default(),
             expansions: RwLock::default(),
             objects: RwLock::default(),
             diagnostics: Mutex::default(),
             functions: None,
-            applying: phase == Phase::Apply,
             results: Mutex::default(),
         }
     }
@@ -137,37 +108,15 @@ impl<'a> Evaluator<'a> {
         self
     }
 
-    /// Changes are being carried out, even if in this phase they need not be.
-    #[must_use]
-    pub fn applying(mut self) -> Evaluator<'a> {
-        self.applying = true;
-        self
-    }
-
-    /// Only a part of the configuration is worked on, so instances may be missing.
-    #[must_use]
-    pub fn partial(mut self, partial: bool) -> Evaluator<'a> {
-        self.partial = partial;
-        self
-    }
-
-    /// Nothing is created or destroyed, so resources are what exists of them, whatever the configuration asks for.
-    #[must_use]
-    pub fn existing(mut self, existing: bool) -> Evaluator<'a> {
-        self.existing = existing;
-        self
-    }
-
     /// The configuration.
     #[must_use]
     pub fn config(&self) -> &'a Config {
         self.config
     }
 
-    /// What the evaluation is for.
-    #[must_use]
-    pub fn phase(&self) -> Phase {
-        self.phase
+    /// Whether blocks are evaluated once for all values and instances ([`ObjectSource::is_static`]).
+    fn is_static(&self) -> bool {
+        self.source.is_static()
     }
 
     /// Reports problems.
@@ -266,11 +215,10 @@ impl<'a> Evaluator<'a> {
     /// The value of an input variable.
     pub fn variable(&self, module: &ModuleInstance, node: &ModuleNode, name: &Arc<str>) -> Result<Value, Reported> {
         self.memo(&Key::Variable(module.clone(), name.clone()), || {
-            if self.phase != Phase::Validate {
+            if !self.is_static() {
                 return self.input_value(module, node, name);
             }
-            // What is written must be right for every value, not only for those of the calls there are today; and a call may
-            // have no instances, so that its values are never used.
+            // The argument of a call is one possible value, and a call without instances never uses it.
             let variable = node.module.variables.get(name).ok_or(Reported)?;
             Ok(Value::unknown(variable.value_type()).with_marks(declared_marks(variable)))
         })
@@ -280,7 +228,7 @@ impl<'a> Evaluator<'a> {
     pub fn input_value(&self, module: &ModuleInstance, node: &ModuleNode, name: &Arc<str>) -> Result<Value, Reported> {
         let variable = node.module.variables.get(name).ok_or(Reported)?;
         let value = match module.parent() {
-            None if self.phase == Phase::Validate => Value::unknown(variable.value_type()),
+            None if self.is_static() => Value::unknown(variable.value_type()),
             None => self
                 .variables
                 .get(name)
@@ -325,8 +273,8 @@ impl<'a> Evaluator<'a> {
         let Some(attribute) = call.inputs.attribute(&variable.name) else {
             return variable.default.clone().ok_or(Reported);
         };
-        let repetition = if self.phase == Phase::Validate {
-            // One instance stands for all of them, so what is written must be right for any key and value.
+        let repetition = if self.is_static() {
+            // The representative instance has any key and any value.
             Expansion::of_any(call.count.is_some(), call.for_each.is_some()).repetition(&InstanceKey::None)
         } else {
             self.call_expansion(parent, &step.name)?.repetition(&step.key)
@@ -440,12 +388,8 @@ impl<'a> Evaluator<'a> {
             };
             let expansion = self.call_expansion(module, call)?;
             let instance = |key: InstanceKey| {
-                // While validating, one instance without key stands for all of them.
-                let key = if self.phase == Phase::Validate {
-                    InstanceKey::None
-                } else {
-                    key
-                };
+                // In static evaluation, the instance without key represents all instances.
+                let key = if self.is_static() { InstanceKey::None } else { key };
                 let instance = module.child(call.clone(), key);
                 let wanted = child
                     .module
@@ -464,66 +408,34 @@ impl<'a> Evaluator<'a> {
     // ---- resources ----------------------------------------------------------------------------------------------
 
     /// The value of a resource: its object, or a tuple or object of them.
-    fn resource_value(&self, resource: &AbsResource) -> Result<Value, Reported> {
-        if self.phase == Phase::Validate {
-            return Ok(match resource.resource.mode {
-                Mode::Ephemeral => Value::dynamic().with_marks(Marks::EPHEMERAL),
-                _ => Value::dynamic(),
-            });
-        }
-        self.memo(&Key::Resource(resource.clone()), || {
-            let objects = self.with_objects(resource, |objects| objects.clone());
-            let block = self.config.resource(&resource.config()).ok_or(Reported)?;
-            if self.phase == Phase::Destroy || self.existing {
-                return Ok(expand::gather_existing(
-                    block.count.is_some(),
-                    block.for_each.is_some(),
-                    objects,
-                ));
-            }
-            if self.phase == Phase::Console {
-                if objects.is_empty() {
-                    // It may be created one day.
-                    return Ok(Value::dynamic());
-                }
-                return Ok(expand::gather_existing(
-                    block.count.is_some(),
-                    block.for_each.is_some(),
-                    objects,
-                ));
-            }
-            let expansion = self.resource_expansion(&resource.module, &resource.resource)?;
-            if self.partial {
-                return expansion.gather_present(&objects);
-            }
-            expansion.gather(|key| Ok(objects.get(&key).cloned().unwrap_or_else(Value::dynamic)))
-        })
+    fn resource_value(&self, resource: &ReferencedResource<'_>) -> Result<Value, Reported> {
+        self.memo(&Key::Resource(resource.address.clone()), || self.source.value(resource))
     }
 
     fn with_objects<T>(&self, resource: &AbsResource, f: impl FnOnce(&mut Objects) -> T) -> T {
         if !read(&self.objects).contains_key(resource) {
-            let stored = (self.stored)(resource);
-            write(&self.objects).entry(resource.clone()).or_insert(stored);
+            let initial = self.source.initial_objects(resource);
+            write(&self.objects).entry(resource.clone()).or_insert(initial);
         }
         f(write(&self.objects).entry(resource.clone()).or_default())
     }
 
-    /// Says what an object is from now on. Must come before anything that refers to its resource is evaluated.
+    /// Sets the object of an instance. Must be called before anything that refers to its resource is evaluated.
     pub fn set_object(&self, address: &AbsResourceInstance, value: Value) {
         self.with_objects(&address.containing_resource(), |objects| {
             objects.insert(address.resource.key.clone(), value);
         });
     }
 
-    /// Says that there is no such object any more. Whoever asks later finds the store without it, so nothing is loaded for
-    /// this.
+    /// Removes the object of an instance. Initial objects that are not loaded yet are not loaded for this: the state does not
+    /// contain the object any more when they are.
     pub fn remove_object(&self, address: &AbsResourceInstance) {
         if let Some(objects) = write(&self.objects).get_mut(&address.containing_resource()) {
             objects.remove(&address.resource.key);
         }
     }
 
-    /// What an object is now.
+    /// The current object of an instance.
     #[must_use]
     pub fn object(&self, address: &AbsResourceInstance) -> Option<Value> {
         self.with_objects(&address.containing_resource(), |objects| {

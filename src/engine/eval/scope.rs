@@ -1,9 +1,8 @@
-//! The surroundings of the expressions of a module instance.
+//! The scope of expressions in a module instance: references and functions.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use addrs::{ModuleInstance, Referenceable};
+use addrs::{ModuleInstance, Referenceable, Resource};
 use config::ModuleNode;
 use cty::{Marks, Value};
 use lang::functions::CallError;
@@ -12,7 +11,8 @@ use lang::scope::{FunctionSettings, ProviderCall, Reference, Scope};
 use syntax::ast::TraversalStep;
 use syntax::{Diagnostic, Diagnostics};
 
-use super::{Evaluator, Expansion, Phase, Repetition, Reported};
+use super::objects::ReferencedResource;
+use super::{Evaluator, Expansion, Repetition, Reported};
 
 /// What expressions in a module instance can refer to.
 pub struct ModuleScope<'e> {
@@ -21,7 +21,7 @@ pub struct ModuleScope<'e> {
     pub(super) node: &'e ModuleNode,
     pub(super) repetition: Repetition,
     pub(super) self_value: Option<Value>,
-    /// A variable's own value, for its validations, where references to it give another.
+    /// The value of a variable in its own validations, where it differs from the value in other references.
     pub(super) own_value: Option<(Arc<str>, Value)>,
 }
 
@@ -29,13 +29,13 @@ fn error(reference: &Reference, summary: &str, detail: impl Into<String>) -> Dia
     Diagnostic::error(summary, detail).at(&reference.range).into()
 }
 
-/// What a lookup gives for something that failed: an error without words, because it was reported where it arose.
+/// The error of a reference to a value that failed to evaluate: empty, because the failure has been reported.
 fn already_reported(_: Reported) -> Diagnostics {
     Diagnostics::new()
 }
 
 impl ModuleScope<'_> {
-    /// An instance of something repeated must be asked for by key, something else must not.
+    /// Checks that a reference has an instance key if, and only if, its subject is expanded by `count` or `for_each`.
     fn check_key(&self, reference: &Reference, expansion: &Expansion, what: &str) -> Result<(), Diagnostics> {
         let subject = &reference.subject;
         let next = reference.remaining.first();
@@ -96,7 +96,7 @@ impl ModuleScope<'_> {
     fn terraform(&self, reference: &Reference, name: &str) -> Result<Value, Diagnostics> {
         match name {
             "workspace" => Ok(Value::string(&self.evaluator.environment.workspace)),
-            "applying" => Ok(Value::bool(self.evaluator.applying).with_marks(Marks::EPHEMERAL)),
+            "applying" => Ok(Value::bool(self.evaluator.environment.applying).with_marks(Marks::EPHEMERAL)),
             "env" => Err(error(
                 reference,
                 "Invalid \"terraform\" attribute",
@@ -111,85 +111,72 @@ impl ModuleScope<'_> {
             )),
         }
     }
-}
 
-impl Scope for ModuleScope<'_> {
-    fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
+    fn resource(&self, reference: &Reference, resource: &Resource) -> Result<Value, Diagnostics> {
+        let address = resource.absolute(&self.module);
+        let referenced = ReferencedResource {
+            evaluator: self.evaluator,
+            address: &address,
+            block: self.node.module.resources.get(resource).ok_or_else(Diagnostics::new)?,
+        };
+        let rule = self.evaluator.source.key_rule(&referenced).map_err(already_reported)?;
+        if let Some(expansion) = rule {
+            self.check_key(reference, &expansion, "resource")?;
+        }
+        self.evaluator.resource_value(&referenced).map_err(already_reported)
+    }
+
+    fn module_call(&self, reference: &Reference, name: &Arc<str>) -> Result<Value, Diagnostics> {
         let evaluator = self.evaluator;
-        match &reference.subject {
-            Referenceable::Variable(name) if self.own_value.as_ref().is_some_and(|(own, _)| own == name) => self
-                .own_value
-                .as_ref()
-                .map(|(_, value)| value.clone())
-                .ok_or_else(Diagnostics::new),
-            Referenceable::Variable(name) => evaluator
-                .variable(&self.module, self.node, name)
-                .map_err(already_reported),
-            Referenceable::Local(name) => evaluator.local(&self.module, self.node, name).map_err(already_reported),
-            Referenceable::Resource(resource) => {
-                if evaluator.phase == Phase::Console {
-                    let block = self.node.module.resources.get(resource).ok_or_else(Diagnostics::new)?;
-                    let expansion = match (&block.count, &block.for_each) {
-                        (Some(_), _) => Expansion::Count(0),
-                        (None, Some(_)) => Expansion::ForEach(BTreeMap::new()),
-                        (None, None) => Expansion::Single,
-                    };
-                    self.check_key(reference, &expansion, "resource")?;
-                } else if evaluator.phase != Phase::Destroy {
-                    let expansion = evaluator
-                        .resource_expansion(&self.module, resource)
-                        .map_err(already_reported)?;
-                    self.check_key(reference, &expansion, "resource")?;
-                }
-                evaluator
-                    .resource_value(&resource.absolute(&self.module))
-                    .map_err(already_reported)
-            }
-            Referenceable::Module(name) => {
-                let expansion = evaluator.call_expansion(&self.module, name).map_err(already_reported)?;
-                self.check_key(reference, &expansion, "module")?;
-                let only = match (reference.remaining.as_slice(), &*expansion) {
-                    ([TraversalStep::Attribute { name, .. }, ..], Expansion::Single | Expansion::Unknown { .. }) => {
-                        Some(name)
-                    }
-                    ([TraversalStep::Index { .. }, TraversalStep::Attribute { name, .. }, ..], _) => Some(name),
-                    _ => None,
-                };
-                evaluator
-                    .module_value(&self.module, self.node, name, only)
-                    .map_err(already_reported)
-            }
-            Referenceable::Count(name) if &**name == "index" => self.repetition.index.clone().ok_or_else(|| {
-                error(
-                    reference,
-                    "Reference to \"count\" in non-counted context",
-                    "count.index exists in module, resource and data blocks that have the argument \"count\"; this \
-                     block has none.",
-                )
-            }),
-            Referenceable::Count(name) => Err(error(
+        let expansion = evaluator.call_expansion(&self.module, name).map_err(already_reported)?;
+        self.check_key(reference, &expansion, "module")?;
+        let only = match (reference.remaining.as_slice(), &*expansion) {
+            ([TraversalStep::Attribute { name, .. }, ..], Expansion::Single | Expansion::Unknown { .. }) => Some(name),
+            ([TraversalStep::Index { .. }, TraversalStep::Attribute { name, .. }, ..], _) => Some(name),
+            _ => None,
+        };
+        evaluator
+            .module_value(&self.module, self.node, name, only)
+            .map_err(already_reported)
+    }
+
+    fn count(&self, reference: &Reference, name: &str) -> Result<Value, Diagnostics> {
+        if name != "index" {
+            return Err(error(
                 reference,
                 "Invalid \"count\" attribute",
                 format!(
                     "There is no count.{name}. The one attribute is count.index, the number of the instance, from 0."
                 ),
+            ));
+        }
+        self.repetition.index.clone().ok_or_else(|| {
+            error(
+                reference,
+                "Reference to \"count\" in non-counted context",
+                "count.index exists in module, resource and data blocks that have the argument \"count\"; this \
+                 block has none.",
+            )
+        })
+    }
+
+    fn each(&self, reference: &Reference, name: &str) -> Result<Value, Diagnostics> {
+        match (&self.repetition.each, name) {
+            (Some((key, _)), "key") => Ok(key.clone()),
+            (Some((_, value)), "value") => Ok(value.clone()),
+            (None, "value") => Err(error(
+                reference,
+                "each.value cannot be used in this context",
+                "each.value exists in module, resource and data blocks that have the argument \"for_each\"; this \
+                 block has none.",
             )),
-            Referenceable::Each(name) if matches!(&**name, "key" | "value") => match &self.repetition.each {
-                Some((key, value)) => Ok(if &**name == "key" { key.clone() } else { value.clone() }),
-                None if &**name == "value" => Err(error(
-                    reference,
-                    "each.value cannot be used in this context",
-                    "each.value exists in module, resource and data blocks that have the argument \"for_each\"; this \
-                     block has none.",
-                )),
-                None => Err(error(
-                    reference,
-                    "Reference to \"each\" in context without for_each",
-                    "each.key exists in module, resource and data blocks that have the argument \"for_each\"; this \
-                     block has none.",
-                )),
-            },
-            Referenceable::Each(name) => Err(error(
+            (None, "key") => Err(error(
+                reference,
+                "Reference to \"each\" in context without for_each",
+                "each.key exists in module, resource and data blocks that have the argument \"for_each\"; this \
+                 block has none.",
+            )),
+            _ => Err(error(
                 reference,
                 "Invalid \"each\" attribute",
                 format!(
@@ -197,16 +184,39 @@ impl Scope for ModuleScope<'_> {
                      \"for_each\" that the instance is made for."
                 ),
             )),
+        }
+    }
+
+    fn self_object(&self, reference: &Reference) -> Result<Value, Diagnostics> {
+        self.self_value.clone().ok_or_else(|| {
+            error(
+                reference,
+                "Invalid \"self\" reference",
+                "\"self\" is the object of the enclosing resource. It exists in the provisioner, connection and \
+                 postcondition blocks of a resource.",
+            )
+        })
+    }
+}
+
+impl Scope for ModuleScope<'_> {
+    fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
+        let evaluator = self.evaluator;
+        match &reference.subject {
+            Referenceable::Variable(name) => match &self.own_value {
+                Some((own, value)) if own == name => Ok(value.clone()),
+                _ => evaluator
+                    .variable(&self.module, self.node, name)
+                    .map_err(already_reported),
+            },
+            Referenceable::Local(name) => evaluator.local(&self.module, self.node, name).map_err(already_reported),
+            Referenceable::Resource(resource) => self.resource(reference, resource),
+            Referenceable::Module(name) => self.module_call(reference, name),
+            Referenceable::Count(name) => self.count(reference, name),
+            Referenceable::Each(name) => self.each(reference, name),
             Referenceable::Path(name) => self.path(reference, name),
             Referenceable::Terraform(name) => self.terraform(reference, name),
-            Referenceable::SelfRef => self.self_value.clone().ok_or_else(|| {
-                error(
-                    reference,
-                    "Invalid \"self\" reference",
-                    "\"self\" is the object of the enclosing resource. It exists in the provisioner, connection and \
-                     postcondition blocks of a resource.",
-                )
-            }),
+            Referenceable::SelfRef => self.self_object(reference),
             other => Err(error(
                 reference,
                 "Invalid reference",

@@ -1,11 +1,11 @@
-//! What a provider may answer after applying: everything that was planned and known must be as planned.
+//! The rules for the result of apply: every known part of the planned object must be unchanged.
 
 use cty::{Kind, Path, Type, Value};
 use schema::BlockSchema;
 
 use super::{Problem, at_index, at_key};
 
-/// The places where an applied object contradicts the planned one.
+/// The differences between an applied object and the planned one that the rules do not allow.
 pub fn applied_problems(schema: &BlockSchema, planned: &Value, actual: &Value) -> Vec<Problem> {
     let mut out = Vec::new();
     if planned.is_null() && !actual.is_null() {
@@ -20,112 +20,125 @@ pub fn applied_problems(schema: &BlockSchema, planned: &Value, actual: &Value) -
                 continue;
             };
             let sensitive = schema.attributes.get(name).is_some_and(|s| s.sensitive);
-            compare(p, a, &path, schema.blocks.contains_key(name), sensitive, &mut out);
+            let mut comparison = Comparison {
+                sensitive,
+                out: &mut out,
+            };
+            comparison.compare(p, a, &path, schema.blocks.contains_key(name));
         }
     }
     out
 }
 
-fn compare(planned: &Value, actual: &Value, path: &Path, is_block: bool, sensitive: bool, out: &mut Vec<Problem>) {
-    if planned == actual {
-        return;
+/// The comparison of one attribute or block of an object.
+struct Comparison<'o> {
+    /// Whether the attribute is sensitive: its values are left out of messages.
+    sensitive: bool,
+    out: &'o mut Vec<Problem>,
+}
+
+impl Comparison<'_> {
+    fn problem(&mut self, path: &Path, message: impl Into<String>) {
+        self.out.push(Problem::new(path, message));
     }
-    if let Kind::Unknown(refinements) = planned.kind() {
-        // Only a promise that goes beyond the type can be broken.
-        if refinements.as_ref().is_some_and(|r| r.not_null) && actual.is_null() {
-            out.push(Problem::new(path, "was known not to be null, but is null now"));
+
+    /// A message that ends with a value, unless that is sensitive.
+    fn with_value(&self, hidden: &str, shown: &str, value: &Value) -> String {
+        if self.sensitive {
+            hidden.into()
+        } else {
+            format!("{shown} {value:?}")
         }
-        return;
     }
-    if planned.is_null() {
-        // Blocks that were not there may not appear; null and empty mean the same for collections of blocks.
-        if !(is_block && actual.len() == Some(0)) {
-            out.push(Problem::new(
-                path,
-                changed("was null, but now has a value", "was null, but now", actual, sensitive),
-            ));
+
+    fn compare(&mut self, planned: &Value, actual: &Value, path: &Path, is_block: bool) {
+        if planned == actual {
+            return;
         }
-        return;
+        if let Kind::Unknown(refinements) = planned.kind() {
+            // Any value of the type is allowed that conforms to the refinements.
+            if refinements.as_ref().is_some_and(|r| r.not_null) && actual.is_null() {
+                self.problem(path, "was known not to be null, but is null now");
+            }
+            return;
+        }
+        if planned.is_null() {
+            // A collection of blocks may be empty where null was planned.
+            if !(is_block && actual.len() == Some(0)) {
+                let message = self.with_value("was null, but now has a value", "was null, but now", actual);
+                self.problem(path, message);
+            }
+            return;
+        }
+        if actual.is_null() {
+            let rest = if self.sensitive { "" } else { ", but now null" };
+            let message = self.with_value("had a value, but is null now", "was", planned) + rest;
+            self.problem(path, message);
+            return;
+        }
+        if planned.ty() != actual.ty() && !planned.ty().has_dynamic() && planned.ty().is_primitive() {
+            let (was, is) = (planned.ty().friendly_name(), actual.ty().friendly_name());
+            self.problem(path, format!("wrong final value type: {was} was planned, {is} came"));
+            return;
+        }
+        if planned.entries().is_some() && actual.entries().is_some() {
+            return self.compare_entries(planned, actual, path);
+        }
+        match (planned.as_seq(), actual.as_seq()) {
+            (Some(p), Some(a)) if matches!(planned.ty(), Type::Set(_)) => {
+                self.compare_sets((planned, p), a, path);
+            }
+            (Some(p), Some(a)) => self.compare_sequences(p, a, path, is_block),
+            _ if self.sensitive => self.problem(path, "inconsistent values for sensitive attribute"),
+            _ => self.problem(path, format!("was {planned:?}, but now {actual:?}")),
+        }
     }
-    if actual.is_null() {
-        out.push(Problem::new(
-            path,
-            changed("had a value, but is null now", "was", planned, sensitive)
-                + if sensitive { "" } else { ", but now null" },
-        ));
-        return;
-    }
-    if planned.ty() != actual.ty() && !planned.ty().has_dynamic() && planned.ty().is_primitive() {
-        out.push(Problem::new(
-            path,
-            format!(
-                "wrong final value type: {} was planned, {} came",
-                planned.ty().friendly_name(),
-                actual.ty().friendly_name()
-            ),
-        ));
-        return;
-    }
-    if let (Some(p), Some(a)) = (planned.entries(), actual.entries()) {
-        let p: Vec<_> = p.collect();
-        for (key, p) in &p {
+
+    /// Compares the attributes of objects, or the elements of maps.
+    fn compare_entries(&mut self, planned: &Value, actual: &Value, path: &Path) {
+        for (key, p) in planned.entries().into_iter().flatten() {
             let path = if matches!(planned.ty(), Type::Object(_)) {
-                path.attribute((*key).clone())
+                path.attribute(key.clone())
             } else {
                 at_key(path, key)
             };
             match actual.get(key) {
-                Some(a) => compare(p, a, &path, false, sensitive, out),
-                None => out.push(Problem::new(&path, "element has vanished")),
+                Some(a) => self.compare(p, a, &path, false),
+                None => self.problem(&path, "element has vanished"),
             }
         }
-        for (key, _) in a {
+        for (key, _) in actual.entries().into_iter().flatten() {
             if planned.get(key).is_none() {
-                out.push(Problem::new(&at_key(path, key), "new element has appeared"));
+                self.problem(&at_key(path, key), "new element has appeared");
             }
         }
-        return;
     }
-    match (planned.as_seq(), actual.as_seq()) {
-        (Some(p), Some(a)) if matches!(planned.ty(), Type::Set(_)) => {
-            if planned.is_wholly_known() {
-                let lost = p.iter().filter(|v| !a.contains(v)).count();
-                if lost > 0 || p.len() != a.len() {
-                    out.push(Problem::new(
-                        path,
-                        format!(
-                            "the set does not contain the planned elements (planned: {}, present: {})",
-                            p.len(),
-                            a.len()
-                        ),
-                    ));
-                }
-            } else if a.len() > p.len() {
-                out.push(Problem::new(
-                    path,
-                    format!("length changed from {} to {}", p.len(), a.len()),
-                ));
-            }
-        }
-        (Some(p), Some(a)) => {
-            for (i, (p, a)) in p.iter().zip(a).enumerate() {
-                compare(p, a, &at_index(path, i), is_block, sensitive, out);
-            }
-            if p.len() > a.len() {
-                out.push(Problem::new(&at_index(path, a.len()), "element has vanished"));
-            } else if a.len() > p.len() {
-                out.push(Problem::new(&at_index(path, p.len()), "new element has appeared"));
-            }
-        }
-        _ if sensitive => out.push(Problem::new(path, "inconsistent values for sensitive attribute")),
-        _ => out.push(Problem::new(path, format!("was {planned:?}, but now {actual:?}"))),
-    }
-}
 
-fn changed(hidden: &str, shown: &str, value: &Value, sensitive: bool) -> String {
-    if sensitive {
-        hidden.into()
-    } else {
-        format!("{shown} {value:?}")
+    /// Compares sets: with unknown elements, only their lengths, as unknown elements may turn out to be equal.
+    fn compare_sets(&mut self, (planned, p): (&Value, &[Value]), a: &[Value], path: &Path) {
+        if planned.is_wholly_known() {
+            let lost = p.iter().filter(|v| !a.contains(v)).count();
+            if lost > 0 || p.len() != a.len() {
+                let message = format!(
+                    "the set does not contain the planned elements (planned: {}, present: {})",
+                    p.len(),
+                    a.len()
+                );
+                self.problem(path, message);
+            }
+        } else if a.len() > p.len() {
+            self.problem(path, format!("length changed from {} to {}", p.len(), a.len()));
+        }
+    }
+
+    fn compare_sequences(&mut self, planned: &[Value], actual: &[Value], path: &Path, is_block: bool) {
+        for (i, (p, a)) in planned.iter().zip(actual).enumerate() {
+            self.compare(p, a, &at_index(path, i), is_block);
+        }
+        if planned.len() > actual.len() {
+            self.problem(&at_index(path, actual.len()), "element has vanished");
+        } else if actual.len() > planned.len() {
+            self.problem(&at_index(path, planned.len()), "new element has appeared");
+        }
     }
 }

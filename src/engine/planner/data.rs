@@ -8,7 +8,8 @@ use cty::{Marks, Path, Value};
 use lang::refs::{references_in_body, references_in_expr};
 
 use super::{PlannedResource, Planner};
-use crate::eval::checks::{Checked, ConditionKind, Status};
+use crate::eval::checks::{Checked, Status};
+use crate::eval::instance_conditions::ConfiguredInstance;
 use crate::eval::{Repetition, Reported};
 use crate::events::Event;
 use crate::instance::{
@@ -27,20 +28,19 @@ impl Planner<'_> {
         repetition: Repetition,
     ) -> Result<(), Reported> {
         let Some(block) = p.block else { return Err(Reported) };
-        let scope = self
-            .evaluator
-            .scope_with(&address.module, repetition.clone(), None)
-            .ok_or(Reported)?;
-        self.conditions(
-            &block.lifecycle.preconditions,
-            ConditionKind::Precondition,
-            &scope,
+        let evaluator = self.context.evaluator;
+        let severity = self.spec.kind.condition_severity();
+        let instance = ConfiguredInstance {
             address,
-        )?;
+            block,
+            repetition: &repetition,
+        };
+        evaluator.check_preconditions(instance, severity)?;
+        let scope = evaluator.instance_scope(instance)?;
         let (config, marks) = self.validated_data_config(p, address, block, &scope).await?;
         let wait = if !config.is_wholly_known() {
             Some(Reason::ReadBecauseConfigUnknown)
-        } else if self.kind.compares_with_configuration() && self.dependencies_pending(p) {
+        } else if self.spec.kind.compares_with_configuration() && self.dependencies_pending(p) {
             Some(Reason::ReadBecauseDependencyPending)
         } else {
             None
@@ -51,7 +51,7 @@ impl Planner<'_> {
         let nested = block.check.as_ref();
         let read = self.read_data(p, address, &config, nested).await?;
         if let Some(check) = nested
-            && self.kind.compares_with_configuration()
+            && self.spec.kind.compares_with_configuration()
         {
             // The data source of a check is read again after apply.
             let value = match &read {
@@ -61,39 +61,36 @@ impl Planner<'_> {
             let after = with_marks(value, &marks, p.schema);
             self.add_read_of_check(p, address, after.clone());
             if read.is_none() {
-                let object = encode_data(p.schema, &nulls_for_unknowns(&after)).map_err(|d| self.reported(d))?;
+                let object = encode_data(p.schema, &nulls_for_unknowns(&after)).map_err(|d| self.context.fail(d))?;
                 self.prior()
                     .set_current(address, &p.provider_address, Some(Arc::new(object)));
-                self.evaluator.set_object(address, after);
-                self.done()
+                self.context.evaluator.set_object(address, after);
+                self.results()
                     .unread_checks
                     .insert((address.module.clone(), check.clone()));
                 return Ok(());
             }
         }
         let Some(value) = read else {
-            self.evaluator
+            self.context
+                .evaluator
                 .set_object(address, with_marks(not_read_yet(p.schema, &config), &marks, p.schema));
             return Ok(());
         };
         let value = with_marks(value, &marks, p.schema);
-        let object = encode_data(p.schema, &value).map_err(|d| self.reported(d))?;
-        let same = self.inputs.state.current(address).is_some_and(|old| **old == object);
+        let object = encode_data(p.schema, &value).map_err(|d| self.context.fail(d))?;
+        let same = self
+            .context
+            .inputs
+            .state
+            .current(address)
+            .is_some_and(|old| **old == object);
         if !same {
             self.prior()
                 .set_current(address, &p.provider_address, Some(Arc::new(object)));
         }
-        self.evaluator.set_object(address, value.clone());
-        let with_self = self
-            .evaluator
-            .scope_with(&address.module, repetition, Some(value))
-            .ok_or(Reported)?;
-        self.conditions(
-            &block.lifecycle.postconditions,
-            ConditionKind::Postcondition,
-            &with_self,
-            address,
-        )
+        self.context.evaluator.set_object(address, value.clone());
+        evaluator.check_postconditions(instance, Some(value), severity)
     }
 
     /// The configuration of a data source, without marks, after the provider has validated it; and its marks.
@@ -104,7 +101,7 @@ impl Planner<'_> {
         block: &config::Resource,
         scope: &crate::eval::ModuleScope<'_>,
     ) -> Result<(Value, Vec<(Path, Marks)>), Reported> {
-        let config = object_config::object_config(self.evaluator, address, &block.body, p.schema, scope)?;
+        let config = object_config::object_config(self.context.evaluator, address, &block.body, p.schema, scope)?;
         self.forbid_ephemeral(p, address, &config)?;
         let marks = without_ephemeral_marks(config.paths_with_marks());
         let (config, _) = config.unmark_deep();
@@ -114,8 +111,8 @@ impl Planner<'_> {
             .provider
             .validate_data(ty, config.clone())
             .await
-            .map_err(|d| self.reported(unanswered(d, written, address)))?;
-        self.report_all(located(answer.diagnostics, written, address))?;
+            .map_err(|d| self.context.fail(unanswered(d, written, address)))?;
+        self.context.report(located(answer.diagnostics, written, address))?;
         Ok((config, marks))
     }
 
@@ -151,19 +148,20 @@ impl Planner<'_> {
         reason: Reason,
     ) -> Result<(), Reported> {
         if !block.lifecycle.postconditions.is_empty() {
-            self.evaluator
+            self.context
+                .evaluator
                 .record(&Checked::Resource(address.clone()), &Status::Unknown);
         }
-        if !self.kind.compares_with_configuration() {
+        if !self.spec.kind.compares_with_configuration() {
             // Nothing is applied that could make the configuration known: the stored result stays in effect.
-            let stored = self.inputs.state.current(address);
+            let stored = self.context.inputs.state.current(address);
             if let Some(stored) = stored.and_then(|o| decode(p.schema, o, address).ok()) {
-                self.evaluator.set_object(address, stored.marked(p.schema));
+                self.context.evaluator.set_object(address, stored.marked(p.schema));
             }
             return Ok(());
         }
         let after = with_marks(not_read_yet(p.schema, config), marks, p.schema);
-        self.evaluator.set_object(address, after.clone());
+        self.context.evaluator.set_object(address, after.clone());
         // The stored result is not shown as the prior object: a read replaces it and does not change it.
         let before = Value::null(p.schema.implied_type());
         self.prior().set_current(address, &p.provider_address, None);
@@ -197,7 +195,7 @@ impl Planner<'_> {
         check: Option<&Arc<str>>,
     ) -> Result<Option<Value>, Reported> {
         let written = p.block.map(|block| (&*block.body, p.schema));
-        let start = |event: fn(AbsResourceInstance) -> Event| self.inputs.events.event(event(address.clone()));
+        let start = |event: fn(AbsResourceInstance) -> Event| self.context.inputs.events.event(event(address.clone()));
         start(|address| Event::OperationStart {
             address,
             deposed: None,
@@ -220,15 +218,15 @@ impl Planner<'_> {
         let failed = problems.has_errors();
         if let Some(check) = check {
             let of = Checked::Check(address.module.clone(), check.clone());
-            self.evaluator.report_of_check(&of, problems);
+            self.context.evaluator.report_of_check(&of, problems);
         } else {
-            self.evaluator.report(problems);
+            self.context.evaluator.report(problems);
         }
         let (address, elapsed) = (address.clone(), began.elapsed());
         let (deposed, action) = (None, Action::Read);
         match value.filter(|_| !failed) {
             Some(value) => {
-                self.inputs.events.event(Event::OperationComplete {
+                self.context.inputs.events.event(Event::OperationComplete {
                     address,
                     deposed,
                     action,
@@ -238,7 +236,7 @@ impl Planner<'_> {
                 Ok(Some(value))
             }
             None => {
-                self.inputs.events.event(Event::OperationFailed {
+                self.context.inputs.events.event(Event::OperationFailed {
                     address,
                     deposed,
                     action,
@@ -254,19 +252,20 @@ impl Planner<'_> {
     /// Where the data source has conditions of its own, whether anything it refers to, however indirectly, will.
     fn dependencies_pending(&self, p: &PlannedResource<'_>) -> bool {
         let Some(block) = p.block else { return false };
-        let done = self.done();
-        if done.pending.is_empty() {
+        let results = self.results();
+        if results.pending.is_empty() {
             return false;
         }
         let own = &p.address.module;
         let has_conditions = !(block.lifecycle.preconditions.is_empty() && block.lifecycle.postconditions.is_empty());
         if has_conditions
             && self
+                .resources
                 .dependencies
                 .get(p.address)
                 .into_iter()
                 .flatten()
-                .any(|d| done.pending.contains(d))
+                .any(|d| results.pending.contains(d))
         {
             return true;
         }
@@ -289,7 +288,7 @@ impl Planner<'_> {
             .collect();
         let mut path = own.clone();
         while let Some((parent, _)) = path.parent() {
-            if let Some(call) = self.inputs.config.call(&path) {
+            if let Some(call) = self.context.inputs.config.call(&path) {
                 named.extend(call.depends_on.iter().map(|r| (parent.clone(), &r.subject)));
             }
             path = parent;
@@ -297,11 +296,11 @@ impl Planner<'_> {
         named.iter().any(|(module, subject)| match subject {
             Referenceable::Resource(r)
             | Referenceable::ResourceInstance(addrs::ResourceInstance { resource: r, .. }) => {
-                done.pending.contains(&r.in_module(module))
+                results.pending.contains(&r.in_module(module))
             }
             Referenceable::Module(n) | Referenceable::ModuleInstance(n, _) | Referenceable::ModuleOutput(n, _, _) => {
                 let below = module.child(n.clone());
-                done.pending.iter().any(|r| below.contains(&r.module))
+                results.pending.iter().any(|r| below.contains(&r.module))
             }
             _ => false,
         })

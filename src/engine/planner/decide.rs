@@ -79,7 +79,7 @@ impl Planner<'_> {
         }
         self.check_replace_paths(p, address, &prior, &first)?;
         let replace_paths = effective_replace_paths(&prior, &first);
-        let requested = self.options.force_replace.contains(address);
+        let requested = self.spec.options.force_replace.contains(address);
         let equal = first.planned == prior;
         let reason = if requested || triggered {
             because(Reason::ReplaceByRequest)
@@ -129,7 +129,7 @@ impl Planner<'_> {
             )
             .about(address)
         });
-        self.report_all(problems.collect())
+        self.context.report(problems.collect())
     }
 
     /// Whether something that `replace_triggered_by` names will be updated or replaced; where it names an attribute,
@@ -145,12 +145,12 @@ impl Planner<'_> {
             let Some((resource, key, path)) = self.trigger(expr, address, repetition)? else {
                 continue;
             };
-            let done = self.done();
-            let Some(changed) = done.changed.get(&resource) else {
+            let results = self.results();
+            let Some(changed) = results.changed.get(&resource) else {
                 continue;
             };
             let Some(key) = key else { return Ok(true) };
-            let Some(change) = changed.get(&key).and_then(|i| done.changes.get(*i)) else {
+            let Some(change) = changed.get(&key).and_then(|i| results.changes.get(*i)) else {
                 continue;
             };
             if path.0.is_empty() || path.get(&change.before) != path.get(&change.after) {
@@ -178,7 +178,7 @@ impl Planner<'_> {
         let Expr::Traversal(traversal) = inner else {
             return Ok(None);
         };
-        let reference = lang::refs::reference(traversal).map_err(|d| self.reported(d.into()))?;
+        let reference = lang::refs::reference(traversal).map_err(|d| self.context.fail(d))?;
         let mut path = steps_to_path(&reference.remaining);
         path.0.extend(steps_to_path(steps).0);
         let (resource, mut found) = match reference.subject {
@@ -188,18 +188,17 @@ impl Planner<'_> {
         };
         if let Some(key) = key {
             let scope = self
+                .context
                 .evaluator
                 .scope_with(&address.module, repetition.clone(), None)
                 .ok_or(Reported)?;
-            found = Some(instance_key(&self.evaluator.evaluate(key, &scope)?).ok_or_else(|| {
-                self.reported(
+            found = Some(instance_key(&self.context.evaluator.evaluate(key, &scope)?).ok_or_else(|| {
+                self.context.fail(
                     Diagnostic::error(
                         "Invalid instance key",
                         "The key of a resource instance must be a string or a whole number that is known during planning.",
                     )
-                    .at(key.range())
-                    .into(),
-                )
+                    .at(key.range()),)
             })?);
         }
         if found.is_none() && !path.0.is_empty() {
@@ -234,8 +233,8 @@ impl Planner<'_> {
                 },
             )
             .await
-            .map_err(|d| self.reported(unanswered(d, written, address)))?;
-        self.report_all(located(answer.diagnostics, written, address))?;
+            .map_err(|d| self.context.fail(unanswered(d, written, address)))?;
+        self.context.report(located(answer.diagnostics, written, address))?;
         let change = answer.value;
         let problems = plan_problems(&p.schema.block, prior, config, &change.planned);
         if change.legacy_type_system {
@@ -247,7 +246,7 @@ impl Planner<'_> {
                 );
             }
         } else if !problems.is_empty() {
-            return Err(self.reported(invalid_plan(p, address, &problems)));
+            return Err(self.context.fail(invalid_plan(p, address, &problems)));
         }
         Ok(change)
     }

@@ -23,24 +23,24 @@ impl Planner<'_> {
         reason: Reason,
     ) -> Result<(), Reported> {
         if self.is_forgotten(p) {
-            let object = self.inputs.state.current(address).cloned();
+            let object = self.context.inputs.state.current(address).cloned();
             return match object {
                 Some(object) => self.forget(p, address, &object, None, reason).await,
                 None => Ok(()),
             };
         }
         let Some(Refreshed { now: stored, was }) = self.refreshed(p, address).await? else {
-            self.evaluator.remove_object(address);
+            self.context.evaluator.remove_object(address);
             return Ok(());
         };
-        if self.kind.is_refresh_only() {
+        if self.spec.kind.is_refresh_only() {
             // It stays, and those that refer to its resource see it.
-            self.evaluator.set_object(address, stored.marked(p.schema));
+            self.context.evaluator.set_object(address, stored.marked(p.schema));
             return Ok(());
         }
         // What is shown of it is what the last apply left, as in Terraform; what changed outside is shown as that. The object
         // as it is now is what gets destroyed.
-        let shown = if self.kind.is_destroy() { &stored } else { &was };
+        let shown = if self.spec.kind.is_destroy() { &stored } else { &was };
         self.plan_delete(p, address, &stored, shown, None, reason).await?;
         // The change itself stands, whatever is found to speak against it: people see in the plan what is meant.
         self.check_prevent_destroy(p, address)
@@ -54,6 +54,7 @@ impl Planner<'_> {
         key: DeposedKey,
     ) -> Result<(), Reported> {
         let object: Option<Arc<Object>> = self
+            .context
             .inputs
             .state
             .instance(address)
@@ -66,8 +67,8 @@ impl Planner<'_> {
         let ty = &address.resource.resource.ty;
         let stored = upgrade(&*p.provider, p.schema, ty, &object, address)
             .await
-            .map_err(|d| self.reported(d))?;
-        if self.options.refresh {
+            .map_err(|d| self.context.fail(d))?;
+        if self.spec.options.refresh {
             let answer = p
                 .provider
                 .read(
@@ -79,15 +80,15 @@ impl Planner<'_> {
                     },
                 )
                 .await
-                .map_err(|d| self.reported(d))?;
-            self.report_all(located(answer.diagnostics, None, address))?;
+                .map_err(|d| self.context.fail(d))?;
+            self.context.report(located(answer.diagnostics, None, address))?;
             if answer.value.0.is_null() {
                 // It has gone by itself.
                 self.prior().set_deposed(address, &p.provider_address, key, None);
                 return Ok(());
             }
         }
-        if self.kind.is_refresh_only() {
+        if self.spec.kind.is_refresh_only() {
             return Ok(());
         }
         self.plan_delete(p, address, &stored, &stored, Some(key), Reason::None)
@@ -96,7 +97,7 @@ impl Planner<'_> {
 
     /// Whether the objects of a resource are only forgotten, because a `removed` block says so.
     fn is_forgotten(&self, p: &PlannedResource<'_>) -> bool {
-        self.kind.compares_with_configuration() && p.block.is_none() && self.removals.forgets(p.address)
+        self.spec.kind.compares_with_configuration() && p.block.is_none() && self.spec.removals.forgets(p.address)
     }
 
     /// Plans to drop an object from the state. Nobody looks at it any more.
@@ -111,7 +112,7 @@ impl Planner<'_> {
         let ty = &address.resource.resource.ty;
         let stored = upgrade(&*p.provider, p.schema, ty, object, address)
             .await
-            .map_err(|d| self.reported(d))?;
+            .map_err(|d| self.context.fail(d))?;
         self.add(
             ResourceChange {
                 address: address.clone(),
@@ -144,7 +145,12 @@ impl Planner<'_> {
     ) -> Result<(), Reported> {
         let null = Value::null(p.schema.implied_type());
         let mut private = stored.private.clone();
-        let capabilities = self.providers.schemas().providers.get(&p.provider_address.provider);
+        let capabilities = self
+            .context
+            .providers
+            .schemas()
+            .providers
+            .get(&p.provider_address.provider);
         if capabilities.is_some_and(|s| s.capabilities.plan_destroy) {
             let ty = &address.resource.resource.ty;
             let answer = p
@@ -160,11 +166,11 @@ impl Planner<'_> {
                     },
                 )
                 .await
-                .map_err(|d| self.reported(d))?;
+                .map_err(|d| self.context.fail(d))?;
             let written = p.block.map(|b| (&*b.body, p.schema));
-            self.report_all(located(answer.diagnostics, written, address))?;
+            self.context.report(located(answer.diagnostics, written, address))?;
             if !answer.value.planned.is_null() {
-                return Err(self.reported(
+                return Err(self.context.fail(
                     Diagnostic::error(
                         "Provider produced invalid plan",
                         format!(
@@ -173,8 +179,7 @@ impl Planner<'_> {
                             p.provider_address.provider
                         ),
                     )
-                    .about(address)
-                    .into(),
+                    .about(address),
                 ));
             }
             private = answer.value.private;

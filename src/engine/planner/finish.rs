@@ -5,18 +5,20 @@ use std::sync::Arc;
 
 use addrs::{AbsProviderConfig, AbsResourceInstance, ConfigResource, Mode as ResourceMode};
 use petgraph::graph::{DiGraph, NodeIndex};
+use syntax::{Diagnostic, Diagnostics};
 
 use crate::blocks::Block;
 use crate::eval::checks::{Checked, Status};
 use crate::execgraph::{Dependencies, ExecGraph, Planned};
 use crate::plan::{Action, Plan};
 
-use super::{Planner, relevance};
+use super::{Planner, relevance, targets};
+use crate::removals;
 
 impl Planner<'_> {
     /// Root outputs that are known already belong to the state that apply begins with.
     pub(super) fn keep_known_outputs(&self, outputs: &BTreeMap<Arc<str>, crate::plan::OutputChange>) {
-        if self.kind.is_destroy() {
+        if self.spec.kind.is_destroy() {
             return;
         }
         let mut prior = self.prior();
@@ -33,6 +35,7 @@ impl Planner<'_> {
                     state::OutputValue {
                         value,
                         sensitive: self
+                            .context
                             .inputs
                             .config
                             .root
@@ -48,24 +51,23 @@ impl Planner<'_> {
 
     pub(super) fn finish(
         &self,
-        timestamp: String,
         outputs: BTreeMap<Arc<str>, crate::plan::OutputChange>,
         errored: bool,
         skipped: impl Fn(&Block) -> bool,
     ) -> Plan {
-        let done = std::mem::take(&mut *self.done());
+        let results = std::mem::take(&mut *self.results());
         self.keep_known_outputs(&outputs);
-        let mut both: Vec<_> = done.changes.into_iter().zip(done.planned).collect();
+        let mut both: Vec<_> = results.changes.into_iter().zip(results.planned).collect();
         both.sort_by(|(a, _), (b, _)| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));
         let (changes, planned): (Vec<_>, Vec<_>) = both.into_iter().unzip();
-        let mut drift = done.drift;
+        let mut drift = results.drift;
         drift.sort_by(|a, b| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));
         let graph = self.order(&planned);
         let dropped_data = self.dropped_data();
         let mut relevant_attributes = relevance::attributes(
-            self.inputs.config,
-            self.providers.schemas(),
-            self.kind.mode(),
+            self.context.inputs.config,
+            self.context.providers.schemas(),
+            self.spec.kind.mode(),
             (&changes, &dropped_data),
             &outputs,
             &self.outputs_of_modules(),
@@ -74,6 +76,7 @@ impl Planner<'_> {
             relevant_attributes.retain(|(address, _)| address.resource.resource.mode != addrs::Mode::Ephemeral);
         }
         let variables = self
+            .context
             .inputs
             .config
             .root
@@ -81,7 +84,7 @@ impl Planner<'_> {
             .variables
             .iter()
             .filter_map(|(name, variable)| {
-                let value = self.inputs.variables.get(name)?;
+                let value = self.context.inputs.variables.get(name)?;
                 let value = if variable.ephemeral {
                     cty::Value::null(value.ty().clone()).with_marks(cty::Marks::EPHEMERAL)
                 } else {
@@ -90,32 +93,65 @@ impl Planner<'_> {
                 Some((name.clone(), value))
             });
         Plan {
-            mode: self.kind.mode(),
-            timestamp,
+            mode: self.spec.kind.mode(),
+            timestamp: self
+                .context
+                .inputs
+                .environment
+                .functions
+                .plan_timestamp
+                .clone()
+                .unwrap_or_default(),
             variables: variables.collect(),
             given_variables: BTreeMap::new(),
-            targets: self.options.targets.clone(),
-            excludes: self.options.excludes.clone(),
-            force_replace: self.options.force_replace.clone(),
+            targets: self.spec.options.targets.clone(),
+            excludes: self.spec.options.excludes.clone(),
+            force_replace: self.spec.options.force_replace.clone(),
             changes,
             drift,
             outputs,
-            previous_state: self.inputs.state.clone(),
+            previous_state: self.context.inputs.state.clone(),
             prior_state: self.prior().clone(),
             graph,
             relevant_attributes,
-            function_results: self.providers.functions().take_results(),
+            function_results: self.context.providers.functions().take_results(),
             checks: self.check_results(skipped),
-            generated_config: done.generated,
+            generated_config: results.generated,
             dropped_data,
             errored,
             saved: false,
         }
     }
 
+    /// The plan, if it can be shown, with the diagnostics about the plan as a whole.
+    pub(super) fn conclude(&self, plan: Plan, mut diagnostics: Diagnostics) -> (Option<Plan>, Diagnostics) {
+        let options = self.spec.options;
+        diagnostics.extend(targets::warning(options));
+        if options.generate_config {
+            diagnostics.push(Diagnostic::warning(
+                "Config generation is experimental",
+                "Configuration for imported objects is generated from the objects alone. Check it before you use it; its \
+                 form may change in later versions.",
+            ));
+        }
+        if plan.errored && self.spec.kind.is_destroy() {
+            // A partial destroy plan is never shown or applied.
+            return (None, diagnostics);
+        }
+        if !plan.errored {
+            diagnostics.extend(self.spec.moves.blocked());
+        }
+        diagnostics.extend(removals::warning(&plan));
+        if let Some(cycle) = plan.graph.cycle() {
+            diagnostics.push(cyclic(&plan, &cycle));
+            return (None, diagnostics);
+        }
+        (Some(plan), diagnostics)
+    }
+
     /// When everything goes: what the state has of the data sources that are selected.
     fn dropped_data(&self) -> Vec<AbsResourceInstance> {
-        if !self.kind.is_destroy() {
+        if !self.spec.kind.is_destroy() {
             return Vec::new();
         }
         let prior = self.prior();
@@ -124,7 +160,8 @@ impl Planner<'_> {
             .filter(|(resource, ..)| resource.resource.mode == ResourceMode::Data);
         data.map(|(resource, _, key, _)| resource.instance(key.clone()))
             .filter(|address| {
-                self.selection.includes(&Block::Resource(address.config())) && self.selection.includes_instance(address)
+                self.spec.selection.includes(&Block::Resource(address.config()))
+                    && self.spec.selection.includes_instance(address)
             })
             .collect()
     }
@@ -132,16 +169,16 @@ impl Planner<'_> {
     /// All outputs of all module instances but the root module.
     fn outputs_of_modules(&self) -> Vec<(addrs::ModuleInstance, Arc<str>)> {
         let mut out = Vec::new();
-        if self.kind.is_destroy() {
+        if self.spec.kind.is_destroy() {
             return out;
         }
-        for node in self.inputs.config.nodes() {
+        for node in self.context.inputs.config.nodes() {
             for name in node.module.outputs.keys() {
                 let block = Block::Output(node.path.clone(), name.clone());
-                if node.path.is_root() || !self.selection.includes(&block) {
+                if node.path.is_root() || !self.spec.selection.includes(&block) {
                     continue;
                 }
-                let instances = self.evaluator.module_instances(&node.path).unwrap_or_default();
+                let instances = self.context.evaluator.module_instances(&node.path).unwrap_or_default();
                 out.extend(instances.into_iter().map(|instance| (instance, name.clone())));
             }
         }
@@ -150,29 +187,29 @@ impl Planner<'_> {
 
     /// How everything with conditions turned out.
     fn check_results(&self, skipped: impl Fn(&Block) -> bool) -> Vec<state::CheckResult> {
-        let destroy = self.kind.is_destroy();
+        let destroy = self.spec.kind.is_destroy();
         if destroy {
             // Of what goes, only the outputs of the root module are spoken of.
-            let root = &self.inputs.config.root.module;
+            let root = &self.context.inputs.config.root.module;
             for (name, _) in root.outputs.iter().filter(|(_, o)| !o.preconditions.is_empty()) {
                 let of = Checked::Output(addrs::ModuleInstance::root(), name.clone());
-                self.evaluator.record(&of, &Status::Unknown);
+                self.context.evaluator.record(&of, &Status::Unknown);
             }
         }
-        self.evaluator.check_results(&[], |block| {
-            !destroy && self.selection.includes(block) && !skipped(block)
+        self.context.evaluator.check_results(&[], |block| {
+            !destroy && self.spec.selection.includes(block) && !skipped(block)
         })
     }
 
     /// Lays down the order of the changes.
     fn order(&self, planned: &[Planned]) -> ExecGraph {
         let used: BTreeSet<&AbsProviderConfig> = planned.iter().map(|p| &p.provider).collect();
-        let before = |p: &AbsProviderConfig| self.blocks.resources_before(&Block::Provider(p.clone()));
+        let before = |p: &AbsProviderConfig| self.context.blocks.resources_before(&Block::Provider(p.clone()));
         let dependencies = Dependencies {
-            resources: self.blocks.resource_dependencies(true),
+            resources: self.context.blocks.resource_dependencies(true),
             providers: used.into_iter().map(|p| (p.clone(), before(p))).collect(),
         };
-        if self.kind.is_destroy() {
+        if self.spec.kind.is_destroy() {
             let graph = ExecGraph::build(planned, &dependencies, true);
             if graph.cycle().is_none() {
                 return graph;
@@ -189,6 +226,23 @@ impl Planner<'_> {
         }
         ExecGraph::build(planned, &dependencies, false)
     }
+}
+
+fn cyclic(plan: &Plan, cycle: &[crate::execgraph::Operation]) -> Diagnostic {
+    use crate::execgraph::Operation;
+    let names: Vec<String> = cycle
+        .iter()
+        .filter_map(|operation| match operation {
+            Operation::Change(i) => Some(plan.changes.get(*i as usize)?.address.to_string()),
+            Operation::Destroy(i) => Some(format!("{} (destroy)", plan.changes.get(*i as usize)?.address)),
+            _ => None,
+        })
+        .collect();
+    Diagnostic::error(
+        format!("Cycle: {}", names.join(", ")),
+        "The planned changes depend on one another. This happens when the direction of a dependency between objects \
+         is reversed. Apply the change in two steps: remove the old dependency first, then add the new one.",
+    )
 }
 
 /// The same destructions where no two resources depend on one another: of what makes a circle, that goes which the

@@ -44,17 +44,23 @@ impl Planner<'_> {
     /// Which instances of a resource are to be imported, each with its block and what `each` is there.
     pub(super) fn imports(&self, resource: &ConfigResource) -> Result<Imports<'_>, Reported> {
         let mut out = Imports::new();
-        let blocks = &self.inputs.config.root.module.imports;
+        let blocks = &self.context.inputs.config.root.module.imports;
         let mut blocks = blocks.iter().filter(|i| i.to_resource == *resource).peekable();
         if blocks.peek().is_none() {
             return Ok(out);
         }
-        let modules: HashSet<ModuleInstance> = self.evaluator.module_instances(&resource.module)?.into_iter().collect();
+        let modules: HashSet<ModuleInstance> = self
+            .context
+            .evaluator
+            .module_instances(&resource.module)?
+            .into_iter()
+            .collect();
         for import in blocks {
             for repetition in self.import_repetitions(import)? {
                 let target = self.import_target(import, &repetition)?;
                 let wanted = modules.contains(&target.module)
                     && self
+                        .context
                         .evaluator
                         .resource_expansion(&target.module, &resource.resource)?
                         .has(&target.resource.key);
@@ -63,7 +69,7 @@ impl Planner<'_> {
                         "There is no instance {target} in the configuration, which an import block names. Every object that \
                          is imported needs an instance of a resource block."
                     ));
-                    return Err(self.reported(problem.at(import.to.range()).into()));
+                    return Err(self.context.fail(problem.at(import.to.range())));
                 }
                 out.insert(target, (import, repetition));
             }
@@ -73,12 +79,12 @@ impl Planner<'_> {
 
     /// Reports imports of resources that are not in the configuration.
     pub(super) fn check_imports(&self) {
-        for import in &self.inputs.config.root.module.imports {
-            if self.inputs.config.resource(&import.to_resource).is_some() {
+        for import in &self.context.inputs.config.root.module.imports {
+            if self.context.inputs.config.resource(&import.to_resource).is_some() {
                 continue;
             }
             let target = &import.to_resource;
-            let module = self.inputs.config.node(&target.module);
+            let module = self.context.inputs.config.node(&target.module);
             let detail = if module.is_none() {
                 format!(
                     "There is no configuration for {target}, which an import block names: its module is not called. Every \
@@ -101,7 +107,9 @@ impl Planner<'_> {
                      let one be generated from the object:\n\n  monoform plan -generate-config-out=generated.tf"
                 )
             };
-            self.evaluator.report([no_configuration(detail).at(import.to.range())]);
+            self.context
+                .evaluator
+                .report([no_configuration(detail).at(import.to.range())]);
         }
     }
 
@@ -121,8 +129,8 @@ impl Planner<'_> {
         let Some(expr) = &import.for_each else {
             return Ok(vec![Repetition::default()]);
         };
-        let scope = self.evaluator.scope(&ModuleInstance::root()).ok_or(Reported)?;
-        let expansion = self.evaluator.for_each(expr, &scope)?;
+        let scope = self.context.evaluator.scope(&ModuleInstance::root()).ok_or(Reported)?;
+        let expansion = self.context.evaluator.for_each(expr, &scope)?;
         Ok(expansion.keys().iter().map(|key| expansion.repetition(key)).collect())
     }
 
@@ -131,19 +139,23 @@ impl Planner<'_> {
             return Ok(address.clone());
         }
         let scope = self
+            .context
             .evaluator
             .scope_with(&ModuleInstance::root(), repetition.clone(), None)
             .ok_or(Reported)?;
         let mut text = String::new();
         self.address_text(&import.to, &scope, &mut text)?;
-        addrs::parse::resource_instance(&text)
-            .map_err(|e| self.reported(Diagnostic::error(e.summary, e.detail).at(import.to.range()).into()))
+        addrs::parse::resource_instance(&text).map_err(|e| {
+            self.context
+                .fail(Diagnostic::error(e.summary, e.detail).at(import.to.range()))
+        })
     }
 
     /// The text of an address whose keys may be expressions.
     fn address_text(&self, expr: &Expr, scope: &ModuleScope<'_>, out: &mut String) -> Result<(), Reported> {
         let invalid = |range: &Range, detail: &str| {
-            self.reported(Diagnostic::error("Invalid import address", detail).at(range).into())
+            self.context
+                .fail(Diagnostic::error("Invalid import address", detail).at(range))
         };
         let key = |key: &Value, range: &Range, out: &mut String| {
             let key = instance_key(&key.clone().unmark().0).ok_or_else(|| {
@@ -177,7 +189,7 @@ impl Planner<'_> {
                 collection, key: value, ..
             } => {
                 self.address_text(collection, scope, out)?;
-                key(&self.evaluator.evaluate(value, scope)?, value.range(), out)
+                key(&self.context.evaluator.evaluate(value, scope)?, value.range(), out)
             }
             Expr::Relative {
                 source, steps: more, ..
@@ -194,17 +206,18 @@ impl Planner<'_> {
 
     fn evaluate_id(&self, import: &Import, repetition: Repetition) -> Result<Arc<str>, Reported> {
         let scope = self
+            .context
             .evaluator
             .scope_with(&ModuleInstance::root(), repetition, None)
             .ok_or(Reported)?;
-        let value = self.evaluator.evaluate(&import.id, &scope)?;
-        let id = identifier(value, import.id.range()).map_err(|problem| self.reported(problem.into()))?;
+        let value = self.context.evaluator.evaluate(&import.id, &scope)?;
+        let id = identifier(value, import.id.range()).map_err(|problem| self.context.fail(problem))?;
         id.ok_or_else(|| {
             let detail = "The argument \"id\" of the import block is not known before apply, and an import needs it \
                           during planning.";
             let mut diagnostic = Diagnostic::error(INVALID_ID, detail).at(import.id.range());
             diagnostic.extra = Extra::CausedByUnknown;
-            self.reported(diagnostic.into())
+            self.context.fail(diagnostic)
         })
     }
 
@@ -214,7 +227,13 @@ impl Planner<'_> {
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
     ) -> Result<bool, Reported> {
-        let Some((_, id)) = self.options.import.as_ref().filter(|(wanted, _)| wanted == address) else {
+        let Some((_, id)) = self
+            .spec
+            .options
+            .import
+            .as_ref()
+            .filter(|(wanted, _)| wanted == address)
+        else {
             return Ok(false);
         };
         let imported = self.import(p, address, id.clone()).await?;
@@ -225,7 +244,9 @@ impl Planner<'_> {
         };
         self.prior()
             .set_current(address, &p.provider_address, Some(Arc::new(object)));
-        self.evaluator.set_object(address, imported.stored.marked(p.schema));
+        self.context
+            .evaluator
+            .set_object(address, imported.stored.marked(p.schema));
         Ok(true)
     }
 
@@ -238,19 +259,19 @@ impl Planner<'_> {
     ) -> Result<Imported, Reported> {
         let ty = &address.resource.resource.ty;
         let shown = Some(("id".to_owned(), id.to_string()));
-        self.inputs.events.event(Event::ImportStart {
+        self.context.inputs.events.event(Event::ImportStart {
             address: address.clone(),
             id: id.clone(),
         });
-        let answer = p.provider.import(ty, &id).await.map_err(|d| self.reported(d))?;
-        self.report_all(located(answer.diagnostics, None, address))?;
-        self.inputs.events.event(Event::RefreshStart {
+        let answer = p.provider.import(ty, &id).await.map_err(|d| self.context.fail(d))?;
+        self.context.report(located(answer.diagnostics, None, address))?;
+        self.context.inputs.events.event(Event::RefreshStart {
             address: address.clone(),
             id: shown.clone(),
         });
         let invalid = |summary: &str, what: &str| {
             let detail = format!("While importing {address} with the ID \"{id}\", {what}. {PROVIDER_BUG}");
-            self.reported(Diagnostic::error(summary, detail).about(address).into())
+            self.context.fail(Diagnostic::error(summary, detail).about(address))
         };
         let mut found = answer.value.into_iter().filter(|i| i.ty == *ty);
         let (first, more) = (found.next(), found.next());
@@ -267,7 +288,7 @@ impl Planner<'_> {
             return Err(invalid("Import returned null resource", what));
         }
         let provider = &p.provider_address.provider;
-        self.report_all(returned_write_only(
+        self.context.report(returned_write_only(
             &first.state,
             p.schema,
             provider,
@@ -286,15 +307,16 @@ impl Planner<'_> {
                 },
             )
             .await
-            .map_err(|d| self.reported(d))?;
-        self.report_all(located(answer.diagnostics, None, address))?;
+            .map_err(|d| self.context.fail(d))?;
+        self.context.report(located(answer.diagnostics, None, address))?;
         let (value, private) = answer.value;
         if value.is_null() {
-            return Err(self.reported(not_found(address)));
+            return Err(self.context.fail(not_found(address)));
         }
         let when = "while reading the imported object";
-        self.report_all(read_problems(&value, p.schema, provider, when, address))?;
-        self.inputs.events.event(Event::RefreshComplete {
+        self.context
+            .report(read_problems(&value, p.schema, provider, when, address))?;
+        self.context.inputs.events.event(Event::RefreshComplete {
             address: address.clone(),
             id: shown,
         });
@@ -315,7 +337,7 @@ impl Planner<'_> {
             ..Object::new(p.schema.version, state::Attributes::Flat(Arc::default()))
         };
         let marked = schema::marking::mark_sensitive(&p.schema.block, value.clone());
-        let object = Arc::new(encode(p.schema, &marked, private.clone(), record).map_err(|d| self.reported(d))?);
+        let object = Arc::new(encode(p.schema, &marked, private.clone(), record).map_err(|d| self.context.fail(d))?);
         self.prior()
             .set_current(address, &p.provider_address, Some(object.clone()));
         Ok(Stored {
@@ -326,16 +348,10 @@ impl Planner<'_> {
         })
     }
 
-    /// Reports problems; an error among them is a failure.
-    pub(super) fn report_all(&self, problems: Diagnostics) -> Result<(), Reported> {
-        let failed = problems.has_errors();
-        self.evaluator.report(problems);
-        if failed { Err(Reported) } else { Ok(()) }
-    }
-
     /// What objects of a resource depend on, as the state records it.
     pub(super) fn dependencies_of(&self, resource: &ConfigResource) -> Arc<[ConfigResource]> {
         let mut out: Vec<_> = self
+            .context
             .blocks
             .resources_before(&Block::Resource(resource.clone()))
             .into_iter()
@@ -348,11 +364,11 @@ impl Planner<'_> {
 const INVALID_ID: &str = "Invalid import id argument";
 
 /// The identifier that the value of an `id` argument is, if that is known.
-pub(crate) fn identifier(value: Value, range: &Range) -> Result<Option<Arc<str>>, Diagnostic> {
-    let wrong = |extra: Extra, detail: &str| {
+pub(crate) fn identifier(value: Value, range: &Range) -> Result<Option<Arc<str>>, Diagnostics> {
+    let wrong = |extra: Extra, detail: &str| -> Diagnostics {
         let mut diagnostic = Diagnostic::error(INVALID_ID, detail).at(range);
         diagnostic.extra = extra;
-        diagnostic
+        diagnostic.into()
     };
     let (value, marks) = value.unmark_deep();
     if marks.is_sensitive() || marks.is_ephemeral() {

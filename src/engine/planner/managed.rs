@@ -11,7 +11,7 @@ use state::Object;
 use syntax::Diagnostic;
 
 use super::{PlannedResource, Planner};
-use crate::eval::checks::{Checked, ConditionKind};
+use crate::eval::instance_conditions::ConfiguredInstance;
 use crate::eval::{ModuleScope, Repetition, Reported};
 use crate::events::Event;
 use crate::instance::{
@@ -63,7 +63,7 @@ impl Planner<'_> {
         let mut stored = self.refreshed_object(p, address).await?;
         let mut importing = None;
         if stored.is_none()
-            && self.kind.imports()
+            && self.spec.kind.imports()
             && let Some(id) = self.import_id(p, address)?
         {
             let imported = self.import(p, address, id).await?;
@@ -71,7 +71,7 @@ impl Planner<'_> {
             importing = Some(imported.id);
         }
         let generated = match &stored {
-            Some(stored) if importing.is_some() && self.written.resource(p.address).is_none() => {
+            Some(stored) if importing.is_some() && self.spec.written.resource(p.address).is_none() => {
                 Some(self.generate(p, address, stored)?)
             }
             _ => None,
@@ -82,24 +82,23 @@ impl Planner<'_> {
         if stored.is_some() && importing.is_none() {
             self.record_dependencies_after_refresh(p, address);
         }
-        if self.kind.is_refresh_only() {
+        if self.spec.kind.is_refresh_only() {
             return self.refreshed_only(p, address, block, repetition, stored.as_ref());
         }
-        let scope = self
-            .evaluator
-            .scope_with(&address.module, repetition.clone(), None)
-            .ok_or(Reported)?;
-        self.conditions(
-            &block.lifecycle.preconditions,
-            ConditionKind::Precondition,
-            &scope,
+        let evaluator = self.context.evaluator;
+        let severity = self.spec.kind.condition_severity();
+        let instance = ConfiguredInstance {
             address,
-        )?;
+            block,
+            repetition: &repetition,
+        };
+        evaluator.check_preconditions(instance, severity)?;
+        let scope = evaluator.instance_scope(instance)?;
         let (config, marks) = self.validated_config(p, address, block, &scope).await?;
         let decision = self.decide(p, address, &repetition, stored.as_ref(), &config).await?;
         let config_known = config.is_wholly_known();
         let after = with_marks(decision.planned.clone(), &marks, p.schema);
-        self.evaluator.set_object(address, after.clone());
+        self.context.evaluator.set_object(address, after.clone());
         let change = ResourceChange {
             address: address.clone(),
             previous_address: None,
@@ -118,16 +117,7 @@ impl Planner<'_> {
             config_known,
         };
         self.add_change(p, address, stored.as_ref(), change)?;
-        let with_self = self
-            .evaluator
-            .scope_with(&address.module, repetition, Some(after))
-            .ok_or(Reported)?;
-        self.conditions(
-            &block.lifecycle.postconditions,
-            ConditionKind::Postcondition,
-            &with_self,
-            address,
-        )
+        evaluator.check_postconditions(instance, Some(after), severity)
     }
 
     /// Adds the change of an object. An error means that its destruction is not allowed; the change is in the plan then, too.
@@ -170,21 +160,19 @@ impl Planner<'_> {
             None => Value::unknown(p.schema.implied_type()),
         };
         if stored.is_some() || address.resource.key == InstanceKey::None {
-            self.evaluator.set_object(address, value.clone());
+            self.context.evaluator.set_object(address, value.clone());
         } else {
-            self.evaluator.remove_object(address);
+            self.context.evaluator.remove_object(address);
         }
-        let lifecycle = &block.lifecycle;
-        let scope = |me| self.evaluator.scope_with(&address.module, repetition.clone(), me);
-        if !lifecycle.preconditions.is_empty() {
-            let scope = scope(None).ok_or(Reported)?;
-            self.conditions(&lifecycle.preconditions, ConditionKind::Precondition, &scope, address)?;
-        }
-        if !lifecycle.postconditions.is_empty() {
-            let scope = scope(Some(value)).ok_or(Reported)?;
-            self.conditions(&lifecycle.postconditions, ConditionKind::Postcondition, &scope, address)?;
-        }
-        Ok(())
+        let evaluator = self.context.evaluator;
+        let severity = self.spec.kind.condition_severity();
+        let instance = ConfiguredInstance {
+            address,
+            block,
+            repetition: &repetition,
+        };
+        evaluator.check_preconditions(instance, severity)?;
+        evaluator.check_postconditions(instance, Some(value), severity)
     }
 
     /// The configuration of an object, without marks, after the provider has validated it; and its marks.
@@ -195,7 +183,7 @@ impl Planner<'_> {
         block: &config::Resource,
         scope: &ModuleScope<'_>,
     ) -> Result<(Value, Vec<(Path, Marks)>), Reported> {
-        let config = object_config::object_config(self.evaluator, address, &block.body, p.schema, scope)?;
+        let config = object_config::object_config(self.context.evaluator, address, &block.body, p.schema, scope)?;
         self.forbid_ephemeral(p, address, &config)?;
         let marks = without_ephemeral_marks(config.paths_with_marks());
         let (config, _) = config.unmark_deep();
@@ -204,8 +192,8 @@ impl Planner<'_> {
             .validate_resource(&address.resource.resource.ty, config.clone())
             .await;
         let written = Some((&*block.body, p.schema));
-        let answer = answer.map_err(|d| self.reported(unanswered(d, written, address)))?;
-        self.report_all(located(answer.diagnostics, written, address))?;
+        let answer = answer.map_err(|d| self.context.fail(unanswered(d, written, address)))?;
+        self.context.report(located(answer.diagnostics, written, address))?;
         Ok((config, marks))
     }
 
@@ -214,7 +202,7 @@ impl Planner<'_> {
     fn record_dependencies_after_refresh(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance) {
         let recorded = self.prior().current(address).map(|o| o.dependencies.clone());
         let Some(recorded) = recorded else { return };
-        if !self.options.refresh || p.dependencies.iter().all(|d| recorded.contains(d)) {
+        if !self.spec.options.refresh || p.dependencies.iter().all(|d| recorded.contains(d)) {
             return self.record(p, address, recorded);
         }
         let mut both: Vec<_> = recorded.iter().chain(&*p.dependencies).cloned().collect();
@@ -244,18 +232,6 @@ impl Planner<'_> {
         prior.set_current(address, &p.provider_address, Some(Arc::new(object)));
     }
 
-    pub(super) fn conditions(
-        &self,
-        rules: &[config::CheckRule],
-        kind: ConditionKind,
-        scope: &ModuleScope<'_>,
-        address: &AbsResourceInstance,
-    ) -> Result<(), Reported> {
-        let of = Checked::Resource(address.clone());
-        let severity = self.kind.condition_severity();
-        self.evaluator.check_all(rules, kind, scope, &of, severity)
-    }
-
     pub(super) fn forbid_ephemeral(
         &self,
         p: &PlannedResource<'_>,
@@ -263,7 +239,8 @@ impl Planner<'_> {
         config: &Value,
     ) -> Result<(), Reported> {
         let Some(block) = p.block else { return Ok(()) };
-        self.report_all(forbidden_ephemeral(config, p.schema, &block.body, address))
+        self.context
+            .report(forbidden_ephemeral(config, p.schema, &block.body, address))
     }
 
     /// Writes the block for an imported object that has none.
@@ -275,8 +252,8 @@ impl Planner<'_> {
     ) -> Result<config::Resource, Reported> {
         let like = p.block.ok_or(Reported)?;
         let (text, block, problems) = super::generate::block(address, p.schema, like, &stored.marked(p.schema));
-        self.done().generated.insert(address.clone(), text);
-        self.report_all(problems)?;
+        self.results().generated.insert(address.clone(), text);
+        self.context.report(problems)?;
         Ok(block)
     }
 
@@ -295,7 +272,7 @@ impl Planner<'_> {
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
     ) -> Result<Option<Refreshed>, Reported> {
-        let Some(object) = self.inputs.state.current(address).cloned() else {
+        let Some(object) = self.context.inputs.state.current(address).cloned() else {
             return Ok(None);
         };
         let ty = &address.resource.resource.ty;
@@ -307,9 +284,9 @@ impl Planner<'_> {
             Some(stored) => stored,
             None => upgrade(&*p.provider, p.schema, ty, &object, address)
                 .await
-                .map_err(|d| self.reported(d))?,
+                .map_err(|d| self.context.fail(d))?,
         };
-        if !self.options.refresh {
+        if !self.spec.options.refresh {
             self.record_refreshed(p, address, &stored, None)?;
             return Ok(Some(Refreshed {
                 now: stored.clone(),
@@ -317,7 +294,7 @@ impl Planner<'_> {
             }));
         }
         let id = identity(&stored.marked(p.schema));
-        self.inputs.events.event(Event::RefreshStart {
+        self.context.inputs.events.event(Event::RefreshStart {
             address: address.clone(),
             id: id.clone(),
         });
@@ -335,14 +312,15 @@ impl Planner<'_> {
                     },
                 )
                 .await
-                .map_err(|d| self.reported(unanswered(d, None, address)))?;
-            self.report_all(located(answer.diagnostics, None, address))?;
+                .map_err(|d| self.context.fail(unanswered(d, None, address)))?;
+            self.context.report(located(answer.diagnostics, None, address))?;
             answer.value
         };
         let provider = &p.provider_address.provider;
         let when = "while reading the object";
-        self.report_all(read_problems(&value, p.schema, provider, when, address))?;
-        self.inputs.events.event(Event::RefreshComplete {
+        self.context
+            .report(read_problems(&value, p.schema, provider, when, address))?;
+        self.context.inputs.events.event(Event::RefreshComplete {
             address: address.clone(),
             id,
         });
@@ -358,7 +336,7 @@ impl Planner<'_> {
     /// Whether the provider announces that the objects of this type exist in the state alone, so that refreshing them has no
     /// effect.
     pub(super) fn is_state_only(&self, p: &PlannedResource<'_>, ty: &str) -> bool {
-        let schemas = self.providers.schemas();
+        let schemas = self.context.providers.schemas();
         let provider = schemas.providers.get(&p.provider_address.provider);
         provider.is_some_and(|s| s.state_only.contains(ty))
     }
@@ -372,11 +350,11 @@ impl Planner<'_> {
         was: Option<&Stored>,
     ) -> Result<(), Reported> {
         // A destroy plan shows no drift.
-        let records_drift = !self.kind.is_destroy();
+        let records_drift = !self.spec.kind.is_destroy();
         let changed = was.is_some_and(|was| was.value != now.value || learns_marks(was, now, p.schema));
         let previous_address = self.moved_from(address);
         // A move alone is shown as drift only in refresh-only plans: other plans show it with the change.
-        let moved = self.kind.is_refresh_only() && previous_address.is_some();
+        let moved = self.spec.kind.is_refresh_only() && previous_address.is_some();
         if records_drift
             && (changed || moved)
             && let Some(was) = was
@@ -400,7 +378,7 @@ impl Planner<'_> {
                 importing: None,
                 config_known: true,
             };
-            self.done().drift.push(change);
+            self.results().drift.push(change);
         }
         if now.value.is_null() {
             self.prior().set_current(address, &p.provider_address, None);
@@ -419,8 +397,9 @@ impl Planner<'_> {
             now.private.clone(),
             (*now.object).clone(),
         )
-        .map_err(|d| self.reported(d))?;
+        .map_err(|d| self.context.fail(d))?;
         let provider = self
+            .context
             .inputs
             .state
             .resources
@@ -437,7 +416,7 @@ impl Planner<'_> {
         address: &AbsResourceInstance,
     ) -> Result<(), Reported> {
         let Some(block) = p.block else { return Ok(()) };
-        if block.lifecycle.prevent_destroy != Some(true) || !self.kind.enforces_prevent_destroy() {
+        if block.lifecycle.prevent_destroy != Some(true) || !self.spec.kind.enforces_prevent_destroy() {
             return Ok(());
         }
         let diagnostic = Diagnostic::error(
@@ -449,6 +428,6 @@ impl Planner<'_> {
         )
         .at(&block.range)
         .about(address);
-        Err(self.reported(diagnostic.into()))
+        Err(self.context.fail(diagnostic))
     }
 }

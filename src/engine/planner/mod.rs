@@ -1,9 +1,9 @@
-//! Plan: compare what should be with what is, and decide.
+//! Planning: compare the configuration with the state, and decide the changes.
 //!
-//! The planner walks the graph of blocks. At each block it does what the block needs: evaluates, opens a provider, and
-//! at a resource plans every instance there is or was (`tasks`, `managed`, `data`). Decisions go into one list of changes; the
-//! objects as planned go to the evaluator, where later blocks see them. When the walk is done, the changes are put in
-//! order and the execution graph is laid down.
+//! The planner ([`visit`]) visits the blocks of the configuration in dependency order. It evaluates them, configures providers,
+//! and plans the instances of resources ([`tasks`], [`managed`], [`data`]), those of the configuration and those of the state.
+//! Planned objects are set in the evaluator, so that later blocks refer to them. After the walk the changes are sorted, and the
+//! execution graph is built from them ([`finish`]).
 
 mod data;
 mod decide;
@@ -14,45 +14,40 @@ pub(crate) mod import;
 mod kind;
 mod managed;
 mod moves;
+mod objects;
 mod outputs;
 mod relevance;
 mod targets;
 mod tasks;
 mod unmatched;
+mod visit;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
 
-use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource, InstanceKey, Mode as ResourceMode};
-use config::Resource;
-use provider::Provider;
-use schema::Schema;
+use provider::Schemas;
 use state::State;
 use syntax::{Diagnostic, Diagnostics};
-use tokio::sync::Semaphore;
 
-use crate::block_visits;
 use crate::blocks::{Block, Blocks};
+use crate::context::OperationContext;
 use crate::dependency_evaluation::DependencyEvaluation;
 use crate::ephemeral::Ephemerals;
-use crate::eval::{Evaluator, Phase, Reported};
+use crate::eval::Evaluator;
 use crate::events::Event;
-use crate::execgraph::Planned;
 use crate::inputs::{Inputs, PlanOptions};
-use crate::plan::{Action, Mode, Plan, ResourceChange};
-use crate::provider_opening;
-use crate::stored_values;
-use provider::Schemas;
-
+use crate::plan::{Mode, Plan};
 use crate::providers::Providers;
-use crate::removals::{self, Removals};
+use crate::removals::Removals;
+use crate::state_objects::StateObjects;
 use crate::validate;
 use crate::walk::{Outcome, walk};
 
 use kind::PlanKind;
-use moves::Moves;
 use targets::Selection;
+use visit::{Limits, PlanSpec, PlannedResource, Planner, Progress, ResourceFacts};
+
+pub(crate) use visit::create_before_destroy_resources;
 
 /// What planning gives.
 #[derive(Debug)]
@@ -225,6 +220,7 @@ fn interrupted() -> Diagnostics {
     .into()
 }
 
+/// Makes a plan with running providers.
 async fn with_providers(
     inputs: Inputs<'_>,
     written: &config::Config,
@@ -233,9 +229,9 @@ async fn with_providers(
     providers: &Providers<'_>,
 ) -> (Option<Plan>, Diagnostics) {
     let removals = Removals::new(inputs.config);
-    let still_there = removals.still_declared(inputs.config);
-    if still_there.has_errors() {
-        return (None, still_there);
+    let still_declared = removals.still_declared(inputs.config);
+    if still_declared.has_errors() {
+        return (None, still_declared);
     }
     let statements = moves::statements(inputs.config, inputs.state);
     let mut moved = inputs.state.clone();
@@ -246,76 +242,69 @@ async fn with_providers(
     if let Some(problem) = moves.outside_of_targets(&options.targets) {
         return (None, [problem].into_iter().chain(targets::warning(options)).collect());
     }
-    // From here on, objects are where the configuration has them.
+    // From here on, objects have the addresses of the configuration.
     let inputs = Inputs {
         state: &moved,
         ..inputs
     };
-    let in_state: Vec<_> = inputs
-        .state
-        .resources
-        .iter()
-        .map(|(r, s)| (r.config(), s.provider.clone()))
-        .collect();
-    let blocks = match Blocks::build(inputs.config, providers.schemas(), &in_state) {
+    let blocks = match Blocks::build_with_state(inputs.config, providers.schemas(), inputs.state) {
         Ok(blocks) => blocks,
         Err(diagnostics) => return (None, diagnostics),
     };
-    let phase = if kind.is_destroy() { Phase::Destroy } else { Phase::Plan };
-    let mut environment = inputs.environment.clone();
-    environment.functions.pure = true;
-    let timestamp = environment.functions.plan_timestamp.clone().unwrap_or_default();
-    let partial = !(options.targets.is_empty() && options.excludes.is_empty());
     let prior = Arc::new(Mutex::new(inputs.state.clone()));
-    let stored = {
-        let (prior, schemas) = (prior.clone(), providers.schemas());
-        Box::new(move |resource: &AbsResource| {
-            if phase == Phase::Destroy || partial {
-                stored_values::stored_objects(&prior.lock().unwrap_or_else(PoisonError::into_inner), schemas, resource)
-            } else {
-                BTreeMap::new()
-            }
-        })
-    };
-    let evaluator = Evaluator::new(inputs.config, phase, environment, inputs.variables, stored)
-        .with_functions(providers.functions())
-        .partial(partial)
-        .existing(kind.is_refresh_only());
-    let dependencies = blocks.resource_dependencies(false);
+    let evaluator = evaluator(inputs, options, kind, providers, prior.clone());
     let selection = Selection::new(&blocks, options, inputs.state);
-    let ephemerals = Ephemerals::new(inputs, providers, &evaluator, &blocks, |_| 1);
-    let planner = Planner {
-        create_before_destroy: create_before_destroy_resources(inputs, &dependencies, |r| {
-            selection.includes(&Block::Resource(r.clone()))
-        }),
-        read_for_providers: if kind.is_destroy() {
-            let dependencies = |p: &AbsProviderConfig| blocks.resources_before(&Block::Provider(p.clone()));
-            let all = selection.providers().flat_map(dependencies);
-            all.filter(|r| r.resource.mode != ResourceMode::Managed).collect()
-        } else {
-            BTreeSet::new()
-        },
-        by_config: by_config(inputs.state),
-        slots: Semaphore::new(inputs.parallelism.max(1)),
-        local_slots: Semaphore::new(inputs.parallelism.max(tasks::LOCAL_PARALLELISM)),
+    let context = OperationContext {
         inputs,
-        written,
-        options,
-        kind,
         providers,
         blocks: &blocks,
-        selection: &selection,
-        dependencies: &dependencies,
-        dependency_evaluation: DependencyEvaluation::new(&blocks),
         evaluator: &evaluator,
-        ephemerals: &ephemerals,
-        moves: &moves,
-        removals: &removals,
-        prior,
-        done: Mutex::default(),
-        known: AtomicUsize::new(0),
-        finished: AtomicUsize::new(0),
     };
+    let ephemerals = Ephemerals::new(context, |_| 1);
+    let planner = Planner {
+        context,
+        spec: PlanSpec {
+            kind,
+            options,
+            written,
+            selection: &selection,
+            moves: &moves,
+            removals: &removals,
+        },
+        resources: ResourceFacts::new(inputs, &blocks, &selection, kind),
+        ephemerals: &ephemerals,
+        dependency_evaluation: DependencyEvaluation::new(&blocks, false),
+        limits: Limits::new(inputs.parallelism),
+        prior,
+        results: Mutex::default(),
+        progress: Progress::default(),
+    };
+    run(&planner, &statements).await
+}
+
+/// The evaluator of a plan that starts from this state.
+fn evaluator<'a>(
+    inputs: Inputs<'a>,
+    options: &PlanOptions,
+    kind: PlanKind,
+    providers: &'a Providers<'_>,
+    prior: Arc<Mutex<State>>,
+) -> Evaluator<'a> {
+    let mut environment = inputs.environment.clone();
+    environment.functions.pure = true;
+    let partial = !(options.targets.is_empty() && options.excludes.is_empty());
+    let objects = StateObjects {
+        state: prior,
+        schemas: providers.schemas(),
+    };
+    let source = objects::object_source(kind, partial, objects);
+    Evaluator::new(inputs.config, environment, inputs.variables, source).with_functions(providers.functions())
+}
+
+/// Walks the configuration and makes the plan of what was found.
+async fn run(planner: &Planner<'_>, statements: &[moves::Statement]) -> (Option<Plan>, Diagnostics) {
+    let (inputs, kind) = (planner.context.inputs, planner.spec.kind);
+    let blocks = planner.context.blocks;
     let unmatched = planner.unmatched_blocks();
     if unmatched.has_errors() {
         return (None, unmatched);
@@ -323,34 +312,28 @@ async fn with_providers(
     if kind.imports() {
         planner.check_imports();
     }
+    let visit = |node| planner.visit(&blocks.graph[node]);
     let outcomes = tokio::select! {
-        outcomes = walk(&blocks.graph, blocks_at_once(inputs.parallelism), |node| planner.visit(&blocks.graph[node])) => outcomes,
-        never = ephemerals.renew_until_closed() => match never {},
+        outcomes = walk(&blocks.graph, blocks_at_once(inputs.parallelism), visit) => outcomes,
+        never = planner.ephemerals.renew_until_closed() => match never {},
     };
-    let mut diagnostics = evaluator.take_diagnostics();
-    // The order in which providers answered is of no interest; that of the files is.
-    diagnostics.0.sort_by_cached_key(|d| {
-        let at = d.subject.as_ref().map(|r| (r.file.to_string(), r.start.byte));
-        (at, d.address.clone(), d.summary.clone())
-    });
+    let mut diagnostics = in_order_of_files(planner.context.evaluator.take_diagnostics());
     if inputs.stop.is_requested() {
         diagnostics.extend(interrupted());
     }
     if !kind.is_destroy() {
-        let problems = moves::validate(&statements, &evaluator);
-        // What could not be evaluated has been reported.
-        evaluator.take_diagnostics();
+        let problems = moves::validate(statements, planner.context.evaluator);
+        // What could not be evaluated has been reported by the walk.
+        planner.context.evaluator.take_diagnostics();
         if problems.has_errors() {
-            // Wrong moves are likely to be why anything else went wrong.
+            // Other errors are probably consequences of invalid moves.
             return (None, problems);
         }
     }
     if !diagnostics.has_errors() {
         diagnostics.extend(planner.unmatched_instances());
     }
-    let mut errored = diagnostics.has_errors();
-    if !errored && outcomes.contains(&Outcome::Failed) {
-        errored = true;
+    if !diagnostics.has_errors() && outcomes.contains(&Outcome::Failed) {
         diagnostics.push(Diagnostic::error(
             "Planning failed without a reason",
             "Some part of the configuration could not be planned, and no problem was reported. This is a defect of \
@@ -361,32 +344,20 @@ async fn with_providers(
         let outcome = blocks.find(block).and_then(|n| outcomes.get(n.index()));
         outcome.is_some_and(|o| *o != Outcome::Done)
     };
-    let outputs = outputs::changes(&planner, skipped);
-    ephemerals.close_all().await;
-    diagnostics.extend(evaluator.take_diagnostics());
-    errored |= diagnostics.has_errors();
-    let plan = planner.finish(timestamp, outputs, errored, skipped);
-    diagnostics.extend(targets::warning(options));
-    if options.generate_config {
-        diagnostics.push(Diagnostic::warning(
-            "Config generation is experimental",
-            "Configuration for imported objects is generated from the objects alone. Check it before you use it; its \
-             form may change in later versions.",
-        ));
-    }
-    if errored && kind.is_destroy() {
-        // A partial destroy plan is never shown or applied.
-        return (None, diagnostics);
-    }
-    if !errored {
-        diagnostics.extend(moves.blocked());
-    }
-    diagnostics.extend(removals::warning(&plan));
-    if let Some(cycle) = plan.graph.cycle() {
-        diagnostics.push(cyclic(&plan, &cycle));
-        return (None, diagnostics);
-    }
-    (Some(plan), diagnostics)
+    let outputs = outputs::changes(planner, skipped);
+    planner.ephemerals.close_all().await;
+    diagnostics.extend(planner.context.evaluator.take_diagnostics());
+    let plan = planner.finish(outputs, diagnostics.has_errors(), skipped);
+    planner.conclude(plan, diagnostics)
+}
+
+/// Sorts diagnostics by position: providers respond in any order.
+fn in_order_of_files(mut diagnostics: Diagnostics) -> Diagnostics {
+    diagnostics.0.sort_by_cached_key(|d| {
+        let at = d.subject.as_ref().map(|r| (r.file.to_string(), r.start.byte));
+        (at, d.address.clone(), d.summary.clone())
+    });
+    diagnostics
 }
 
 /// How many blocks are visited at the same time. What is asked of providers is bounded by objects; this bounds what is kept
@@ -397,251 +368,3 @@ fn blocks_at_once(parallelism: usize) -> usize {
 
 /// Enough for blocks that ask nobody to go on beside many that wait for slow answers.
 const MIN_BLOCKS_AT_ONCE: usize = 256;
-
-/// Resources whose new objects are created before their old ones are destroyed: those that say so, and everything they
-/// depend on, because a dependency cannot go while the old object is still there. Only those that are selected have a say.
-pub(crate) fn create_before_destroy_resources(
-    inputs: Inputs<'_>,
-    dependencies: &BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
-    selected: impl Fn(&ConfigResource) -> bool,
-) -> BTreeSet<ConfigResource> {
-    let mut out = BTreeSet::new();
-    for node in inputs.config.nodes() {
-        for resource in node.module.managed_resources() {
-            if resource.lifecycle.create_before_destroy == Some(true) {
-                let address = resource.address.in_module(&node.path);
-                if !selected(&address) {
-                    continue;
-                }
-                out.extend(dependencies.get(&address).into_iter().flatten().cloned());
-                out.insert(address);
-            }
-        }
-    }
-    out
-}
-
-fn by_config(state: &State) -> HashMap<ConfigResource, Vec<AbsResource>> {
-    let mut out: HashMap<ConfigResource, Vec<AbsResource>> = HashMap::new();
-    for resource in state.resources.keys() {
-        out.entry(resource.config()).or_default().push(resource.clone());
-    }
-    out
-}
-
-fn cyclic(plan: &Plan, cycle: &[crate::execgraph::Operation]) -> Diagnostic {
-    use crate::execgraph::Operation;
-    let names: Vec<String> = cycle
-        .iter()
-        .filter_map(|operation| match operation {
-            Operation::Change(i) => Some(plan.changes.get(*i as usize)?.address.to_string()),
-            Operation::Destroy(i) => Some(format!("{} (destroy)", plan.changes.get(*i as usize)?.address)),
-            _ => None,
-        })
-        .collect();
-    Diagnostic::error(
-        format!("Cycle: {}", names.join(", ")),
-        "The planned changes depend on one another. This happens when the direction of a dependency between objects \
-         is reversed. Apply the change in two steps: remove the old dependency first, then add the new one.",
-    )
-}
-
-/// What planning has found so far.
-#[derive(Default)]
-struct Done {
-    changes: Vec<ResourceChange>,
-    /// For each change, what its object depends on, and whether its deletion comes last.
-    planned: Vec<Planned>,
-    /// Which of the changes are updates or replacements of objects in use.
-    changed: HashMap<AbsResource, HashMap<InstanceKey, usize>>,
-    drift: Vec<ResourceChange>,
-    generated: BTreeMap<AbsResourceInstance, String>,
-    /// Checks whose data source could not be read.
-    unread_checks: HashSet<(addrs::ModuleInstance, Arc<str>)>,
-    /// Resources of which something will change.
-    pending: HashSet<ConfigResource>,
-}
-
-/// One run of the planner.
-pub(crate) struct Planner<'a> {
-    inputs: Inputs<'a>,
-    /// The configuration without blocks that are being written for imports.
-    written: &'a config::Config,
-    options: &'a PlanOptions,
-    kind: PlanKind,
-    providers: &'a Providers<'a>,
-    blocks: &'a Blocks,
-    selection: &'a Selection,
-    dependencies: &'a BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
-    evaluator: &'a Evaluator<'a>,
-    ephemerals: &'a Ephemerals<'a>,
-    moves: &'a Moves,
-    removals: &'a Removals<'a>,
-    dependency_evaluation: DependencyEvaluation<'a>,
-    create_before_destroy: BTreeSet<ConfigResource>,
-    /// When everything goes: the data sources that provider configurations need even then.
-    read_for_providers: BTreeSet<ConfigResource>,
-    by_config: HashMap<ConfigResource, Vec<AbsResource>>,
-    /// One for each object that may be planned at the same time.
-    slots: Semaphore,
-    /// The same for objects whose provider keeps them in the state alone.
-    local_slots: Semaphore,
-    /// The state, objects replaced by what they turn out to be.
-    prior: Arc<Mutex<State>>,
-    done: Mutex<Done>,
-    /// How many instances are known to be planned in all, and how many are done: for a progress display.
-    known: AtomicUsize,
-    finished: AtomicUsize,
-}
-
-/// A resource that is being planned: what all its instances share.
-struct PlannedResource<'p> {
-    address: &'p ConfigResource,
-    block: Option<&'p Resource>,
-    provider: Arc<dyn Provider>,
-    provider_address: AbsProviderConfig,
-    schema: &'p Schema,
-    /// What its objects depend on, as the state records it.
-    dependencies: Arc<[ConfigResource]>,
-    imports: import::Imports<'p>,
-}
-
-impl PlannedResource<'_> {
-    /// The same resource with another block, and without imports.
-    fn with_block<'b>(&'b self, block: &'b Resource) -> PlannedResource<'b> {
-        PlannedResource {
-            address: self.address,
-            block: Some(block),
-            provider: self.provider.clone(),
-            provider_address: self.provider_address.clone(),
-            schema: self.schema,
-            dependencies: self.dependencies.clone(),
-            imports: import::Imports::new(),
-        }
-    }
-}
-
-impl<'a> Planner<'a> {
-    fn done(&self) -> MutexGuard<'_, Done> {
-        self.done.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn prior(&self) -> MutexGuard<'_, State> {
-        self.prior.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    async fn visit(&self, block: &Block) -> Outcome {
-        if self.inputs.stop.is_requested() {
-            return Outcome::Failed;
-        }
-        let result = match block {
-            _ if !self.selection.includes(block) => Ok(()),
-            Block::Resource(address) if address.resource.mode == ResourceMode::Ephemeral => {
-                self.ephemeral(address).await
-            }
-            Block::Resource(address) => self.resource(address).await,
-            Block::Provider(address) => self.provider(address).await,
-            // When everything goes, only what provider configurations need is evaluated, on demand.
-            _ if self.kind.is_destroy() => Ok(()),
-            Block::Variable(module, name) => block_visits::visit_variable(self.evaluator, module, name),
-            Block::Local(module, name) => block_visits::for_each_instance(self.evaluator, module, |instance, node| {
-                self.evaluator.local(instance, node, name).map(|_| ())
-            }),
-            Block::Output(module, name) => {
-                let severity = self.kind.condition_severity();
-                block_visits::visit_output(self.evaluator, module, name, severity)
-            }
-            Block::Call(module, name) => block_visits::for_each_instance(self.evaluator, module, |instance, _| {
-                self.evaluator.call_expansion(instance, name).map(|_| ())
-            }),
-            Block::Check(module, name) => {
-                // Where data is missing, that is all there is to say of the check.
-                let unread = self.done().unread_checks.clone();
-                block_visits::visit_check(self.evaluator, module, name, |at| {
-                    !unread.iter().any(|(module, check)| module == at && check == name)
-                })
-            }
-        };
-        self.ephemerals.used(block).await;
-        if result.is_ok() { Outcome::Done } else { Outcome::Failed }
-    }
-
-    /// Opens an ephemeral resource. When everything goes, only what provider configurations need is opened.
-    async fn ephemeral(&self, address: &ConfigResource) -> Result<(), Reported> {
-        if self.kind.is_destroy() {
-            if !self.read_for_providers.contains(address) {
-                return Ok(());
-            }
-            self.dependency_evaluation
-                .evaluate(self.evaluator, &Block::Resource(address.clone()))?;
-        }
-        self.ephemerals.open(address).await
-    }
-
-    async fn provider(&self, address: &AbsProviderConfig) -> Result<(), Reported> {
-        if !self.selection.needs_provider(address) {
-            return Ok(());
-        }
-        if !provider_opening::is_declared(self.inputs.config, address) {
-            let resources: Vec<String> = self.blocks.managed_by(address).map(|r| format!("  - {r}")).collect();
-            return Err(self.reported(
-                Diagnostic::error(
-                    "Provider configuration not present",
-                    format!(
-                        "The provider configuration {address} has been removed while objects that it manages still exist in the \
-                         state:\n{}\n\nThey can only be destroyed through it. Put the configuration back, apply, and remove it \
-                         afterwards.",
-                        resources.join("\n")
-                    ),
-                )
-                .into(),
-            ));
-        }
-        if self.kind.is_destroy() {
-            self.dependency_evaluation
-                .evaluate(self.evaluator, &Block::Provider(address.clone()))?;
-        }
-        provider_opening::open(self.evaluator, self.providers, address).await
-    }
-
-    /// Reports problems and gives the mark of failure.
-    fn reported(&self, diagnostics: Diagnostics) -> Reported {
-        self.evaluator.report(diagnostics);
-        Reported
-    }
-
-    /// Where an object was in the state, if that was elsewhere.
-    fn moved_from(&self, address: &AbsResourceInstance) -> Option<AbsResourceInstance> {
-        self.moves.from.get(address).cloned()
-    }
-
-    /// Whether new objects of a resource are created before old ones are destroyed.
-    fn is_create_before_destroy(&self, address: &ConfigResource) -> bool {
-        self.create_before_destroy.contains(address)
-    }
-
-    /// Adds a change, and what ordering must know of it.
-    fn add(&self, mut change: ResourceChange, destroy_last: bool, state_dependencies: Arc<[ConfigResource]>) {
-        change.previous_address = self.moved_from(&change.address);
-        let resource = change.address.config();
-        let planned = Planned {
-            resource: resource.clone(),
-            action: change.action,
-            destroy_last,
-            deposed: change.deposed.is_some(),
-            provider: change.provider.clone(),
-            state_dependencies,
-        };
-        let mut done = self.done();
-        if change.action != Action::NoOp {
-            done.pending.insert(resource);
-        }
-        if change.deposed.is_none() && (change.action == Action::Update || change.action.is_replace()) {
-            let at = done.changes.len();
-            let changed = done.changed.entry(change.address.containing_resource()).or_default();
-            changed.insert(change.address.resource.key.clone(), at);
-        }
-        done.changes.push(change);
-        done.planned.push(planned);
-    }
-}

@@ -12,8 +12,8 @@ use crate::plan::{Action, OutputChange};
 
 /// The changes of all root outputs, as declared and as stored; of a plan with errors, of those that could be evaluated.
 pub(super) fn changes(planner: &Planner<'_>, skipped: impl Fn(&Block) -> bool) -> BTreeMap<Arc<str>, OutputChange> {
-    let stored = &planner.inputs.state.outputs;
-    let root = &planner.inputs.config.root;
+    let stored = &planner.context.inputs.state.outputs;
+    let root = &planner.context.inputs.config.root;
     let mut out = BTreeMap::new();
     let before = |name: &str| match stored.get(name) {
         Some(o) => o
@@ -22,13 +22,13 @@ pub(super) fn changes(planner: &Planner<'_>, skipped: impl Fn(&Block) -> bool) -
             .with_marks(if o.sensitive { Marks::SENSITIVE } else { Marks::NONE }),
         None => Value::null(Type::Dynamic),
     };
-    if !planner.kind.is_destroy() {
+    if !planner.spec.kind.is_destroy() {
         for (name, output) in &root.module.outputs {
             let block = Block::Output(Module::root(), name.clone());
-            if !planner.selection.includes(&block) || skipped(&block) {
+            if !planner.spec.selection.includes(&block) || skipped(&block) {
                 continue;
             }
-            let Ok(after) = planner.evaluator.output(&ModuleInstance::root(), root, name) else {
+            let Ok(after) = planner.context.evaluator.output(&ModuleInstance::root(), root, name) else {
                 continue;
             };
             let was = before(name);
@@ -59,9 +59,9 @@ pub(super) fn changes(planner: &Planner<'_>, skipped: impl Fn(&Block) -> bool) -
             );
         }
     }
-    if planner.selection.is_everything() {
+    if planner.spec.selection.is_everything() {
         for (name, output) in stored {
-            let gone = planner.kind.is_destroy() || !root.module.outputs.contains_key(name);
+            let gone = planner.spec.kind.is_destroy() || !root.module.outputs.contains_key(name);
             if gone {
                 out.insert(
                     name.clone(),

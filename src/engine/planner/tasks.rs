@@ -33,32 +33,33 @@ enum Task {
 
 impl Planner<'_> {
     pub(super) async fn resource(&self, address: &ConfigResource) -> Result<(), Reported> {
-        let config = self.inputs.config;
+        let config = self.context.inputs.config;
         let block = config.resource(address);
-        let in_state = self.by_config.get(address).map_or(&[][..], Vec::as_slice);
+        let in_state = self.resources.by_config.get(address).map_or(&[][..], Vec::as_slice);
         let provider_address = match (block, in_state.first()) {
-            (None, Some(resource)) => self.inputs.state.resources[resource].provider.clone(),
+            (None, Some(resource)) => self.context.inputs.state.resources[resource].provider.clone(),
             _ => config.provider_for(address),
         };
         let tasks = self.tasks(address, block, in_state)?;
         if tasks.is_empty() {
             return Ok(());
         }
-        self.known.fetch_add(tasks.len(), Ordering::Relaxed);
+        self.progress.known.fetch_add(tasks.len(), Ordering::Relaxed);
         let provider = self
+            .context
             .providers
             .get(&provider_address)
             .await
-            .map_err(|d| self.reported(d))?;
+            .map_err(|d| self.context.fail(d))?;
         let schema = object_config::resource_schema(
-            self.providers.schemas(),
+            self.context.providers.schemas(),
             &provider_address.provider,
             &address.resource,
             block.map(|b| &b.type_range),
         )
-        .map_err(|d| self.reported(d.into()))?;
+        .map_err(|d| self.context.fail(d))?;
         let dependencies = self.dependencies_of(address);
-        let imports = if self.kind.imports() && block.is_some() {
+        let imports = if self.spec.kind.imports() && block.is_some() {
             self.imports(address)?
         } else {
             import::Imports::new()
@@ -76,18 +77,22 @@ impl Planner<'_> {
         // The limit protects the services behind providers. There is none behind these, and concurrent calls cost less than
         // sequential ones.
         let local = address.resource.mode == ResourceMode::Managed
-            && self.inputs.parallelism >= USUAL_PARALLELISM
+            && self.context.inputs.parallelism >= USUAL_PARALLELISM
             && self.is_state_only(planning, &address.resource.ty);
         let at_once = if local {
-            LOCAL_PARALLELISM.max(self.inputs.parallelism)
+            LOCAL_PARALLELISM.max(self.context.inputs.parallelism)
         } else {
-            self.inputs.parallelism.max(1)
+            self.context.inputs.parallelism.max(1)
         };
         let mut results = futures::stream::iter(tasks)
             .map(|task| async move {
-                let slots = if local { &self.local_slots } else { &self.slots };
+                let slots = if local {
+                    &self.limits.local_slots
+                } else {
+                    &self.limits.slots
+                };
                 let _slot = slots.acquire().await.map_err(|_| Reported)?;
-                if self.inputs.stop.is_requested() {
+                if self.context.inputs.stop.is_requested() {
                     return Err(Reported);
                 }
                 self.run_task(planning, task).await
@@ -96,9 +101,9 @@ impl Planner<'_> {
         let mut failed = false;
         while let Some(result) = results.next().await {
             failed |= result.is_err();
-            let done = self.finished.fetch_add(1, Ordering::Relaxed) + 1;
-            let total = self.known.load(Ordering::Relaxed);
-            self.inputs.events.event(Event::Progress { done, total });
+            let done = self.progress.finished.fetch_add(1, Ordering::Relaxed) + 1;
+            let total = self.progress.known.load(Ordering::Relaxed);
+            self.context.inputs.events.event(Event::Progress { done, total });
         }
         if failed { Err(Reported) } else { Ok(()) }
     }
@@ -114,7 +119,7 @@ impl Planner<'_> {
             (Task::Orphan(address, reason), ResourceMode::Managed) => self.delete(planning, &address, reason).await,
             (Task::Orphan(address, _), _) => {
                 // A destroy plan drops it at the end: objects that are destroyed before may depend on it.
-                if !self.kind.is_destroy() {
+                if !self.spec.kind.is_destroy() {
                     self.prior().remove_instance(&address);
                 }
                 Ok(())
@@ -131,25 +136,25 @@ impl Planner<'_> {
         in_state: &[AbsResource],
     ) -> Result<Vec<Task>, Reported> {
         let mut tasks = Vec::new();
-        let destroy = self.kind.is_destroy();
+        let destroy = self.spec.kind.is_destroy();
         let mut desired: HashMap<addrs::ModuleInstance, Arc<crate::eval::Expansion>> = HashMap::new();
-        let module_known = self.inputs.config.node(&address.module).is_some();
-        let for_provider = self.read_for_providers.contains(address);
+        let module_known = self.context.inputs.config.node(&address.module).is_some();
+        let for_provider = self.resources.read_for_providers.contains(address);
         if for_provider {
             self.dependency_evaluation
-                .evaluate(self.evaluator, &Block::Resource(address.clone()))?;
+                .evaluate(self.context.evaluator, &Block::Resource(address.clone()))?;
         }
-        if for_provider && !self.options.refresh && !in_state.is_empty() {
+        if for_provider && !self.spec.options.refresh && !in_state.is_empty() {
             // What was read last time must do.
             return Ok(tasks);
         }
         if (!destroy || for_provider) && block.is_some() {
-            for module in self.evaluator.module_instances(&address.module)? {
-                let expansion = self.evaluator.resource_expansion(&module, &address.resource)?;
+            for module in self.context.evaluator.module_instances(&address.module)? {
+                let expansion = self.context.evaluator.resource_expansion(&module, &address.resource)?;
                 for key in expansion.keys() {
                     let repetition = expansion.repetition(&key);
                     let instance = address.resource.absolute(&module).instance(key);
-                    if self.selection.includes_instance(&instance) {
+                    if self.spec.selection.includes_instance(&instance) {
                         tasks.push(Task::Desired(instance, repetition));
                     }
                 }
@@ -159,23 +164,27 @@ impl Planner<'_> {
         let module_instances: HashSet<addrs::ModuleInstance> = if destroy || !module_known {
             HashSet::new()
         } else {
-            self.evaluator.module_instances(&address.module)?.into_iter().collect()
+            self.context
+                .evaluator
+                .module_instances(&address.module)?
+                .into_iter()
+                .collect()
         };
         for resource in in_state {
-            let Some(existing) = self.inputs.state.resources.get(resource) else {
+            let Some(existing) = self.context.inputs.state.resources.get(resource) else {
                 continue;
             };
             let expansion = desired.get(&resource.module);
             for (key, instance) in &existing.instances {
                 let at = resource.instance(key.clone());
-                if !self.selection.includes_instance(&at) {
+                if !self.spec.selection.includes_instance(&at) {
                     continue;
                 }
                 if instance.current.is_some() && !expansion.is_some_and(|e| e.has(key)) {
                     let reason = if destroy {
                         Reason::None
                     } else if block.is_none() {
-                        if self.moves.from.contains_key(&at) {
+                        if self.spec.moves.from.contains_key(&at) {
                             Reason::DeleteBecauseNoMoveTarget
                         } else {
                             Reason::DeleteBecauseNoResourceConfig

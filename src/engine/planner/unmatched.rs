@@ -25,30 +25,30 @@ fn no_match(flag: &str, address: &dyn Display, what: &str, near: Option<&str>) -
 impl Planner<'_> {
     /// What the flags name, beside the name of the flag.
     fn named(&self) -> impl Iterator<Item = (&'static str, &Target)> {
-        let targets = self.options.targets.iter().map(|target| ("-target", target));
-        let excludes = self.options.excludes.iter().map(|target| ("-exclude", target));
+        let targets = self.spec.options.targets.iter().map(|target| ("-target", target));
+        let excludes = self.spec.options.excludes.iter().map(|target| ("-exclude", target));
         // An import is a plan of one object, and says itself what there is not.
-        targets.chain(excludes).filter(|_| self.options.import.is_none())
+        targets.chain(excludes).filter(|_| self.spec.options.import.is_none())
     }
 
     /// The objects of the state by the addresses that they had before they were moved: these must be named, too.
     fn moved(&self) -> impl Iterator<Item = &AbsResourceInstance> {
-        self.moves.from.values()
+        self.spec.moves.from.values()
     }
 
     fn module_in_state(&self, module: &Module) -> bool {
-        let stored = self.inputs.state.resources.keys().map(|r| &r.module);
+        let stored = self.context.inputs.state.resources.keys().map(|r| &r.module);
         let mut modules = stored.chain(self.moved().map(|i| &i.module));
         modules.any(|m| module.contains(&m.module()))
     }
 
     fn has_module(&self, module: &Module) -> bool {
-        self.inputs.config.node(module).is_some() || self.module_in_state(module)
+        self.context.inputs.config.node(module).is_some() || self.module_in_state(module)
     }
 
     fn has_resource(&self, resource: &ConfigResource) -> bool {
-        self.inputs.config.resource(resource).is_some()
-            || self.by_config.contains_key(resource)
+        self.context.inputs.config.resource(resource).is_some()
+            || self.resources.by_config.contains_key(resource)
             || self.moved().any(|i| i.config() == *resource)
     }
 
@@ -64,7 +64,7 @@ impl Planner<'_> {
                 Target::ResourceInstance(i) => self.resource_named(flag, &i.config(), &mut out),
             }
         }
-        for address in &self.options.force_replace {
+        for address in &self.spec.options.force_replace {
             self.resource_named("-replace", &address.config(), &mut out);
         }
         out
@@ -75,9 +75,9 @@ impl Planner<'_> {
             return;
         }
         let given = module.to_string();
-        let nodes = self.inputs.config.nodes();
+        let nodes = self.context.inputs.config.nodes();
         let known = nodes.iter().map(|n| n.path.clone());
-        let in_state = self.inputs.state.resources.keys().map(|r| r.module.module());
+        let in_state = self.context.inputs.state.resources.keys().map(|r| r.module.module());
         let names: BTreeSet<String> = known.chain(in_state).map(|m| m.to_string()).collect();
         let near = suggest(&given, names.iter().take(MOST_COMPARED).map(String::as_str));
         out.push(no_match(flag, &given, "module", near));
@@ -87,13 +87,13 @@ impl Planner<'_> {
         if self.has_resource(resource) {
             return;
         }
-        let nodes = self.inputs.config.nodes();
+        let nodes = self.context.inputs.config.nodes();
         let known = nodes.iter().flat_map(|n| {
             let resources = n.module.resources.keys();
             resources.map(|r| r.in_module(&n.path))
         });
         let names: BTreeSet<String> = known
-            .chain(self.by_config.keys().cloned())
+            .chain(self.resources.by_config.keys().cloned())
             .map(|r| r.to_string())
             .collect();
         let given = resource.to_string();
@@ -119,21 +119,21 @@ impl Planner<'_> {
                 Target::ResourceInstance(i) => self.instance_named(flag, i, &mut out),
             }
         }
-        for address in &self.options.force_replace {
+        for address in &self.spec.options.force_replace {
             self.instance_named("-replace", address, &mut out);
         }
         // Where it cannot be said which instances there are, that is reported where it matters.
-        self.evaluator.take_diagnostics();
+        self.context.evaluator.take_diagnostics();
         out
     }
 
     fn module_instance_named(&self, flag: &str, module: &ModuleInstance, out: &mut Diagnostics) {
         let in_state = |module: &ModuleInstance| {
-            let stored = self.inputs.state.resources.keys().map(|r| &r.module);
+            let stored = self.context.inputs.state.resources.keys().map(|r| &r.module);
             let mut modules = stored.chain(self.moved().map(|i| &i.module));
             modules.any(|m| module.contains(m))
         };
-        let Ok(instances) = self.evaluator.module_instances(&module.module()) else {
+        let Ok(instances) = self.context.evaluator.module_instances(&module.module()) else {
             return;
         };
         if instances.contains(module) || in_state(module) {
@@ -146,18 +146,18 @@ impl Planner<'_> {
     }
 
     fn instance_named(&self, flag: &str, address: &AbsResourceInstance, out: &mut Diagnostics) {
-        if self.inputs.state.instance(address).is_some() || self.moved().any(|i| i == address) {
+        if self.context.inputs.state.instance(address).is_some() || self.moved().any(|i| i == address) {
             return;
         }
         let whole = address.containing_resource();
         let mut keys: Vec<InstanceKey> = Vec::new();
-        if self.inputs.config.resource(&address.config()).is_some() {
-            let Ok(modules) = self.evaluator.module_instances(&address.module.module()) else {
+        if self.context.inputs.config.resource(&address.config()).is_some() {
+            let Ok(modules) = self.context.evaluator.module_instances(&address.module.module()) else {
                 return;
             };
             if modules.contains(&address.module) {
                 let resource = &address.resource.resource;
-                let Ok(expansion) = self.evaluator.resource_expansion(&address.module, resource) else {
+                let Ok(expansion) = self.context.evaluator.resource_expansion(&address.module, resource) else {
                     return;
                 };
                 if expansion.has(&address.resource.key) {
@@ -184,7 +184,7 @@ impl Planner<'_> {
     }
 
     fn keys_in_state(&self, resource: &AbsResource) -> Vec<InstanceKey> {
-        let stored = self.inputs.state.resources.get(resource);
+        let stored = self.context.inputs.state.resources.get(resource);
         stored.map_or_else(Vec::new, |stored| stored.instances.keys().cloned().collect())
     }
 }

@@ -1,4 +1,4 @@
-//! Whether statements make sense, given what the configuration declares.
+//! Validation of move statements against the instances that the configuration declares.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use super::order;
 use super::statement::{Statement, Subject};
 use crate::eval::Evaluator;
 
-/// What the configuration declares, as far as it could be evaluated.
+/// The instances that the configuration declares, as far as their expansion could be evaluated.
 struct Declared<'d, 'a> {
     evaluator: &'d Evaluator<'a>,
     modules: HashMap<Module, HashSet<ModuleInstance>>,
@@ -33,7 +33,7 @@ impl Declared<'_, '_> {
         self.evaluator.config().resource(&resource.config()).is_some() && self.has_module(&resource.module)
     }
 
-    /// Whether something is declared.
+    /// Whether the configuration declares the subject of a statement.
     fn has(&mut self, subject: &Subject) -> bool {
         match subject {
             Subject::Call(module, name) => {
@@ -54,7 +54,7 @@ impl Declared<'_, '_> {
     }
 }
 
-/// What decides that something is there: the expression that repeats it, or its block.
+/// Where a subject is declared: the repetition argument of its block, or the block.
 fn place(config: &Config, subject: &Subject) -> Option<Range> {
     let call = |module: &Module, name: &str, instance: bool| {
         let call = config.node(module)?.module.module_calls.get(name)?;
@@ -80,99 +80,143 @@ fn at(range: &Range) -> String {
     format!("{}:{},{}", range.file, range.start.line, range.start.column)
 }
 
-/// Every problem with the statements.
-pub(in crate::planner) fn validate(statements: &[Statement], evaluator: &Evaluator<'_>) -> Diagnostics {
-    let mut out = Diagnostics::new();
-    let config = evaluator.config();
-    let mut declared = Declared {
-        evaluator,
-        modules: HashMap::new(),
+/// One move of a statement, in one instance of the module that declares it.
+struct Move<'s> {
+    statement: &'s Statement,
+    from: Subject,
+    to: Subject,
+}
+
+/// The moves seen so far, by one of their addresses: the other address and the position of the statement.
+type MovesBy<'s> = HashMap<Subject, (Subject, &'s Range)>;
+
+struct Validation<'v> {
+    declared: Declared<'v, 'v>,
+    by_source: MovesBy<'v>,
+    by_target: MovesBy<'v>,
+    out: Diagnostics,
+}
+
+/// Validates the statements.
+pub(in crate::planner) fn validate<'v>(statements: &'v [Statement], evaluator: &'v Evaluator<'v>) -> Diagnostics {
+    let mut validation = Validation {
+        declared: Declared {
+            evaluator,
+            modules: HashMap::new(),
+        },
+        by_source: HashMap::new(),
+        by_target: HashMap::new(),
+        out: Diagnostics::new(),
     };
-    let mut left: HashMap<Subject, (Subject, &Range)> = HashMap::new();
-    let mut reached: HashMap<Subject, (Subject, &Range)> = HashMap::new();
     for statement in statements {
-        let mut modules: Vec<ModuleInstance> = declared
-            .instances(&statement.from.declaring())
-            .iter()
-            .cloned()
-            .collect();
+        let instances = validation.declared.instances(&statement.from.declaring());
+        let mut modules: Vec<ModuleInstance> = instances.iter().cloned().collect();
         modules.sort();
         for module in modules {
-            let from = statement.from.within(&module, statement.kind);
-            let to = statement.to.within(&module, statement.kind);
-            let (noun, short) = statement.kind.noun();
-            let mut problem = |summary: &str, detail: String| {
-                out.push(Diagnostic::error(summary, detail).at(&statement.range));
-            };
-            if from == to {
-                problem(
-                    "Redundant move statement",
-                    format!("This statement says that {from} has moved to {to}, which is where it was. Remove it."),
-                );
-                continue;
-            }
-            if declared.has(&from) {
-                let declared_at = place(config, &from)
-                    .map(|r| format!(" at {}", at(&r)))
-                    .unwrap_or_default();
-                problem(
-                    "Moved object still exists",
-                    format!(
-                        "This statement says that {from} has moved, but that {noun} is still declared{declared_at}.\n\nDeclare \
-                         this {short} as {to} instead, or remove the statement."
-                    ),
-                );
-            }
-            match left.get(&from) {
-                Some((other, range)) if *other != to => problem(
-                    "Ambiguous move statements",
-                    format!(
-                        "A statement at {} says that {from} has moved to {other}, this one that it has moved to {to}.\n\nEach \
-                         {noun} can have moved to one place only.",
-                        at(range)
-                    ),
-                ),
-                Some(_) => {}
-                None => {
-                    left.insert(from.clone(), (to.clone(), &statement.range));
-                }
-            }
-            match reached.get(&to) {
-                Some((other, range)) if *other != from => problem(
-                    "Ambiguous move statements",
-                    format!(
-                        "A statement at {} says that {other} has moved to {to}, this one that {from} has.\n\nEach {noun} can \
-                         have come from one place only.",
-                        at(range)
-                    ),
-                ),
-                Some(_) => {}
-                None => {
-                    reached.insert(to, (from, &statement.range));
-                }
-            }
+            validation.check(Move {
+                statement,
+                from: statement.from.within(&module, statement.kind),
+                to: statement.to.within(&module, statement.kind),
+            });
         }
     }
+    let mut out = validation.out;
     if !out.has_errors()
-        && let Err(circles) = order::sorted(statements)
+        && let Err(cycles) = order::sorted(statements)
     {
-        for circle in circles {
-            let mut lines: Vec<String> = circle
-                .into_iter()
-                .map(|i| &statements[i])
-                .map(|s| format!("\n  - {}: {} → {}", at(&s.range), s.from, s.to))
-                .collect();
-            lines.sort();
-            out.push(Diagnostic::error(
-                "Cyclic dependency in move statements",
-                format!(
-                    "These statements move objects in a circle, so that there is no place where they end up:{}\n\nA chain of \
-                     moves must end with an address that is in no other statement, usually that of something the \
-                     configuration declares.",
-                    lines.concat()
-                ),
-            ));
-        }
+        out.extend(cycles.into_iter().map(|cycle| cyclic(statements, cycle)));
     }
     out
+}
+
+impl<'v> Validation<'v> {
+    fn check(&mut self, m: Move<'v>) {
+        let Move { statement, from, to } = &m;
+        if from == to {
+            let detail =
+                format!("This statement says that {from} has moved to {to}, which is where it was. Remove it.");
+            self.problem(statement, "Redundant move statement", detail);
+            return;
+        }
+        if self.declared.has(from) {
+            self.source_is_declared(&m);
+        }
+        self.check_source(&m);
+        self.check_target(m);
+    }
+
+    fn problem(&mut self, statement: &Statement, summary: &str, detail: String) {
+        self.out.push(Diagnostic::error(summary, detail).at(&statement.range));
+    }
+
+    fn source_is_declared(&mut self, m: &Move<'_>) {
+        let Move { statement, from, to } = m;
+        let (noun, short) = statement.kind.noun();
+        let declared_at = place(self.declared.evaluator.config(), from)
+            .map(|r| format!(" at {}", at(&r)))
+            .unwrap_or_default();
+        let detail = format!(
+            "This statement says that {from} has moved, but that {noun} is still declared{declared_at}.\n\nDeclare this \
+             {short} as {to} instead, or remove the statement."
+        );
+        self.problem(statement, "Moved object still exists", detail);
+    }
+
+    /// Checks that no other statement moves the same source to another target.
+    fn check_source(&mut self, m: &Move<'v>) {
+        let Move { statement, from, to } = m;
+        match self.by_source.get(from) {
+            Some((other, range)) if other != to => {
+                let (noun, _) = statement.kind.noun();
+                let detail = format!(
+                    "A statement at {} says that {from} has moved to {other}, this one that it has moved to {to}.\n\nEach \
+                     {noun} can have moved to one place only.",
+                    at(range)
+                );
+                self.problem(statement, "Ambiguous move statements", detail);
+            }
+            Some(_) => {}
+            None => {
+                self.by_source.insert(from.clone(), (to.clone(), &statement.range));
+            }
+        }
+    }
+
+    /// Checks that no other statement moves another source to the same target.
+    fn check_target(&mut self, m: Move<'v>) {
+        let Move { statement, from, to } = m;
+        match self.by_target.get(&to) {
+            Some((other, range)) if *other != from => {
+                let (noun, _) = statement.kind.noun();
+                let detail = format!(
+                    "A statement at {} says that {other} has moved to {to}, this one that {from} has.\n\nEach {noun} can \
+                     have come from one place only.",
+                    at(range)
+                );
+                self.problem(statement, "Ambiguous move statements", detail);
+            }
+            Some(_) => {}
+            None => {
+                self.by_target.insert(to, (from, &statement.range));
+            }
+        }
+    }
+}
+
+fn cyclic(statements: &[Statement], cycle: Vec<usize>) -> Diagnostic {
+    let mut lines: Vec<String> = cycle
+        .into_iter()
+        .map(|i| &statements[i])
+        .map(|s| format!("\n  - {}: {} → {}", at(&s.range), s.from, s.to))
+        .collect();
+    lines.sort();
+    Diagnostic::error(
+        "Cyclic dependency in move statements",
+        format!(
+            "These statements move objects in a circle, so that there is no place where they end up:{}\n\nA chain of \
+             moves must end with an address that is in no other statement, usually that of something the \
+             configuration declares.",
+            lines.concat()
+        ),
+    )
 }

@@ -1,0 +1,179 @@
+//! What apply evaluates after the last operation: root outputs, check blocks, and conditions that the plan left unknown.
+
+use addrs::{AbsResourceInstance, Module, ModuleInstance};
+use state::{CheckStatus, OutputValue};
+use syntax::{Diagnostic, Diagnostics};
+
+use super::Applier;
+use crate::block_visits;
+use crate::blocks::Block;
+use crate::eval::Reported;
+use crate::eval::checks::FailureSeverity;
+use crate::eval::instance_conditions::ConfiguredInstance;
+use crate::instance::nulls_for_unknowns;
+use crate::plan::{Action, Mode};
+
+impl Applier<'_> {
+    /// What remains to be done after the last operation. Gives the problems so far.
+    pub(super) async fn finish(&self) -> Diagnostics {
+        let mut diagnostics = self.context.evaluator.take_diagnostics();
+        if self.context.inputs.stop.is_requested() {
+            diagnostics.push(Diagnostic::error(
+                "Operation interrupted",
+                "The apply was interrupted: what had been started was completed and is in the state, the rest was not begun. \
+                 Run apply again to go on.",
+            ));
+        }
+        self.outputs(&mut diagnostics).await;
+        if self.plan.mode == Mode::Normal && !self.context.inputs.stop.is_requested() {
+            self.checks().await;
+            self.late_conditions().await;
+        }
+        diagnostics
+    }
+
+    /// Evaluates the check blocks, now that everything is what it is. Only where all was planned: what was left out may be
+    /// missing.
+    async fn checks(&self) {
+        if !self.plan.targets.is_empty() {
+            return;
+        }
+        let failed = self.results.failed().clone();
+        let unread = self.results.unread_checks().clone();
+        for node in self.context.inputs.config.nodes() {
+            for name in node.module.checks.keys() {
+                let block = Block::Check(node.path.clone(), name.clone());
+                if self.depends_on_any(&block, &failed) {
+                    continue;
+                }
+                if self.openings.open_ephemerals(&block).await.is_err() {
+                    continue;
+                }
+                // Nothing that goes wrong here matters to anything else.
+                let prepared = self.dependency_evaluation.evaluate(self.context.evaluator, &block);
+                let _: Result<(), Reported> = prepared.and_then(|()| {
+                    block_visits::visit_check(self.context.evaluator, &node.path, name, |at| {
+                        !unread.iter().any(|(module, check)| module == at && check == name)
+                    })
+                });
+            }
+        }
+    }
+
+    /// Evaluates the conditions that could not be evaluated when the plan was made, as far as nothing that was carried out
+    /// has.
+    async fn late_conditions(&self) {
+        let failed = self.results.failed().clone();
+        let unknown = |address: &str| {
+            let at = self.plan.checks.binary_search_by(|r| (*r.config_addr).cmp(address));
+            at.is_ok_and(|i| self.plan.checks[i].status == CheckStatus::Unknown)
+        };
+        let open = |block: &Block| {
+            unknown(&block.to_string())
+                && !self.dependency_evaluation.is_evaluated(block)
+                && !self.depends_on_any(block, &failed)
+        };
+        for node in self.context.inputs.config.nodes() {
+            for name in node.module.variables.keys() {
+                let block = Block::Variable(node.path.clone(), name.clone());
+                if open(&block) && self.prepare_late(&block).await.is_ok() {
+                    // A failure has been reported.
+                    let _: Result<(), Reported> =
+                        block_visits::visit_variable(self.context.evaluator, &node.path, name);
+                }
+            }
+            for name in node.module.outputs.keys().filter(|_| !node.path.is_root()) {
+                let block = Block::Output(node.path.clone(), name.clone());
+                if open(&block) && self.prepare_late(&block).await.is_ok() {
+                    let _: Result<(), Reported> =
+                        block_visits::visit_output(self.context.evaluator, &node.path, name, FailureSeverity::Error);
+                }
+            }
+        }
+        for change in self.plan.changes.iter().filter(|c| c.action == Action::NoOp) {
+            let resource = change.address.config();
+            let Some(block) = self.context.inputs.config.resource(&resource) else {
+                continue;
+            };
+            let lifecycle = &block.lifecycle;
+            let conditions = !(lifecycle.preconditions.is_empty() && lifecycle.postconditions.is_empty());
+            let node = Block::Resource(resource);
+            if conditions && unknown(&node.to_string()) && !self.depends_on_any(&node, &failed) {
+                let _: Result<(), Reported> = self
+                    .prepare_late(&node)
+                    .await
+                    .and_then(|()| self.conditions_of_unchanged(&change.address, block));
+            }
+        }
+    }
+
+    /// Evaluates what a block needs, when all operations are done.
+    async fn prepare_late(&self, block: &Block) -> Result<(), Reported> {
+        self.openings.open_ephemerals(block).await?;
+        self.dependency_evaluation.evaluate(self.context.evaluator, block)
+    }
+
+    fn conditions_of_unchanged(&self, address: &AbsResourceInstance, block: &config::Resource) -> Result<(), Reported> {
+        let evaluator = self.context.evaluator;
+        let expansion = evaluator.resource_expansion(&address.module, &address.resource.resource)?;
+        let instance = ConfiguredInstance {
+            address,
+            block,
+            repetition: &expansion.repetition(&address.resource.key),
+        };
+        evaluator.check_preconditions(instance, FailureSeverity::Error)?;
+        evaluator.check_postconditions(instance, evaluator.object(address), FailureSeverity::Error)
+    }
+
+    /// Brings the root outputs up to date. Those that depend on something that failed keep their old value.
+    async fn outputs(&self, diagnostics: &mut Diagnostics) {
+        let failed = self.results.failed().clone();
+        let root = &self.context.inputs.config.root;
+        let refresh_only = self.plan.mode == Mode::RefreshOnly;
+        if refresh_only && !self.plan.is_applyable() {
+            // What is known of them is as good as what could be found out.
+            return;
+        }
+        let severity = if refresh_only {
+            FailureSeverity::Warning
+        } else {
+            FailureSeverity::Error
+        };
+        for (name, planned) in &self.plan.outputs {
+            let declared = root.module.outputs.get(name);
+            if declared.is_none() || self.plan.mode == Mode::Destroy {
+                if planned.action == Action::Delete && !diagnostics.has_errors() {
+                    self.state().outputs.remove(name);
+                }
+                continue;
+            }
+            let block = Block::Output(Module::root(), name.clone());
+            if self.depends_on_any(&block, &failed) {
+                continue;
+            }
+            if self.openings.open_ephemerals(&block).await.is_err() {
+                continue;
+            }
+            let visited = self
+                .dependency_evaluation
+                .evaluate(self.context.evaluator, &block)
+                .and_then(|()| block_visits::visit_output(self.context.evaluator, &Module::root(), name, severity))
+                .and_then(|()| self.context.evaluator.output(&ModuleInstance::root(), root, name));
+            let Ok(value) = visited else { continue };
+            let (value, _) = value.unmark_deep();
+            let mut state = self.state();
+            if value.is_null() {
+                state.outputs.remove(name);
+            } else {
+                state.outputs.insert(
+                    name.clone(),
+                    OutputValue {
+                        // What a missing object would say is not known where nothing is created.
+                        value: nulls_for_unknowns(&value),
+                        sensitive: declared.is_some_and(|o| o.sensitive),
+                    },
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Providers and ephemeral resources that operations need: each is opened before the first operation that needs it.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use addrs::{AbsProviderConfig, ConfigResource};
+use tokio::sync::OnceCell;
+
+use crate::blocks::Block;
+use crate::context::OperationContext;
+use crate::dependency_evaluation::DependencyEvaluation;
+use crate::ephemeral::Ephemerals;
+use crate::eval::Reported;
+use crate::provider_opening;
+
+/// The results of openings, by what was opened. Concurrent callers wait for the first one.
+struct OpenOnce<K>(Mutex<HashMap<K, Arc<OnceCell<Result<(), Reported>>>>>);
+
+impl<K: Clone + Eq + Hash> OpenOnce<K> {
+    fn new() -> OpenOnce<K> {
+        OpenOnce(Mutex::new(HashMap::new()))
+    }
+
+    /// Opens, unless that was done before; returns the result of the first opening.
+    async fn open<F>(&self, key: &K, open: impl FnOnce() -> F) -> Result<(), Reported>
+    where
+        F: Future<Output = Result<(), Reported>>,
+    {
+        let cell = {
+            let mut opened = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            opened.entry(key.clone()).or_default().clone()
+        };
+        *cell.get_or_init(open).await
+    }
+}
+
+/// What has been opened.
+pub(super) struct Openings<'a> {
+    context: OperationContext<'a>,
+    ephemerals: &'a Ephemerals<'a>,
+    dependency_evaluation: &'a DependencyEvaluation<'a>,
+    providers: OpenOnce<AbsProviderConfig>,
+    ephemeral_resources: OpenOnce<ConfigResource>,
+    /// The ephemeral resources that blocks use, as far as they were needed.
+    ephemerals_before: Mutex<HashMap<Block, Arc<[ConfigResource]>>>,
+}
+
+impl<'a> Openings<'a> {
+    /// Nothing has been opened.
+    pub(super) fn new(
+        context: OperationContext<'a>,
+        ephemerals: &'a Ephemerals<'a>,
+        dependency_evaluation: &'a DependencyEvaluation<'a>,
+    ) -> Openings<'a> {
+        Openings {
+            context,
+            ephemerals,
+            dependency_evaluation,
+            providers: OpenOnce::new(),
+            ephemeral_resources: OpenOnce::new(),
+            ephemerals_before: Mutex::default(),
+        }
+    }
+
+    /// Opens a provider configuration and the ephemeral resources that it uses.
+    pub(super) async fn open(&self, address: &AbsProviderConfig) -> Result<(), Reported> {
+        self.open_ephemerals(&Block::Provider(address.clone())).await?;
+        self.open_provider(address).await
+    }
+
+    /// Opens the ephemeral resources that a block uses.
+    pub(super) async fn open_ephemerals(&self, block: &Block) -> Result<(), Reported> {
+        if self.ephemerals.is_empty() {
+            return Ok(());
+        }
+        for resource in &*self.ephemerals_before(block) {
+            // The list is in dependency order: what the provider of this resource uses comes before it.
+            let open = || async {
+                self.open_provider(&self.context.inputs.config.provider_for(resource))
+                    .await?;
+                self.dependency_evaluation
+                    .evaluate(self.context.evaluator, &Block::Resource(resource.clone()))?;
+                self.ephemerals.open(resource).await
+            };
+            self.ephemeral_resources.open(resource, open).await?;
+        }
+        Ok(())
+    }
+
+    fn ephemerals_before(&self, block: &Block) -> Arc<[ConfigResource]> {
+        let mut before = self.ephemerals_before.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = before.get(block) {
+            return known.clone();
+        }
+        let found: Arc<[ConfigResource]> = self.context.blocks.ephemeral_before(block).into();
+        before.insert(block.clone(), found.clone());
+        found
+    }
+
+    async fn open_provider(&self, address: &AbsProviderConfig) -> Result<(), Reported> {
+        let open = || async {
+            self.dependency_evaluation
+                .evaluate(self.context.evaluator, &Block::Provider(address.clone()))?;
+            provider_opening::open(self.context.evaluator, self.context.providers, address).await
+        };
+        self.providers.open(address, open).await
+    }
+}

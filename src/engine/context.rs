@@ -1,0 +1,37 @@
+//! The read-only context of an operation on a configuration.
+
+use syntax::Diagnostics;
+
+use crate::blocks::Blocks;
+use crate::eval::{Evaluator, Reported};
+use crate::inputs::Inputs;
+use crate::providers::Providers;
+
+/// What all steps of a plan or an apply read: the inputs, the running providers, the graph of blocks, and the evaluator, which
+/// also collects the diagnostics.
+#[derive(Clone, Copy)]
+pub struct OperationContext<'a> {
+    /// The inputs of the operation.
+    pub inputs: Inputs<'a>,
+    /// The running providers.
+    pub providers: &'a Providers<'a>,
+    /// The graph of the configuration's blocks.
+    pub blocks: &'a Blocks,
+    /// The evaluator.
+    pub evaluator: &'a Evaluator<'a>,
+}
+
+impl OperationContext<'_> {
+    /// Reports errors, and returns the mark of a reported failure.
+    pub fn fail(&self, errors: impl Into<Diagnostics>) -> Reported {
+        self.evaluator.report(errors.into());
+        Reported
+    }
+
+    /// Reports diagnostics. Returns an error if there is one among them.
+    pub fn report(&self, diagnostics: Diagnostics) -> Result<(), Reported> {
+        let failed = diagnostics.has_errors();
+        self.evaluator.report(diagnostics);
+        if failed { Err(Reported) } else { Ok(()) }
+    }
+}

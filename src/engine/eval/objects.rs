@@ -1,0 +1,96 @@
+//! Object sources: what an operation knows of the objects of resources, and which instances references see.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use addrs::{AbsResource, InstanceKey};
+use config::Resource;
+use cty::Value;
+
+use super::{Evaluator, Expansion, Reported};
+
+/// The objects of a resource as values, by instance key.
+pub type Objects = BTreeMap<InstanceKey, Value>;
+
+/// What one operation knows of the objects of resources. The implementations are beside the operations: validation has no
+/// objects, a plan those that it plans, apply those of the state, the console those of the state and of a plan. Operations that
+/// create nothing use [`StateObjects`](crate::state_objects::StateObjects).
+pub trait ObjectSource: Send + Sync {
+    /// Whether evaluation is static: each block is evaluated once, for every value of the input variables and for all
+    /// instances of its module. Input variables are unknown then, a `count` or `for_each` may be unknown, and the
+    /// instance without keys represents all instances of a module.
+    fn is_static(&self) -> bool {
+        false
+    }
+
+    /// The objects of a resource before the operation has set or removed any ([`Evaluator::set_object`]).
+    fn initial_objects(&self, _: &AbsResource) -> Objects {
+        Objects::new()
+    }
+
+    /// The expansion that decides whether a reference to a resource needs an instance key. `None` if every reference is
+    /// allowed.
+    fn key_rule(&self, resource: &ReferencedResource<'_>) -> Result<Option<Arc<Expansion>>, Reported> {
+        resource.expansion().map(Some)
+    }
+
+    /// The value of a resource: its object, or a tuple or object of its instances. Computed once for each resource.
+    fn value(&self, resource: &ReferencedResource<'_>) -> Result<Value, Reported>;
+}
+
+/// A resource that an expression refers to, in one instance of its module.
+pub struct ReferencedResource<'e> {
+    pub(super) evaluator: &'e Evaluator<'e>,
+    pub(super) address: &'e AbsResource,
+    pub(super) block: &'e Resource,
+}
+
+impl ReferencedResource<'_> {
+    /// Its address.
+    #[must_use]
+    pub fn address(&self) -> &AbsResource {
+        self.address
+    }
+
+    /// The current objects.
+    #[must_use]
+    pub fn objects(&self) -> Objects {
+        self.evaluator.with_objects(self.address, |objects| objects.clone())
+    }
+
+    /// The expansion of its block.
+    pub fn expansion(&self) -> Result<Arc<Expansion>, Reported> {
+        self.evaluator
+            .resource_expansion(&self.address.module, &self.address.resource)
+    }
+
+    /// An expansion without instances, with the repetition argument of the block.
+    #[must_use]
+    pub fn empty_expansion(&self) -> Expansion {
+        match (&self.block.count, &self.block.for_each) {
+            (Some(_), _) => Expansion::Count(0),
+            (None, Some(_)) => Expansion::ForEach(BTreeMap::new()),
+            (None, None) => Expansion::Single,
+        }
+    }
+
+    /// The value of all configured instances. Those without an object are unknown.
+    pub fn configured_instances(&self) -> Result<Value, Reported> {
+        let expansion = self.expansion()?;
+        let objects = self.objects();
+        expansion.gather(|key| Ok(objects.get(&key).cloned().unwrap_or_else(Value::dynamic)))
+    }
+
+    /// The value of the configured instances that have an object. Of a `count`, those before the last one with an object
+    /// are included and unknown if they have none.
+    pub fn configured_instances_with_object(&self) -> Result<Value, Reported> {
+        let expansion = self.expansion()?;
+        expansion.gather_present(&self.objects())
+    }
+
+    /// The value of the instances that have an object, whatever the values of `count` and `for_each` are.
+    #[must_use]
+    pub fn existing_instances(&self) -> Value {
+        self.empty_expansion().gather_existing(self.objects())
+    }
+}

@@ -1,0 +1,315 @@
+//! The planner: its context, its results, and what it does at each block of the configuration.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource, InstanceKey, Mode as ResourceMode};
+use config::Resource;
+use provider::Provider;
+use schema::Schema;
+use state::State;
+use syntax::Diagnostic;
+use tokio::sync::Semaphore;
+
+use super::kind::PlanKind;
+use super::moves::Moves;
+use super::targets::Selection;
+use super::{import, tasks};
+use crate::block_visits;
+use crate::blocks::{Block, Blocks};
+use crate::context::OperationContext;
+use crate::dependency_evaluation::DependencyEvaluation;
+use crate::ephemeral::Ephemerals;
+use crate::eval::Reported;
+use crate::execgraph::Planned;
+use crate::inputs::{Inputs, PlanOptions};
+use crate::plan::{Action, ResourceChange};
+use crate::provider_opening;
+use crate::removals::Removals;
+use crate::walk::Outcome;
+
+/// What is planned: the kind of plan, its options, and the part of the configuration and of the state that it is about.
+#[derive(Clone, Copy)]
+pub(super) struct PlanSpec<'a> {
+    pub(super) kind: PlanKind,
+    pub(super) options: &'a PlanOptions,
+    /// The configuration without the blocks that are generated for imports.
+    pub(super) written: &'a config::Config,
+    pub(super) selection: &'a Selection,
+    pub(super) moves: &'a Moves,
+    pub(super) removals: &'a Removals<'a>,
+}
+
+/// What is known of the resources before the walk.
+pub(super) struct ResourceFacts {
+    /// The resources that each resource depends on.
+    pub(super) dependencies: BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
+    /// The resources whose new objects are created before the old ones are destroyed.
+    pub(super) create_before_destroy: BTreeSet<ConfigResource>,
+    /// In a destroy plan: the data sources and ephemeral resources that provider configurations need.
+    pub(super) read_for_providers: BTreeSet<ConfigResource>,
+    /// The resources of the state, by their configuration addresses.
+    pub(super) by_config: HashMap<ConfigResource, Vec<AbsResource>>,
+}
+
+impl ResourceFacts {
+    pub(super) fn new(inputs: Inputs<'_>, blocks: &Blocks, selection: &Selection, kind: PlanKind) -> ResourceFacts {
+        let dependencies = blocks.resource_dependencies(false);
+        let selected = |r: &ConfigResource| selection.includes(&Block::Resource(r.clone()));
+        let mut read_for_providers = BTreeSet::new();
+        if kind.is_destroy() {
+            for provider in selection.providers() {
+                let before = blocks.resources_before(&Block::Provider(provider.clone()));
+                read_for_providers.extend(before.into_iter().filter(|r| r.resource.mode != ResourceMode::Managed));
+            }
+        }
+        let mut by_config: HashMap<ConfigResource, Vec<AbsResource>> = HashMap::new();
+        for resource in inputs.state.resources.keys() {
+            by_config.entry(resource.config()).or_default().push(resource.clone());
+        }
+        ResourceFacts {
+            create_before_destroy: create_before_destroy_resources(inputs.config, &dependencies, selected),
+            dependencies,
+            read_for_providers,
+            by_config,
+        }
+    }
+}
+
+/// Resources whose new objects are created before their old ones are destroyed: those with create_before_destroy, and everything
+/// they depend on, because a dependency cannot be destroyed while the old object exists. Only selected resources count.
+pub(crate) fn create_before_destroy_resources(
+    config: &config::Config,
+    dependencies: &BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
+    selected: impl Fn(&ConfigResource) -> bool,
+) -> BTreeSet<ConfigResource> {
+    let mut out = BTreeSet::new();
+    for node in config.nodes() {
+        for resource in node.module.managed_resources() {
+            if resource.lifecycle.create_before_destroy == Some(true) {
+                let address = resource.address.in_module(&node.path);
+                if !selected(&address) {
+                    continue;
+                }
+                out.extend(dependencies.get(&address).into_iter().flatten().cloned());
+                out.insert(address);
+            }
+        }
+    }
+    out
+}
+
+/// How many objects are planned at the same time.
+pub(super) struct Limits {
+    /// A permit for each object.
+    pub(super) slots: Semaphore,
+    /// The same for objects whose provider stores them in the state alone.
+    pub(super) local_slots: Semaphore,
+}
+
+impl Limits {
+    pub(super) fn new(parallelism: usize) -> Limits {
+        Limits {
+            slots: Semaphore::new(parallelism.max(1)),
+            local_slots: Semaphore::new(parallelism.max(tasks::LOCAL_PARALLELISM)),
+        }
+    }
+}
+
+/// The progress of a plan, for display.
+#[derive(Default)]
+pub(super) struct Progress {
+    /// The number of instances that are known to be planned.
+    pub(super) known: AtomicUsize,
+    /// The number of instances that have been planned.
+    pub(super) finished: AtomicUsize,
+}
+
+/// What planning has found so far.
+#[derive(Default)]
+pub(super) struct PlanResults {
+    pub(super) changes: Vec<ResourceChange>,
+    /// For each change, what the execution graph is built from.
+    pub(super) planned: Vec<Planned>,
+    /// The indices of the changes that update or replace a current object.
+    pub(super) changed: HashMap<AbsResource, HashMap<InstanceKey, usize>>,
+    pub(super) drift: Vec<ResourceChange>,
+    pub(super) generated: BTreeMap<AbsResourceInstance, String>,
+    /// Checks whose data source could not be read.
+    pub(super) unread_checks: HashSet<(addrs::ModuleInstance, Arc<str>)>,
+    /// Resources with an instance that will change.
+    pub(super) pending: HashSet<ConfigResource>,
+}
+
+/// One run of the planner.
+pub(crate) struct Planner<'a> {
+    pub(super) context: OperationContext<'a>,
+    pub(super) spec: PlanSpec<'a>,
+    pub(super) resources: ResourceFacts,
+    pub(super) ephemerals: &'a Ephemerals<'a>,
+    pub(super) dependency_evaluation: DependencyEvaluation<'a>,
+    pub(super) limits: Limits,
+    /// The prior state: that of the inputs, in which each object is replaced by the refreshed one.
+    pub(super) prior: Arc<Mutex<State>>,
+    pub(super) results: Mutex<PlanResults>,
+    pub(super) progress: Progress,
+}
+
+/// A resource that is being planned: what all its instances share.
+pub(super) struct PlannedResource<'p> {
+    pub(super) address: &'p ConfigResource,
+    pub(super) block: Option<&'p Resource>,
+    pub(super) provider: Arc<dyn Provider>,
+    pub(super) provider_address: AbsProviderConfig,
+    pub(super) schema: &'p Schema,
+    /// What its objects depend on, as the state records it.
+    pub(super) dependencies: Arc<[ConfigResource]>,
+    pub(super) imports: import::Imports<'p>,
+}
+
+impl PlannedResource<'_> {
+    /// The same resource with another block, and without imports.
+    pub(super) fn with_block<'b>(&'b self, block: &'b Resource) -> PlannedResource<'b> {
+        PlannedResource {
+            address: self.address,
+            block: Some(block),
+            provider: self.provider.clone(),
+            provider_address: self.provider_address.clone(),
+            schema: self.schema,
+            dependencies: self.dependencies.clone(),
+            imports: import::Imports::new(),
+        }
+    }
+}
+
+impl Planner<'_> {
+    pub(super) fn results(&self) -> MutexGuard<'_, PlanResults> {
+        self.results.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn prior(&self) -> MutexGuard<'_, State> {
+        self.prior.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) async fn visit(&self, block: &Block) -> Outcome {
+        if self.context.inputs.stop.is_requested() {
+            return Outcome::Failed;
+        }
+        let result = match block {
+            _ if !self.spec.selection.includes(block) => Ok(()),
+            Block::Resource(address) if address.resource.mode == ResourceMode::Ephemeral => {
+                self.ephemeral(address).await
+            }
+            Block::Resource(address) => self.resource(address).await,
+            Block::Provider(address) => self.provider(address).await,
+            // When everything goes, only what provider configurations need is evaluated, on demand.
+            _ if self.spec.kind.is_destroy() => Ok(()),
+            Block::Variable(module, name) => block_visits::visit_variable(self.context.evaluator, module, name),
+            Block::Local(module, name) => {
+                block_visits::for_each_instance(self.context.evaluator, module, |instance, node| {
+                    self.context.evaluator.local(instance, node, name).map(|_| ())
+                })
+            }
+            Block::Output(module, name) => {
+                let severity = self.spec.kind.condition_severity();
+                block_visits::visit_output(self.context.evaluator, module, name, severity)
+            }
+            Block::Call(module, name) => {
+                block_visits::for_each_instance(self.context.evaluator, module, |instance, _| {
+                    self.context.evaluator.call_expansion(instance, name).map(|_| ())
+                })
+            }
+            Block::Check(module, name) => {
+                // Where data is missing, that is all there is to say of the check.
+                let unread = self.results().unread_checks.clone();
+                block_visits::visit_check(self.context.evaluator, module, name, |at| {
+                    !unread.iter().any(|(module, check)| module == at && check == name)
+                })
+            }
+        };
+        self.ephemerals.used(block).await;
+        if result.is_ok() { Outcome::Done } else { Outcome::Failed }
+    }
+
+    /// Opens an ephemeral resource. When everything goes, only what provider configurations need is opened.
+    async fn ephemeral(&self, address: &ConfigResource) -> Result<(), Reported> {
+        if self.spec.kind.is_destroy() {
+            if !self.resources.read_for_providers.contains(address) {
+                return Ok(());
+            }
+            self.dependency_evaluation
+                .evaluate(self.context.evaluator, &Block::Resource(address.clone()))?;
+        }
+        self.ephemerals.open(address).await
+    }
+
+    async fn provider(&self, address: &AbsProviderConfig) -> Result<(), Reported> {
+        if !self.spec.selection.needs_provider(address) {
+            return Ok(());
+        }
+        if !provider_opening::is_declared(self.context.inputs.config, address) {
+            let resources: Vec<String> = self
+                .context
+                .blocks
+                .managed_by(address)
+                .map(|r| format!("  - {r}"))
+                .collect();
+            return Err(self.context.fail(
+                Diagnostic::error(
+                    "Provider configuration not present",
+                    format!(
+                        "The provider configuration {address} has been removed while objects that it manages still exist in the \
+                         state:\n{}\n\nThey can only be destroyed through it. Put the configuration back, apply, and remove it \
+                         afterwards.",
+                        resources.join("\n")
+                    ),
+                ),));
+        }
+        if self.spec.kind.is_destroy() {
+            self.dependency_evaluation
+                .evaluate(self.context.evaluator, &Block::Provider(address.clone()))?;
+        }
+        provider_opening::open(self.context.evaluator, self.context.providers, address).await
+    }
+
+    /// Where an object was in the state, if that was elsewhere.
+    pub(super) fn moved_from(&self, address: &AbsResourceInstance) -> Option<AbsResourceInstance> {
+        self.spec.moves.from.get(address).cloned()
+    }
+
+    /// Whether new objects of a resource are created before old ones are destroyed.
+    pub(super) fn is_create_before_destroy(&self, address: &ConfigResource) -> bool {
+        self.resources.create_before_destroy.contains(address)
+    }
+
+    /// Adds a change, and what ordering must know of it.
+    pub(super) fn add(
+        &self,
+        mut change: ResourceChange,
+        destroy_last: bool,
+        state_dependencies: Arc<[ConfigResource]>,
+    ) {
+        change.previous_address = self.moved_from(&change.address);
+        let resource = change.address.config();
+        let planned = Planned {
+            resource: resource.clone(),
+            action: change.action,
+            destroy_last,
+            deposed: change.deposed.is_some(),
+            provider: change.provider.clone(),
+            state_dependencies,
+        };
+        let mut results = self.results();
+        if change.action != Action::NoOp {
+            results.pending.insert(resource);
+        }
+        if change.deposed.is_none() && (change.action == Action::Update || change.action.is_replace()) {
+            let at = results.changes.len();
+            let changed = results.changed.entry(change.address.containing_resource()).or_default();
+            changed.insert(change.address.resource.key.clone(), at);
+        }
+        results.changes.push(change);
+        results.planned.push(planned);
+    }
+}

@@ -1,0 +1,95 @@
+//! The objects of a state as values that expressions can refer to.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use addrs::{AbsResource, InstanceKey};
+use config::Config;
+use cty::Value;
+use provider::Schemas;
+use state::State;
+
+use crate::eval::objects::{ObjectSource, Objects, ReferencedResource};
+use crate::eval::{Expansion, Reported};
+use crate::instance::decode;
+
+/// The stored objects of a resource as values, with their marks. Objects that do not conform to their schema are left out: the
+/// walk reports them when it visits the resource.
+#[must_use]
+pub fn stored_objects(state: &State, schemas: &Schemas, resource: &AbsResource) -> Objects {
+    let Some(existing) = state.resources.get(resource) else {
+        return Objects::new();
+    };
+    let schema = schemas.resource(
+        &existing.provider.provider,
+        resource.resource.mode,
+        &resource.resource.ty,
+    );
+    let Some(schema) = schema else { return Objects::new() };
+    let instances = existing.instances.iter().filter_map(|(key, instance)| {
+        let object = instance.current.as_ref()?;
+        let stored = decode(schema, object, resource).ok()?;
+        Some((key.clone(), stored.marked(schema)))
+    });
+    instances.collect()
+}
+
+/// An unknown value for the object of a resource that has neither `count` nor `for_each` and is not in the state, where no
+/// object is created.
+#[must_use]
+pub fn missing_object(config: &Config, schemas: &Schemas, resource: &AbsResource) -> Option<(InstanceKey, Value)> {
+    let address = resource.config();
+    let block = config.resource(&address)?;
+    if block.count.is_some() || block.for_each.is_some() {
+        return None;
+    }
+    let addrs::Resource { mode, ty, .. } = &address.resource;
+    let schema = schemas.resource(&config.provider_for(&address).provider, *mode, ty)?;
+    Some((InstanceKey::None, Value::unknown(schema.implied_type())))
+}
+
+/// The objects of a state that an operation changes as it goes. As an object source it is that of destroy plans and of their
+/// apply: a resource has the instances that the state has, whatever the configuration says.
+#[derive(Clone)]
+pub struct StateObjects<'a> {
+    /// The state of the operation.
+    pub state: Arc<Mutex<State>>,
+    /// The schemas of the objects.
+    pub schemas: &'a Schemas,
+}
+
+impl StateObjects<'_> {
+    /// The stored objects of a resource.
+    #[must_use]
+    pub fn of(&self, resource: &AbsResource) -> Objects {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        stored_objects(&state, self.schemas, resource)
+    }
+}
+
+impl ObjectSource for StateObjects<'_> {
+    fn initial_objects(&self, resource: &AbsResource) -> Objects {
+        self.of(resource)
+    }
+
+    fn key_rule(&self, _: &ReferencedResource<'_>) -> Result<Option<Arc<Expansion>>, Reported> {
+        Ok(None)
+    }
+
+    fn value(&self, resource: &ReferencedResource<'_>) -> Result<Value, Reported> {
+        Ok(resource.existing_instances())
+    }
+}
+
+/// The object source of a plan with `-target` or `-exclude`, and of its apply: resources that are left out have the objects of
+/// the state, and instances without an object are left out of the values.
+pub struct PartialObjects<'a>(pub StateObjects<'a>);
+
+impl ObjectSource for PartialObjects<'_> {
+    fn initial_objects(&self, resource: &AbsResource) -> Objects {
+        self.0.of(resource)
+    }
+
+    fn value(&self, resource: &ReferencedResource<'_>) -> Result<Value, Reported> {
+        resource.configured_instances_with_object()
+    }
+}
