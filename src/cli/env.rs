@@ -13,41 +13,34 @@
 //! | `TF_LOG`, `TF_LOG_CORE`, `TF_LOG_PROVIDER`, `TF_LOG_PROVIDER_<NAME>` | how much to log |
 //! | `TF_LOG_PATH` | the file to append the log to |
 //! | `TF_STATE_PERSIST_INTERVAL` | whole seconds that a result of an apply waits until it is saved, together with those that come meanwhile; a tenth of a second if not set. In any case writes take no more than 5 % of the time: those of large states come less often |
-//! | `TF_CLI_CONFIG_FILE`, `TERRAFORM_CONFIG`, `TF_PLUGIN_CACHE_DIR`, `TF_REATTACH_PROVIDERS`, … | for the search for plugins, which reads them from [`Env::get`] |
+//! | `TF_CLI_CONFIG_FILE`, `TERRAFORM_CONFIG`, `TF_PLUGIN_CACHE_DIR`, `TF_REATTACH_PROVIDERS`, … | for the search for plugins, which reads them from [`Environment`] |
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ops::Deref;
 use std::time::Duration;
 
+use files::Environment;
 use syntax::Diagnostic;
 
-/// The environment as it was at the start.
+/// The environment, with the variables that the command line itself reads.
 #[derive(Clone, Debug, Default)]
-pub struct Env {
-    all: BTreeMap<String, String>,
+pub struct Env(Environment);
+
+impl From<Environment> for Env {
+    fn from(environment: Environment) -> Env {
+        Env(environment)
+    }
+}
+
+impl Deref for Env {
+    type Target = Environment;
+
+    fn deref(&self) -> &Environment {
+        &self.0
+    }
 }
 
 impl Env {
-    /// The environment of the process. What is not Unicode cannot be meant for us.
-    pub fn read(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Env {
-        let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
-        Env {
-            all: variables.into_iter().filter_map(text).collect(),
-        }
-    }
-
-    /// A variable that is set and not empty.
-    #[must_use]
-    pub fn get(&self, name: &str) -> Option<&str> {
-        self.all.get(name).map(String::as_str).filter(|v| !v.is_empty())
-    }
-
-    /// All of it.
-    #[must_use]
-    pub fn all(&self) -> &BTreeMap<String, String> {
-        &self.all
-    }
-
     /// More arguments for a command (`state list`): the specific ones, then the general ones.
     #[must_use]
     pub fn arguments(&self, command: &str) -> [(String, Option<&str>); 2] {
@@ -75,7 +68,7 @@ impl Env {
     #[must_use]
     pub fn variables(&self) -> BTreeMap<String, String> {
         let named = |(name, value): (&String, &String)| Some((name.strip_prefix("TF_VAR_")?.to_owned(), value.clone()));
-        self.all.iter().filter_map(named).collect()
+        self.all().iter().filter_map(named).collect()
     }
 
     /// Whether prompts are allowed.
@@ -126,7 +119,7 @@ mod tests {
     use super::*;
 
     fn env(pairs: &[(&str, &str)]) -> Env {
-        Env::read(pairs.iter().map(|(k, v)| ((*k).into(), (*v).into())))
+        Environment::read(pairs.iter().map(|(k, v)| ((*k).into(), (*v).into()))).into()
     }
 
     #[test]

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use packages::cli_config::CliConfig;
-use packages::environment::Environment;
 use packages::{Catalog, Settings, builtin::Builtins};
 use plugins::{Host, HostSettings};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
@@ -117,7 +116,7 @@ impl Session {
 
     /// The same with some settings changed.
     pub fn catalog_with(&self, change: impl FnOnce(&mut Settings)) -> Result<Catalog, Diagnostics> {
-        let environment = Environment(self.env.all().clone());
+        let environment = files::Environment::clone(&self.env);
         let mut settings = Settings::new(
             self.builtins.clone(),
             environment,
@@ -142,7 +141,7 @@ impl Session {
         let platform = addrs::platform::Platform::current().to_string();
         let (ui, stream) = (self.ui.clone(), self.stream.clone());
         let client = net::Client::new(net::NetSettings {
-            variables: self.env.all().clone(),
+            environment: files::Environment::clone(&self.env),
             hosts: self.cli_config.hosts.clone(),
             helper_dirs: plugins.into_iter().flat_map(|dir| [dir.join(&platform), dir]).collect(),
             terraform_version: TERRAFORM_VERSION.to_owned(),

@@ -1,4 +1,4 @@
-//! Output files and temporary files.
+//! Output files and temporary files, and the environment variables that name directories.
 //!
 //! [`Output`] is how every file is written that a user names or finds later: states, backups, plans, the dependency lock
 //! file, formatted configuration, indexes of mirrors. Readers see the old contents or the new, and a rename never turns a
@@ -7,11 +7,15 @@
 //! [`temporary`] creates files and directories for the time that a process runs. Leftovers of a killed process are
 //! distinguished from those in use, and removed by the next one.
 //!
+//! [`Environment`] holds the environment variables, for every crate that reads them.
+//!
 //! [`io_reason`] is the operating system's reason for an error, as part of a sentence.
 
+mod environment;
 mod output;
 mod reason;
 pub mod temporary;
 
+pub use environment::Environment;
 pub use output::{Output, Policy, is_replaceable, replace};
 pub use reason::{io_reason, plain};

@@ -1,5 +1,6 @@
 //! Requests: one client for a run.
 
+use files::Environment;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -28,7 +29,7 @@ pub(crate) const SILENCE: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug, Default)]
 pub struct NetSettings {
     /// The environment variables.
-    pub variables: BTreeMap<String, String>,
+    pub environment: Environment,
     /// What the CLI configuration says about hosts.
     pub hosts: HostSettings,
     /// Where the program of a credentials helper may be.
@@ -110,7 +111,7 @@ impl Client {
     #[must_use]
     pub fn new(settings: NetSettings) -> Client {
         Client(Arc::new(Inner {
-            tokens: credentials::from_environment(&settings.variables),
+            tokens: credentials::from_environment(&settings.environment),
             settings,
             http: OnceLock::new(),
             netrc: OnceLock::new(),
@@ -173,7 +174,7 @@ impl Client {
     }
 
     pub(crate) fn netrc(&self) -> &Netrc {
-        self.0.netrc.get_or_init(|| Netrc::load(&self.0.settings.variables))
+        self.0.netrc.get_or_init(|| Netrc::load(&self.0.settings.environment))
     }
 
     pub(crate) fn services_of(&self, host: &Host) -> Arc<OnceCell<Services>> {
@@ -229,7 +230,7 @@ impl Client {
         let tls = tls::configuration();
         let settings = &self.0.settings;
         let mut agent = format!("Terraform/{} {}", settings.terraform_version, settings.product);
-        if let Some(more) = settings.variables.get("TF_APPEND_USER_AGENT").map(|v| v.trim()) {
+        if let Some(more) = settings.environment.get("TF_APPEND_USER_AGENT").map(|v| v.trim()) {
             agent.push(' ');
             agent.push_str(more);
         }
@@ -246,11 +247,11 @@ impl Client {
     /// The proxy that the environment names for an address, without its password. Whether an exception applies is left to the
     /// library that uses it: this is for errors only.
     pub(crate) fn proxy_for(&self, url: &Url) -> Option<String> {
-        let variables = &self.0.settings.variables;
+        let environment = &self.0.settings.environment;
         let get = |name: String| {
-            let value = variables
+            let value = environment
                 .get(&name.to_lowercase())
-                .or_else(|| variables.get(&name.to_uppercase()));
+                .or_else(|| environment.get(&name.to_uppercase()));
             value.filter(|value| !value.trim().is_empty())
         };
         let host = url.host_str().unwrap_or_default();
@@ -270,7 +271,7 @@ impl Client {
     }
 
     pub(crate) fn number(&self, variable: &str, default: u64) -> u64 {
-        let value = self.0.settings.variables.get(variable);
+        let value = self.0.settings.environment.get(variable);
         value.and_then(|v| v.trim().parse().ok()).unwrap_or(default)
     }
 }

@@ -1,5 +1,6 @@
 //! The token for a host: from the environment, else from the CLI configuration, else from a helper program.
 
+use files::Environment;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -39,9 +40,9 @@ impl fmt::Debug for Token {
 
 /// The tokens of the environment: `TF_TOKEN_app_terraform_io`. A dot is written as `_`, a dash as `__` or as itself.
 #[must_use]
-pub fn from_environment(variables: &BTreeMap<String, String>) -> BTreeMap<Host, Token> {
+pub fn from_environment(environment: &Environment) -> BTreeMap<Host, Token> {
     let mut tokens = BTreeMap::new();
-    for (name, value) in variables {
+    for (name, value) in environment.all() {
         let Some(name) = name.strip_prefix("TF_TOKEN_") else {
             continue;
         };

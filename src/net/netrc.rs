@@ -1,5 +1,6 @@
 //! `.netrc`: names and passwords for web servers.
 
+use files::Environment;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -23,11 +24,12 @@ impl Netrc {
     /// Reads the file that `NETRC` names, or `.netrc` in the home directory. No file, or one that cannot be read, is an
     /// empty one.
     #[must_use]
-    pub fn load(variables: &BTreeMap<String, String>) -> Netrc {
-        let get = |name: &str| variables.get(name).filter(|v| !v.is_empty());
-        let path = match get("NETRC") {
+    pub fn load(environment: &Environment) -> Netrc {
+        let path = match environment.get("NETRC") {
             Some(path) => Some(PathBuf::from(path)),
-            None => get("HOME").map(|home| PathBuf::from(home).join(if cfg!(windows) { "_netrc" } else { ".netrc" })),
+            None => environment
+                .get("HOME")
+                .map(|home| PathBuf::from(home).join(if cfg!(windows) { "_netrc" } else { ".netrc" })),
         };
         path.and_then(|p| std::fs::read_to_string(p).ok())
             .map(|text| Netrc::parse(&text))

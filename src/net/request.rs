@@ -520,10 +520,10 @@ mod tests {
         });
         let silent = server(std::mem::forget);
         let secure = Server::https(|_| Reply::ok(""));
-        let mut settings = NetSettings::default();
-        settings
-            .variables
-            .insert("TF_REGISTRY_CLIENT_TIMEOUT".into(), "1".into());
+        let settings = NetSettings {
+            environment: [("TF_REGISTRY_CLIENT_TIMEOUT".to_owned(), "1".to_owned())].into(),
+            ..NetSettings::default()
+        };
         let client = Client::trusting(settings, secure.trusted());
         for (url, expected) in [
             (

@@ -1,5 +1,6 @@
 //! The CLI configuration file: what a person says about their machine, not about their infrastructure.
 
+use files::Environment;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,6 @@ use net::hosts::CredentialsHelper;
 use net::{Host, HostSettings, Token};
 use syntax::{Diagnostic, Diagnostics};
 
-use crate::environment::Environment;
 use crate::hcl1::{self, Item, Node};
 
 /// All settings, of all files together.
@@ -482,7 +482,7 @@ mod tests {
         let path = dir.path().join("config.tfrc");
         std::fs::write(&path, text).unwrap();
         let variables = [("TF_CLI_CONFIG_FILE", path.to_str().unwrap()), ("WHERE", "/w")];
-        let environment = Environment(variables.map(|(n, v)| (n.to_owned(), v.to_owned())).into());
+        let environment = Environment::from(variables.map(|(n, v)| (n.to_owned(), v.to_owned())));
         CliConfig::load(&environment)
     }
 
@@ -576,7 +576,7 @@ mod tests {
 
     #[test]
     fn a_missing_named_file_is_a_warning() {
-        let environment = Environment([("TF_CLI_CONFIG_FILE".to_owned(), "/no/such".to_owned())].into());
+        let environment = Environment::from([("TF_CLI_CONFIG_FILE".to_owned(), "/no/such".to_owned())]);
         let (_, diagnostics) = CliConfig::load(&environment);
         assert_eq!(diagnostics.len(), 1);
         assert!(!diagnostics.has_errors());

@@ -192,7 +192,7 @@ impl Request<'_> {
         }
         let metadata = fetch::metadata(self.client, &self.wanted(provider, version), platform).await;
         let metadata = metadata.map_err(|why| PackageError::NotFetched(why.text()))?;
-        let limits = Limits::from_variables(&self.client.settings().variables)?;
+        let limits = Limits::from_variables(self.client.settings().environment.all())?;
         let temporary = match keep.and_then(Path::parent) {
             Some(dir) => {
                 fs::create_dir_all(dir).and_then(|()| tempfile::Builder::new().prefix(".staging-").tempdir_in(dir))
@@ -361,7 +361,7 @@ impl Request<'_> {
             drop(gets);
             if complete {
                 let (base, provider) = (to.to_owned(), provider.clone());
-                let limits = Limits::from_variables(&self.client.settings().variables);
+                let limits = Limits::from_variables(self.client.settings().environment.all());
                 let written = blocking(move || documents(&base, &provider, &version, &limits?)).await;
                 if let Err(why) = written {
                     let detail = format!("The documents of the mirror cannot be written: {why}.");

@@ -105,7 +105,7 @@ pub(crate) async fn download(
     to: File,
     progress: &Progress,
 ) -> Result<String, PackageError> {
-    let limits = Limits::from_variables(&client.settings().variables)?;
+    let limits = Limits::from_variables(client.settings().environment.all())?;
     let mut sink = Sink {
         file: to,
         hash: Sha256::new(),

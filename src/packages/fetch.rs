@@ -186,7 +186,7 @@ async fn get(
         .prefix(".staging-")
         .tempdir_in(beside)
         .map_err(write_error(beside))?;
-    let limits = Limits::from_variables(&client.settings().variables)?;
+    let limits = Limits::from_variables(client.settings().environment.all())?;
     let archive = archive(client, &metadata, staging.path(), progress).await?;
     let (wanted, to, checked) = (wanted.clone(), to.to_owned(), metadata.clone());
     let hash = blocking(move || {

@@ -19,7 +19,6 @@ pub mod cli_config;
 pub mod cross_platform;
 mod discovery;
 pub mod download;
-pub mod environment;
 mod error;
 mod fetch;
 mod hash;

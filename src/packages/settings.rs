@@ -1,11 +1,11 @@
 //! What the rooms above decide about plugins.
 
+use files::Environment;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::builtin::Builtins;
 use crate::cli_config::CliConfig;
-use crate::environment::Environment;
 
 /// Switches off built-in plugins, by name: `null,random`, or `*` for all.
 pub const DISABLE_BUILTINS: &str = "MONOFORM_DISABLE_INTERNAL_PLUGINS";

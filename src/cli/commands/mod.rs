@@ -28,7 +28,6 @@ use std::sync::Arc;
 
 use files::io_reason;
 use packages::cli_config::CliConfig;
-use packages::environment::Environment;
 use syntax::{Diagnostic, SourceMap};
 
 use crate::args::{self, Refused, UsageError, flags, help, words};
@@ -39,6 +38,7 @@ use crate::ui::Ui;
 use crate::views::diagnostics;
 use crate::views::stream::Stream;
 use crate::{Invocation, logging, process, program};
+use files::Environment;
 
 /// A command.
 pub struct Command {
@@ -134,7 +134,7 @@ const TO_COME: &[&str] = &["graph", "login", "logout", "test"];
 
 /// Runs the command that arguments ask for.
 pub fn run(invocation: Invocation) -> Status {
-    let env = Env::read(invocation.environment);
+    let env = Env::from(Environment::read(invocation.environment));
     program::call(if invocation.as_terraform {
         program::TERRAFORM
     } else {
@@ -207,7 +207,7 @@ fn unwritten(ui: &Ui, error: &std::io::Error, status: Status) -> Status {
 }
 
 fn start(builtins: packages::builtin::Builtins, env: Env, parsed: Parsed, ui: &Arc<Ui>) -> Status {
-    let (cli_config, problems) = CliConfig::load(&Environment(env.all().clone()));
+    let (cli_config, problems) = CliConfig::load(&env);
     if !problems.is_empty() {
         ui.err("There are some problems with the CLI configuration:\n");
         let layout = diagnostics::Layout {
@@ -461,7 +461,9 @@ mod tests {
     }
 
     fn parse(arguments: &[&str], environment: &[(&str, &str)]) -> Parsed {
-        let env = Env::read(environment.iter().map(|(k, v)| (OsString::from(k), OsString::from(v))));
+        let env = Env::from(Environment::read(
+            environment.iter().map(|(k, v)| (OsString::from(k), OsString::from(v))),
+        ));
         Parsed::new(&strings(arguments), &env).unwrap()
     }
 

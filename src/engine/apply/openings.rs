@@ -14,8 +14,11 @@ use crate::ephemeral::Ephemerals;
 use crate::eval::Reported;
 use crate::provider_opening;
 
+/// The result of one opening, which several callers may wait for.
+type Opening = Arc<OnceCell<Result<(), Reported>>>;
+
 /// The results of openings, by what was opened. Concurrent callers wait for the first one.
-struct OpenOnce<K>(Mutex<HashMap<K, Arc<OnceCell<Result<(), Reported>>>>>);
+struct OpenOnce<K>(Mutex<HashMap<K, Opening>>);
 
 impl<K: Clone + Eq + Hash> OpenOnce<K> {
     fn new() -> OpenOnce<K> {

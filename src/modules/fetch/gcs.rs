@@ -5,7 +5,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "a signed request has the time in it")]
 
-use std::collections::BTreeMap;
+use files::Environment;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ struct Place {
 }
 
 /// Takes `…/storage/VERSION/BUCKET/OBJECT` apart.
-fn parse(url: &Url, emulator: Option<&String>) -> Result<(Url, String, String), FetchError> {
+fn parse(url: &Url, emulator: Option<&str>) -> Result<(Url, String, String), FetchError> {
     let bad = || {
         FetchError::AddressForm(
             "an address in Google Cloud Storage has the form gcs::https://www.googleapis.com/storage/v1/BUCKET/OBJECT",
@@ -61,8 +61,8 @@ fn parse(url: &Url, emulator: Option<&String>) -> Result<(Url, String, String), 
 }
 
 async fn place(client: &Client, url: &Url) -> Result<Place, FetchError> {
-    let variables = &client.settings().variables;
-    let emulator = variables.get("STORAGE_EMULATOR_HOST").filter(|v| !v.is_empty());
+    let environment = &client.settings().environment;
+    let emulator = environment.get("STORAGE_EMULATOR_HOST");
     let (base, bucket, object) = parse(url, emulator)?;
     Ok(Place {
         base,
@@ -72,7 +72,7 @@ async fn place(client: &Client, url: &Url) -> Result<Place, FetchError> {
         token: if emulator.is_some() {
             None
         } else {
-            token(client, variables).await?
+            token(client, environment).await?
         },
     })
 }
@@ -180,12 +180,17 @@ async fn object(
     }
     let response = client.get(url).token(place.token.as_ref()).retries(2).send().await;
     let response = response.and_then(Response::success).map_err(|e| place.explained(e))?;
-    http::save(response, to, &Limits::from_variables(&client.settings().variables)?).await
+    http::save(
+        response,
+        to,
+        &Limits::from_variables(client.settings().environment.all())?,
+    )
+    .await
 }
 
 /// The first token that is found.
-async fn token(client: &Client, variables: &BTreeMap<String, String>) -> Result<Option<Token>, FetchError> {
-    let get = |name: &str| variables.get(name).filter(|v| !v.is_empty());
+async fn token(client: &Client, environment: &Environment) -> Result<Option<Token>, FetchError> {
+    let get = |name: &str| environment.get(name);
     if let Some(token) = get("GOOGLE_OAUTH_ACCESS_TOKEN") {
         return Ok(Some(Token::new(token)));
     }
@@ -204,7 +209,7 @@ async fn token(client: &Client, variables: &BTreeMap<String, String>) -> Result<
         let file: serde_json::Value = serde_json::from_slice(&text).map_err(|_| failed(GoogleError::Json))?;
         return from_file(client, &file).await.map(Some).map_err(failed);
     }
-    let host = get("GCE_METADATA_HOST").map_or("metadata.google.internal", String::as_str);
+    let host = get("GCE_METADATA_HOST").unwrap_or("metadata.google.internal");
     let url = format!("http://{host}/computeMetadata/v1/instance/service-accounts/default/token");
     let Ok(url) = Url::parse(&url) else { return Ok(None) };
     let request = client
@@ -296,9 +301,9 @@ mod tests {
             place.url(Some(&place.object)).as_str(),
             "https://www.googleapis.com/storage/v1/b/b/o/dir%2Fx%20y.zip"
         );
-        let emulator = "localhost:1".to_owned();
+        let emulator = "localhost:1";
         assert_eq!(
-            parse(&url, Some(&emulator)).unwrap().0.as_str(),
+            parse(&url, Some(emulator)).unwrap().0.as_str(),
             "http://localhost:1/storage/v1/"
         );
         assert!(parse(&Url::parse("https://www.googleapis.com/storage/v1/b").unwrap(), None).is_err());

@@ -16,7 +16,7 @@ const PAGE_LIMIT: u64 = 4 << 20;
 pub(super) async fn download(client: &Client, url: &Url, to: &Path) -> Result<(), FetchError> {
     let response = client.get(url.clone()).with_netrc().retries(2).send().await;
     let response = response.and_then(Response::success).map_err(explained)?;
-    let limits = Limits::from_variables(&client.settings().variables)?;
+    let limits = Limits::from_variables(client.settings().environment.all())?;
     save(response, to, &limits).await
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Budget {
 
 impl Budget {
     pub fn new(client: &Client) -> Result<Budget, FetchError> {
-        let limits = Limits::from_variables(&client.settings().variables)?;
+        let limits = Limits::from_variables(client.settings().environment.all())?;
         Ok(Budget {
             limits,
             bytes: limits.bytes,

@@ -141,7 +141,7 @@ impl Fetcher {
             .map_err(file_error("creating a temporary file", parent))?
             .into_temp_path();
         self.file(&address.way, &address.url, &file).await?;
-        let limits = Limits::from_variables(&self.client.settings().variables)?;
+        let limits = Limits::from_variables(self.client.settings().environment.all())?;
         let (file, to, name) = (file.to_path_buf(), to.to_path_buf(), net::shown(&address.url));
         let work = move || {
             if let Some(checksum) = checksum {

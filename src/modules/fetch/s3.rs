@@ -3,6 +3,7 @@
 //! Credentials are looked for where the tools of AWS look: in the address, the environment, the profiles of the shared files,
 //! the container's service, the machine's. Without any, objects are asked for as anybody may.
 
+use files::Environment;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -177,7 +178,12 @@ async fn object(client: &Client, place: &Place, key: &str, version: Option<&str>
     }
     let response = client.get(action.sign(VALID)).retries(2).send().await;
     let response = response.and_then(Response::success).map_err(|e| explained(place, e))?;
-    http::save(response, to, &Limits::from_variables(&client.settings().variables)?).await
+    http::save(
+        response,
+        to,
+        &Limits::from_variables(client.settings().environment.all())?,
+    )
+    .await
 }
 
 async fn list(
@@ -221,8 +227,9 @@ fn explained(place: &Place, error: net::Error) -> FetchError {
 /// The first credentials that are found.
 async fn credentials(client: &Client, url: &Url) -> Result<Option<Credentials>, FetchError> {
     let query: BTreeMap<String, String> = url.query_pairs().into_owned().collect();
-    let variables = &client.settings().variables;
+    let environment = &client.settings().environment;
     let given = |map: &BTreeMap<String, String>, name: &str| map.get(name).filter(|v| !v.is_empty()).cloned();
+    let set = |name: &str| environment.get(name).map(str::to_owned);
     if ["aws_access_key_id", "aws_access_key_secret", "aws_access_token"]
         .iter()
         .any(|n| query.contains_key(*n))
@@ -236,22 +243,22 @@ async fn credentials(client: &Client, url: &Url) -> Result<Option<Credentials>, 
     let profile = given(&query, "aws_profile");
     if profile.is_none() {
         let found = made(
-            given(variables, "AWS_ACCESS_KEY_ID").or_else(|| given(variables, "AWS_ACCESS_KEY")),
-            given(variables, "AWS_SECRET_ACCESS_KEY").or_else(|| given(variables, "AWS_SECRET_KEY")),
-            given(variables, "AWS_SESSION_TOKEN"),
+            set("AWS_ACCESS_KEY_ID").or_else(|| set("AWS_ACCESS_KEY")),
+            set("AWS_SECRET_ACCESS_KEY").or_else(|| set("AWS_SECRET_KEY")),
+            set("AWS_SESSION_TOKEN"),
         );
         if found.is_some() {
             return Ok(found);
         }
     }
-    let home = given(variables, "HOME").map(|home| PathBuf::from(home).join(".aws"));
+    let home = set("HOME").map(|home| PathBuf::from(home).join(".aws"));
     let shared = |variable: &str, name: &str| {
-        let path = given(variables, variable)
+        let path = set(variable)
             .map(PathBuf::from)
             .or_else(|| Some(home.as_ref()?.join(name)));
         path.and_then(|p| std::fs::read_to_string(p).ok()).unwrap_or_default()
     };
-    let asked = profile.or_else(|| given(variables, "AWS_PROFILE"));
+    let asked = profile.or_else(|| set("AWS_PROFILE"));
     let name = asked.clone().unwrap_or_else(|| "default".to_owned());
     let mut section = profile_of(&shared("AWS_CONFIG_FILE", "config"), &name, true);
     section.extend(profile_of(
@@ -270,7 +277,7 @@ async fn credentials(client: &Client, url: &Url) -> Result<Option<Credentials>, 
     if let Some(asked) = asked {
         return Err(FetchError::AwsProfile(asked));
     }
-    Ok(nearby(client, variables).await)
+    Ok(nearby(client, environment).await)
 }
 
 fn made(key: Option<String>, secret: Option<String>, token: Option<String>) -> Option<Credentials> {
@@ -300,21 +307,23 @@ fn profile_of(text: &str, name: &str, config: bool) -> BTreeMap<String, String> 
 }
 
 /// What the container's or the machine's own service gives.
-async fn nearby(client: &Client, variables: &BTreeMap<String, String>) -> Option<Credentials> {
-    let get = |name: &str| variables.get(name).filter(|v| !v.is_empty());
+async fn nearby(client: &Client, environment: &Environment) -> Option<Credentials> {
+    let get = |name: &str| environment.get(name);
     let keys = |body: &[u8]| {
         let answer: serde_json::Value = serde_json::from_slice(body).ok()?;
         let text = |name: &str| answer.get(name).and_then(|v| v.as_str()).map(str::to_owned);
         made(text("AccessKeyId"), text("SecretAccessKey"), text("Token"))
     };
-    let container = get("AWS_CONTAINER_CREDENTIALS_FULL_URI").cloned().or_else(|| {
-        let path = get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")?;
-        Some(format!("http://169.254.170.2{path}"))
-    });
+    let container = get("AWS_CONTAINER_CREDENTIALS_FULL_URI")
+        .map(str::to_owned)
+        .or_else(|| {
+            let path = get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")?;
+            Some(format!("http://169.254.170.2{path}"))
+        });
     if let Some(url) = container.and_then(|u| Url::parse(&u).ok()) {
         let mut request = client.get(url).retries(1).timeout(NEARBY).redirects(0);
         let from_file = get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE").and_then(|p| std::fs::read_to_string(p).ok());
-        if let Some(token) = from_file.or_else(|| get("AWS_CONTAINER_AUTHORIZATION_TOKEN").cloned()) {
+        if let Some(token) = from_file.or_else(|| get("AWS_CONTAINER_AUTHORIZATION_TOKEN").map(str::to_owned)) {
             request = request.secret("authorization", token.trim());
         }
         return keys(&request.read(ANSWER_LIMIT).await.ok()?.1);

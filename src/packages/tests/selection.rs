@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use addrs::Provider;
 use addrs::platform::Platform;
+use files::Environment;
 use packages::builtin::{BuiltinProvider, Builtins, SchemaChange};
 use packages::cli_config::CliConfig;
-use packages::environment::Environment;
 use packages::install::InstallOptions;
 use packages::selection::Selection;
 use packages::{Catalog, Settings};
@@ -94,7 +94,7 @@ impl Machine {
             ],
             provisioners: vec!["local-exec".into(), "file".into()],
         };
-        let environment = Environment(self.environment.clone());
+        let environment = Environment::from(self.environment.clone());
         let (config, diagnostics) = CliConfig::load(&environment);
         assert!(diagnostics.is_empty(), "{diagnostics:?}");
         let settings = Settings::new(builtins, environment, config, self.path("work"));

@@ -4,11 +4,11 @@
 
 use libfuzzer_sys::fuzz_target;
 use packages::cli_config::CliConfig;
-use packages::environment::Environment;
+use files::Environment;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut file = tempfile::NamedTempFile::new().expect("a file");
     std::io::Write::write_all(&mut file, bytes).expect("a file");
     let path = file.path().to_string_lossy().into_owned();
-    drop(CliConfig::load(&Environment([("TF_CLI_CONFIG_FILE".to_owned(), path)].into())));
+    drop(CliConfig::load(&Environment::from([("TF_CLI_CONFIG_FILE".to_owned(), path)])));
 });

@@ -1,27 +1,30 @@
-//! The environment variables, taken once, so that tests can give others.
-
-#![expect(
-    clippy::disallowed_methods,
-    reason = "this module is where the crate reads the environment"
-)]
+//! The environment variables: read once by main, and passed on, so that tests can set others.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Environment variables by name. Those that are not Unicode are left out.
+/// Environment variables by name.
 #[derive(Clone, Debug, Default)]
-pub struct Environment(pub BTreeMap<String, String>);
+pub struct Environment(BTreeMap<String, String>);
+
+impl<M: Into<BTreeMap<String, String>>> From<M> for Environment {
+    fn from(variables: M) -> Environment {
+        Environment(variables.into())
+    }
+}
 
 impl Environment {
-    /// The environment of this process.
+    /// From the variables of the process. Those that are not Unicode are left out.
+    pub fn read(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Environment {
+        let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+        Environment(variables.into_iter().filter_map(text).collect())
+    }
+
+    /// All variables, empty ones included.
     #[must_use]
-    pub fn current() -> Environment {
-        let text = |s: std::ffi::OsString| s.into_string().ok();
-        Environment(
-            std::env::vars_os()
-                .filter_map(|(name, value)| Some((text(name)?, text(value)?)))
-                .collect(),
-        )
+    pub fn all(&self) -> &BTreeMap<String, String> {
+        &self.0
     }
 
     /// A variable's value; none if it is unset or empty.
@@ -33,6 +36,7 @@ impl Environment {
     /// The user's home directory.
     #[must_use]
     pub fn home(&self) -> Option<PathBuf> {
+        #[expect(clippy::disallowed_methods, reason = "without HOME, the system knows the directory")]
         self.get("HOME").map(PathBuf::from).or_else(std::env::home_dir)
     }
 
@@ -73,7 +77,7 @@ mod tests {
 
     #[test]
     fn variables_are_expanded_in_both_forms() {
-        let environment = Environment([("HOME".to_owned(), "/h".to_owned())].into());
+        let environment = Environment::from([("HOME".to_owned(), "/h".to_owned())]);
         assert_eq!(environment.expand("$HOME/x${HOME}y$HOME").0, "/h/x/hy/h");
         assert_eq!(environment.expand("$ a $$"), ("$ a $$".to_owned(), vec![]));
         assert_eq!(environment.expand("$NO/x"), ("/x".to_owned(), vec!["NO".to_owned()]));
