@@ -7,8 +7,8 @@ use addrs::Provider;
 use net::Client;
 
 use crate::discovery;
-use crate::install::Origins;
 use crate::not_available::required_by;
+use crate::selection::Origins;
 use crate::sources::{AvailableVersion, PackageSource, SourceError};
 use addrs::platform::Platform;
 use versions::{Constraints, Version};

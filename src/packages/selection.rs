@@ -14,11 +14,13 @@ use syntax::{Diagnostic, Diagnostics};
 
 use crate::builtin::BuiltinProvider;
 use crate::discovery::{self, Flat, Found, Package, SearchDir};
-use crate::install::Origins;
 use crate::lock_file::{LockFile, Locked};
 use crate::settings::Settings;
 use addrs::platform::Platform;
 use versions::{Constraints, Version};
+
+/// The blocks and objects that require each provider, in words: `required_providers of the root module: "~> 1.0" (main.tf line 3)`.
+pub type Origins = BTreeMap<Provider, Vec<String>>;
 
 /// What stands for a provider.
 #[derive(Clone, Debug)]
