@@ -41,7 +41,7 @@ pub enum ProvisionerSelection {
 }
 
 impl Catalog {
-    /// A catalog. `reattached` are the providers that were started by somebody else and are used as they are.
+    /// A catalog. `reattached` are the providers that the user started and that are used as they are.
     #[must_use]
     pub fn new(mut settings: Settings, reattached: BTreeSet<Address>) -> Catalog {
         // A program's path without a directory would be looked for in PATH.

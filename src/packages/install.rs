@@ -197,7 +197,7 @@ fn record(
     Ok((lock_created, lock_changed))
 }
 
-/// An installation that goes on.
+/// An installation in progress.
 struct Work<'r> {
     catalog: &'r Catalog,
     options: InstallOptions<'r>,
@@ -237,7 +237,7 @@ impl Work<'_> {
                 return None;
             }
         };
-        let from_places = |here: Option<Found>| Needed {
+        let from_sources = |here: Option<Found>| Needed {
             provider,
             constraints,
             old,
@@ -253,22 +253,15 @@ impl Work<'_> {
                         .builtin_for(provider, constraints, !self.options.upgrade)
                         .is_none() =>
             {
-                // What is here will do, but a place may have a newer one: one that the CLI configuration names, or an
-                // archive beside it. Nobody else is asked about what a person has put here, not even for an upgrade.
-                let more = from_places(Some(found.clone()));
+                // An installed package is enough, but a source may have a newer one: one that the CLI configuration names, or
+                // an archive beside it. No other source is queried about what the user installed, not even for an upgrade.
+                let more = from_sources(Some(found.clone()));
                 let implied = settings.config.provider_installation.is_none();
-                match more.sources.is_empty() || (implied && more.sources.contains(&PackageSource::Direct)) {
-                    true => match chooser.newer_for_others(
-                        provider,
-                        constraints,
-                        !self.options.upgrade,
-                        &Selection::External(found.clone()),
-                    ) {
-                        Some(incompatible) => self.errors.push(incompatible),
-                        None => self.take(provider, constraints, Selection::External(found), old, tell),
-                    },
-                    false => return Some(more),
+                let registry_only = implied && more.sources.contains(&PackageSource::Direct);
+                if !more.sources.is_empty() && !registry_only {
+                    return Some(more);
                 }
+                self.take_newest(provider, constraints, Selection::External(found), old, chooser, tell);
             }
             Some(
                 selection @ Selection::Builtin {
@@ -277,7 +270,7 @@ impl Work<'_> {
             ) if settings.client.is_some() => {
                 // A mirror or the plugin cache may have the version that is required. No registry is asked: a built-in
                 // needs no network.
-                let mut more = from_places(None);
+                let mut more = from_sources(None);
                 more.sources.retain(|source| *source != PackageSource::Direct);
                 let cached = old.is_some() && !self.options.upgrade && settings.config.plugin_cache_dir.is_some();
                 if more.sources.is_empty() && !cached {
@@ -287,23 +280,33 @@ impl Work<'_> {
                     return Some(more);
                 }
             }
-            Some(selection) => {
-                match chooser.newer_for_others(provider, constraints, !self.options.upgrade, &selection) {
-                    Some(incompatible) => self.errors.push(incompatible),
-                    None => self.take(provider, constraints, selection, old, tell),
-                }
-            }
+            Some(selection) => self.take_newest(provider, constraints, selection, old, chooser, tell),
             None => {
                 let lock_allows = old.is_none_or(|l| self.options.upgrade || constraints.allows(&l.version));
                 if settings.client.is_some() && lock_allows {
-                    return Some(from_places(None));
-                } else {
-                    self.errors
-                        .push(chooser.nothing(provider, constraints, !self.options.upgrade));
+                    return Some(from_sources(None));
                 }
+                let nothing = chooser.nothing(provider, constraints, !self.options.upgrade);
+                self.errors.push(nothing);
             }
         }
         None
+    }
+
+    /// Takes what is on this machine, unless a newer version is there for other platforms only.
+    fn take_newest(
+        &mut self,
+        provider: &Provider,
+        constraints: &Constraints,
+        selection: Selection,
+        old: Option<&Locked>,
+        chooser: &Chooser<'_>,
+        tell: &mut dyn FnMut(Step<'_>),
+    ) {
+        match chooser.newer_for_others(provider, constraints, !self.options.upgrade, &selection) {
+            Some(incompatible) => self.errors.push(incompatible),
+            None => self.take(provider, constraints, selection, old, tell),
+        }
     }
 
     /// Takes what is on this machine.

@@ -1,7 +1,7 @@
 //! Google Cloud Storage, by its JSON interface.
 //!
 //! The token comes from the environment, from the file of application default credentials, or from the machine's metadata
-//! service. Without any, objects are asked for as anybody may.
+//! service. Without any, requests are anonymous.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
