@@ -5,9 +5,9 @@ use std::io::{self, Read, Write};
 use deflate::Gzip;
 use tar::{EntryType, Header};
 
+use crate::content;
 use crate::error::ArchiveError;
 use crate::select::Entry;
-use crate::write;
 
 const BLOCK: u64 = 512;
 const NAME: usize = 100;
@@ -18,10 +18,10 @@ const LARGEST: u64 = (1 << 33) - 1;
 pub(crate) fn write(out: impl Write, entries: &[Entry], mode: Option<&str>) -> Result<(), ArchiveError> {
     let mut out = Gzip::new(out);
     for entry in entries {
-        let opened = write::open(entry)?;
+        let opened = content::open(entry)?;
         // Texts have no mode, and never had one.
         let mode = match mode {
-            Some(mode) => write::mode(mode)?,
+            Some(mode) => content::mode(mode)?,
             None => opened.mode.unwrap_or(0),
         };
         let failed = |source| ArchiveError::Add {

@@ -8,9 +8,9 @@ use std::io::{self, Read, Write};
 use deflate::{Deflate, Level};
 use flate2::Crc;
 
+use crate::content;
 use crate::error::ArchiveError;
 use crate::select::Entry;
-use crate::write;
 
 /// Sizes follow the data, since they are not known before.
 const SIZES_FOLLOW: u16 = 1 << 3;
@@ -44,7 +44,7 @@ pub(crate) fn write(out: impl Write, entries: &[Entry], mode: Option<&str>) -> R
     let mut out = Counter { out, count: 0 };
     let mut listed = Vec::with_capacity(entries.len());
     for entry in entries {
-        let opened = write::open(entry)?;
+        let opened = content::open(entry)?;
         let mut new = Listed {
             flags: SIZES_FOLLOW | if needs_utf8(&entry.name) { UTF8 } else { 0 },
             name: entry.name.clone(),
@@ -57,7 +57,7 @@ pub(crate) fn write(out: impl Write, entries: &[Entry], mode: Option<&str>) -> R
             offset: out.count,
         };
         if let Some(own) = opened.mode {
-            let mode = mode.map(write::mode).transpose()?.map_or(own, |mode| mode & 0o777);
+            let mode = mode.map(content::mode).transpose()?.map_or(own, |mode| mode & 0o777);
             let read_only = if mode & 0o200 == 0 { READ_ONLY } else { 0 };
             new.attributes = (REGULAR_FILE | mode) << 16 | read_only;
             new.creator = UNIX;

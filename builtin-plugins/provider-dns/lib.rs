@@ -12,8 +12,38 @@
 //! - A name or an address that the server writes differently (`Mail.example.`, `10.0.0.01`, `2001:0db8::1`, other escapes in a
 //!   TXT string) is the one of the configuration (there, an inconsistent result or a change in every plan).
 //! - A signed answer that was cut short is asked for again with a signature (there, the repetition is not signed).
-//! - Answers to signed questions must be signed, unless they are errors (there, anybody's will do).
+//! - Answers to signed questions must be signed, unless they are errors (there, any answer is accepted).
 //! - GSS-TSIG is refused: it needs the Kerberos of the machine.
+
+/// Entries for the fuzz targets.
+#[doc(hidden)]
+pub mod fuzzing {
+    use hickory_proto::op::Message;
+    use hickory_proto::rr::Name;
+
+    use crate::tsig::{Algorithm, Key};
+
+    /// Reads the answer of a server as an update does, signature included.
+    pub fn answer(bytes: &[u8]) {
+        drop(Message::from_vec(bytes));
+        let algorithms = ["hmac-md5", "hmac-sha1", "hmac-sha256", "hmac-sha512"];
+        for algorithm in algorithms.into_iter().filter_map(Algorithm::of) {
+            let key = Key::new(&Name::root(), algorithm, b"secret".to_vec());
+            let _ = key.verify(bytes, &[], 0);
+        }
+    }
+
+    /// Reads a name and a text as a configuration has them.
+    pub fn texts(text: &str) {
+        if let Ok(name) = crate::text::name(text) {
+            let written = crate::text::name_text(&name);
+            assert_eq!(crate::text::name(&written).as_ref(), Ok(&name), "{written}");
+        }
+        if let Ok(txt) = crate::text::txt(text) {
+            drop(crate::text::txt_text(&txt));
+        }
+    }
+}
 
 mod data;
 mod exchange;

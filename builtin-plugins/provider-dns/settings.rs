@@ -98,7 +98,7 @@ impl Transport {
 /// What a client must know.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// The server; none if nobody said anything about one.
+    /// The server; none if neither the configuration nor the environment names one.
     pub server: Option<String>,
     pub port: u16,
     pub transport: Transport,

@@ -139,7 +139,7 @@ impl Key {
         if record.name != self.name || record.algorithm != on_the_wire(self.algorithm.labels()) {
             return Err(Problem::Wrong("it is signed with another key"));
         }
-        // Whoever does not know the key cannot sign the answer that says so.
+        // A server that does not have the key cannot sign its error.
         if let Some(problem) = Problem::of(record.error)
             && record.mac.is_empty()
         {

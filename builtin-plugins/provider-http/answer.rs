@@ -43,7 +43,7 @@ impl Answer {
             headers.remove(CONTENT_ENCODING);
             headers.remove(CONTENT_LENGTH);
         }
-        // They say how the message travelled, and mean nothing to anybody else.
+        // Headers of this connection only (hop-by-hop).
         let closes = |v: &HeaderValue| v.as_bytes().eq_ignore_ascii_case(b"close");
         if headers.get(CONNECTION).is_some_and(closes) {
             headers.remove(CONNECTION);

@@ -58,7 +58,7 @@ pub fn provider() -> impl Provider {
 /// What `keepers` holds.
 type Keepers = Attr<BTreeMap<String, Attr<String>>>;
 
-/// More bytes or characters than anybody needs in a state file.
+/// More bytes or characters than a state file needs.
 const LENGTH_LIMIT: i64 = 16 * 1024 * 1024;
 
 /// A length as given by a configuration, as a number of elements.
@@ -80,7 +80,7 @@ fn random_bytes(count: usize) -> Vec<u8> {
 }
 
 /// How far counts are from all being the same, as the sum of squares that statisticians call chi-squared. For n counts it
-/// is about n, and larger than n plus ten times the root of 2n in no run that anybody will see.
+/// is about n, and larger than n plus ten times the root of 2n in practically no run.
 #[cfg(test)]
 fn unevenness(counts: &[u32]) -> f64 {
     let mean = f64::from(counts.iter().sum::<u32>()) / counts.len() as f64;

@@ -3,7 +3,7 @@
 //! People rely on these results, so the generator is the one that the first release used, an additive lagged Fibonacci
 //! generator of 607 words: `y[k] = y[k−607] + y[k−273]`, with 64-bit words that wrap. It is started from the seed's
 //! CRC-64 through a small linear congruential generator, and its words are mixed with 607 fixed ones. Those are the
-//! state of the same recurrence after 7.8·10¹² steps: nobody takes that many, because the word at any distance N is a
+//! state of the same recurrence after 7.8·10¹² steps: no run takes that many, because the word at any distance N is a
 //! linear combination of 607 neighbours, whose coefficients are those of `x^N mod (x⁶⁰⁷ − x³³⁴ − 1)`.
 
 use std::sync::LazyLock;

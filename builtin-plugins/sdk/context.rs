@@ -10,7 +10,7 @@ use crate::wire::{Wire, decode};
 use crate::{Diagnostic, Diagnostics, Model};
 
 /// Says whether this call should end early. Each call has a signal of its own: it is set when the person asks to stop while
-/// the call is in progress, or when nobody waits for its answer any more. Later calls begin with a fresh one.
+/// the call is in progress, or when its caller is gone. Later calls begin with a fresh one.
 #[derive(Clone, Debug)]
 pub struct Stop(watch::Receiver<bool>);
 
@@ -41,7 +41,7 @@ impl Stop {
     /// Waits until the call should end early; perhaps for ever.
     pub async fn requested(&mut self) {
         if self.0.wait_for(|stop| *stop).await.is_err() {
-            // Nobody is left who could ask.
+            // The sender is gone: no request can come any more.
             std::future::pending::<()>().await;
         }
     }
@@ -120,7 +120,7 @@ impl Call {
         self.stop.clone()
     }
 
-    /// Asks this call to stop once the value is dropped: for whoever waits for the answer, and may go away.
+    /// Asks this call to stop when the value is dropped: the caller, who may go away, holds it.
     pub fn stop_on_drop(&self) -> StopOnDrop {
         StopOnDrop {
             calls: self.calls.clone(),
@@ -232,7 +232,7 @@ impl<C> Context<C> {
 
     /// Records what exists already, in case a later step of this operation fails, or panics. Without it, a failed creation
     /// leaves nothing in the state, and a failed update leaves the object of before. Attributes that are still unknown become
-    /// null in what is kept.
+    /// null in plan and state.
     pub fn save<M: Model>(&mut self, model: &M) {
         self.saved = Some(model.to_cty());
     }

@@ -1,4 +1,4 @@
-//! What every plugin is written against: ours, and those of anybody else.
+//! What plugins are written against: the built-in ones, and those of third parties.
 //!
 //! A plugin is a program that does one kind of work for Terraform, OpenTofu or Monoform: it is started by them, and
 //! answers their calls over gRPC on a local socket. An author who uses this crate sees nothing of that. A provider is
@@ -18,8 +18,8 @@
 //!
 //! What makes the work short:
 //! - Attributes are fields of a struct, declared together with their schema ([`derive@Model`], or [`model!`]); [`Attr`] says whether
-//!   a value is known, null or unknown. Nobody walks maps by hand.
-//! - Plans are put together from the schema ([`plan`]): defaults, what becomes unknown, what is kept, what means
+//!   a value is known, null or unknown. No plugin walks maps by hand.
+//! - Plans are put together from the schema ([`plan`]): defaults, what becomes unknown, what keeps its prior value, what means
 //!   replacement. A resource adds only what is special about it.
 //! - The usual rules for configurations are in the schema too ([`validate`]).
 //! - States of earlier schema versions are read with their own models ([`Upgrader`]).
@@ -32,14 +32,14 @@
 //! - Calls run side by side, sixteen at a time, so that one that blocks its thread does not hold up the others. Work that
 //!   blocks for long, or in more calls than that, belongs in [`blocking`]. A provider of which nothing ever blocks can say so
 //!   ([`NeverBlocks`]), and its calls become a little cheaper.
-//! - Each call has its own signal to stop ([`Stop`]), set when the person asks for it, or when nobody waits for the answer any
+//! - Each call has its own signal to stop ([`Stop`]), set when the user asks for it, or when the caller waits no
 //!   more. Closing an ephemeral resource is never asked to stop.
 //! - No plugin outlives the program that started it.
 //!
 //! Left out on purpose: whatever Terraform 1.11 does not call: list resources, actions, state stores.
 //!
 //! This crate may use `proto` (the messages), `cty` (types and values) and `sdk-derive` of ours and nothing else. A whole
-//! provider, as somebody else would write it, is in `examples/notes.rs`. To read the crate, begin
+//! provider, as a third party would write it, is in `examples/notes.rs`. To read the crate, begin
 //! with [`provider`] and [`resource`], then [`mod@model`], [`schema`], [`plan`]; the server is below `server/`.
 
 mod check;

@@ -337,7 +337,7 @@ impl<T: Cty> Cty for BTreeMap<String, T> {
 }
 
 /// The type of a collection's elements, where it is declared as `declared`: where that leaves the type open ([`Any`]), the one
-/// that all elements have. `None` if they have several: there is no such collection, which whoever encodes the value reports.
+/// that all elements have. `None` if they have several: there is no such collection, which the encoder reports.
 /// Blocks whose content has an open type form tuples and objects in any case, as in the protocol.
 fn element_type(declared: Type, items: &mut [Value]) -> Option<Type> {
     if !declared.has_dynamic() {

@@ -178,7 +178,7 @@ fn on_terminal() -> bool {
 /// Starts a process that ends the program when this one dies, in whatever way. It is in a group of its own, so that nothing
 /// that ends the two ends it as well. Where there is no shell, there is none.
 fn guard(pid: Pid, own_group: bool) -> Option<Child> {
-    // Its input ends without a line: then nobody has killed it, since nobody is left to.
+    // End of input without a line: the plugin died before it could end the program.
     let script = r#"read -r line || { kill -s INT -- "$0"; sleep 2; kill -s KILL -- "$0"; }"#;
     let target = format!("{}{}", if own_group { "-" } else { "" }, pid.as_raw_pid());
     Command::new("/bin/sh")

@@ -185,8 +185,8 @@ pub struct Members<C> {
     pub(crate) data_sources: BTreeMap<&'static str, Box<dyn AnyDataSource>>,
     pub(crate) ephemerals: BTreeMap<&'static str, Box<dyn AnyEphemeral>>,
     pub(crate) functions: BTreeMap<&'static str, Function>,
-    /// Names that were given twice.
-    pub(crate) twice: Vec<&'static str>,
+    /// Duplicate names.
+    pub(crate) duplicates: Vec<&'static str>,
     /// Whether descriptions are plain text.
     plain: bool,
 }
@@ -199,7 +199,7 @@ impl<C: Send + Sync + 'static> Members<C> {
             data_sources: BTreeMap::new(),
             ephemerals: BTreeMap::new(),
             functions: BTreeMap::new(),
-            twice: Vec::new(),
+            duplicates: Vec::new(),
             plain: false,
         }
     }
@@ -208,11 +208,11 @@ impl<C: Send + Sync + 'static> Members<C> {
     fn include<P: Provider>(&mut self, provider: &P, client: &ClientCell<P::Client>) {
         let mut members = Members::new(client.clone());
         provider.members(&mut members);
-        self.twice.append(&mut members.twice);
-        add(&mut self.resources, members.resources, &mut self.twice);
-        add(&mut self.data_sources, members.data_sources, &mut self.twice);
-        add(&mut self.ephemerals, members.ephemerals, &mut self.twice);
-        add(&mut self.functions, members.functions, &mut self.twice);
+        self.duplicates.append(&mut members.duplicates);
+        add(&mut self.resources, members.resources, &mut self.duplicates);
+        add(&mut self.data_sources, members.data_sources, &mut self.duplicates);
+        add(&mut self.ephemerals, members.ephemerals, &mut self.duplicates);
+        add(&mut self.functions, members.functions, &mut self.duplicates);
     }
 
     /// The descriptions of all members that are added after this are plain text: see
@@ -230,27 +230,27 @@ impl<C: Send + Sync + 'static> Members<C> {
     pub fn resource(&mut self, name: &'static str, resource: impl Resource<Client = C>) {
         let schema = self.compile(resource.schema());
         let entry: Box<dyn AnyResource> = Box::new(Entry::new(resource, schema, self.client.clone()));
-        add(&mut self.resources, [(name, entry)], &mut self.twice);
+        add(&mut self.resources, [(name, entry)], &mut self.duplicates);
     }
 
     /// Adds a type of data source.
     pub fn data_source(&mut self, name: &'static str, source: impl DataSource<Client = C>) {
         let schema = self.compile(source.schema());
         let entry: Box<dyn AnyDataSource> = Box::new(DataEntry::new(source, schema, self.client.clone()));
-        add(&mut self.data_sources, [(name, entry)], &mut self.twice);
+        add(&mut self.data_sources, [(name, entry)], &mut self.duplicates);
     }
 
     /// Adds a type of ephemeral resource.
     pub fn ephemeral(&mut self, name: &'static str, resource: impl EphemeralResource<Client = C>) {
         let schema = self.compile(resource.schema());
         let entry: Box<dyn AnyEphemeral> = Box::new(EphemeralEntry::new(resource, schema, self.client.clone()));
-        add(&mut self.ephemerals, [(name, entry)], &mut self.twice);
+        add(&mut self.ephemerals, [(name, entry)], &mut self.duplicates);
     }
 
     /// Adds a function.
     pub fn function(&mut self, name: &'static str, function: Function) {
         let function = if self.plain { function.plain() } else { function };
-        add(&mut self.functions, [(name, function)], &mut self.twice);
+        add(&mut self.functions, [(name, function)], &mut self.duplicates);
     }
 }
 
@@ -258,11 +258,11 @@ impl<C: Send + Sync + 'static> Members<C> {
 fn add<T>(
     table: &mut BTreeMap<&'static str, T>,
     more: impl IntoIterator<Item = (&'static str, T)>,
-    twice: &mut Vec<&'static str>,
+    duplicates: &mut Vec<&'static str>,
 ) {
     for (name, entry) in more {
         if table.insert(name, entry).is_some() {
-            twice.push(name);
+            duplicates.push(name);
         }
     }
 }
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_given_twice_is_noticed() {
+    fn duplicate_name_is_a_problem() {
         let one = || Plain(|m| m.resource("x_thing", Things));
         assert!(Core::new(one()).problems.is_empty());
         assert_eq!(

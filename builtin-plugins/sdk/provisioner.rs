@@ -44,7 +44,7 @@ impl Output {
         (Output(sender), receiver)
     }
 
-    /// Shows this text: a line, or several. Waits while nobody takes it; if nobody ever will, it is dropped.
+    /// Shows this text: a line, or several. Waits until the host takes it; if the host is gone, the text is dropped.
     pub async fn show(&self, text: impl Into<String>) {
         drop(self.0.send(text.into()).await);
     }

@@ -46,8 +46,8 @@ pub trait Resource: Send + Sync + 'static {
     const PLANS_DESTROY: bool = false;
 
     /// Whether the object is all in the state: [`Resource::read`] would give back what it is given, always, and a state of
-    /// the current schema version is the object as it stands. This is announced to whoever calls the plugin, beside the
-    /// protocol; who understands it need not ask.
+    /// the current schema version is the object as it stands. This is announced to the host, beside the
+    /// protocol; a host that understands it need not call.
     const STATE_ONLY: bool = false;
 
     /// Whether to ask for the leniency that the core has for resources of the old SDK: their plans may say more than the

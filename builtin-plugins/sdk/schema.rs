@@ -195,7 +195,7 @@ pub struct NestedBlock {
     pub block: Block,
     /// How many there may be, and what they become.
     pub nesting: Nesting,
-    /// How many there must be, as far as whoever calls the plugin is told; see [`BlockBuilder::min_items`].
+    /// How many there must be, according to the schema that the host reads; see [`BlockBuilder::min_items`].
     pub min_items: u32,
     /// Rules for the blocks as a whole: how many, and with what.
     pub validators: Vec<Validator>,

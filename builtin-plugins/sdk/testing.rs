@@ -4,7 +4,7 @@
 //! that the schema does not have. Errors come back as [`Diagnostics`]; warnings are collected ([`Harness::warnings`]).
 //!
 //! [`Harness::object`] is an object of a managed resource with all its life: planned, applied, read again, imported, destroyed,
-//! with what is kept about it between the steps. [`Harness::ephemeral`] is the same for an ephemeral resource.
+//! with its state and private data between the steps. [`Harness::ephemeral`] is the same for an ephemeral resource.
 //!
 //! ```
 //! # use monoform_sdk::schema::{computed, required};

@@ -233,27 +233,7 @@ impl Validator {
             return Some(error);
         }
         match self {
-            // The one rule that speaks about absence: it is attached to each member of the group.
-            Validator::ExactlyOneOf(names) => {
-                let mut count = usize::from(!is_absent(value));
-                for name in check.others(names) {
-                    let other = check.other(name)?;
-                    if !other.is_known() {
-                        return None;
-                    }
-                    count += usize::from(!is_absent(other));
-                }
-                let group = names.join(",");
-                match count {
-                    0 => check.combination(format!(
-                        "No attribute specified when one (and only one) of [{group}] is required"
-                    )),
-                    1 => None,
-                    n => check.combination(format!(
-                        "{n} attributes specified when one (and only one) of [{group}] is required"
-                    )),
-                }
-            }
+            Validator::ExactlyOneOf(names) => exactly_one_of(names, check),
             Validator::Required => is_absent(value).then(|| {
                 let detail = format!(
                     "Block {} must have a configuration value as the provider has marked it as required",
@@ -261,7 +241,7 @@ impl Validator {
                 );
                 Diagnostic::error("Invalid Block", detail).at(check.path.clone())
             }),
-            // Too few is what this rule is about: a list without elements is looked at, too.
+            // A list without elements may break this rule.
             Validator::Size(..) if value.is_null() => None,
             _ if is_absent(value) && !matches!(self, Validator::Size(..)) => None,
             Validator::ConflictsWith(names) => {
@@ -280,6 +260,17 @@ impl Validator {
                     "Attribute \"{other}\" must be specified when \"{this}\" is specified"
                 ))
             }
+            Validator::Custom(rule) => rule(check),
+            // Run for each element before this.
+            Validator::Each(_) => None,
+            _ => self.run_on_value(check),
+        }
+    }
+
+    /// Runs a rule that is about the value alone, or about sums.
+    fn run_on_value(&self, check: &Check<'_>) -> Option<Diagnostic> {
+        let value = check.value;
+        match self {
             Validator::OneOf(allowed) => {
                 let text = value.as_str()?;
                 if allowed.contains(&text) {
@@ -335,10 +326,30 @@ impl Validator {
                 let rule = format!("string length must be at least {least}");
                 (length < *least).then(|| check.bad_value("Invalid Attribute Value Length", &rule, length))?
             }
-            Validator::Custom(rule) => rule(check),
-            // Looked at element by element, before this.
-            Validator::Each(_) => None,
+            _ => None,
         }
+    }
+}
+
+/// The one rule about absence: it is attached to each member of the group.
+fn exactly_one_of(names: &[&'static str], check: &Check<'_>) -> Option<Diagnostic> {
+    let mut count = usize::from(!is_absent(check.value));
+    for name in check.others(names) {
+        let other = check.other(name)?;
+        if !other.is_known() {
+            return None;
+        }
+        count += usize::from(!is_absent(other));
+    }
+    let group = names.join(",");
+    match count {
+        0 => check.combination(format!(
+            "No attribute specified when one (and only one) of [{group}] is required"
+        )),
+        1 => None,
+        n => check.combination(format!(
+            "{n} attributes specified when one (and only one) of [{group}] is required"
+        )),
     }
 }
 

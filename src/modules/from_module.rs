@@ -34,47 +34,8 @@ pub async fn copy(
     tool_version: &str,
 ) -> Result<(), Diagnostics> {
     let fail = |summary: &str, detail: String| Err(Diagnostics::from(Diagnostic::error(summary, detail)));
-    // A relative path is meant from here, and is copied, not referred to.
-    let unix = source.replace('\\', "/");
-    let relative = unix == "." || unix == ".." || unix.starts_with("./") || unix.starts_with("../");
-    let written = match std::path::absolute(&unix) {
-        Ok(path) if relative => {
-            let (path, subdir) = match unix.split_once("//") {
-                Some((package, subdir)) => (std::path::absolute(package).unwrap_or(path), Some(subdir)),
-                None => (path, None),
-            };
-            let package = clean(&path.to_string_lossy());
-            subdir.map_or_else(|| package.clone(), |subdir| format!("{package}//{subdir}"))
-        }
-        _ => source.to_owned(),
-    };
-    let remote = match ModuleSource::parse(&written, false) {
-        Ok(ModuleSource::Remote(remote)) => remote,
-        Ok(ModuleSource::Registry(module)) => {
-            let registries = Registries::new(client.clone(), None);
-            let located = async {
-                let version = registries.choose(&module, None).await?;
-                registries.location(&module, &version.text).await
-            };
-            match located.await {
-                Ok(location) => RemoteSource {
-                    subdir: match (location.subdir, &module.subdir) {
-                        (Some(outer), Some(inner)) => Some(format!("{outer}/{inner}")),
-                        (outer, inner) => outer.or_else(|| inner.clone()),
-                    },
-                    package: location.package,
-                },
-                Err(problem) => return fail(problem.summary, problem.detail),
-            }
-        }
-        Ok(ModuleSource::Local(_)) => {
-            return fail(
-                "Invalid module source address",
-                format!("\"{source}\" is not a directory."),
-            );
-        }
-        Err(problem) => return fail("Invalid module source address", problem),
-    };
+    let written = absolute_source(source);
+    let remote = remote_source(client, source, &written).await?;
     let failed = |e: io::Error| {
         Diagnostics::from(Diagnostic::error(
             "Failed to copy root module",
@@ -115,6 +76,53 @@ pub async fn copy(
         return Err(problems);
     }
     tree::copy(&module, dir).map_err(failed)
+}
+
+/// The source address, with a relative path made absolute: the path is copied, not referred to.
+fn absolute_source(source: &str) -> String {
+    let unix = source.replace('\\', "/");
+    let relative = unix == "." || unix == ".." || unix.starts_with("./") || unix.starts_with("../");
+    match std::path::absolute(&unix) {
+        Ok(path) if relative => {
+            let (path, subdir) = match unix.split_once("//") {
+                Some((package, subdir)) => (std::path::absolute(package).unwrap_or(path), Some(subdir)),
+                None => (path, None),
+            };
+            let package = clean(&path.to_string_lossy());
+            subdir.map_or_else(|| package.clone(), |subdir| format!("{package}//{subdir}"))
+        }
+        _ => source.to_owned(),
+    }
+}
+
+/// The package of a source address; a registry is asked for the newest version.
+async fn remote_source(client: &Client, source: &str, written: &str) -> Result<RemoteSource, Diagnostics> {
+    let fail = |summary: &str, detail: String| Err(Diagnostics::from(Diagnostic::error(summary, detail)));
+    match ModuleSource::parse(written, false) {
+        Ok(ModuleSource::Remote(remote)) => Ok(remote),
+        Ok(ModuleSource::Registry(module)) => {
+            let registries = Registries::new(client.clone(), None);
+            let located = async {
+                let version = registries.choose(&module, None).await?;
+                registries.location(&module, &version.text).await
+            };
+            match located.await {
+                Ok(location) => Ok(RemoteSource {
+                    subdir: match (location.subdir, &module.subdir) {
+                        (Some(outer), Some(inner)) => Some(format!("{outer}/{inner}")),
+                        (outer, inner) => outer.or_else(|| inner.clone()),
+                    },
+                    package: location.package,
+                }),
+                Err(problem) => fail(problem.summary, problem.detail),
+            }
+        }
+        Ok(ModuleSource::Local(_)) => fail(
+            "Invalid module source address",
+            format!("\"{source}\" is not a directory."),
+        ),
+        Err(problem) => fail("Invalid module source address", problem),
+    }
 }
 
 /// The calls of a module that lead out of its directory.

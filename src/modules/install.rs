@@ -160,7 +160,7 @@ struct Walk<'w> {
 enum Turn {
     /// We do, and tell the others.
     Ours(watch::Sender<Option<Result<PathBuf, Arc<FetchError>>>>),
-    /// Somebody else does.
+    /// Another task does.
     Theirs(Package),
 }
 
@@ -355,7 +355,7 @@ impl Walk<'_> {
         .boxed()
     }
 
-    /// Brings a module to its place. Problems have been reported where there is no entry.
+    /// Installs a module. Returns no entry where a problem was reported.
     async fn fetched(
         &self,
         call: &MissingModule,
@@ -363,40 +363,7 @@ impl Walk<'_> {
         turn: Option<Turn>,
         events: &UnboundedSender<Event>,
     ) -> Option<ManifestEntry> {
-        let tell = |package: String, version: Option<String>| {
-            let key = key.to_owned();
-            drop(events.send(Event::Downloading { key, package, version }));
-        };
-        let (package, subdir, version, turn) = match &call.source {
-            // Never missing: it is part of the package around it.
-            ModuleSource::Local(_) => return None,
-            ModuleSource::Remote(remote) => {
-                tell(public(&remote.package), None);
-                let turn = turn.unwrap_or_else(|| self.turn(&remote.package));
-                (remote.package.clone(), remote.subdir.clone(), None, turn)
-            }
-            ModuleSource::Registry(module) => {
-                let located = async {
-                    let version = self.registries.choose(module, call.version.as_ref()).await?;
-                    tell(module.package(), Some(version.text.clone()));
-                    let location = self.registries.location(module, &version.text).await?;
-                    Ok::<_, Problem>((version.text, location))
-                };
-                let (version, location) = match located.await {
-                    Ok(located) => located,
-                    Err(problem) => {
-                        self.report(call, problem.summary, problem.detail);
-                        return None;
-                    }
-                };
-                let subdir = match (location.subdir, &module.subdir) {
-                    (Some(outer), Some(inner)) => Some(format!("{outer}/{inner}")),
-                    (outer, inner) => outer.or_else(|| inner.clone()),
-                };
-                let turn = self.turn(&location.package);
-                (location.package, subdir, Some(version), turn)
-            }
-        };
+        let (package, subdir, version, turn) = self.located(call, key, turn, events).await?;
         let failed = |problem: &dyn std::fmt::Display| {
             let name = call.path.0.last().map_or("", |n| &**n);
             let detail = format!(
@@ -445,6 +412,50 @@ impl Walk<'_> {
             dir: entry.dir.clone(),
         }));
         Some(entry)
+    }
+
+    /// The package of a module, its subdirectory and its version, and the turn to fetch it. Problems are reported.
+    async fn located(
+        &self,
+        call: &MissingModule,
+        key: &str,
+        turn: Option<Turn>,
+        events: &UnboundedSender<Event>,
+    ) -> Option<(String, Option<String>, Option<String>, Turn)> {
+        let tell = |package: String, version: Option<String>| {
+            let key = key.to_owned();
+            drop(events.send(Event::Downloading { key, package, version }));
+        };
+        match &call.source {
+            // Never missing: it is part of the package around it.
+            ModuleSource::Local(_) => None,
+            ModuleSource::Remote(remote) => {
+                tell(public(&remote.package), None);
+                let turn = turn.unwrap_or_else(|| self.turn(&remote.package));
+                Some((remote.package.clone(), remote.subdir.clone(), None, turn))
+            }
+            ModuleSource::Registry(module) => {
+                let located = async {
+                    let version = self.registries.choose(module, call.version.as_ref()).await?;
+                    tell(module.package(), Some(version.text.clone()));
+                    let location = self.registries.location(module, &version.text).await?;
+                    Ok::<_, Problem>((version.text, location))
+                };
+                let (version, location) = match located.await {
+                    Ok(located) => located,
+                    Err(problem) => {
+                        self.report(call, problem.summary, problem.detail);
+                        return None;
+                    }
+                };
+                let subdir = match (location.subdir, &module.subdir) {
+                    (Some(outer), Some(inner)) => Some(format!("{outer}/{inner}")),
+                    (outer, inner) => outer.or_else(|| inner.clone()),
+                };
+                let turn = self.turn(&location.package);
+                Some((location.package, subdir, Some(version), turn))
+            }
+        }
     }
 
     /// Fetches or copies a package to the place of a module.

@@ -196,7 +196,7 @@ pub fn fill(to: &Path, data_dir: &Path, manifest: &Manifest) -> Result<Vec<Strin
             .map_err(failed)?;
         let new = staging.path().join("package");
         tree::copy(&package_dir, &new).map_err(failed)?;
-        // Until the index names it, nobody looks at it.
+        // It is not read before the index names it.
         tree::remove(&target)
             .and_then(|()| std::fs::rename(&new, &target))
             .map_err(failed)?;

@@ -19,7 +19,7 @@ use files::plain;
 use crate::reason::chain;
 use crate::tls;
 
-/// How long making a connection may take: the system repeats its first packet twice in this time.
+/// How long making a connection may take: the system repeats its first packet two times in this time.
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a server may take to begin its answer, where a request says nothing else.
 pub(crate) const FIRST_BYTE: Duration = Duration::from_secs(30);
@@ -68,7 +68,7 @@ pub struct Retry {
     pub of: u64,
 }
 
-/// What somebody who waits should know.
+/// A notice for a user who waits.
 #[derive(Clone, Debug)]
 pub enum Notice<'n> {
     /// A request is about to be tried again.
@@ -182,7 +182,7 @@ impl Client {
         all.entry(host.clone()).or_default().clone()
     }
 
-    /// The token for a host, if anybody knows one.
+    /// The token for a host, if there is one.
     pub async fn token(&self, host: &Host) -> Result<Option<Token>, Error> {
         let settings = &self.0.settings;
         if let Some(token) = self.0.tokens.get(host).or_else(|| settings.hosts.tokens.get(host)) {

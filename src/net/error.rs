@@ -67,7 +67,7 @@ pub enum Error {
         /// Who redirects.
         url: String,
     },
-    /// More than anybody should send.
+    /// A response larger than the limit.
     #[error("the answer of {url} is larger than the {limit} bytes that are accepted")]
     TooLarge {
         /// What was asked for, as it may be shown.

@@ -1,7 +1,7 @@
 //! I/O and network errors in words: the one place that says why something could not be read, written or reached.
 //!
 //! The texts of the operating system and of the libraries below name numbers and layers (`os error 111`,
-//! `client error (Connect)`) that help nobody; here they become what happened, to which host, and what to do.
+//! `client error (Connect)`) that help no user; here they become what happened, to which host, and what to do.
 
 use std::error::Error as StdError;
 use std::io::{self, ErrorKind};

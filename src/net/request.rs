@@ -232,37 +232,7 @@ impl<'c> Request<'c> {
             if let Some(body) = &body {
                 request = request.body(body.clone());
             }
-            let proxy = self.client.proxy_for(&url);
-            let began = Instant::now();
-            let sent = async {
-                let mut sent = std::pin::pin!(request.send());
-                match tokio::time::timeout(PATIENCE, &mut sent).await {
-                    Ok(sent) => sent,
-                    Err(_) => {
-                        self.client.waiting(&url);
-                        sent.await
-                    }
-                }
-            };
-            let Ok(sent) = tokio::time::timeout(FIRST_BYTE, sent).await else {
-                return Err(Error::Timeout {
-                    url: shown(&url),
-                    seconds: FIRST_BYTE.as_secs(),
-                    connecting: false,
-                });
-            };
-            let inner = sent.map_err(|e| connection(&url, &e, proxy.as_deref()))?;
-            tracing::debug!(
-                url = %shown(&url),
-                status = inner.status().as_u16(),
-                elapsed = ?began.elapsed(),
-                "response"
-            );
-            let response = Response {
-                url: url.clone(),
-                proxy,
-                inner,
-            };
+            let response = self.send_to(&url, request).await?;
             let location = match response.status().as_u16() {
                 301 | 302 | 303 | 307 | 308 if self.redirects > 0 => response.inner.headers().get(LOCATION).cloned(),
                 _ => return Ok(response),
@@ -270,12 +240,7 @@ impl<'c> Request<'c> {
             let Some(location) = location else {
                 return Ok(response);
             };
-            let bad = || Error::BadRedirect { url: shown(&url) };
-            let text = std::str::from_utf8(location.as_bytes()).map_err(|_| bad())?;
-            let next = url.join(text).map_err(|_| bad())?;
-            if !matches!(next.scheme(), "http" | "https") {
-                return Err(bad());
-            }
+            let next = redirect_target(&url, &location)?;
             if next.origin() != url.origin() {
                 at_home = false;
                 let secret: Vec<HeaderName> = headers
@@ -299,6 +264,52 @@ impl<'c> Request<'c> {
             limit: self.redirects,
         })
     }
+
+    /// Sends a request and waits for the head of the response.
+    async fn send_to(&self, url: &Url, request: reqwest::RequestBuilder) -> Result<Response, Error> {
+        let proxy = self.client.proxy_for(url);
+        let began = Instant::now();
+        let sent = async {
+            let mut sent = std::pin::pin!(request.send());
+            match tokio::time::timeout(PATIENCE, &mut sent).await {
+                Ok(sent) => sent,
+                Err(_) => {
+                    self.client.waiting(url);
+                    sent.await
+                }
+            }
+        };
+        let Ok(sent) = tokio::time::timeout(FIRST_BYTE, sent).await else {
+            return Err(Error::Timeout {
+                url: shown(url),
+                seconds: FIRST_BYTE.as_secs(),
+                connecting: false,
+            });
+        };
+        let inner = sent.map_err(|e| connection(url, &e, proxy.as_deref()))?;
+        tracing::debug!(
+            url = %shown(url),
+            status = inner.status().as_u16(),
+            elapsed = ?began.elapsed(),
+            "response"
+        );
+        Ok(Response {
+            url: url.clone(),
+            proxy,
+            inner,
+        })
+    }
+}
+
+/// The address that a redirect leads to.
+fn redirect_target(url: &Url, location: &HeaderValue) -> Result<Url, Error> {
+    let bad = || Error::BadRedirect { url: shown(url) };
+    let text = std::str::from_utf8(location.as_bytes()).map_err(|_| bad())?;
+    let next = url.join(text).map_err(|_| bad())?;
+    if !matches!(next.scheme(), "http" | "https") {
+        return Err(bad());
+    }
+    Ok(next)
 }
 
 impl Response {

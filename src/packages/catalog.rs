@@ -10,8 +10,9 @@ use syntax::{Diagnostic, Diagnostics};
 use versions::Constraints;
 
 use crate::discovery::{self, Found};
-use crate::install::{self, Origins};
 use crate::lock_file::LockFile;
+use crate::not_available;
+use crate::selection::Origins;
 use crate::selection::{self, Chooser, Selection, Selections};
 use crate::settings::Settings;
 
@@ -40,7 +41,7 @@ pub enum ProvisionerSelection {
 }
 
 impl Catalog {
-    /// A catalog. `reattached` are the providers that were started by somebody else and are used as they are.
+    /// A catalog. `reattached` are the providers that the user started and that are used as they are.
     #[must_use]
     pub fn new(mut settings: Settings, reattached: BTreeSet<Address>) -> Catalog {
         // A program's path without a directory would be looked for in PATH.
@@ -256,7 +257,7 @@ impl Catalog {
                     )
                 })?;
             if !locked.hashes.contains(&hash) {
-                return Err(install::mismatch(provider, found).into());
+                return Err(not_available::mismatch(provider, found).into());
             }
         }
         self.known().verified.insert(found.package.path().to_owned());

@@ -1,4 +1,4 @@
-//! Plugins that somebody put on this machine: where to look, and what is there.
+//! Plugins installed by the user: the search directories, and what they contain.
 //!
 //! Two layouts live side by side. A *mirror* has `HOST/NAMESPACE/TYPE/VERSION/OS_ARCH/` with the executable inside. The older
 //! *flat* layout has executables named `terraform-provider-NAME_vX.Y.Z` in one directory; such a file says no namespace, so it

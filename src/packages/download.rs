@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 const RETRIES: u64 = 4;
 /// How many received parts may wait to be written.
 const WAITING: usize = 16;
-/// How often somebody is told how far things are.
+/// How often progress is reported.
 const TICK: Duration = Duration::from_millis(100);
 
 /// The progress of a download.
@@ -25,7 +25,7 @@ const TICK: Duration = Duration::from_millis(100);
 pub struct Progress {
     /// The bytes that are here.
     pub received: AtomicU64,
-    /// The bytes there will be; zero if nobody knows.
+    /// The size in bytes; zero if unknown.
     pub expected: AtomicU64,
 }
 
@@ -193,7 +193,7 @@ async fn pour(
                     break Some("it is too large".to_owned());
                 }
                 progress.received.store(*received, Ordering::Relaxed);
-                // Where nobody takes it, writing has failed: that is told below.
+                // Without a receiver, writing has failed: that is reported below.
                 if sender.send(part).await.is_err() {
                     break None;
                 }

@@ -16,7 +16,7 @@ use crate::discovery::{self, Package};
 use crate::download::{Progress, download};
 use crate::error::{PackageError, read_error, write_error};
 use crate::hash;
-use crate::install::place;
+use crate::place::place;
 use crate::settings::Settings;
 use crate::sources::{Authentication, Location, PackageMetadata, PackageSource, SourceError};
 use addrs::platform::Platform;

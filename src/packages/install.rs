@@ -22,7 +22,9 @@ pub use crate::fetch::Provenance;
 use crate::fetch::{self, FetchError, Fetched, Wanted};
 use crate::lock_file::{LockFile, Locked};
 use crate::newest::{Newest, newest};
-use crate::not_available::incompatible;
+use crate::not_available::{incompatible, mismatch};
+use crate::place::place;
+pub use crate::selection::Origins;
 use crate::selection::{Chooser, Selection};
 use crate::sources::{self, PackageSource};
 use addrs::platform::Platform;
@@ -30,8 +32,6 @@ use versions::{Constraints, Version};
 
 /// How many packages are fetched at a time.
 const AT_ONCE: usize = 8;
-/// The blocks and objects that require each provider, in words: `required_providers of the root module: "~> 1.0" (main.tf line 3)`.
-pub type Origins = BTreeMap<Provider, Vec<String>>;
 
 /// Options of an installation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,89 +125,7 @@ impl Catalog {
         let mut needed = Vec::new();
         for (provider, constraints) in requirements {
             let old = lock.providers.get(provider);
-            if provider.is_builtin() && !constraints.is_any() {
-                work.errors.push(Diagnostic::error(
-                    "Invalid dependency on built-in provider",
-                    format!(
-                        "Cannot use {provider}: built-in providers do not support explicit version constraints. Remove the \
-                         \"version\" argument.\n{}",
-                        chooser.required_by(provider)
-                    )
-                    .trim_end(),
-                ));
-                continue;
-            }
-            let here = match chooser.among_what_is_here(provider, constraints, !options.upgrade, &mut warnings) {
-                Ok(selection) => selection,
-                Err(diagnostic) => {
-                    work.errors.push(diagnostic);
-                    continue;
-                }
-            };
-            let from_places = |here: Option<Found>| Needed {
-                provider,
-                constraints,
-                old,
-                here,
-                fallback: None,
-                sources: sources::sources(self.settings(), provider),
-            };
-            match here {
-                Some(Selection::External(found))
-                    if self.settings().client.is_some()
-                        && old.filter(|_| !options.upgrade).is_none()
-                        && chooser.builtin_for(provider, constraints, !options.upgrade).is_none() =>
-                {
-                    // What is here will do, but a place may have a newer one: one that the CLI configuration names, or an
-                    // archive beside it. Nobody else is asked about what a person has put here, not even for an upgrade.
-                    let more = from_places(Some(found.clone()));
-                    let implied = self.settings().config.provider_installation.is_none();
-                    match more.sources.is_empty() || (implied && more.sources.contains(&PackageSource::Direct)) {
-                        true => match chooser.newer_for_others(
-                            provider,
-                            constraints,
-                            !options.upgrade,
-                            &Selection::External(found.clone()),
-                        ) {
-                            Some(incompatible) => work.errors.push(incompatible),
-                            None => work.take(provider, constraints, Selection::External(found), old, tell),
-                        },
-                        false => needed.push(more),
-                    }
-                }
-                Some(
-                    selection @ Selection::Builtin {
-                        in_place_of: Some(_), ..
-                    },
-                ) if self.settings().client.is_some() => {
-                    // A mirror or the plugin cache may have the version that is required. No registry is asked: a built-in
-                    // needs no network.
-                    let mut more = from_places(None);
-                    more.sources.retain(|source| *source != PackageSource::Direct);
-                    let cached = old.is_some() && !options.upgrade && self.settings().config.plugin_cache_dir.is_some();
-                    if more.sources.is_empty() && !cached {
-                        work.take(provider, constraints, selection, old, tell);
-                    } else {
-                        more.fallback = Some(selection);
-                        needed.push(more);
-                    }
-                }
-                Some(selection) => {
-                    match chooser.newer_for_others(provider, constraints, !options.upgrade, &selection) {
-                        Some(incompatible) => work.errors.push(incompatible),
-                        None => work.take(provider, constraints, selection, old, tell),
-                    }
-                }
-                None => {
-                    let lock_allows = old.is_none_or(|l| options.upgrade || constraints.allows(&l.version));
-                    if self.settings().client.is_some() && lock_allows {
-                        needed.push(from_places(None));
-                    } else {
-                        work.errors
-                            .push(chooser.nothing(provider, constraints, !options.upgrade));
-                    }
-                }
-            }
+            needed.extend(work.take_local(provider, constraints, old, &chooser, &mut warnings, tell));
         }
         if let Some(client) = self.settings().client.as_ref().filter(|_| !needed.is_empty()) {
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -225,37 +143,8 @@ impl Catalog {
             .iter()
             .map(|(provider, outcome)| (provider, &outcome.selection));
         warnings.extend(chooser.substituted(selected));
-        // The text of constraints alone is no change: the choices are the same.
-        let mut lock_changed = !new_lock.chooses_as(&lock);
-        if lock_changed && options.read_only_lock {
-            let versions = |file: &LockFile| -> Vec<(Provider, Version)> {
-                file.providers
-                    .iter()
-                    .map(|(p, l)| (p.clone(), l.version.clone()))
-                    .collect()
-            };
-            if versions(&new_lock) != versions(&lock) {
-                return Err(Diagnostic::error(
-                    "Provider dependency changes detected",
-                    "The providers that are required, or their versions, are not those of the dependency lock file, which \
-                     -lockfile=readonly keeps as it is. Run init without that option to record the new choice.",
-                )
-                .into());
-            }
-            warnings.push(Diagnostic::warning(
-                "Provider lock file not updated",
-                format!(
-                    "Checksums were found that the file {} does not record, and -lockfile=readonly keeps it as it is. Run init \
-                     without that option to record them.",
-                    crate::lock_file::FILE_NAME
-                ),
-            ));
-            lock_changed = false;
-        }
-        let lock_created = lock_changed && !self.settings().working_dir.join(crate::lock_file::FILE_NAME).exists();
-        if lock_changed {
-            new_lock.save(&self.settings().working_dir)?;
-        }
+        let (lock_created, lock_changed) =
+            record(&new_lock, &lock, &self.settings().working_dir, options, &mut warnings)?;
         self.reset();
         Ok(Installation {
             providers,
@@ -266,7 +155,49 @@ impl Catalog {
     }
 }
 
-/// An installation that goes on.
+/// Writes the lock file if its choices changed. Returns whether it was created, and whether it was written at all.
+fn record(
+    new_lock: &LockFile,
+    lock: &LockFile,
+    dir: &Path,
+    options: InstallOptions<'_>,
+    warnings: &mut Diagnostics,
+) -> Result<(bool, bool), Diagnostics> {
+    // The text of constraints alone is no change: the choices are the same.
+    let mut lock_changed = !new_lock.chooses_as(lock);
+    if lock_changed && options.read_only_lock {
+        let versions = |file: &LockFile| -> Vec<(Provider, Version)> {
+            file.providers
+                .iter()
+                .map(|(p, l)| (p.clone(), l.version.clone()))
+                .collect()
+        };
+        if versions(new_lock) != versions(lock) {
+            return Err(Diagnostic::error(
+                "Provider dependency changes detected",
+                "The providers that are required, or their versions, are not those of the dependency lock file, which \
+                 -lockfile=readonly keeps as it is. Run init without that option to record the new choice.",
+            )
+            .into());
+        }
+        warnings.push(Diagnostic::warning(
+            "Provider lock file not updated",
+            format!(
+                "Checksums were found that the file {} does not record, and -lockfile=readonly keeps it as it is. Run init \
+                 without that option to record them.",
+                crate::lock_file::FILE_NAME
+            ),
+        ));
+        lock_changed = false;
+    }
+    let lock_created = lock_changed && !dir.join(crate::lock_file::FILE_NAME).exists();
+    if lock_changed {
+        new_lock.save(dir)?;
+    }
+    Ok((lock_created, lock_changed))
+}
+
+/// An installation in progress.
 struct Work<'r> {
     catalog: &'r Catalog,
     options: InstallOptions<'r>,
@@ -276,6 +207,108 @@ struct Work<'r> {
 }
 
 impl Work<'_> {
+    /// Takes what is on this machine, or reports why nothing may be taken. Returns the provider where a source must be queried.
+    fn take_local<'r>(
+        &mut self,
+        provider: &'r Provider,
+        constraints: &'r Constraints,
+        old: Option<&'r Locked>,
+        chooser: &Chooser<'_>,
+        warnings: &mut Diagnostics,
+        tell: &mut dyn FnMut(Step<'_>),
+    ) -> Option<Needed<'r>> {
+        let settings = self.catalog.settings();
+        if provider.is_builtin() && !constraints.is_any() {
+            self.errors.push(Diagnostic::error(
+                "Invalid dependency on built-in provider",
+                format!(
+                    "Cannot use {provider}: built-in providers do not support explicit version constraints. Remove the \
+                     \"version\" argument.\n{}",
+                    chooser.required_by(provider)
+                )
+                .trim_end(),
+            ));
+            return None;
+        }
+        let here = match chooser.among_what_is_here(provider, constraints, !self.options.upgrade, warnings) {
+            Ok(selection) => selection,
+            Err(diagnostic) => {
+                self.errors.push(diagnostic);
+                return None;
+            }
+        };
+        let from_sources = |here: Option<Found>| Needed {
+            provider,
+            constraints,
+            old,
+            here,
+            fallback: None,
+            sources: sources::sources(settings, provider),
+        };
+        match here {
+            Some(Selection::External(found))
+                if settings.client.is_some()
+                    && old.filter(|_| !self.options.upgrade).is_none()
+                    && chooser
+                        .builtin_for(provider, constraints, !self.options.upgrade)
+                        .is_none() =>
+            {
+                // An installed package is enough, but a source may have a newer one: one that the CLI configuration names, or
+                // an archive beside it. No other source is queried about what the user installed, not even for an upgrade.
+                let more = from_sources(Some(found.clone()));
+                let implied = settings.config.provider_installation.is_none();
+                let registry_only = implied && more.sources.contains(&PackageSource::Direct);
+                if !more.sources.is_empty() && !registry_only {
+                    return Some(more);
+                }
+                self.take_newest(provider, constraints, Selection::External(found), old, chooser, tell);
+            }
+            Some(
+                selection @ Selection::Builtin {
+                    in_place_of: Some(_), ..
+                },
+            ) if settings.client.is_some() => {
+                // A mirror or the plugin cache may have the version that is required. No registry is asked: a built-in
+                // needs no network.
+                let mut more = from_sources(None);
+                more.sources.retain(|source| *source != PackageSource::Direct);
+                let cached = old.is_some() && !self.options.upgrade && settings.config.plugin_cache_dir.is_some();
+                if more.sources.is_empty() && !cached {
+                    self.take(provider, constraints, selection, old, tell);
+                } else {
+                    more.fallback = Some(selection);
+                    return Some(more);
+                }
+            }
+            Some(selection) => self.take_newest(provider, constraints, selection, old, chooser, tell),
+            None => {
+                let lock_allows = old.is_none_or(|l| self.options.upgrade || constraints.allows(&l.version));
+                if settings.client.is_some() && lock_allows {
+                    return Some(from_sources(None));
+                }
+                let nothing = chooser.nothing(provider, constraints, !self.options.upgrade);
+                self.errors.push(nothing);
+            }
+        }
+        None
+    }
+
+    /// Takes what is on this machine, unless a newer version is there for other platforms only.
+    fn take_newest(
+        &mut self,
+        provider: &Provider,
+        constraints: &Constraints,
+        selection: Selection,
+        old: Option<&Locked>,
+        chooser: &Chooser<'_>,
+        tell: &mut dyn FnMut(Step<'_>),
+    ) {
+        match chooser.newer_for_others(provider, constraints, !self.options.upgrade, &selection) {
+            Some(incompatible) => self.errors.push(incompatible),
+            None => self.take(provider, constraints, selection, old, tell),
+        }
+    }
+
     /// Takes what is on this machine.
     fn take(
         &mut self,
@@ -402,6 +435,17 @@ impl Work<'_> {
         if self.errors.has_errors() {
             return;
         }
+        self.fetch_chosen(client, chosen, chooser, tell).await;
+    }
+
+    /// Fetches the packages of these versions.
+    async fn fetch_chosen(
+        &mut self,
+        client: &Client,
+        chosen: Vec<(Needed<'_>, Newest)>,
+        chooser: &Chooser<'_>,
+        tell: &mut dyn FnMut(Step<'_>),
+    ) {
         let settings = self.catalog.settings();
         let order: Vec<(&Provider, Version)> = chosen
             .iter()
@@ -537,72 +581,4 @@ impl Work<'_> {
             fresh,
         ))
     }
-}
-
-/// A package that is not the one that was locked.
-pub(crate) fn mismatch(provider: &Provider, found: &Found) -> Diagnostic {
-    Diagnostic::error(
-        "Provider checksum mismatch",
-        format!(
-            "The package of the provider {} {} in {} has none of the checksums that the dependency lock file records for \
-             it. It was changed since, is damaged, or is built for another platform than those the checksums are of. If \
-             the package is the right one, remove the provider's block from the lock file and run init.",
-            provider.for_display(),
-            found.version,
-            found.package.path().display()
-        ),
-    )
-}
-
-/// Makes a package available at `target`; says whether it was not there before.
-pub(crate) fn place(package: &Package, target: &Path) -> io::Result<bool> {
-    let source = std::path::absolute(package.path())?;
-    if let Package::Directory(_) = package
-        && std::fs::read_link(target).is_ok_and(|link| link == source)
-    {
-        return Ok(false);
-    }
-    // Whatever was there, a link or a copy, is replaced.
-    match std::fs::symlink_metadata(target) {
-        Ok(meta) if meta.is_dir() => std::fs::remove_dir_all(target)?,
-        Ok(_) => std::fs::remove_file(target)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error),
-    }
-    if let Some(parent) = target.parent() {
-        std::fs::create_dir_all(parent)?;
-    }
-    match package {
-        Package::Directory(_) => link(&source, target).or_else(|_| copy(&source, target))?,
-        Package::File(_) => {
-            std::fs::create_dir(target)?;
-            let file = target.join(source.file_name().unwrap_or_default());
-            link(&source, &file).or_else(|_| std::fs::copy(&source, &file).map(drop))?;
-        }
-    }
-    Ok(true)
-}
-
-#[cfg(unix)]
-fn link(source: &Path, target: &Path) -> io::Result<()> {
-    std::os::unix::fs::symlink(source, target)
-}
-
-#[cfg(not(unix))]
-fn link(_source: &Path, _target: &Path) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
-fn copy(source: &Path, target: &Path) -> io::Result<()> {
-    std::fs::create_dir(target)?;
-    for entry in std::fs::read_dir(source)? {
-        let entry = entry?;
-        let to = target.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &to)?;
-        } else {
-            std::fs::copy(entry.path(), to)?;
-        }
-    }
-    Ok(())
 }

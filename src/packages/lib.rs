@@ -29,6 +29,7 @@ mod network_mirror;
 mod newest;
 mod not_available;
 mod openpgp;
+mod place;
 mod registry;
 pub mod selection;
 mod settings;

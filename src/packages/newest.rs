@@ -7,8 +7,8 @@ use addrs::Provider;
 use net::Client;
 
 use crate::discovery;
-use crate::install::Origins;
 use crate::not_available::required_by;
+use crate::selection::Origins;
 use crate::sources::{AvailableVersion, PackageSource, SourceError};
 use addrs::platform::Platform;
 use versions::{Constraints, Version};
@@ -99,7 +99,21 @@ pub(crate) async fn newest(
             for_platform: runnable.map(|(version, _)| version.clone()).max(here),
         });
     }
-    let mut text = format!("There is no version of the provider {name}");
+    let versions: Vec<&Version> = all.keys().rev().collect();
+    let text = none_meets(provider, constraints, sources, &versions, &missing, origins);
+    Err((SUMMARY, text))
+}
+
+/// The error for constraints that no version of the sources meets. The versions are sorted, the newest first.
+fn none_meets(
+    provider: &Provider,
+    constraints: &Constraints,
+    sources: &[PackageSource],
+    versions: &[&Version],
+    missing: &[String],
+    origins: Option<&Origins>,
+) -> String {
+    let mut text = format!("There is no version of the provider {}", provider.for_display());
     if !constraints.is_any() {
         let _ = write!(text, " that meets \"{}\"", constraints);
     }
@@ -111,22 +125,26 @@ pub(crate) async fn newest(
     if sources.is_empty() {
         text.push_str("\n\nThe CLI configuration names no source that it may be installed from.");
     }
-    let found: Vec<String> = all.keys().rev().take(LISTED).map(Version::to_string).collect();
+    let found: Vec<String> = versions.iter().take(LISTED).map(|v| v.to_string()).collect();
     if !found.is_empty() {
         let sources: Vec<String> = sources.iter().map(PackageSource::to_string).collect();
-        let more = if all.len() > found.len() { " and older ones" } else { "" };
+        let more = if versions.len() > found.len() {
+            " and older ones"
+        } else {
+            ""
+        };
         let _ = write!(
             text,
             "\n\nThese versions are offered by {}: {}{more}.",
             sources.join(", "),
             found.join(", ")
         );
-        if all.keys().all(Version::is_prerelease) {
+        if versions.iter().all(|v| v.is_prerelease()) {
             text.push_str(" A pre-release is chosen only if a constraint names exactly it.");
         }
     }
     for why in missing {
         let _ = write!(text, "\n\nAsked, but of no use: {why}.");
     }
-    Err((SUMMARY, text))
+    text
 }

@@ -9,8 +9,8 @@ use addrs::Provider;
 use syntax::Diagnostic;
 use syntax::content::suggest;
 
-use crate::discovery;
-use crate::install::Origins;
+use crate::discovery::{self, Found};
+use crate::selection::Origins;
 use crate::selection::{Chooser, Selection};
 use crate::settings::{DISABLE_BUILTINS, EXACT_BUILTINS};
 use crate::sources;
@@ -324,4 +324,19 @@ pub(crate) fn incompatible(
         None => text.push_str("\n\nOther versions of this provider may have packages for other platforms."),
     }
     Diagnostic::error("Incompatible provider version", text)
+}
+
+/// A package that is not the one that was locked.
+pub(crate) fn mismatch(provider: &Provider, found: &Found) -> Diagnostic {
+    Diagnostic::error(
+        "Provider checksum mismatch",
+        format!(
+            "The package of the provider {} {} in {} has none of the checksums that the dependency lock file records for \
+             it. It was changed since, is damaged, or is built for another platform than those the checksums are of. If \
+             the package is the right one, remove the provider's block from the lock file and run init.",
+            provider.for_display(),
+            found.version,
+            found.package.path().display()
+        ),
+    )
 }

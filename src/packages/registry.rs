@@ -139,22 +139,7 @@ pub async fn metadata(
     let document = read(sums, "list of checksums").await?;
     let known = sums_of(&document);
     let shasum = answer.shasum.to_lowercase();
-    match known.iter().find(|(_, name)| *name == answer.filename) {
-        Some((sum, _)) if *sum == shasum => {}
-        Some((sum, _)) => {
-            return Err(SourceError::Failed(format!(
-                "the registry {} contradicts itself: it says that {} has the checksum {shasum}, and its list of checksums \
-                 says {sum}",
-                provider.host, answer.filename
-            )));
-        }
-        None => {
-            return Err(SourceError::Failed(format!(
-                "the list of checksums of the registry {} has no line for {}",
-                provider.host, answer.filename
-            )));
-        }
-    }
+    listed_as(&known, &answer.filename, &shasum, provider)?;
     let keys: Vec<Named> = answer
         .signing_keys
         .gpg_public_keys
@@ -180,6 +165,27 @@ pub async fn metadata(
         known: known.into_iter().map(|(sum, _)| format!("zh:{sum}")).collect(),
         authentication: Authentication::Signed(signer),
     })
+}
+
+/// Whether the list of checksums has this checksum for the package.
+fn listed_as(
+    known: &BTreeSet<(String, String)>,
+    filename: &str,
+    shasum: &str,
+    provider: &Provider,
+) -> Result<(), SourceError> {
+    match known.iter().find(|(_, name)| *name == filename) {
+        Some((sum, _)) if *sum == shasum => Ok(()),
+        Some((sum, _)) => Err(SourceError::Failed(format!(
+            "the registry {} contradicts itself: it says that {} has the checksum {shasum}, and its list of checksums \
+                 says {sum}",
+            provider.host, filename
+        ))),
+        None => Err(SourceError::Failed(format!(
+            "the list of checksums of the registry {} has no line for {}",
+            provider.host, filename
+        ))),
+    }
 }
 
 fn unsigned(why: &str) -> SourceError {

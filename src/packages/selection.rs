@@ -1,7 +1,7 @@
 //! Which plugin stands for which provider.
 //!
 //! In order: a provider that is running already (`TF_REATTACH_PROVIDERS`), one under development (`dev_overrides`), an executable
-//! that somebody put on this machine and that meets the constraints, the built-in if its own version is the one that is required
+//! that the user installed and that meets the constraints, the built-in if its own version is the one that is required
 //! or locked, what `init` has installed; last the built-in in place of an earlier or the locked version, with a warning. The lock
 //! file binds all that is not part of this executable.
 
@@ -14,11 +14,13 @@ use syntax::{Diagnostic, Diagnostics};
 
 use crate::builtin::BuiltinProvider;
 use crate::discovery::{self, Flat, Found, Package, SearchDir};
-use crate::install::Origins;
 use crate::lock_file::{LockFile, Locked};
 use crate::settings::Settings;
 use addrs::platform::Platform;
 use versions::{Constraints, Version};
+
+/// The blocks and objects that require each provider, in words: `required_providers of the root module: "~> 1.0" (main.tf line 3)`.
+pub type Origins = BTreeMap<Provider, Vec<String>>;
 
 /// What stands for a provider.
 #[derive(Clone, Debug)]
@@ -40,7 +42,7 @@ pub enum Selection {
     Installed(Found),
     /// A provider under development.
     DevOverride(PathBuf),
-    /// A provider that somebody else started.
+    /// A provider that the user started.
     Reattached,
 }
 

@@ -33,7 +33,7 @@ pub struct Settings {
     pub data_dir: PathBuf,
     /// Directories given by a person, which replace all others.
     pub plugin_dirs: Vec<PathBuf>,
-    /// What asks registries and mirrors; none if nobody may be asked.
+    /// The client for registries and mirrors; none if no request is allowed.
     pub client: Option<net::Client>,
 }
 

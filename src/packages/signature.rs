@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::openpgp::{self, Certificate, Signature};
 
-/// The key that HashiCorp signs its own providers with, by its fingerprint: whoever has this one needs no registry to say
+/// The key that HashiCorp signs its own providers with, by its fingerprint: with this one, no registry needs to say
 /// whose it is.
 const VENDOR: &str = "C874011F0AB405110D02105534365D9472D7468F";
 
@@ -39,7 +39,7 @@ pub enum Standing {
 pub struct Named {
     /// The key.
     pub armored: String,
-    /// A signature of the key by whoever looks after partners; empty if there is none.
+    /// A signature of the key by the authority for partners; empty if there is none.
     pub trust: String,
 }
 

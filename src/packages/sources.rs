@@ -35,7 +35,7 @@ pub enum PackageSource {
 pub enum Authentication {
     /// Not at all.
     None,
-    /// Somebody who is trusted by the configuration vouches for its checksum.
+    /// A source that the configuration trusts has its checksum.
     Checksum,
     /// It is signed.
     Signed(crate::signature::Signer),
@@ -156,7 +156,7 @@ pub fn sources(settings: &Settings, provider: &Provider) -> Vec<PackageSource> {
         let methods = methods.iter().filter(|m| m.applies_to(provider));
         return methods.filter_map(|m| place(&m.source)).collect();
     }
-    // What somebody has put into a mirror on this machine is never looked for anywhere else.
+    // Providers in the user's mirror directories are never searched for in other sources.
     let dirs: Vec<PathBuf> = discovery::search_dirs(settings)
         .into_iter()
         .filter(discovery::SearchDir::is_mirror)

@@ -17,7 +17,7 @@ use crate::handshake::Address;
 pub const MESSAGE_LIMIT: usize = 256 << 20;
 /// How much of one answer may be in flight before it is acknowledged: schemas come at once, not in pieces of 64 KiB.
 const STREAM_WINDOW: u32 = 8 << 20;
-/// How much of all answers may be in flight. The HTTP/2 library counts each small DATA frame that nobody has read yet with
+/// How much of all answers may be in flight. The HTTP/2 library counts each small DATA frame that has not been read yet with
 /// about 256 bytes against half of this window, and closes the connection when that is spent: half of 256 MiB is enough for
 /// half a million answers, far more than [`crate::connection::MAX_CALLS`].
 const CONNECTION_WINDOW: u32 = 256 << 20;

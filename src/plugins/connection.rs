@@ -25,7 +25,7 @@ pub struct PluginConnection {
 }
 
 impl PluginConnection {
-    /// A plugin; without a process of ours if somebody else started it.
+    /// A plugin; without a process of ours if the user started it.
     #[must_use]
     pub fn new(title: String, process: Option<Process>) -> PluginConnection {
         PluginConnection {
@@ -37,7 +37,7 @@ impl PluginConnection {
     }
 
     /// Waits until one more request may be sent. What this gives is held until the answer is read. `None` only if the
-    /// connection is being given up, which nobody does while there are requests.
+    /// connection is being given up, which never happens while there are requests.
     pub async fn permit(&self) -> Option<SemaphorePermit<'_>> {
         self.calls.acquire().await.ok()
     }

@@ -124,7 +124,7 @@ pub(crate) fn relay_stdio(channel: Channel, connection: &Arc<PluginConnection>) 
 
 /// Asks a plugin's process to end, and kills it if it does not.
 pub(crate) async fn shut_down(connection: &PluginConnection, channel: Channel) {
-    // Somebody else's process is theirs to end.
+    // A process that the user started is ended by the user.
     if connection.process().is_none_or(|process| process.exit().is_some()) {
         return;
     }

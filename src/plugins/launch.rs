@@ -228,7 +228,7 @@ fn explain_spawn(program: &Path, error: &io::Error) -> String {
     }
 }
 
-/// The address of a plugin that somebody else started.
+/// The address of a plugin that the user started.
 #[must_use]
 pub fn attach(address: Address) -> Channel {
     channel::open(address, None)

@@ -14,6 +14,15 @@
 //!
 //! Where to begin: [`host`], then [`launch`] and [`grpc_provider`].
 
+/// Entries for the fuzz targets.
+#[doc(hidden)]
+pub mod fuzzing {
+    /// Reads a handshake line.
+    pub fn handshake(line: &str) {
+        drop(crate::handshake::Handshake::parse(line, &[5, 6]));
+    }
+}
+
 mod channel;
 mod connection;
 mod convert;

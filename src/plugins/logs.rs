@@ -125,7 +125,7 @@ fn level(name: &str) -> Option<Level> {
     })
 }
 
-/// Whether anybody reads what plugins write. Most runs log nothing.
+/// Whether logs of plugins are recorded. Most runs log nothing.
 pub fn wanted() -> bool {
     tracing::enabled!(target: "provider", Level::ERROR)
 }

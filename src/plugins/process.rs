@@ -32,7 +32,7 @@ pub struct Process {
 pub enum Exit {
     /// By itself or by a signal.
     Status(ExitStatus),
-    /// Nobody knows: waiting for it failed.
+    /// Unknown: waiting for it failed.
     Unknown(String),
 }
 

@@ -1,4 +1,4 @@
-//! Providers that somebody else started, usually in a debugger, named by `TF_REATTACH_PROVIDERS`.
+//! Providers that the user started, usually in a debugger, named by `TF_REATTACH_PROVIDERS`.
 
 use std::collections::BTreeMap;
 

@@ -40,7 +40,7 @@ pub async fn spawn(mut command: Command) -> (Command, io::Result<Child>) {
     let job = move || {
         let _runtime = runtime.enter();
         let spawned = command.spawn();
-        // Nobody waiting means that the child is dropped, and so killed.
+        // Without a receiver the child is dropped, and so killed.
         let _ = tell.send((command, spawned));
     };
     let _ = thread.send(Box::new(job));

@@ -92,7 +92,7 @@ fn algorithms(provider: &CryptoProvider) -> WebPkiSupportedAlgorithms {
     provider.signature_verification_algorithms
 }
 
-/// Accepts one certificate, and whoever proves to hold its key.
+/// Accepts exactly one certificate, from a peer that proves to hold its key.
 #[derive(Debug)]
 struct ExactServer {
     certificate: CertificateDer<'static>,

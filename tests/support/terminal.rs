@@ -46,7 +46,7 @@ impl Terminal {
         let (send, screen) = channel();
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // It ends with an error when nobody has the other end any more.
+            // It ends with an error when the other end is closed.
             while let Ok(n @ 1..) = master.read(&mut bytes) {
                 if send.send(bytes[..n].to_vec()).is_err() {
                     break;

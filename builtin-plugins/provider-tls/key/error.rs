@@ -2,9 +2,6 @@
 
 use sec1::der::asn1::ObjectIdentifier;
 
-use super::OPENSSH;
-use super::rsa::{LEAST_BITS, MOST_BITS};
-
 /// Why a private key cannot be made, read, written or used. Each text is a sentence without its full stop.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeyError {
@@ -21,11 +18,21 @@ pub(crate) enum KeyError {
     #[error("the ECDSA curve {0:?} is not supported")]
     UnknownCurveName(String),
     /// An RSA key would be insecure.
-    #[error("an RSA key of {0} bits is insecure: use {LEAST_BITS} or more")]
-    TooFewBits(i64),
+    #[error("an RSA key of {bits} bits is insecure: use {least} or more")]
+    TooFewBits {
+        /// The size.
+        bits: i64,
+        /// The least secure size.
+        least: i64,
+    },
     /// An RSA key would take very long to make.
-    #[error("an RSA key of {0} bits would take hours to make: use {MOST_BITS} or less")]
-    TooManyBits(i64),
+    #[error("an RSA key of {bits} bits would take hours to make: use {most} or less")]
+    TooManyBits {
+        /// The size.
+        bits: i64,
+        /// The largest size.
+        most: i64,
+    },
     /// An RSA key of this size cannot be made.
     #[error("an RSA key of {bits} bits cannot be made: {source}")]
     RsaNotGenerated {
@@ -41,7 +48,9 @@ pub(crate) enum KeyError {
     #[error("ssh: no key found")]
     NoSshKey,
     /// A key in OpenSSH's format where only the others are read.
-    #[error("unsupported PEM preamble/type: {OPENSSH}; this argument takes the same key as PKCS#1, SEC 1 or PKCS#8")]
+    #[error(
+        "unsupported PEM preamble/type: OPENSSH PRIVATE KEY; this argument takes the same key as PKCS#1, SEC 1 or PKCS#8"
+    )]
     OpenSshFormat,
     /// The PEM block holds something else than a key.
     #[error("unsupported PEM preamble/type: {0}")]

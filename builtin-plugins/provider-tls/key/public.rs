@@ -37,7 +37,7 @@ pub(crate) enum Public {
 }
 
 impl Public {
-    /// The key in a request or certificate of somebody else.
+    /// The key in a request or certificate.
     pub fn read(info: &SubjectPublicKeyInfo<'_>) -> Result<Public, CertificateError> {
         let bits = info.subject_public_key.data.to_vec();
         let algorithm = &info.algorithm;

@@ -16,14 +16,17 @@ use super::error::KeyError;
 use super::public::Public;
 
 /// Smaller keys are broken.
-pub(super) const LEAST_BITS: i64 = 1024;
+const LEAST_BITS: i64 = 1024;
 /// Larger ones take hours to make.
-pub(super) const MOST_BITS: i64 = 16384;
+const MOST_BITS: i64 = 16384;
 
 /// A new key of this size.
 pub(super) fn generate(bits: i64) -> Result<RsaPrivateKey, KeyError> {
     if bits < LEAST_BITS {
-        return Err(KeyError::TooFewBits(bits));
+        return Err(KeyError::TooFewBits {
+            bits,
+            least: LEAST_BITS,
+        });
     }
     let size = match bits {
         2048 => KeySize::Rsa2048,
@@ -34,7 +37,7 @@ pub(super) fn generate(bits: i64) -> Result<RsaPrivateKey, KeyError> {
             return RsaPrivateKey::new(&mut rand::rng(), bits as usize)
                 .map_err(|source| KeyError::RsaNotGenerated { bits, source });
         }
-        _ => return Err(KeyError::TooManyBits(bits)),
+        _ => return Err(KeyError::TooManyBits { bits, most: MOST_BITS }),
     };
     let pair = KeyPair::generate(size).map_err(|_| KeyError::NotGenerated)?;
     let der: aws_lc_rs::encoding::Pkcs8V1Der<'_> = pair.as_der().map_err(|_| KeyError::NotGenerated)?;

@@ -3,7 +3,7 @@
 //! This is all there is to an external provider: a crate that depends on `monoform-sdk`, with this file as its `main.rs`. Name
 //! the executable `terraform-provider-notes_v1.0.0` and put it where providers are found (a filesystem mirror, or the place
 //! that `dev_overrides` names); Terraform, OpenTofu and Monoform then use it as `example/notes`. With the argument `-debug` it
-//! waits for whoever is told about it by `TF_REATTACH_PROVIDERS`.
+//! waits for a host that has its address in `TF_REATTACH_PROVIDERS`.
 //!
 //! ```hcl
 //! resource "notes_note" "shopping" {

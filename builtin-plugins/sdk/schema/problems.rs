@@ -332,7 +332,7 @@ impl Problems<'_> {
         for part in identity {
             let path = format!("identity: {}", part.name);
             if !seen.insert(part.name) {
-                self.add(&path, "it is named twice");
+                self.add(&path, "its name is a duplicate");
             }
             let Some(attribute) = self.root.attributes.iter().find(|a| a.name == part.name) else {
                 self.add(&path, "there is no attribute by this name");
@@ -547,7 +547,7 @@ mod tests {
                 "resource x_thing: identity: names: an identity consists of strings, numbers, bools, and lists of these",
                 "resource x_thing: identity: secret: what is write-only is never stored, and cannot be an identity",
                 "resource x_thing: identity: nme: there is no attribute by this name",
-                "resource x_thing: identity: id: it is named twice",
+                "resource x_thing: identity: id: its name is a duplicate",
             ]
         );
     }

@@ -102,12 +102,12 @@ impl Core {
             calls: Calls::new(),
             blocks: P::BLOCKS,
         };
-        core.problems = core.find_problems(&members.twice);
+        core.problems = core.find_problems(&members.duplicates);
         core
     }
 
-    fn find_problems(&self, twice: &[&str]) -> Vec<String> {
-        let mut found: Vec<String> = twice
+    fn find_problems(&self, duplicates: &[&str]) -> Vec<String> {
+        let mut found: Vec<String> = duplicates
             .iter()
             .map(|name| format!("there is more than one member {name} of the same kind"))
             .collect();

@@ -7,8 +7,8 @@ use serde_json::json;
 use super::handshake::Asked;
 
 impl Asked {
-    /// What a plugin serves that no program started: the highest version it has, to whoever can reach the socket.
-    pub fn by_nobody(served: &[u32]) -> Asked {
+    /// What a plugin serves that was started by hand: the highest version it has, to every client that can reach the socket.
+    pub fn without_host(served: &[u32]) -> Asked {
         Asked {
             version: served.iter().max().copied().unwrap_or_default(),
             client_certificate: None,

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_the_cookie_nobody_asks() {
+    fn no_handshake_without_the_cookie() {
         assert_eq!(Asked::read(|_| None, &[5, 6]), None);
         assert_eq!(
             Asked::read(|name| (name == COOKIE_NAME).then(|| "other".into()), &[5, 6]),

@@ -26,7 +26,7 @@ pub(crate) fn start(environment: impl Fn(&str) -> Option<String>) {
             .as_deref(),
     );
     if level != LevelFilter::OFF {
-        // Somebody else's subscriber stays.
+        // A subscriber that is already set stays.
         drop(tracing::subscriber::set_global_default(Log { level }));
     }
     std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
@@ -52,7 +52,7 @@ fn level(text: Option<&str>) -> LevelFilter {
         Some("WARN") => LevelFilter::WARN,
         Some("INFO") => LevelFilter::INFO,
         Some("DEBUG") => LevelFilter::DEBUG,
-        // `JSON`, which means everything, and words nobody knows.
+        // `JSON`, which means the most detailed level, and unknown words.
         Some(_) => LevelFilter::TRACE,
     }
 }
@@ -75,7 +75,7 @@ impl Subscriber for Log {
 
     fn event(&self, event: &Event<'_>) {
         let text = line(event, &format!("{:.6}", jiff::Timestamp::now()));
-        // Nobody can be told that nobody listens.
+        // There is no other place to report this to.
         drop(std::io::stderr().lock().write_all(text.as_bytes()));
     }
 

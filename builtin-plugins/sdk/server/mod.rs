@@ -76,7 +76,7 @@ pub fn debug_provider<P: Provider>(address: &str, provider: P) -> ExitCode {
     match ready(provider) {
         Ok(core) => {
             log::start(variable);
-            let asked = Asked::by_nobody(core.protocols());
+            let asked = Asked::without_host(core.protocols());
             end(start(&asked, Some(address), |version| provider_routes(core, version)))
         }
         Err(code) => code,
@@ -195,7 +195,8 @@ fn end(result: Result<(), ServeError>) -> ExitCode {
     }
 }
 
-/// Serves on this thread, beside those of [`threads`]. A plugin that was started by hand is told the address it stands for; then it is whoever started it who ends it.
+/// Serves on this thread, beside those of [`threads`]. A plugin that was started by hand has the address of its provider; its user
+/// ends it.
 fn start(asked: &Asked, by_hand_for: Option<&str>, services: impl FnOnce(u32) -> Services) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -274,7 +275,7 @@ async fn run(
 
 /// Begins the end when the program that started this process is gone, or on a signal to terminate. Interrupts and hangups
 /// (Ctrl-C and the end of a terminal reach every process of it) are not for plugins: the program says what to do about them.
-/// Only those that were started by hand end by them, and not with whoever started them.
+/// Only plugins that were started by hand end by these signals; others end when their host does.
 fn watch_for_the_end(shutdown: Shutdown, by_hand: bool) -> Result<(), ServeError> {
     let mut interrupt = signal(SignalKind::interrupt()).map_err(ServeError::Signals)?;
     let mut hangup = signal(SignalKind::hangup()).map_err(ServeError::Signals)?;

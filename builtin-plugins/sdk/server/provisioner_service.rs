@@ -115,10 +115,10 @@ impl<P: Provisioner> pb::provisioner_server::Provisioner for Service<P> {
                                 output,
                                 diagnostics: Vec::new(),
                             };
-                            // Nobody reads it any more: that is seen below.
+                            // The output is no longer read: the select below notices.
                             drop(responses.send(Ok(response)).await);
                         }
-                        // The caller is gone: the work is asked to stop, and its output is nobody's.
+                        // The caller is gone: the work is asked to stop, and its output is dropped.
                         () = responses.closed(), if caller.is_some() => drop(caller.take()),
                     }
                 }

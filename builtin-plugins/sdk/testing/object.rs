@@ -1,4 +1,4 @@
-//! Objects of managed resources under test, with what is kept about them between the steps of their life.
+//! Objects of managed resources under test, with their state and private data between the steps.
 
 use cty::{Path, Value};
 

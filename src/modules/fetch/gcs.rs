@@ -1,7 +1,7 @@
 //! Google Cloud Storage, by its JSON interface.
 //!
 //! The token comes from the environment, from the file of application default credentials, or from the machine's metadata
-//! service. Without any, objects are asked for as anybody may.
+//! service. Without any, requests are anonymous.
 
 #![expect(clippy::disallowed_methods, reason = "a signed request has the time in it")]
 

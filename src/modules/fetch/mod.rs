@@ -76,7 +76,7 @@ impl Fetcher {
                         None => raw.clone(),
                     };
                     let failed = file_error("moving the package", to);
-                    // What a link leads to belongs to somebody, and stays where it is.
+                    // The target of a link is the user's, and stays where it is.
                     let theirs = raw.is_symlink() && found != raw;
                     if theirs {
                         tree::copy(&found, to).map_err(failed)?;

@@ -1,7 +1,7 @@
 //! Amazon S3, and services that answer like it.
 //!
 //! Credentials are looked for where the tools of AWS look: in the address, the environment, the profiles of the shared files,
-//! the container's service, the machine's. Without any, objects are asked for as anybody may.
+//! the container's service, the machine's. Without any, requests are anonymous.
 
 use files::Environment;
 use std::collections::BTreeMap;

@@ -79,7 +79,7 @@ impl Signature {
         trailer.extend(size.to_be_bytes());
         let length = reader.number(2)?;
         let unhashed = reader.take(length)?;
-        // The first bytes of the hash, which save nobody anything.
+        // The first bytes of the hash: only a shortcut for readers.
         reader.take(2)?;
         let mut signature = Signature {
             kind,

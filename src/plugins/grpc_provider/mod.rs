@@ -95,7 +95,7 @@ impl GrpcProvider {
     {
         // Held until the answer is read.
         let _permit = if path == self.methods.stop {
-            // Whoever is asked to stop must hear of it, however much there is to do.
+            // A request to stop waits for no other request.
             None
         } else if path == self.methods.renew_ephemeral {
             self.connection.renewal_permit().await
@@ -214,7 +214,7 @@ impl GrpcProvider {
         all
     }
 
-    /// Answers may be put off only when we said so, and we do not yet.
+    /// A provider may defer only when the client announced that it supports it, and this one does not yet.
     fn not_deferred(
         &self,
         path: &str,

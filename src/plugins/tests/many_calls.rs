@@ -99,7 +99,7 @@ async fn begun<'p>(provider: &'p GrpcProvider, fake: &Fake, count: usize) -> (Ve
     (calls, reached)
 }
 
-/// Answers that came and that nobody reads are what the HTTP/2 library counts: too many once closed the connection.
+/// Answers that arrived and are not read are what the HTTP/2 library counts: too many once closed the connection.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_whose_answers_nobody_reads_are_bounded_and_all_answered() {
     let fake = fake();

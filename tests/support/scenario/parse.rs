@@ -11,7 +11,7 @@
 //! ```
 //!
 //! `=== NAME` begins a scenario, `--- FILE` a file (`--- FILE gone` removes one), which goes on to the next line that begins
-//! with `---`, `===`, `$` or `!`. `$ COMMAND` runs a command, `! COMMAND` a shell command (somebody acts behind our back).
+//! with `---`, `===`, `$` or `!`. `$ COMMAND` runs a command, `! COMMAND` a shell command (a change from outside).
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ pub enum Step {
     Write(String, String),
     /// A file is removed.
     Remove(String),
-    /// Somebody does something to files.
+    /// A shell command changes files.
     Shell(String),
     /// A command is run.
     Run(Vec<String>),

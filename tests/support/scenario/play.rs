@@ -223,7 +223,7 @@ fn told(text: &str) -> Vec<String> {
 
 /// What says whether a recording is of this text.
 pub fn fingerprint(text: &str) -> String {
-    // FNV, which needs nothing: nobody means harm here.
+    // FNV, which needs no dependency: the input is not hostile.
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| {
         (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
     });

@@ -1,0 +1,7 @@
+//! Any line as the handshake of a plugin: no crash.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|line: &str| plugins::fuzzing::handshake(line));
