@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use addrs::{AbsResource, Module, ModuleInstance};
+use addrs::{AbsResource, ModuleInstance};
 use config::Config;
 use cty::{Marks, Type, Value};
 use lang::eval::{Context, evaluate};
@@ -182,18 +182,11 @@ impl<'a> Console<'a> {
 }
 
 fn visit(evaluator: &Evaluator<'_>, block: &Block) -> Result<(), Reported> {
-    let each = |module: &Module, f: &dyn Fn(&ModuleInstance, &config::ModuleNode) -> Result<(), Reported>| {
-        block_visits::for_each_instance(evaluator, module, |instance, node| f(instance, node))
-    };
     match block {
         Block::Variable(module, name) => block_visits::visit_variable(evaluator, module, name),
-        Block::Local(module, name) => each(module, &|instance, node| {
-            evaluator.local(instance, node, name).map(|_| ())
-        }),
+        Block::Local(module, name) => block_visits::visit_local(evaluator, module, name),
         Block::Output(module, name) => block_visits::visit_output(evaluator, module, name, FailureSeverity::Error),
-        Block::Call(module, name) => each(module, &|instance, _| {
-            evaluator.call_expansion(instance, name).map(|_| ())
-        }),
+        Block::Call(module, name) => block_visits::visit_call(evaluator, module, name),
         Block::Check(..) | Block::Provider(_) | Block::Resource(_) => Ok(()),
     }
 }

@@ -97,7 +97,7 @@ enum Priority {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Phase {
+enum GroupKind {
     Change,
     DestroyFirst,
     DestroyLast,
@@ -121,7 +121,7 @@ struct GroupFacts<'p> {
 #[derive(Default)]
 struct Builder<'p> {
     graph: ExecGraph,
-    groups: BTreeMap<(&'p ConfigResource, Phase), (u32, u32)>,
+    groups: BTreeMap<(&'p ConfigResource, GroupKind), (u32, u32)>,
 }
 
 impl<'p> Builder<'p> {
@@ -130,8 +130,8 @@ impl<'p> Builder<'p> {
         u32::try_from(self.graph.nodes.len() - 1).unwrap_or(u32::MAX)
     }
 
-    fn group(&mut self, resource: &'p ConfigResource, phase: Phase) -> (u32, u32) {
-        if let Some(group) = self.groups.get(&(resource, phase)) {
+    fn group(&mut self, resource: &'p ConfigResource, kind: GroupKind) -> (u32, u32) {
+        if let Some(group) = self.groups.get(&(resource, kind)) {
             return *group;
         }
         let number = u32::try_from(self.groups.len()).unwrap_or(u32::MAX);
@@ -140,12 +140,12 @@ impl<'p> Builder<'p> {
             self.node(Operation::GroupEnd(number)),
         );
         self.graph.edges.push(group);
-        self.groups.insert((resource, phase), group);
+        self.groups.insert((resource, kind), group);
         group
     }
 
-    fn member(&mut self, resource: &'p ConfigResource, phase: Phase, operation: Operation) -> u32 {
-        let (start, end) = self.group(resource, phase);
+    fn member(&mut self, resource: &'p ConfigResource, kind: GroupKind, operation: Operation) -> u32 {
+        let (start, end) = self.group(resource, kind);
         let node = self.node(operation);
         self.graph.edges.push((start, node));
         self.graph.edges.push((node, end));
@@ -174,27 +174,27 @@ impl<'p> Builder<'p> {
             match change.action {
                 Action::NoOp => continue,
                 Action::Create | Action::Read | Action::Update => {
-                    self.member(r, Phase::Change, Operation::Change(i));
+                    self.member(r, GroupKind::Change, Operation::Change(i));
                     continue;
                 }
                 Action::Delete | Action::Forget => {
-                    let phase = if change.deposed {
-                        Phase::Deposed
+                    let kind = if change.deposed {
+                        GroupKind::Deposed
                     } else if change.destroy_last {
-                        Phase::DestroyLast
+                        GroupKind::DestroyLast
                     } else {
-                        Phase::DestroyFirst
+                        GroupKind::DestroyFirst
                     };
-                    self.member(r, phase, Operation::Destroy(i));
+                    self.member(r, kind, Operation::Destroy(i));
                 }
                 Action::DeleteThenCreate => {
-                    let destroy = self.member(r, Phase::DestroyFirst, Operation::Destroy(i));
-                    let create = self.member(r, Phase::Change, Operation::Change(i));
+                    let destroy = self.member(r, GroupKind::DestroyFirst, Operation::Destroy(i));
+                    let create = self.member(r, GroupKind::Change, Operation::Change(i));
                     self.graph.edges.push((destroy, create));
                 }
                 Action::CreateThenDelete => {
-                    let create = self.member(r, Phase::Change, Operation::Change(i));
-                    let destroy = self.member(r, Phase::DestroyLast, Operation::Destroy(i));
+                    let create = self.member(r, GroupKind::Change, Operation::Change(i));
+                    let destroy = self.member(r, GroupKind::DestroyLast, Operation::Destroy(i));
                     self.graph.edges.push((create, destroy));
                 }
             }
@@ -204,18 +204,18 @@ impl<'p> Builder<'p> {
         facts
     }
 
-    fn group_of(&self, resource: &'p ConfigResource, phase: Phase) -> Option<(u32, u32)> {
-        self.groups.get(&(resource, phase)).copied()
+    fn group_of(&self, resource: &'p ConfigResource, kind: GroupKind) -> Option<(u32, u32)> {
+        self.groups.get(&(resource, kind)).copied()
     }
 
     /// The order between the groups.
     fn constraints(&self, facts: &GroupFacts<'p>, dependencies: &'p Dependencies) -> Vec<Constraint> {
         let mut out = Vec::new();
-        for ((r, phase), group) in &self.groups {
-            if *phase == Phase::Change {
+        for ((r, kind), group) in &self.groups {
+            if *kind == GroupKind::Change {
                 self.constrain_change(r, *group, facts, dependencies, &mut out);
             } else {
-                self.constrain_destroy((r, *phase), *group, facts, dependencies, &mut out);
+                self.constrain_destroy((r, *kind), *group, facts, dependencies, &mut out);
             }
         }
         out
@@ -231,13 +231,13 @@ impl<'p> Builder<'p> {
         out: &mut Vec<Constraint>,
     ) {
         for d in dependencies.resources.get(r).into_iter().flatten().filter(|d| *d != r) {
-            if let Some((_, end_d)) = self.group_of(d, Phase::Change) {
+            if let Some((_, end_d)) = self.group_of(d, GroupKind::Change) {
                 out.push((end_d, start, Priority::Firm));
             }
-            if let Some((_, end_d)) = self.group_of(d, Phase::DestroyFirst) {
+            if let Some((_, end_d)) = self.group_of(d, GroupKind::DestroyFirst) {
                 out.push((end_d, start, Priority::Firm));
             }
-            for (start_d, _) in [Phase::DestroyLast, Phase::Deposed]
+            for (start_d, _) in [GroupKind::DestroyLast, GroupKind::Deposed]
                 .iter()
                 .filter_map(|p| self.group_of(d, *p))
             {
@@ -255,7 +255,7 @@ impl<'p> Builder<'p> {
     /// Rules 2, 6 and 7: the destruction of objects of a resource.
     fn constrain_destroy(
         &self,
-        (r, phase): (&'p ConfigResource, Phase),
+        (r, kind): (&'p ConfigResource, GroupKind),
         (start, end): (u32, u32),
         facts: &GroupFacts<'p>,
         dependencies: &'p Dependencies,
@@ -270,32 +270,32 @@ impl<'p> Builder<'p> {
             .collect();
         let mut all = facts
             .destroyed_before
-            .get(&(r, phase == Phase::Deposed))
+            .get(&(r, kind == GroupKind::Deposed))
             .cloned()
             .unwrap_or_default();
         all.extend(&needed);
         for d in all.into_iter().filter(|d| *d != r) {
             let by_provider = needed.contains(d);
-            let changed = self.group_of(d, Phase::Change);
+            let changed = self.group_of(d, GroupKind::Change);
             let priority = if own == facts.providers.get(d) {
                 Priority::Firm
             } else {
                 Priority::BetweenProviders
             };
-            if let Some((start_d, _)) = self.group_of(d, Phase::DestroyLast) {
+            if let Some((start_d, _)) = self.group_of(d, GroupKind::DestroyLast) {
                 out.push((end, start_d, priority));
             }
-            if let Some((start_d, _)) = self.group_of(d, Phase::Deposed) {
+            if let Some((start_d, _)) = self.group_of(d, GroupKind::Deposed) {
                 out.push((end, start_d, Priority::Deposed));
             }
-            match (self.group_of(d, Phase::DestroyFirst), changed) {
+            match (self.group_of(d, GroupKind::DestroyFirst), changed) {
                 (Some(_), Some(_)) if by_provider => {}
                 (Some((start_d, _)), _) => out.push((end, start_d, priority)),
                 (None, _) => {}
             }
             match changed {
                 Some((_, end_d)) if by_provider => out.push((end_d, start, Priority::Firm)),
-                Some((start_d, _)) if phase == Phase::DestroyFirst => {
+                Some((start_d, _)) if kind == GroupKind::DestroyFirst => {
                     out.push((end, start_d, Priority::BeforeChange));
                 }
                 Some((_, end_d)) => out.push((end_d, start, Priority::BeforeChange)),

@@ -40,19 +40,19 @@ fn anything() -> Signature {
 /// What functions said, by what they were asked: digests of both, in hexadecimal.
 pub type FunctionResults = BTreeMap<String, String>;
 
-type Answer = Result<Value, CallError>;
+type CallResult = Result<Value, CallError>;
 
 /// The providers whose functions a configuration calls: processes of their own, which are never configured.
 #[derive(Default)]
 pub struct Functions {
-    running: RwLock<HashMap<Provider, Arc<Source>>>,
+    running: RwLock<HashMap<Provider, Arc<RunningProvider>>>,
     /// Providers that could not be started, which has been reported: calls of their functions are not followed up.
     unavailable: RwLock<BTreeSet<Provider>>,
-    answers: Mutex<HashMap<[u8; 32], Answer>>,
+    answers: Mutex<HashMap<[u8; 32], CallResult>>,
     results: Mutex<FunctionResults>,
 }
 
-struct Source {
+struct RunningProvider {
     process: Arc<dyn provider::Provider>,
     signatures: BTreeMap<Arc<str>, Arc<Signature>>,
 }
@@ -66,7 +66,7 @@ impl Functions {
             .map(|(name, function)| (name.clone(), Arc::new(signature(function))))
             .collect();
         let mut running = self.running.write().unwrap_or_else(PoisonError::into_inner);
-        running.insert(provider, Arc::new(Source { process, signatures }));
+        running.insert(provider, Arc::new(RunningProvider { process, signatures }));
     }
 
     /// Takes note of a provider that could not be started, which has been reported.
@@ -116,7 +116,7 @@ impl Functions {
         running.values().map(|s| s.process.clone()).collect()
     }
 
-    fn source(&self, provider: &Provider) -> Option<Arc<Source>> {
+    fn source(&self, provider: &Provider) -> Option<Arc<RunningProvider>> {
         let running = self.running.read().unwrap_or_else(PoisonError::into_inner);
         running.get(provider).cloned()
     }
@@ -165,7 +165,7 @@ impl Functions {
     }
 
     /// Calls a function with arguments that fit its signature.
-    pub(crate) fn call(&self, module: &ModuleNode, local: &str, function: &str, arguments: &[Value]) -> Answer {
+    pub(crate) fn call(&self, module: &ModuleNode, local: &str, function: &str, arguments: &[Value]) -> CallResult {
         let signature = self.signature(module, local, function)?;
         let source = module
             .module
@@ -198,7 +198,13 @@ impl Functions {
         answer
     }
 
-    fn ask(&self, process: &Arc<dyn provider::Provider>, function: &str, arguments: &[Value], result: &Type) -> Answer {
+    fn ask(
+        &self,
+        process: &Arc<dyn provider::Provider>,
+        function: &str,
+        arguments: &[Value],
+        result: &Type,
+    ) -> CallResult {
         let (process, name, arguments) = (process.clone(), function.to_owned(), arguments.to_vec());
         let answer = wait(async move { process.call_function(&name, arguments).await });
         match answer {

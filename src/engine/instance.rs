@@ -15,7 +15,7 @@ use syntax::{Diagnostic, Diagnostics};
 
 /// An object of the state as a value.
 #[derive(Clone, Debug)]
-pub struct Stored {
+pub struct StoredObject {
     /// The object, without marks.
     pub value: Value,
     /// The marks it was stored with.
@@ -26,7 +26,7 @@ pub struct Stored {
     pub object: Arc<Object>,
 }
 
-impl Stored {
+impl StoredObject {
     /// The value with the marks it was stored with and those of its schema.
     #[must_use]
     pub fn marked(&self, schema: &Schema) -> Value {
@@ -68,7 +68,7 @@ pub async fn upgrade(
     ty: &str,
     object: &Arc<Object>,
     address: &dyn Display,
-) -> Result<Stored, Diagnostics> {
+) -> Result<StoredObject, Diagnostics> {
     if object.schema_version > schema.version {
         return Err(Diagnostic::error(
             "Resource instance managed by newer provider version",
@@ -93,7 +93,7 @@ pub async fn upgrade(
     if !problems.is_empty() {
         return Err(problems);
     }
-    Ok(Stored {
+    Ok(StoredObject {
         value: answer.value,
         marks: stored_marks(object),
         private: object.private.clone(),
@@ -194,7 +194,7 @@ pub fn data_problems(value: &Value, schema: &Schema, provider: &addrs::Provider,
 pub const PROVIDER_BUG: &str = "This is a defect of the provider; please report it to its maintainers.";
 
 /// Reads a stored object that is at the current version of its schema.
-pub fn decode(schema: &Schema, object: &Arc<Object>, address: &dyn Display) -> Result<Stored, Diagnostics> {
+pub fn decode(schema: &Schema, object: &Arc<Object>, address: &dyn Display) -> Result<StoredObject, Diagnostics> {
     let value = object.attributes.decode(&schema.implied_type()).map_err(|e| {
         Diagnostics::from(
             Diagnostic::error(
@@ -204,7 +204,7 @@ pub fn decode(schema: &Schema, object: &Arc<Object>, address: &dyn Display) -> R
             .about(address),
         )
     })?;
-    Ok(Stored {
+    Ok(StoredObject {
         value,
         marks: stored_marks(object),
         private: object.private.clone(),

@@ -11,7 +11,7 @@ use syntax::{Diagnostic, Diagnostics};
 use super::import::instance_key;
 use super::{PlannedResource, Planner};
 use crate::eval::{Repetition, Reported};
-use crate::instance::{PROVIDER_BUG, Stored, located, unanswered};
+use crate::instance::{PROVIDER_BUG, StoredObject, located, unanswered};
 use crate::objchange::{Problem, plan_problems, proposed_new, with_ignored_changes};
 use crate::plan::{Action, Reason};
 
@@ -31,12 +31,12 @@ impl Planner<'_> {
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         repetition: &Repetition,
-        stored: Option<&Stored>,
+        stored: Option<&StoredObject>,
         config: &Value,
     ) -> Result<Decision, Reported> {
         let block = p.block.ok_or(Reported)?;
         let null = Value::null(p.schema.implied_type());
-        let tainted = stored.is_some_and(Stored::is_tainted);
+        let tainted = stored.is_some_and(StoredObject::is_tainted);
         // A tainted object is replaced in any case, so the change is planned as a creation.
         let prior = match stored {
             Some(stored) if !tainted => stored.value.clone(),

@@ -11,7 +11,7 @@ use syntax::Diagnostic;
 use super::managed::Refreshed;
 use super::{PlannedResource, Planner};
 use crate::eval::Reported;
-use crate::instance::{Stored, located, upgrade};
+use crate::instance::{StoredObject, located, upgrade};
 use crate::plan::{Action, Reason, ResourceChange};
 
 impl Planner<'_> {
@@ -138,8 +138,8 @@ impl Planner<'_> {
         &self,
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
-        stored: &Stored,
-        shown: &Stored,
+        stored: &StoredObject,
+        shown: &StoredObject,
         deposed: Option<DeposedKey>,
         reason: Reason,
     ) -> Result<(), Reported> {

@@ -16,11 +16,11 @@ use super::{PlannedResource, Planner};
 use crate::blocks::Block;
 use crate::eval::{ModuleScope, Repetition, Reported};
 use crate::events::Event;
-use crate::instance::{PROVIDER_BUG, Stored, encode, located, read_problems, returned_write_only};
+use crate::instance::{PROVIDER_BUG, StoredObject, encode, located, read_problems, returned_write_only};
 
 /// An object to be imported.
 pub(super) struct Imported {
-    pub(super) stored: Stored,
+    pub(super) stored: StoredObject,
     pub(super) id: Arc<str>,
 }
 
@@ -331,7 +331,7 @@ impl Planner<'_> {
         address: &AbsResourceInstance,
         value: Value,
         private: Vec<u8>,
-    ) -> Result<Stored, Reported> {
+    ) -> Result<StoredObject, Reported> {
         let record = Object {
             dependencies: p.dependencies.clone(),
             ..Object::new(p.schema.version, state::Attributes::Flat(Arc::default()))
@@ -340,7 +340,7 @@ impl Planner<'_> {
         let object = Arc::new(encode(p.schema, &marked, private.clone(), record).map_err(|d| self.context.fail(d))?);
         self.prior()
             .set_current(address, &p.provider_address, Some(object.clone()));
-        Ok(Stored {
+        Ok(StoredObject {
             value,
             marks: Vec::new(),
             private,

@@ -15,8 +15,8 @@ use crate::eval::instance_conditions::ConfiguredInstance;
 use crate::eval::{ModuleScope, Repetition, Reported};
 use crate::events::Event;
 use crate::instance::{
-    Stored, decode, encode, forbidden_ephemeral, identity, located, read_problems, unanswered, upgrade, with_marks,
-    without_ephemeral_marks,
+    StoredObject, decode, encode, forbidden_ephemeral, identity, located, read_problems, unanswered, upgrade,
+    with_marks, without_ephemeral_marks,
 };
 use crate::object_config;
 use crate::plan::{Action, Reason, ResourceChange};
@@ -24,14 +24,14 @@ use crate::plan::{Action, Reason, ResourceChange};
 /// An object of the state, refreshed.
 pub(super) struct Refreshed {
     /// As it is now.
-    pub(super) now: Stored,
+    pub(super) now: StoredObject,
     /// As it was stored, in the current version of its schema.
-    pub(super) was: Stored,
+    pub(super) was: StoredObject,
 }
 
 /// Whether the record of an object lacks what its schema says is sensitive: it was written by an earlier release, or for another
 /// type or version of the schema. Peers count that as a change.
-fn learns_marks(was: &Stored, now: &Stored, schema: &Schema) -> bool {
+fn learns_marks(was: &StoredObject, now: &StoredObject, schema: &Schema) -> bool {
     if now.value.is_null() {
         return false;
     }
@@ -125,7 +125,7 @@ impl Planner<'_> {
         &self,
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
-        stored: Option<&Stored>,
+        stored: Option<&StoredObject>,
         mut change: ResourceChange,
     ) -> Result<(), Reported> {
         if change.action == Action::NoOp && change.before.paths_with_marks() != change.after.paths_with_marks() {
@@ -153,7 +153,7 @@ impl Planner<'_> {
         address: &AbsResourceInstance,
         block: &config::Resource,
         repetition: Repetition,
-        stored: Option<&Stored>,
+        stored: Option<&StoredObject>,
     ) -> Result<(), Reported> {
         let value = match stored {
             Some(stored) => stored.marked(p.schema),
@@ -248,7 +248,7 @@ impl Planner<'_> {
         &self,
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
-        stored: &Stored,
+        stored: &StoredObject,
     ) -> Result<config::Resource, Reported> {
         let like = p.block.ok_or(Reported)?;
         let (text, block, problems) = super::generate::block(address, p.schema, like, &stored.marked(p.schema));
@@ -262,7 +262,7 @@ impl Planner<'_> {
         &self,
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
-    ) -> Result<Option<Stored>, Reported> {
+    ) -> Result<Option<StoredObject>, Reported> {
         Ok(self.refreshed(p, address).await?.map(|refreshed| refreshed.now))
     }
 
@@ -324,7 +324,7 @@ impl Planner<'_> {
             address: address.clone(),
             id,
         });
-        let now = Stored {
+        let now = StoredObject {
             value,
             private,
             ..stored.clone()
@@ -346,8 +346,8 @@ impl Planner<'_> {
         &self,
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
-        now: &Stored,
-        was: Option<&Stored>,
+        now: &StoredObject,
+        was: Option<&StoredObject>,
     ) -> Result<(), Reported> {
         // A destroy plan shows no drift.
         let records_drift = !self.spec.kind.is_destroy();

@@ -19,7 +19,7 @@ use provider::Schemas;
 use std::sync::Arc;
 
 /// A reference, and what it stands in.
-struct Found {
+struct PendingReference {
     module: ModuleInstance,
     /// The resource, for `count` and `each`.
     within: Option<Resource>,
@@ -30,7 +30,7 @@ struct Search<'s> {
     config: &'s Config,
     schemas: &'s Schemas,
     seen: HashSet<String>,
-    pending: Vec<Found>,
+    pending: Vec<PendingReference>,
     attributes: BTreeMap<String, (AbsResourceInstance, Path)>,
 }
 
@@ -115,7 +115,7 @@ impl Search<'_> {
                 let address = resource.absolute(module).instance(key);
                 self.attributes.insert(format!("{address} {at}"), (address, at));
             }
-            self.pending.push(Found {
+            self.pending.push(PendingReference {
                 module: module.clone(),
                 within,
                 reference,
@@ -152,7 +152,7 @@ impl Search<'_> {
         self.add(&resource.module, Some(&resource.resource), references);
     }
 
-    fn follow(&mut self, found: &Found) {
+    fn follow(&mut self, found: &PendingReference) {
         let config = self.config;
         let module = &found.module;
         let node = config.node(&module.module());

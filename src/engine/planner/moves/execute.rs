@@ -13,7 +13,7 @@ use std::sync::Arc;
 use syntax::{Diagnostic, Diagnostics};
 
 use super::Moves;
-use super::statement::{Kind, Statement};
+use super::statement::{MoveKind, Statement};
 use crate::instance::{encode, located};
 use crate::providers::Providers;
 
@@ -107,9 +107,9 @@ pub(super) async fn execute<'s>(
     };
     for statement in statements {
         match statement.kind {
-            Kind::Call | Kind::ModuleInstance => execution.modules(statement),
-            Kind::Resource => execution.resources(statement).await?,
-            Kind::ResourceInstance => execution.instances(statement).await?,
+            MoveKind::Call | MoveKind::ModuleInstance => execution.modules(statement),
+            MoveKind::Resource => execution.resources(statement).await?,
+            MoveKind::ResourceInstance => execution.instances(statement).await?,
         }
     }
     follow(execution.state, &execution.moves);

@@ -9,28 +9,28 @@ use std::collections::HashMap;
 use addrs::{InstanceKey, Module, Resource};
 use petgraph::graph::{DiGraph, NodeIndex};
 
-use super::statement::{Endpoint, Kind, Statement};
+use super::statement::{Endpoint, MoveKind, Statement};
 
 /// Whether one side stands for something that another can stand for, too.
-fn same(a: (&Endpoint, Kind), b: (&Endpoint, Kind)) -> bool {
+fn same(a: (&Endpoint, MoveKind), b: (&Endpoint, MoveKind)) -> bool {
     let kinds = a.1 == b.1 || (a.1.is_module() && b.1.is_module());
     kinds && a.0.steps.len() == b.0.steps.len() && a.0.resource == b.0.resource && a.0.key == b.0.key && meets(a.0, b.0)
 }
 
 /// Whether what one side stands for can lie inside of what another stands for.
-fn inside(inner: (&Endpoint, Kind), outer: (&Endpoint, Kind)) -> bool {
+fn inside(inner: (&Endpoint, MoveKind), outer: (&Endpoint, MoveKind)) -> bool {
     let (within, around) = (inner.0, outer.0);
     if around.steps.len() > within.steps.len() || !meets(around, within) {
         return false;
     }
     match outer.1 {
-        Kind::Call | Kind::ModuleInstance => !inner.1.is_module() || within.steps.len() > around.steps.len(),
-        Kind::Resource => {
-            inner.1 == Kind::ResourceInstance
+        MoveKind::Call | MoveKind::ModuleInstance => !inner.1.is_module() || within.steps.len() > around.steps.len(),
+        MoveKind::Resource => {
+            inner.1 == MoveKind::ResourceInstance
                 && within.steps.len() == around.steps.len()
                 && within.resource == around.resource
         }
-        Kind::ResourceInstance => false,
+        MoveKind::ResourceInstance => false,
     }
 }
 

@@ -9,7 +9,7 @@ use syntax::Range;
 
 /// What a statement moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MoveKind {
     /// All instances of a module call.
     Call,
     /// One instance of a module call.
@@ -20,18 +20,18 @@ pub(super) enum Kind {
     ResourceInstance,
 }
 
-impl Kind {
+impl MoveKind {
     pub(super) fn is_module(self) -> bool {
-        matches!(self, Kind::Call | Kind::ModuleInstance)
+        matches!(self, MoveKind::Call | MoveKind::ModuleInstance)
     }
 
     /// What it is called in sentences, in full and short.
     pub(super) fn noun(self) -> (&'static str, &'static str) {
         match self {
-            Kind::Call => ("module call", "call"),
-            Kind::ModuleInstance => ("module instance", "instance"),
-            Kind::Resource => ("resource", "resource"),
-            Kind::ResourceInstance => ("resource instance", "instance"),
+            MoveKind::Call => ("module call", "call"),
+            MoveKind::ModuleInstance => ("module instance", "instance"),
+            MoveKind::Resource => ("resource", "resource"),
+            MoveKind::ResourceInstance => ("resource instance", "instance"),
         }
     }
 }
@@ -94,7 +94,7 @@ impl fmt::Display for Subject {
 }
 
 impl Endpoint {
-    fn new(declared: &Module, subject: &MoveSubject, kind: Kind) -> Endpoint {
+    fn new(declared: &Module, subject: &MoveSubject, kind: MoveKind) -> Endpoint {
         let mut steps: Vec<Step> = declared
             .0
             .iter()
@@ -116,7 +116,7 @@ impl Endpoint {
             name: step.name.clone(),
             key: Some(step.key.clone()),
         }));
-        if kind == Kind::Call
+        if kind == MoveKind::Call
             && let Some(last) = steps.last_mut()
         {
             last.key = None;
@@ -125,7 +125,7 @@ impl Endpoint {
             declared: declared.0.len(),
             steps,
             resource,
-            key: key.filter(|_| kind == Kind::ResourceInstance),
+            key: key.filter(|_| kind == MoveKind::ResourceInstance),
         }
     }
 
@@ -150,18 +150,18 @@ impl Endpoint {
     }
 
     /// The address it stands for in an instance of the declaring module.
-    pub(super) fn within(&self, module: &ModuleInstance, kind: Kind) -> Subject {
+    pub(super) fn within(&self, module: &ModuleInstance, kind: MoveKind) -> Subject {
         let rest = self.steps.iter().skip(self.declared).map(|step| addrs::ModuleStep {
             name: step.name.clone(),
             key: step.key.clone().unwrap_or_default(),
         });
         let at = ModuleInstance(module.0.iter().cloned().chain(rest).collect());
         match (kind, &self.resource) {
-            (Kind::Resource, Some(resource)) => Subject::Resource(resource.absolute(&at)),
-            (Kind::ResourceInstance, Some(resource)) => {
+            (MoveKind::Resource, Some(resource)) => Subject::Resource(resource.absolute(&at)),
+            (MoveKind::ResourceInstance, Some(resource)) => {
                 Subject::ResourceInstance(resource.absolute(&at).instance(self.key.clone().unwrap_or_default()))
             }
-            (Kind::Call, _) => match at.parent() {
+            (MoveKind::Call, _) => match at.parent() {
                 Some((parent, step)) => Subject::Call(parent, step.name.clone()),
                 None => Subject::ModuleInstance(at),
             },
@@ -213,7 +213,7 @@ impl fmt::Display for Endpoint {
 /// That something has moved.
 #[derive(Clone, Debug)]
 pub(in crate::planner) struct Statement {
-    pub(super) kind: Kind,
+    pub(super) kind: MoveKind,
     pub(super) from: Endpoint,
     pub(super) to: Endpoint,
     /// Where it is written, or what it follows from.
@@ -232,10 +232,10 @@ impl Statement {
             MoveSubject::Instance(_) => true,
         };
         let kind = match (from, keyed(from) || keyed(to)) {
-            (MoveSubject::Module(_), false) => Kind::Call,
-            (MoveSubject::Module(_), true) => Kind::ModuleInstance,
-            (_, false) => Kind::Resource,
-            (_, true) => Kind::ResourceInstance,
+            (MoveSubject::Module(_), false) => MoveKind::Call,
+            (MoveSubject::Module(_), true) => MoveKind::ModuleInstance,
+            (_, false) => MoveKind::Resource,
+            (_, true) => MoveKind::ResourceInstance,
         };
         Statement::new(
             config,
@@ -253,11 +253,11 @@ impl Statement {
         to: AbsResourceInstance,
         range: Range,
     ) -> Statement {
-        let side = |i| Endpoint::new(&Module::root(), &MoveSubject::Instance(i), Kind::ResourceInstance);
-        Statement::new(config, Kind::ResourceInstance, side(from), side(to), range)
+        let side = |i| Endpoint::new(&Module::root(), &MoveSubject::Instance(i), MoveKind::ResourceInstance);
+        Statement::new(config, MoveKind::ResourceInstance, side(from), side(to), range)
     }
 
-    fn new(config: &Config, kind: Kind, from: Endpoint, to: Endpoint, range: Range) -> Statement {
+    fn new(config: &Config, kind: MoveKind, from: Endpoint, to: Endpoint, range: Range) -> Statement {
         let resource = to.resource.as_ref().map(|r| r.in_module(&to.module()));
         let provider = resource
             .filter(|r| config.resource(r).is_some())
