@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::Action;
 
-/// One operation. The numbers are indexes into the plan's changes.
+/// One operation. The numbers are indices of the plan's changes, or of groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Operation {
     /// The beginning of a group.
@@ -60,13 +60,13 @@ pub struct ExecGraph {
 pub struct Planned {
     /// The resource it belongs to.
     pub resource: ConfigResource,
-    /// What is done.
+    /// Its action.
     pub action: Action,
-    /// Whether a deletion belongs to the group that is destroyed last.
+    /// Whether a deletion is in the group *destroy last*.
     pub destroy_last: bool,
     /// Whether the object is deposed.
     pub deposed: bool,
-    /// The provider configuration that does it.
+    /// The provider configuration that applies it.
     pub provider: AbsProviderConfig,
     /// The dependencies of the prior object: resources whose objects must be destroyed after it.
     pub state_dependencies: Arc<[ConfigResource]>,
@@ -107,12 +107,12 @@ enum GroupKind {
 /// An edge between two groups, and the priority it has where constraints make a cycle.
 type Constraint = (u32, u32, Priority);
 
-/// What the order of the groups depends on, by resource.
+/// The facts by resource that decide the order of the groups.
 #[derive(Default)]
 struct GroupFacts<'p> {
     /// The resources that the destroyed objects depend on, and that must be destroyed after them. Deposed objects are separate.
     destroyed_before: BTreeMap<(&'p ConfigResource, bool), BTreeSet<&'p ConfigResource>>,
-    /// The provider configurations that carry the changes out.
+    /// The provider configurations that apply the changes.
     providers: BTreeMap<&'p ConfigResource, BTreeSet<&'p AbsProviderConfig>>,
     /// The dependencies that the state records for the changed objects.
     recorded: BTreeMap<&'p ConfigResource, BTreeSet<&'p ConfigResource>>,
@@ -152,7 +152,7 @@ impl<'p> Builder<'p> {
         node
     }
 
-    /// Adds the operations of all changes to their groups, and gathers what the order of the groups depends on.
+    /// Adds the operations of all changes to their groups, and collects the facts for the order of the groups.
     fn add_members(&mut self, changes: &'p [Planned]) -> GroupFacts<'p> {
         let mut facts = GroupFacts::default();
         for (i, change) in changes.iter().enumerate() {
@@ -208,7 +208,7 @@ impl<'p> Builder<'p> {
         self.groups.get(&(resource, kind)).copied()
     }
 
-    /// The order between the groups.
+    /// The constraints between the groups.
     fn constraints(&self, facts: &GroupFacts<'p>, dependencies: &'p Dependencies) -> Vec<Constraint> {
         let mut out = Vec::new();
         for ((r, kind), group) in &self.groups {
@@ -306,8 +306,8 @@ impl<'p> Builder<'p> {
 }
 
 impl ExecGraph {
-    /// Builds the graph of these changes. In destroy mode the dependencies of the configuration order the destruction of
-    /// objects, beside those that the state records.
+    /// Builds the graph of these changes. In destroy mode, the dependencies of the configuration order the destruction of
+    /// objects in addition to the recorded ones.
     #[must_use]
     pub fn build(changes: &[Planned], dependencies: &Dependencies, destroy_mode: bool) -> ExecGraph {
         let mut builder = Builder::default();
@@ -361,7 +361,7 @@ impl ExecGraph {
             .collect()
     }
 
-    /// How many operations on objects there are.
+    /// The number of operations on objects.
     #[must_use]
     pub fn operations(&self) -> usize {
         self.nodes
@@ -370,7 +370,7 @@ impl ExecGraph {
             .count()
     }
 
-    /// The same as a graph to walk.
+    /// The graph in the form for a walk.
     #[must_use]
     pub fn to_walk(&self) -> DiGraph<Operation, ()> {
         let mut graph = DiGraph::with_capacity(self.nodes.len(), self.edges.len());
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn creation_follows_dependencies_and_destruction_goes_against_them() {
+    fn creation_in_dependency_order_and_destruction_in_reverse() {
         let deps = depends(&[("b", &["a"])]);
         let graph = ExecGraph::build(
             &[planned("b", Action::Create, &[]), planned("a", Action::Create, &[])],
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn replacement_that_destroys_first_takes_dependents_down_before_and_up_after() {
+    fn destroy_first_replacement_destroys_dependents_before_and_creates_them_after() {
         let deps = depends(&[("b", &["a"])]);
         let replace = Action::DeleteThenCreate;
         let graph = ExecGraph::build(
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn replacement_that_creates_first_destroys_after_dependents_have_changed() {
+    fn create_before_destroy_destroys_old_object_after_dependents_change() {
         let deps = depends(&[("b", &["a"])]);
         let graph = ExecGraph::build(
             &[
@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_for_good_goes_before_what_it_depended_on_is_changed() {
+    fn deletion_precedes_change_of_dependency_unless_destroyed_last() {
         let update = planned("a", Action::Update, &[]);
         let graph = ExecGraph::build(
             &[update.clone(), planned("b", Action::Delete, &["a"])],
@@ -508,8 +508,8 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_destroyed_through_what_their_provider_will_be() {
-        // `b` is managed by a provider that is made of `a`, and refers to `a`, too; `a` is replaced, `b` goes.
+    fn deletion_follows_change_of_provider_configuration_dependency() {
+        // The provider configuration of `b` refers to `a`, as does `b`; `a` is changed, `b` deleted.
         for action in [Action::Update, Action::DeleteThenCreate, Action::CreateThenDelete] {
             let mut deps = depends(&[]);
             deps.providers.insert(provider("q"), [res("a")].into());
@@ -527,8 +527,9 @@ mod tests {
     }
 
     #[test]
-    fn conflicting_rules_give_way() {
-        // x was created after r, r after d; the provider of x is made of d, which is updated; x and r go.
+    fn cycle_of_constraints_leaves_out_lowest_priority() {
+        // The state records that x depends on r, and r on d; the provider configuration of x refers to d, which is updated; x
+        // and r are deleted.
         let mut deps = depends(&[]);
         deps.providers.insert(provider("q"), [res("d")].into());
         let x = Planned {
@@ -550,8 +551,9 @@ mod tests {
     }
 
     #[test]
-    fn what_was_turned_around_is_replaced_all_the_same() {
-        // `b` was made with `a`; by now `a` refers to `b`, which creates first. Both are replaced.
+    fn replacement_with_reversed_dependency_has_no_cycle() {
+        // The state records that `b` depends on `a`; the configuration has the reverse, with create_before_destroy of `b`. Both
+        // are replaced.
         let deps = depends(&[("a", &["b"])]);
         let graph = ExecGraph::build(
             &[
@@ -567,8 +569,8 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_behind_goes_by_what_it_was_made_with() {
-        // The deposed object of `b` was made with `a`, which was made again with the `b` that is in use.
+    fn deposed_object_is_destroyed_by_its_recorded_dependencies() {
+        // The deposed object of `b` depends on `a`, whose current object depends on the current object of `b`.
         let left = Planned {
             deposed: true,
             ..planned("b", Action::Delete, &["a"])
@@ -588,7 +590,7 @@ mod tests {
     }
 
     #[test]
-    fn edges_grow_with_instances_only_linearly() {
+    fn number_of_edges_is_linear_in_instances() {
         let deps = depends(&[("b", &["a"])]);
         let many: Vec<_> = (0..2000)
             .map(|i| planned(if i % 2 == 0 { "a" } else { "b" }, Action::Create, &[]))

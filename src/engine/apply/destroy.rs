@@ -1,4 +1,4 @@
-//! Destroying an object.
+//! Destroys objects.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -140,8 +140,8 @@ impl Applier<'_> {
         Err(Reported)
     }
 
-    /// Records the object that a failed destroy operation returned: it may differ from the stored one, and no other object
-    /// takes its place any more. Null together with an error is no result.
+    /// Records the object that a failed destroy operation returned: it may differ from the stored one. Null together with an
+    /// error means that nothing is known to have changed.
     fn record_remaining(
         &self,
         s: &ObjectOperation<'_>,

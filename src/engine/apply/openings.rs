@@ -1,4 +1,4 @@
-//! Providers and ephemeral resources that operations need: each is opened before the first operation that needs it.
+//! Providers and ephemeral resources that operations depend on: each is opened before the first such operation.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -14,7 +14,7 @@ use crate::ephemeral::Ephemerals;
 use crate::eval::Reported;
 use crate::provider_opening;
 
-/// The results of openings, by what was opened. Concurrent callers wait for the first one.
+/// The result of each opening. Concurrent callers wait for the first.
 struct OpenOnce<K>(Mutex<HashMap<K, Arc<OnceCell<Result<(), Reported>>>>>);
 
 impl<K: Clone + Eq + Hash> OpenOnce<K> {
@@ -22,7 +22,7 @@ impl<K: Clone + Eq + Hash> OpenOnce<K> {
         OpenOnce(Mutex::new(HashMap::new()))
     }
 
-    /// Opens, unless that was done before; returns the result of the first opening.
+    /// Opens, unless that has been done; returns the result of the one opening.
     async fn open<F>(&self, key: &K, open: impl FnOnce() -> F) -> Result<(), Reported>
     where
         F: Future<Output = Result<(), Reported>>,
@@ -35,19 +35,19 @@ impl<K: Clone + Eq + Hash> OpenOnce<K> {
     }
 }
 
-/// What has been opened.
+/// The providers and ephemeral resources that have been opened.
 pub(super) struct Openings<'a> {
     context: OperationContext<'a>,
     ephemerals: &'a Ephemerals<'a>,
     dependency_evaluation: &'a DependencyEvaluation<'a>,
     providers: OpenOnce<AbsProviderConfig>,
     ephemeral_resources: OpenOnce<ConfigResource>,
-    /// The ephemeral resources that blocks use, as far as they were needed.
+    /// The ephemeral resources that blocks use, as far as they have been requested.
     ephemerals_before: Mutex<HashMap<Block, Arc<[ConfigResource]>>>,
 }
 
 impl<'a> Openings<'a> {
-    /// Nothing has been opened.
+    /// With nothing opened yet.
     pub(super) fn new(
         context: OperationContext<'a>,
         ephemerals: &'a Ephemerals<'a>,

@@ -1,4 +1,4 @@
-//! Planning one object of a managed resource.
+//! Plans an instance of a managed resource.
 
 use provider::ReadRequest;
 use std::collections::BTreeSet;
@@ -21,16 +21,16 @@ use crate::instance::{
 use crate::object_config;
 use crate::plan::{Action, Reason, ResourceChange};
 
-/// An object of the state, refreshed.
+/// A stored object and the refreshed one.
 pub(super) struct Refreshed {
-    /// As it is now.
+    /// The refreshed object.
     pub(super) now: StoredObject,
-    /// As it was stored, in the current version of its schema.
+    /// The stored object, upgraded to the current version of its schema.
     pub(super) was: StoredObject,
 }
 
-/// Whether the record of an object lacks what its schema says is sensitive: it was written by an earlier release, or for another
-/// type or version of the schema. Peers count that as a change.
+/// Whether the stored object lacks sensitive paths of its schema: an earlier release has written it, or the schema has changed.
+/// Terraform plans an update for that.
 fn learns_marks(was: &StoredObject, now: &StoredObject, schema: &Schema) -> bool {
     if now.value.is_null() {
         return false;
@@ -50,7 +50,7 @@ fn learns_marks(was: &StoredObject, now: &StoredObject, schema: &Schema) -> bool
 }
 
 impl Planner<'_> {
-    /// Plans an instance that the configuration asks for.
+    /// Plans a configured instance.
     pub(super) async fn managed(
         &self,
         p: &PlannedResource<'_>,
@@ -120,7 +120,7 @@ impl Planner<'_> {
         evaluator.check_postconditions(instance, Some(after), severity)
     }
 
-    /// Adds the change of an object. An error means that its destruction is not allowed; the change is in the plan then, too.
+    /// Adds the change of an object. An error means that `prevent_destroy` forbids it; the change is in the plan nevertheless.
     fn add_change(
         &self,
         p: &PlannedResource<'_>,
@@ -129,12 +129,12 @@ impl Planner<'_> {
         mut change: ResourceChange,
     ) -> Result<(), Reported> {
         if change.action == Action::NoOp && change.before.paths_with_marks() != change.after.paths_with_marks() {
-            // Only sensitivity changes: the state must be written again.
+            // Only sensitivity changes: apply must write the state.
             change.action = Action::Update;
         }
         let state_dependencies = stored.map(|s| s.object.dependencies.clone()).unwrap_or_default();
         if change.action == Action::NoOp && change.importing.is_none() {
-            // No operation records the dependencies of the configuration.
+            // No operation follows that would record the dependencies of the configuration.
             self.record(p, address, p.dependencies.clone());
         }
         let action = change.action;
@@ -146,7 +146,8 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Makes the refreshed object known to the evaluator, and evaluates its conditions: all that a refresh-only plan does.
+    /// The part of planning that a refresh-only plan has: sets the refreshed object in the evaluator and evaluates the
+    /// conditions.
     fn refreshed_only(
         &self,
         p: &PlannedResource<'_>,
@@ -211,7 +212,7 @@ impl Planner<'_> {
         self.record(p, address, both.into());
     }
 
-    /// Records what an object depends on, and which provider configuration manages it.
+    /// Records the dependencies of an object, and the provider configuration that manages it.
     fn record(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance, dependencies: Arc<[ConfigResource]>) {
         let mut prior = self.prior();
         let Some(object) = prior.current(address) else { return };
@@ -243,7 +244,7 @@ impl Planner<'_> {
             .report(forbidden_ephemeral(config, p.schema, &block.body, address))
     }
 
-    /// Writes the block for an imported object that has none.
+    /// Generates the block of an imported object.
     fn generate(
         &self,
         p: &PlannedResource<'_>,

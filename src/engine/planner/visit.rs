@@ -77,8 +77,8 @@ impl ResourceFacts {
     }
 }
 
-/// Resources whose new objects are created before their old ones are destroyed: those with create_before_destroy, and everything
-/// they depend on, because a dependency cannot be destroyed while the old object exists. Only selected resources count.
+/// Resources whose new objects are created before the old ones are destroyed: those with create_before_destroy, and their
+/// dependencies, which cannot be destroyed while the old object exists. Only selected resources count.
 pub(crate) fn create_before_destroy_resources(
     config: &config::Config,
     dependencies: &BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
@@ -156,14 +156,14 @@ pub(crate) struct Planner<'a> {
     pub(super) progress: Progress,
 }
 
-/// A resource that is being planned: what all its instances share.
+/// What all instances of a planned resource share.
 pub(super) struct PlannedResource<'p> {
     pub(super) address: &'p ConfigResource,
     pub(super) block: Option<&'p Resource>,
     pub(super) provider: Arc<dyn Provider>,
     pub(super) provider_address: AbsProviderConfig,
     pub(super) schema: &'p Schema,
-    /// What its objects depend on, as the state records it.
+    /// The dependencies of its objects, in the order of the state.
     pub(super) dependencies: Arc<[ConfigResource]>,
     pub(super) imports: import::Imports<'p>,
 }

@@ -100,7 +100,7 @@ fn peak() -> u64 {
 
 /// Plans, applies, plans again and destroys; gives the time of each.
 fn run(case: &mut Case, instances: usize) -> [Duration; 4] {
-    case.world.lock().quiet = true;
+    case.remote.lock().quiet = true;
     let timed = |f: &mut dyn FnMut()| {
         let began = Instant::now();
         f();
@@ -160,13 +160,13 @@ fn imports(n: usize) -> Case {
     case.main(text);
     // Objects to be found are made by another configuration.
     let mut maker = keys(n);
-    maker.world.lock().quiet = true;
+    maker.remote.lock().quiet = true;
     maker.apply();
-    let objects = std::mem::take(&mut maker.world.lock().objects);
+    let objects = std::mem::take(&mut maker.remote.lock().objects);
     for object in objects.into_values() {
         let id = format!("id-{}", object.get("name").and_then(cty::Value::as_str).unwrap());
-        let object = support::world::with(&object, "id", cty::Value::string(&id));
-        case.world.lock().objects.insert(id, object);
+        let object = support::remote::with(&object, "id", cty::Value::string(&id));
+        case.remote.lock().objects.insert(id, object);
     }
     case
 }
@@ -178,7 +178,7 @@ fn all(n: usize) -> [Duration; 5] {
         report("for_each", n, keys(n)),
         report("triggers", n, {
             let mut case = Case::new(&triggers(n));
-            case.world.lock().quiet = true;
+            case.remote.lock().quiet = true;
             case.apply();
             case.variable("v", cty::Value::string("2"));
             case
@@ -192,7 +192,7 @@ fn all(n: usize) -> [Duration; 5] {
 }
 
 #[test]
-fn ten_times_as_many_instances_take_about_ten_times_as_long() {
+fn plan_and_apply_scale_linearly_with_instances() {
     let few: Duration = all(100).iter().sum();
     let many: Duration = all(1000).iter().sum();
     let factor = many.as_secs_f64() / few.as_secs_f64();

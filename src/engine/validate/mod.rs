@@ -224,7 +224,7 @@ impl Validator<'_> {
         match block {
             Block::Variable(module, name) => {
                 let (instance, node) = self.place(module)?;
-                let given = self.evaluator.input_value(&instance, node, name)?;
+                let value = self.evaluator.input_value(&instance, node, name)?;
                 let rules = node
                     .module
                     .variables
@@ -233,7 +233,7 @@ impl Validator<'_> {
                     .unwrap_or_default();
                 let scope = self
                     .evaluator
-                    .validation_scope(&instance, name, given)
+                    .validation_scope(&instance, name, value)
                     .ok_or(Reported)?;
                 self.check(&Conditions {
                     rules,

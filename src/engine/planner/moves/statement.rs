@@ -1,4 +1,4 @@
-//! Statements and their two sides.
+//! Statements and their endpoints.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, InstanceKey, Mo
 use config::{Config, MoveSubject, Moved};
 use syntax::Range;
 
-/// What a statement moves.
+/// The kind of subject that a statement moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MoveKind {
     /// All instances of a module call.
@@ -25,7 +25,7 @@ impl MoveKind {
         matches!(self, MoveKind::Call | MoveKind::ModuleInstance)
     }
 
-    /// What it is called in sentences, in full and short.
+    /// The name of the subject in messages, in full and short.
     pub(super) fn noun(self) -> (&'static str, &'static str) {
         match self {
             MoveKind::Call => ("module call", "call"),
@@ -36,7 +36,7 @@ impl MoveKind {
     }
 }
 
-/// A step on the way to something; without a key, all instances are meant.
+/// A step of a module path; without a key it matches all instances.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Step {
     pub(super) name: Arc<str>,
@@ -48,7 +48,7 @@ impl Step {
         self.name == step.name && self.key.as_ref().is_none_or(|key| *key == step.key)
     }
 
-    /// Whether some module step could match both.
+    /// Whether a module step can match both.
     pub(super) fn meets(&self, other: &Step) -> bool {
         self.name == other.name
             && match (&self.key, &other.key) {
@@ -61,18 +61,17 @@ impl Step {
 /// One side of a statement: a pattern of addresses.
 #[derive(Clone, Debug)]
 pub(super) struct Endpoint {
-    /// The way to the module, or of the module itself if that is what moves. It begins with the module that declares the
-    /// statement, of which all instances are meant.
+    /// The path of the module, or of the moved module. It begins with the declaring module, in all instances.
     pub(super) steps: Vec<Step>,
-    /// How many of the steps lead to the declaring module.
+    /// The number of steps of the declaring module.
     pub(super) declared: usize,
-    /// The resource, if one moves.
+    /// The resource, if the subject is a resource or an instance.
     pub(super) resource: Option<Resource>,
-    /// The key of the resource instance, if one instance moves.
+    /// The key of the resource instance, if the subject is an instance.
     pub(super) key: Option<InstanceKey>,
 }
 
-/// A particular address that one side of a statement stands for.
+/// An address that one side of a statement matches.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Subject {
     Call(ModuleInstance, Arc<str>),
@@ -139,17 +138,17 @@ impl Endpoint {
         Module(self.steps[..self.declared].iter().map(|s| s.name.clone()).collect())
     }
 
-    /// Whether a module instance is what the steps lead to.
+    /// Whether the steps match a module instance.
     pub(super) fn leads_to(&self, module: &ModuleInstance) -> bool {
         self.steps.len() == module.0.len() && self.steps.iter().zip(module.0.iter()).all(|(s, m)| s.matches(m))
     }
 
-    /// Whether it stands for a resource or an instance of it.
+    /// Whether the subject is a resource or an instance of it.
     pub(super) fn selects_resource(&self, resource: &AbsResource) -> bool {
         self.resource.as_ref() == Some(&resource.resource) && self.leads_to(&resource.module)
     }
 
-    /// The address it stands for in an instance of the declaring module.
+    /// The address in one instance of the declaring module.
     pub(super) fn within(&self, module: &ModuleInstance, kind: MoveKind) -> Subject {
         let rest = self.steps.iter().skip(self.declared).map(|step| addrs::ModuleStep {
             name: step.name.clone(),
@@ -169,8 +168,8 @@ impl Endpoint {
         }
     }
 
-    /// Where something goes whose way begins as the other side of the statement says. Keys that the pattern leaves open
-    /// stay as they are: those of the declaring module, and those of a module call.
+    /// The address after the move of something inside of the source. Keys that the pattern leaves open stay the same: those of
+    /// the declaring module, and those of a module call.
     pub(super) fn destination(&self, from: &ModuleInstance, length: usize) -> ModuleInstance {
         let last = self.steps.len().saturating_sub(1);
         let steps = self.steps.iter().enumerate().map(|(i, step)| addrs::ModuleStep {
@@ -210,20 +209,20 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// That something has moved.
+/// A move statement.
 #[derive(Clone, Debug)]
 pub(in crate::planner) struct Statement {
     pub(super) kind: MoveKind,
     pub(super) from: Endpoint,
     pub(super) to: Endpoint,
-    /// Where it is written, or what it follows from.
+    /// The position of the block, or of the block that implies the move.
     pub(super) range: Range,
-    /// The provider configuration of the resource it moves to, if that is in the configuration.
+    /// The provider configuration of the target resource, if that is configured.
     pub(super) provider: Option<AbsProviderConfig>,
 }
 
 impl Statement {
-    /// The statement of a block in a module.
+    /// The statement of a `moved` block.
     pub(super) fn of_block(config: &Config, module: &Module, moved: &Moved) -> Statement {
         let (from, to) = (&moved.from.subject, &moved.to.subject);
         let keyed = |subject: &MoveSubject| match subject {
@@ -271,7 +270,7 @@ impl Statement {
         }
     }
 
-    /// Whether an instance of a module call only gets another key.
+    /// Whether only the key of a module instance changes.
     pub(super) fn only_changes_key(&self) -> bool {
         let (from, to) = (&self.from.steps, &self.to.steps);
         self.kind.is_module()

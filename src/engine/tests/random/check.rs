@@ -264,8 +264,8 @@ pub fn identities(case: &Case) -> BTreeMap<String, serde_json::Value> {
 pub fn truth(case: &Case, untold: &[BTreeSet<String>; 3]) -> Result<(), String> {
     let [come, gone, changed] = untold;
     let state = identities(case);
-    let world = case.world.lock().objects.clone();
-    for (id, object) in &world {
+    let remote = case.remote.lock().objects.clone();
+    for (id, object) in &remote {
         let Some(stored) = state.get(id) else {
             ensure(come.contains(id), || format!("{id} exists, but is not in the state"))?;
             continue;
@@ -281,14 +281,14 @@ pub fn truth(case: &Case, untold: &[BTreeSet<String>; 3]) -> Result<(), String> 
         }
     }
     for id in state.keys() {
-        ensure(world.contains_key(id) || gone.contains(id), || {
+        ensure(remote.contains_key(id) || gone.contains(id), || {
             format!("{id} is in the state, but does not exist")
         })?;
     }
     Ok(())
 }
 
-/// Exactly the instances of the model exist, in the state and in the world.
+/// Exactly the instances of the model exist, in the state and in the remote.
 pub fn complete(case: &Case, model: &Model, orphans: &BTreeSet<String>) -> Result<(), String> {
     let wanted: Vec<String> = model.instances().into_iter().map(|e| e.address).collect();
     let mut there: Vec<String> = case.addresses().into_iter().filter(|a| !a.contains("data.")).collect();
@@ -297,8 +297,8 @@ pub fn complete(case: &Case, model: &Model, orphans: &BTreeSet<String>) -> Resul
     wanted.sort();
     ensure(wanted == there, || format!("wanted {wanted:#?}\nthere is {there:#?}"))?;
     let names: Vec<String> = {
-        let world = case.world.lock();
-        let objects = world.objects.iter().filter(|(id, _)| !orphans.contains(*id));
+        let remote = case.remote.lock();
+        let objects = remote.objects.iter().filter(|(id, _)| !orphans.contains(*id));
         let mut names: Vec<String> = objects
             .filter_map(|(_, o)| Some(o.get("name")?.as_str()?.to_owned()))
             .collect();
@@ -308,7 +308,7 @@ pub fn complete(case: &Case, model: &Model, orphans: &BTreeSet<String>) -> Resul
     let mut wanted: Vec<String> = model.instances().into_iter().map(|e| e.name).collect();
     wanted.sort();
     ensure(wanted == names, || {
-        format!("wanted in the world {wanted:#?}\nthere is {names:#?}")
+        format!("wanted in the remote {wanted:#?}\nthere is {names:#?}")
     })
 }
 

@@ -1,9 +1,9 @@
-//! What the scenarios share: a world of objects, a provider for it, and [`Case`]: a configuration, a state and options on
+//! What the scenarios share: a remote of objects, a provider for it, and [`Case`]: a configuration, a state and options on
 //! which plans are made and applied.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 pub mod provider;
-pub mod world;
+pub mod remote;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ use state::{Object, ObjectStatus, State};
 use syntax::{Diagnostic, Diagnostics};
 
 use provider::FakeSource;
-use world::World;
+use remote::FakeRemote;
 
 /// Keeps the events that happened.
 #[derive(Default)]
@@ -37,9 +37,9 @@ impl EventSink for Recorder {
     }
 }
 
-/// A configuration in a world, with the state that our applies left.
+/// A configuration in a remote, with the state that our applies left.
 pub struct Case {
-    pub world: World,
+    pub remote: FakeRemote,
     pub config: Config,
     pub state: State,
     pub variables: BTreeMap<Arc<str>, Value>,
@@ -86,7 +86,7 @@ impl Case {
     /// A case with these files.
     pub fn of(files: &[(&str, &str)]) -> Case {
         let mut case = Case {
-            world: World::default(),
+            remote: FakeRemote::default(),
             config: load(&[]).0,
             state: State::new(),
             variables: BTreeMap::new(),
@@ -144,7 +144,7 @@ impl Case {
 
     /// Makes a plan, with whatever problems.
     pub fn try_plan(&self) -> (Option<Plan>, Diagnostics) {
-        let (source, environment) = (FakeSource(self.world.clone()), Case::environment());
+        let (source, environment) = (FakeSource(self.remote.clone()), Case::environment());
         let planning = block_on(engine::planner::plan(self.inputs(&source, &environment), &self.options));
         let (plan, diagnostics) = (planning.plan, planning.diagnostics);
         assert!(
@@ -157,7 +157,7 @@ impl Case {
 
     /// Checks the configuration.
     pub fn validate(&self) -> Diagnostics {
-        let (source, environment) = (FakeSource(self.world.clone()), Case::environment());
+        let (source, environment) = (FakeSource(self.remote.clone()), Case::environment());
         block_on(engine::validate::validate(self.inputs(&source, &environment)))
     }
 
@@ -177,7 +177,7 @@ impl Case {
 
     /// Applies a plan, with whatever problems.
     pub fn try_apply(&mut self, plan: &Plan) -> Diagnostics {
-        let (source, environment) = (FakeSource(self.world.clone()), Case::environment());
+        let (source, environment) = (FakeSource(self.remote.clone()), Case::environment());
         let apply = engine::apply::apply(self.inputs(&source, &environment), plan, &self.results);
         let result = block_on(apply);
         self.state = result.state;

@@ -148,7 +148,7 @@ pub struct Model {
     next: u32,
 }
 
-/// A planned instance: its address, and the name by which the world knows it.
+/// A planned instance: its address, and the name by which the remote knows it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Expected {
     pub address: String,

@@ -1,4 +1,4 @@
-//! The remote world that the provider of the tests manages: a shared map of objects, a record of every call, and knobs
+//! The remote remote that the provider of the tests manages: a shared map of objects, a record of every call, and knobs
 //! that make calls fail, take time, or answer nonsense.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use cty::{Path, Value};
 
 /// Changes what the provider is about to answer.
-pub type Twist = Arc<dyn Fn(Value) -> Value + Send + Sync>;
+pub type Mutation = Arc<dyn Fn(Value) -> Value + Send + Sync>;
 /// Runs when a call begins.
 pub type Hook = Arc<dyn Fn() + Send + Sync>;
 
 /// What exists, what was called, what shall go wrong. Calls are named `create a`, `update a`, `delete a`, `read a`,
 /// `plan a`, `data q`, `configure token`, `provision text`, `open n`, `renew n`, `close n`, `call f x` by the `name` (`query`, `token`, `text`) argument.
 #[derive(Default)]
-pub struct Inside {
+pub struct RemoteData {
     /// The objects by their identifier.
     pub objects: BTreeMap<String, Value>,
     /// Beginnings (`> create a`) and ends (`< create a`) of calls.
@@ -36,7 +36,7 @@ pub struct Inside {
     /// What happens when a call begins.
     pub hooks: HashMap<String, Hook>,
     /// Changes to the answers of all calls that answer an object; those of `upgrade` and `import` are named by its identifier.
-    pub twists: HashMap<String, Twist>,
+    pub mutations: HashMap<String, Mutation>,
     /// Whether the provider asks for the leniency of the legacy type system.
     pub legacy: bool,
     /// Whether the provider notes in its own data of an object what was done to it.
@@ -62,7 +62,7 @@ pub struct Inside {
     pub validated: usize,
 }
 
-impl Inside {
+impl RemoteData {
     /// The provider's own data of an object, with one more note.
     pub fn noted(&self, mut private: Vec<u8>, note: &str) -> Vec<u8> {
         if self.notes {
@@ -74,10 +74,10 @@ impl Inside {
 
 /// Shared by all processes of the provider.
 #[derive(Clone, Default)]
-pub struct World(Arc<Mutex<Inside>>);
+pub struct FakeRemote(Arc<Mutex<RemoteData>>);
 
-impl World {
-    pub fn lock(&self) -> MutexGuard<'_, Inside> {
+impl FakeRemote {
+    pub fn lock(&self) -> MutexGuard<'_, RemoteData> {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
@@ -91,15 +91,15 @@ impl World {
         w.half.clear();
         w.unreachable.clear();
         w.lost.clear();
-        w.twists.clear();
+        w.mutations.clear();
         w.hooks.clear();
         w.missing.clear();
         w.replaced_for.clear();
         w.turns.clear();
     }
 
-    pub fn twist(&self, call: &str, twist: impl Fn(Value) -> Value + Send + Sync + 'static) {
-        self.lock().twists.insert(call.into(), Arc::new(twist));
+    pub fn mutate(&self, call: &str, mutate: impl Fn(Value) -> Value + Send + Sync + 'static) {
+        self.lock().mutations.insert(call.into(), Arc::new(mutate));
     }
 
     pub fn hook(&self, call: &str, hook: impl Fn() + Send + Sync + 'static) {
