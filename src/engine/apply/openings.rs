@@ -14,8 +14,11 @@ use crate::ephemeral::Ephemerals;
 use crate::eval::Reported;
 use crate::provider_opening;
 
-/// The result of each opening. Concurrent callers wait for the first.
-struct OpenOnce<K>(Mutex<HashMap<K, Arc<OnceCell<Result<(), Reported>>>>>);
+/// One opening, with its result when it is complete.
+type Opening = Arc<OnceCell<Result<(), Reported>>>;
+
+/// The openings by what is opened. Concurrent callers wait for the first.
+struct OpenOnce<K>(Mutex<HashMap<K, Opening>>);
 
 impl<K: Clone + Eq + Hash> OpenOnce<K> {
     fn new() -> OpenOnce<K> {

@@ -1,4 +1,4 @@
-//! With failures: operations that fail before or after they did something, plugins that die, requests to stop.
+//! The property with failures: operations that fail before or after they took effect, crashing plugins, requests to stop.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ pub fn property(seed: u64, size: Size, trace: &mut Trace) -> Result<(), String> 
     let mut model = crate::model(&mut r, size);
     let mut case = case_of(&model, seed);
     case.parallelism = [1, 3, 10][r.below(3)];
-    // What exists and we cannot know of, because the answer to its creation was lost.
+    // Objects that the state cannot have, because the response to their creation was lost.
     let mut orphans: BTreeSet<String> = BTreeSet::new();
     for i in 0..1 + r.below(size.steps + 1) {
         if i > 0 {
@@ -31,7 +31,7 @@ pub fn property(seed: u64, size: Size, trace: &mut Trace) -> Result<(), String> 
             case.options.mode = Mode::Destroy;
             trace.record("destroying");
         }
-        // Perhaps several runs with failures, one after the other.
+        // Several failing runs in a row.
         for _ in 0..1 + r.below(2) {
             failing_run(&mut case, &mut r, &mut orphans, trace)?;
         }
@@ -55,8 +55,8 @@ pub fn property(seed: u64, size: Size, trace: &mut Trace) -> Result<(), String> 
     Ok(())
 }
 
-/// A run without failures, which must succeed. False if it was refused because old dependencies and new ones contradict each
-/// other: what was turned around may have no order at all, and there is nothing to do but to say so.
+/// A run without failures, which must succeed. Returns false if planning failed because recorded and configured dependencies
+/// contradict one another, for which no order exists.
 fn run(case: &mut Case, trace: &mut Trace) -> Result<bool, String> {
     case.remote.heal();
     case.remote.lock().failing.clear();
@@ -89,7 +89,7 @@ fn failing_run(
     case.remote.heal();
     let stored = check::identities(case);
     if r.percent(25) {
-        // Something goes wrong while planning: nothing changes.
+        // A failure during planning changes nothing.
         let names: Vec<String> = case.remote.names();
         if let Some(name) = r.pick(&names) {
             let call = format!("{} {name}", if r.percent(50) { "read" } else { "plan" });
@@ -122,7 +122,7 @@ fn failing_run(
         trace.record(&format!("  {} {} {}-{}", call.verb, call.name, call.start, call.end));
     }
     trace.record(&format!("  {}", texts(problems.iter()).replace('\n', "\n  ")));
-    // What was done without our hearing of it.
+    // Effects whose responses were lost.
     let lost = std::mem::take(&mut case.remote.lock().lost_effects);
     let mut untold = [orphans.clone(), BTreeSet::new(), BTreeSet::new()];
     for (verb, id) in lost {
@@ -132,7 +132,7 @@ fn failing_run(
                 untold[0].insert(id);
             }
             "delete" => {
-                // What we do not know of cannot be gone.
+                // Objects that the state does not have cannot be missing.
                 untold[1].insert(id);
             }
             _ => {
@@ -141,7 +141,7 @@ fn failing_run(
         }
     }
     check::truth(case, &untold)?;
-    // What was half created is tainted; everything else is not.
+    // Objects of failed creations are tainted, and no others.
     for (resource, _, key, instance) in case.state.instances() {
         let Some(object) = &instance.current else { continue };
         let name = attributes(object)["name"].as_str().unwrap_or_default().to_owned();
@@ -154,7 +154,7 @@ fn failing_run(
             return Err(format!("{}{key} was created well, and is tainted", resource));
         }
     }
-    // Nothing that was known is forgotten while it exists.
+    // No known object that exists is missing in the state.
     let now: BTreeSet<String> = check::identities(case).into_keys().collect();
     let remote = case.remote.lock();
     if let Some(forgotten) = known
@@ -166,7 +166,7 @@ fn failing_run(
     Ok(())
 }
 
-/// Draws which of the planned operations fail, and how. Gives those that are half done.
+/// Chooses the planned operations that fail, and how. Returns those that take effect partly.
 fn draw(case: &mut Case, plan: &Plan, r: &mut Random, trace: &mut Trace) -> BTreeSet<String> {
     let mut half = BTreeSet::new();
     let mut calls = Vec::new();

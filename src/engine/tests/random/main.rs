@@ -1,11 +1,11 @@
-//! Configurations made at random, changed at random, with failures at random: what must hold whatever people write.
+//! Property tests: random configurations with random changes and random failures.
 //!
-//! [`order`]: without failures every apply does what its plan said, in an order that dependencies allow, and settles.
-//! [`failures`]: with failures the state tells the truth, and a later run converges.
+//! [`order`]: without failures, an apply carries out exactly its plan in an order that respects dependencies, and the next plan
+//! is empty. [`failures`]: with failures, the state has the actual objects, and a later run converges.
 //!
-//! A failing test names its seed; `MONOFORM_SEED=N` runs that one alone and, with `--nocapture`, tells what it did,
-//! `MONOFORM_SEED=N..M` runs those from N to before M, and `MONOFORM_CASES=N` so many from 0. Cases are made smaller before
-//! they are shown: the smallest size with which the seed fails.
+//! A failing test prints its seed. `MONOFORM_SEED=N` runs that seed alone and, with `--nocapture`, prints its trace;
+//! `MONOFORM_SEED=N..M` runs a range, and `MONOFORM_CASES=N` sets the number of seeds. A failing case is shown at the smallest
+//! size at which its seed fails.
 
 #![allow(
     clippy::disallowed_methods,
@@ -33,7 +33,7 @@ use support::Case;
 /// Whether blocks are renamed and removed, with `moved` and `removed` blocks.
 const MOVES: bool = true;
 
-/// How large a case may be.
+/// The size limits of a case.
 #[derive(Clone, Copy)]
 pub struct Size {
     pub blocks: usize,
@@ -48,7 +48,7 @@ const SIZES: [Size; 5] = [
     Size { blocks: 9, steps: 6 },
 ];
 
-/// What a case went through, for those who look into a failure.
+/// The trace of a case, to diagnose a failure.
 #[derive(Default)]
 pub struct Trace(String);
 

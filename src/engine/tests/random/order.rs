@@ -1,4 +1,4 @@
-//! Without failures.
+//! The property without failures.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -79,7 +79,7 @@ pub fn property(seed: u64, size: Size, trace: &mut Trace) -> Result<(), String> 
     Ok(())
 }
 
-/// The plan is the same, to the last byte, whatever finishes first.
+/// The plan is byte for byte the same for every order of responses.
 fn deterministic(case: &mut Case, r: &mut Random) -> Result<(), String> {
     let bytes = |case: &Case| match case.try_plan() {
         (Some(plan), problems) => format!("{plan:?}\n{}", texts(problems.iter())),
@@ -103,7 +103,7 @@ fn deterministic(case: &mut Case, r: &mut Random) -> Result<(), String> {
     ))
 }
 
-/// A step with one instance or module alone, or without it.
+/// A step with one target or exclude.
 fn partly(case: &mut Case, model: &Model, r: &mut Random, trace: &mut Trace) -> Result<(), String> {
     let all = model.instances();
     let Some(target) = r.pick(&all) else { return Ok(()) };
@@ -119,8 +119,7 @@ fn partly(case: &mut Case, model: &Model, r: &mut Random, trace: &mut Trace) -> 
         trace.record(&format!("only {target}"));
         case.target(&[&target]);
     }
-    // Objects that move must be among the targets; without them there is no plan, which is right. The same goes for those
-    // that move untold, when their resource gets or loses its count.
+    // Moved objects must be among the targets; otherwise planning is an error, as it should be. This includes implied moves.
     let problems = texts(case.try_plan().1.iter());
     if problems.contains("Moved resource instances excluded by targeting") {
         trace.record("refused");
@@ -132,8 +131,8 @@ fn partly(case: &mut Case, model: &Model, r: &mut Random, trace: &mut Trace) -> 
     Ok(())
 }
 
-/// What people do beside changing the configuration: taint, ask for replacement, change objects behind our back. Says whether objects are
-/// no longer what the state says.
+/// Actions of users beside changes of the configuration: taint, -replace, changes of remote objects. Returns whether objects
+/// differ from the state.
 fn outside(case: &mut Case, model: &Model, r: &mut Random, trace: &mut Trace) -> bool {
     let mut changed = false;
     if r.percent(15) {
@@ -180,7 +179,7 @@ fn taint(case: &mut Case, address: &str) {
     }
 }
 
-/// Plans and applies, and looks at what was done and in which order. Gives what was done.
+/// Plans and applies, checks the operations and their order, and returns them.
 fn apply(case: &mut Case, model: &Model, trace: &mut Trace) -> Result<Vec<check::Operation>, String> {
     let (plan, problems) = case.try_plan();
     let plan = match plan {
@@ -205,7 +204,7 @@ fn apply(case: &mut Case, model: &Model, trace: &mut Trace) -> Result<Vec<check:
     }
     check::as_planned(&plan, &operations)?;
     check::order(model, &plan, &before, &operations)?;
-    // What was forgotten is there, and nobody's from now on.
+    // A forgotten object exists, and nothing manages it.
     for forgotten in plan.changes.iter().filter(|c| c.action == Action::Forget) {
         let name = forgotten.before.get("name").and_then(cty::Value::as_str).unwrap_or("?");
         let address = forgotten.address.to_string();

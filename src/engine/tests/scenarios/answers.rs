@@ -1,4 +1,4 @@
-//! What a provider may answer: every rule it can break is told as its bug, with the place in the object, in these words.
+//! Rules for responses of providers: each violation is reported as a defect of the provider, with the path and this text.
 
 use cty::{Path, Type, Value};
 use engine::plan::Mode;
@@ -25,14 +25,14 @@ fn tags(pairs: &[(&str, Value)]) -> Value {
     Value::map(Type::String, pairs)
 }
 
-/// What is said of a thing `a` that is planned like this.
+/// The errors for a planned object `a` like this.
 fn planned(mutate: impl Fn(Value) -> Value + Send + Sync + 'static) -> String {
     let case = Case::new(ONE);
     case.remote.mutate("plan a", mutate);
     case.plan_errors()
 }
 
-/// What is said of a thing `a` that comes out of its creation like this.
+/// The errors for an applied object `a` like this.
 fn created(mutate: impl Fn(Value) -> Value + Send + Sync + 'static) -> String {
     let mut case = Case::new(ONE);
     case.remote.mutate("create a", mutate);
@@ -132,7 +132,7 @@ fn required_replacement_of_unknown_attribute_is_an_error() {
              fake_thing.a.tags[\"nope\"], and there is no such attribute. {BUG}"
         )
     );
-    // One that there is after the change only, or was before it only, is one.
+    // An attribute that only one of the prior and the planned object has is valid.
     let there = Path::root().attribute("tags").index(Value::string("k"));
     case.remote.lock().replaced_for.insert("a".into(), there);
     case.main(&ONE.replace("tags  = { k = \"v\" }", ""));
@@ -363,7 +363,7 @@ fn invalid_data_source_responses() {
          data.fake_lookup.d.result while reading the data source. What exists is known, so every value must be. {BUG}"
     );
     assert_eq!(case.plan_errors(), not_known);
-    // The same rules hold where it is read during apply.
+    // The same rules apply to reads during apply.
     let text = format!("{ONE}\ndata \"fake_lookup\" \"d\" {{\n  query      = \"q\"\n  depends_on = [fake_thing.a]\n}}");
     let mut case = Case::new(&text);
     case.remote.mutate("data q", |v| Value::null(v.ty().clone()));

@@ -52,7 +52,7 @@ fn known_failed_condition_is_a_planning_error() {
         case.plan_errors()
             .contains("Resource postcondition failed [fake_thing.a]: post")
     );
-    // What only apply can know is checked then, and the object that came is kept.
+    // A condition that is unknown in the plan is evaluated during apply; the object of a failed one is stored.
     case.main(&text("local.one == 1", "self.id == \"x\""));
     let errors = case.apply_errors();
     assert!(errors.contains("Resource postcondition failed"), "{errors}");

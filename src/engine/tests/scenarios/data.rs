@@ -1,4 +1,4 @@
-//! Data sources: read in planning where that is possible, else during apply.
+//! Data sources: read during planning if possible, otherwise during apply.
 
 use cty::{Type, Value};
 use engine::plan::{Mode, Reason};
@@ -170,7 +170,7 @@ fn data_is_stored_without_the_version_of_its_schema() {
     for address in ["data.fake_lookup.now", "data.fake_lookup.late"] {
         assert_eq!(case.object(address).unwrap().schema_version, 0, "{address}");
     }
-    // One that an earlier release wrote with it is read again, and written without.
+    // A stored result with a version, as an earlier release wrote it, is read again and written without version.
     let address = crate::support::instance("data.fake_lookup.now");
     let provider = case.state.resources[&address.containing_resource()].provider.clone();
     let older = state::Object {

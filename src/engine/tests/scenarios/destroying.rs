@@ -1,4 +1,4 @@
-//! Everything goes: after it was looked at, even where it cannot be planned, and not before what needs it.
+//! Destroy plans: with a refresh pass, also where that fails, and in reverse dependency order.
 
 use cty::Value;
 use engine::plan::Mode;
@@ -30,7 +30,7 @@ fn destroy_plan_begins_with_refresh_pass() {
     for read in ["> data free", "> read a", "> read b"] {
         assert_eq!(log.iter().filter(|l| *l == read).count(), 1, "{read} in {log:?}");
     }
-    // What was read is there until apply; what waits for an object that would be created again is not.
+    // The results of data sources are stored until apply; a deferred read has none.
     let kept: Vec<String> = plan.prior_state.resources.keys().map(ToString::to_string).collect();
     assert_eq!(kept, ["data.fake_lookup.free", "fake_thing.b"]);
     assert!(plan.drift.is_empty(), "all of it goes, whatever has become of it");
@@ -96,7 +96,7 @@ fn refresh_pass_ignores_conditions_imports_and_prevent_destroy() {
 
 #[test]
 fn failed_refresh_pass_does_not_prevent_destruction() {
-    // The first apply did not get far: the count of the second resource cannot be known.
+    // The first apply failed early: the count of the second resource is unknown.
     let mut case = Case::new(
         r#"
         resource "fake_thing" "other" { name = "other" }
@@ -160,7 +160,7 @@ fn provider_dependencies_are_destroyed_after_its_objects() {
             "{log:?}"
         );
     }
-    // A new object for the seed is due: the old one still makes the provider that destroys.
+    // The seed is to be replaced: the provider that destroys is configured with the old object.
     let mut case = Case::new(text);
     case.apply();
     case.main(&text.replace("{ name = \"seed\" }", "{\n name = \"seed\"\n forced = \"now\"\n }"));
@@ -175,7 +175,7 @@ fn target_without_object_selects_no_dependents() {
         "resource \"fake_thing\" \"old\" { name = \"old\" }\nresource \"fake_thing\" \"b\" {\n name = fake_thing.old.id\n}",
     );
     case.apply();
-    // The successor is not made yet, so nothing can depend on it, whatever the configuration says now.
+    // The new object does not exist, so no object depends on it yet.
     case.main("resource \"fake_thing\" \"new\" { name = \"new\" }\nresource \"fake_thing\" \"b\" {\n name = fake_thing.new.id\n}");
     case.options.mode = Mode::Destroy;
     case.target(&["fake_thing.new"]);
@@ -211,7 +211,7 @@ fn reversed_dependency_without_apply_can_be_destroyed() {
     case.options.mode = Mode::RefreshOnly;
     case.apply();
     case.remote.changes();
-    // In the state that a refresh has saved, each depends on the other.
+    // In the state of a refresh, each resource depends on the other.
     case.options.mode = Mode::Normal;
     case.destroy();
     assert!(case.state.is_empty());

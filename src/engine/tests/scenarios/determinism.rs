@@ -1,4 +1,4 @@
-//! The same inputs give the same plan, whatever finishes first.
+//! Determinism: the same inputs have the same plan for every order of responses.
 
 use cty::Value;
 

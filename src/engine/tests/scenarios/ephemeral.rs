@@ -1,4 +1,4 @@
-//! Ephemeral resources, ephemeral values, write-only attributes: used, and kept nowhere.
+//! Ephemeral resources, ephemeral values and write-only attributes: used and never stored.
 
 use cty::Value;
 use engine::events::{EphemeralAction, Event};
@@ -30,10 +30,10 @@ fn ephemeral_resource_is_closed_after_last_use() {
     let log = case.remote.take_log();
     assert_before(&log, "open t", "create a");
     assert_before(&log, "create a", "close t");
-    // The other resource has to do with the object only, not with the ticket.
+    // The other resource depends on the object only, not on the ticket.
     assert_before(&log, "close t", "create b");
     assert_eq!(log.iter().filter(|l| **l == "> open t").count(), 1, "{log:?}");
-    // Each walk has a ticket of its own. The state has none, and only knows what the objects depend on.
+    // Each walk opens its own ticket. The state has none, but has the dependency of the object.
     assert_eq!(case.attribute("other_thing.a", "token"), "secret-t-2");
     assert_eq!(case.addresses(), ["fake_thing.b", "other_thing.a"]);
     let dependencies = case.object("fake_thing.b").unwrap().dependencies.clone();
@@ -262,7 +262,7 @@ fn destroy_plan_opens_only_dependencies_of_providers() {
     case.apply();
     case.remote.take_log();
     case.options.mode = Mode::Destroy;
-    // The look at everything that comes first is like any plan, and opens what any plan does.
+    // The refresh pass of a destroy plan opens what any plan opens.
     case.options.refresh = false;
     let plan = case.plan();
     let log = case.remote.take_log();
@@ -380,7 +380,7 @@ fn write_only_attributes_reach_the_provider_only() {
     assert!(!case.try_apply(&plan).has_errors());
     assert_eq!(case.attribute("fake_thing.a", "note"), "note-1 with sesame");
     assert!(case.attribute("fake_thing.a", "password").is_null());
-    // Another value alone changes nothing: there is nothing to compare it with.
+    // A changed value alone is no change: there is no prior value to compare with.
     case.variable("p", Value::string("other"));
     assert!(actions(&case.plan()).is_empty());
 }

@@ -1,4 +1,4 @@
-//! Operations that fail: the state tells the truth, dependents are left alone, everything else goes on.
+//! Failed operations: the state has the actual objects, dependents are skipped, other operations continue.
 
 use cty::{Type, Value};
 

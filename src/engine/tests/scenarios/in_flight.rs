@@ -1,4 +1,4 @@
-//! How many calls are in flight to a provider, however many blocks there are.
+//! Limits of concurrent provider calls, for many blocks.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use crate::support::Case;
 
 const BLOCKS: usize = 2000;
 
-/// So many blocks of their own, that nothing orders.
+/// Many independent blocks.
 fn blocks(kind: &str, argument: &str) -> String {
     let mut text = String::new();
     for i in 0..BLOCKS {
@@ -24,12 +24,12 @@ fn parallelism_limits_calls_for_2000_blocks() {
     let mut case = Case::new(&blocks("resource \"fake_thing\"", "name"));
     case.remote.lock().quiet = true;
     case.apply();
-    // No service is asked for validation, so it is bounded by itself.
+    // Validation calls no service, so it has a limit of its own.
     assert!(most(&case) <= 64);
     case.remote.lock().validated = 0;
     let plan = case.plan();
     assert_eq!(plan.changes.len(), BLOCKS);
-    // Before anything else, and of each object as it is planned.
+    // Before planning, and for each object as it is planned.
     assert_eq!(case.remote.lock().validated, 2 * BLOCKS);
     most(&case);
     case.destroy();
@@ -38,7 +38,7 @@ fn parallelism_limits_calls_for_2000_blocks() {
 
 #[test]
 fn parallelism_limits_planning_calls_for_2000_blocks() {
-    // Everything is read and planned only after the last validation.
+    // Refresh and planning follow the last validation.
     for (kind, argument) in [
         ("resource \"fake_thing\"", "name"),
         ("ephemeral \"fake_ticket\"", "name"),
@@ -47,7 +47,7 @@ fn parallelism_limits_planning_calls_for_2000_blocks() {
         let case = Case::new(&blocks(kind, argument));
         case.remote.lock().quiet = true;
         let remote = case.remote.clone();
-        // The first call that is no validation.
+        // The first call that is not a validation.
         case.remote.hook("configure ?", move || {
             remote.lock().most_in_flight = 0;
         });

@@ -1,4 +1,4 @@
-//! An invalid configuration reaches nothing: every mistake is found before the first object is read, planned or opened.
+//! Validation before planning: all errors are found before an object is refreshed, planned or opened.
 
 use engine::plan::Mode;
 
@@ -13,7 +13,7 @@ const VALID: &str = r#"
     resource "other_thing" "o" { name = "o" }
 "#;
 
-/// Mistakes of several kinds, each in a block of its own.
+/// Errors of several kinds, each in its own block.
 const MISTAKES: &str = r#"
     resource "fake_thing" "wrong" { value = "invalid" }
     resource "fake_thing" "unknown" { nmae = "x" }
@@ -69,7 +69,7 @@ fn plan_with_valid_targets_reports_all_errors_without_calls() {
 fn instances_are_not_validated_before_planning() {
     let case = Case::new(r#"resource "fake_thing" "a" { count = 50 }"#);
     case.plan();
-    // Once for the block, and each instance with what it is planned with.
+    // One validation of the block, and one of each instance with its planning.
     assert_eq!(case.remote.lock().validated, 51);
 }
 
@@ -88,7 +88,7 @@ fn module_with_many_calls_is_validated_once() {
     let case = Case::of(&[("main.tf", &main), ("m/main.tf", module)]);
     assert!(!case.validate().has_errors());
     assert_eq!(case.remote.lock().validated, 1);
-    // A mistake in it is one mistake.
+    // An error in the module is reported once.
     let module = r#"
         variable "name" {}
         resource "fake_thing" "t" { value = "invalid" }

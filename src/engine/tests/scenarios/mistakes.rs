@@ -1,4 +1,4 @@
-//! Configurations that cannot work, and what people are told.
+//! Errors in configurations, and their messages.
 
 use crate::support::Case;
 

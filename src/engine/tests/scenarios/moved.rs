@@ -1,4 +1,4 @@
-//! `moved` blocks, and moves that follow without one.
+//! `moved` blocks and implied moves.
 
 use cty::Value;
 use engine::plan::{Action, Mode, Reason};
@@ -177,7 +177,7 @@ fn adding_and_removing_count_implies_moves() {
     let plan = case.plan();
     assert_eq!(actions(&plan), ["- fake_thing.a[1]"]);
     assert_eq!(moves(&plan), ["fake_thing.a[0] -> fake_thing.a"]);
-    // Who says something else means it.
+    // An explicit statement takes precedence over an implied one.
     case.main(&format!(
         "{counted}\nmoved {{\n from = fake_thing.a[0]\n to = fake_thing.a[1]\n}}"
     ));
@@ -204,7 +204,7 @@ fn moved_module_call_keeps_instance_keys() {
             "module.a[1].fake_thing.t -> module.b[1].fake_thing.t"
         ]
     );
-    // Losing count is no move by itself.
+    // Removing count without instance 0 implies no move.
     let main = "module \"a\" {\n source = \"./m\"\n}\n";
     case.files(&[("main.tf", main), child]);
     let plan = case.plan();

@@ -1,4 +1,4 @@
-//! `-target`, `-replace`, `-destroy` with targets, imports.
+//! Options: `-target`, `-exclude`, `-replace`, destroy mode with targets, imports.
 
 use engine::plan::Mode;
 
@@ -53,7 +53,7 @@ fn exclude_leaves_out_dependents() {
     assert!(plan.is_partial());
     case.apply();
     assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.other"]);
-    // Of a resource of which one instance is left out, the others are planned, but nothing that depends on it.
+    // One instance is excluded: the others are planned, but no dependents of the resource.
     case.exclude(&["fake_thing.b[0]"]);
     assert_eq!(actions(&case.plan()), ["+ fake_thing.b[1]"]);
     case.exclude(&["fake_thing.a"]);
@@ -147,7 +147,7 @@ fn untargeted_objects_are_neither_refreshed_nor_destroyed() {
 
 #[test]
 fn references_to_untargeted_resources_see_stored_objects() {
-    // fake_thing.c is not targeted, so its reference into it need not be known.
+    // fake_thing.c is not targeted, so its reference need not be known.
     let mut case = Case::new(CHAIN);
     case.apply();
     case.target(&["fake_thing.c"]).assert_settled();
@@ -166,7 +166,7 @@ const IMPORT: &str = r#"
     }
 "#;
 
-/// A remote where an object exists that nobody manages.
+/// A remote with an object that is not managed.
 fn with_object(case: &Case, id: &str, name: &str) {
     let mut other = Case::new(&format!(
         "resource \"fake_thing\" \"a\" {{\n name = \"{name}\"\n value = \"configured\"\n}}"
@@ -294,17 +294,17 @@ fn configuration_is_generated_for_imported_objects() {
         "resource \"fake_thing\" \"a\" {\n  forced   = null\n  name     = \"a\"\n  password = null\n  secret   = null # sensitive\n  \
          tags     = null\n  value    = \"configured\"\n}"
     );
-    // What was written says what the plan says.
+    // The generated configuration has the planned values.
     let whole = format!("import {{\n to = fake_thing.a\n id = \"existing\"\n}}\n{text}");
     case.options.generate_config = false;
     case.main(&whole).apply().assert_settled();
-    // Not for what cannot be written.
+    // No block is generated where that is not possible.
     case.options.generate_config = true;
     case.main("import {\n to = fake_thing.b[0]\n id = \"existing\"\n}");
     assert!(case.plan_errors().contains("-generate-config-out"));
 }
 
-/// What cannot be evaluated yet is no obstacle to targeting what it needs, which is the way out that the error names.
+/// An unknown count does not prevent targeting its dependencies, as its error message advises.
 #[test]
 fn target_makes_unknown_count_plannable() {
     let config = [

@@ -1,4 +1,4 @@
-//! The order in which things are created and destroyed.
+//! The order of creation and destruction.
 
 use crate::support::remote::assert_before;
 use crate::support::{Case, actions};
@@ -282,7 +282,7 @@ fn module_reference_depends_on_all_resources_in_it() {
     let mut case = Case::of(&[("main.tf", &text("join(\",\", module.m[*].o)")), ("m/m.tf", module)]);
     case.apply();
     assert_eq!(dependencies(&case, "fake_thing.b"), ["module.m.fake_thing.x"]);
-    // One output by name is that output, and what is behind it.
+    // A reference to one output depends on that output only.
     case.files(&[("main.tf", &text("module.m[0].o")), ("m/m.tf", module)]);
     case.remote.vanish("b");
     case.apply();

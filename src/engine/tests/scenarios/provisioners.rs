@@ -1,4 +1,4 @@
-//! Provisioners, when objects come and when they go.
+//! Provisioners of creation and of destruction.
 
 use engine::plan::Reason;
 
@@ -67,7 +67,7 @@ fn failed_create_provisioner_taints_object_and_next_plan_replaces_it() {
     assert_eq!(change(&plan, "fake_thing.a").reason, Reason::ReplaceBecauseTainted);
     case.remote.changes();
     case.apply();
-    // A tainted object goes without its destroy-time provisioners.
+    // Destroy-time provisioners do not run for tainted objects.
     assert_eq!(
         case.remote.changes(),
         [
@@ -163,7 +163,7 @@ fn replacement_runs_both_kinds() {
         case.remote.changes(),
         ["provision bye", "delete a", "create a", "provision hello"]
     );
-    // Deposed objects have no destroy-time provisioners.
+    // Destroy-time provisioners do not run for deposed objects.
     case.main(&text("3", true)).apply();
     assert_eq!(case.remote.changes(), ["create a", "provision hello", "delete a"]);
 }

@@ -1,4 +1,4 @@
-//! Which attributes a plan depends on, so that what changed outside is told where it matters.
+//! Relevant attributes of a plan.
 
 use crate::support::Case;
 

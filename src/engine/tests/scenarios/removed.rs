@@ -1,4 +1,4 @@
-//! `removed` blocks: objects that are forgotten, or destroyed with a last word.
+//! `removed` blocks: forgotten objects, and destroyed ones with destroy-time provisioners.
 
 use engine::plan::{Action, Mode, Reason};
 

@@ -103,7 +103,7 @@ fn create_before_destroy_applies_to_dependencies() {
 
 #[test]
 fn create_before_destroy_of_dependent_only() {
-    // The other way round: only what is depended on creates first; its dependent destroys first.
+    // The reverse: create_before_destroy of the dependency only; the dependent is destroyed first.
     let mut case = Case::new(&chain("1", "create_before_destroy = true", ""));
     case.apply();
     case.main(&chain("2", "create_before_destroy = true", ""));
@@ -257,7 +257,7 @@ fn prevent_destroy_forbids_replacement_and_destruction() {
     case.options.mode = engine::plan::Mode::Destroy;
     assert!(case.plan_errors().contains("Instance cannot be destroyed"));
     case.options.mode = engine::plan::Mode::Normal;
-    // Once it is out of the configuration, nothing protects it any more.
+    // Without a block, `prevent_destroy` has no effect.
     case.main("");
     assert_eq!(actions(&case.plan()), ["- fake_thing.a", "- fake_thing.b"]);
 }
@@ -324,7 +324,7 @@ fn replace_triggered_by() {
 
 #[test]
 fn replacement_because_of_unknown_value() {
-    // `forced` depends on something that will be known only then.
+    // `forced` depends on an unknown value.
     let mut case = Case::new(
         r#"
         resource "fake_thing" "b" {

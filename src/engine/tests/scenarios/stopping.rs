@@ -1,4 +1,4 @@
-//! The wish to end early.
+//! Graceful stop and cancellation.
 
 use crate::support::{Case, texts};
 
@@ -41,7 +41,7 @@ fn stop_completes_running_operations_and_starts_no_others() {
     );
     assert_eq!(case.addresses().len(), ended, "and is in the state");
     assert!(ended < 22);
-    // The next run goes on where this one ended.
+    // The next run continues.
     case.stop = engine::stop::Stop::new();
     case.remote.heal();
     case.apply().assert_settled();
@@ -55,7 +55,7 @@ fn cancelled_apply_keeps_results_and_lists_unfinished_operations() {
     let plan = case.plan();
     let stop = case.stop.clone();
     case.remote.hook("create n3", move || stop.cancel());
-    // It never ends.
+    // The call never ends.
     case.remote.lock().turns.insert("create n3".into(), u64::MAX);
     let diagnostics = case.try_apply(&plan);
     assert!(texts(diagnostics.iter()).contains("Operation canceled: "));
@@ -66,7 +66,7 @@ fn cancelled_apply_keeps_results_and_lists_unfinished_operations() {
     assert!(aborted.contains(&"fake_thing.n[3]".to_owned()), "{aborted:?}");
     assert!(!done.contains(&"fake_thing.n[3]".to_owned()), "{done:?}");
     assert_eq!(completion.not_begun.len(), 22 - done.len() - aborted.len());
-    // Whatever is in the state was reported when it was there.
+    // All results of the state have been sent to the sink.
     assert!(case.results.0.lock().unwrap().same_content(&case.state));
 }
 

@@ -1,4 +1,4 @@
-//! `-target`, `-exclude` and `-replace` with addresses that nothing has.
+//! `-target`, `-exclude` and `-replace` with addresses that match nothing.
 
 use engine::plan::Mode;
 

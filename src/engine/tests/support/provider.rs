@@ -1,4 +1,4 @@
-//! A provider and a provisioner that live in memory.
+//! An in-memory provider and provisioner.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use syntax::{Diagnostic, Diagnostics};
 
 use super::remote::{FakeRemote, with};
 
-/// The attributes that the provider sets.
+/// The computed attributes.
 const COMPUTED: [&str; 3] = ["id", "note", "token"];
 
 fn attribute(ty: Type, flags: &str) -> AttributeSchema {
@@ -49,11 +49,11 @@ fn schema(name: &str) -> ProviderSchema {
         ("forced", Type::String, "o"),
         ("secret", Type::String, "os"),
         ("tags", Type::map(Type::String), "o"),
-        // Known only after each change.
+        // Unknown before each change.
         ("note", Type::String, "c"),
-        // What the provider was configured with when the object was created or last updated.
+        // The provider's configuration at the last creation or update of the object.
         ("token", Type::String, "c"),
-        // Given to the provider, kept nowhere.
+        // Write-only.
         ("password", Type::String, "ow"),
     ]);
     let rule = NestedBlock {
@@ -81,7 +81,7 @@ fn schema(name: &str) -> ProviderSchema {
         functions: BTreeMap::from([("shout".into(), shout)]),
         provider: Schema::new(0, block(&[("token", Type::String, "o")])),
         resources: BTreeMap::from([(format!("{name}_thing").into(), Schema::new(1, thing))]),
-        // The version of a data source means nothing: states have none.
+        // States record no schema version of data sources.
         data_sources: BTreeMap::from([(format!("{name}_lookup").into(), Schema::new(2, lookup))]),
         capabilities: Capabilities {
             plan_destroy: true,
@@ -92,7 +92,7 @@ fn schema(name: &str) -> ProviderSchema {
     }
 }
 
-/// Starts fake providers, whatever their name, and provisioners.
+/// Starts fake providers under any name, and provisioners.
 #[derive(Clone)]
 pub struct FakeSource(pub FakeRemote);
 
@@ -123,7 +123,7 @@ impl ProviderSource for FakeSource {
 struct Fake {
     remote: FakeRemote,
     schema: Arc<ProviderSchema>,
-    /// The token it was configured with; `None` before.
+    /// The configured token; `None` before configuration.
     token: Mutex<Option<Value>>,
 }
 
@@ -145,7 +145,7 @@ fn fine<T>(value: T) -> Result<Answer<T>, Diagnostics> {
     })
 }
 
-/// A call that is in flight.
+/// A call in flight.
 struct InFlight<'w>(&'w FakeRemote);
 
 impl<'w> InFlight<'w> {
@@ -163,14 +163,14 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// A validation: takes a turn.
+/// A validation call: yields once.
 async fn validation(remote: &FakeRemote) {
     let _in_flight = InFlight::new(remote);
     remote.lock().validated += 1;
     tokio::task::yield_now().await;
 }
 
-/// One recorded call: takes its turns, and says whether it shall fail.
+/// A recorded call: yields for its turns, and returns whether it fails.
 async fn call(remote: &FakeRemote, name: &str) -> Result<bool, Diagnostics> {
     let _in_flight = InFlight::new(remote);
     let (turns, hook, failing, unreachable) = {
@@ -435,7 +435,7 @@ impl Provider for Fake {
 
     async fn import(&self, ty: &str, id: &str) -> Result<Answer<Vec<Imported>>, Diagnostics> {
         call(&self.remote, &format!("import {id}")).await?;
-        // Whether it exists shows when it is read.
+        // A read returns null if the object does not exist.
         let empty = engine::objchange::empty_object(&self.resource(ty).block);
         let state = twisted(
             &self.remote,
@@ -456,7 +456,7 @@ impl Provider for Fake {
         target_type: &str,
         request: MoveRequest<'_>,
     ) -> Result<Answer<(Value, Vec<u8>)>, Diagnostics> {
-        // All resource types have the same shape.
+        // All resource types have the same schema.
         let value = self
             .upgrade(target_type, request.source_version, request.source_state)
             .await?
