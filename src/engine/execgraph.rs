@@ -528,8 +528,7 @@ mod tests {
 
     #[test]
     fn cycle_of_constraints_leaves_out_lowest_priority() {
-        // The state records that x depends on r, and r on d; the provider configuration of x refers to d, which is updated; x
-        // and r are deleted.
+        // Recorded: x depends on r, r on d. The provider configuration of x refers to d, which is updated; x and r are deleted.
         let mut deps = depends(&[]);
         deps.providers.insert(provider("q"), [res("d")].into());
         let x = Planned {
@@ -552,8 +551,7 @@ mod tests {
 
     #[test]
     fn replacement_with_reversed_dependency_has_no_cycle() {
-        // The state records that `b` depends on `a`; the configuration has the reverse, with create_before_destroy of `b`. Both
-        // are replaced.
+        // Recorded: `b` depends on `a`. Configured: `a` on `b`, with create_before_destroy of `b`. Both are replaced.
         let deps = depends(&[("a", &["b"])]);
         let graph = ExecGraph::build(
             &[
